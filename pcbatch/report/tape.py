@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax.numpy as jnp
 
@@ -78,8 +77,8 @@ def tape_use(compiled: Program, given: Arguments) -> TapeUse:
         raise usage("PCB421", "`tape` runs the program, and cannot be traced", help=help)
     if given.lanes == 0:
         return TapeUse(0, ())
-    records: Any = records_of(compiled.program(), {v: jnp.asarray(x) for v, x in args.items()}, given.lanes)
-    infos = {info.label: info for info in compiled.infos}
+    records, by_tasks = records_of(compiled.program(), {v: jnp.asarray(x) for v, x in args.items()}, given.lanes)
+    infos = {info.label: info for info in (compiled.all_infos if by_tasks else compiled.infos)}
     blocks = tuple(
         BlockTapeUse(label, infos[label].function, infos[label].lines, count, size) for label, count, size in records
     )

@@ -30,7 +30,7 @@ from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, jitted
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout, round_up
-from pcbatch.transforms.tasks.plan import ROOTS, TODO
+from pcbatch.transforms.tasks.plan import ROOTS, TODO, TaskTape
 
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run
@@ -256,15 +256,18 @@ def _too_short(recorded: RecordedRun, counts: Sequence[int]) -> UsageError:
 
 
 @lru_cache(maxsize=256)
-def tape_notice(executable: PcExecutable, tape: Tape) -> Notice:
-    """The report of a tape that was full inside `jit`. Its flags: FULL, STATUS, and the count of each block."""
+def tape_notice(executable: PcExecutable, tape: Tape | TaskTape) -> Notice:
+    """The report of a tape that was full inside `jit`. Its flags: FULL, a value for each lane, counts of the blocks."""
+    ops = (
+        [b.code.block.ops for b in tape.blocks] if isinstance(tape, Tape) else [b.block.block.ops for b in tape.blocks]
+    )
 
-    def findings(full: Any, status: Any, *counts: Any) -> list[Diagnostic]:
+    def findings(full: Any, each: Any, *counts: Any) -> list[Diagnostic]:
         # Elements of a `vmap` that were recorded one by one have counts of their own.
-        lanes = status.size // max(1, counts[0].size)
+        lanes = each.size // max(1, counts[0].size)
         needed = -(-max(int(count.max()) for count in counts) // lanes)
-        most = tape.blocks[max(range(len(counts)), key=lambda k: int(counts[k].max()))].code.block
-        location = next((loc for op in most.ops if (loc := getattr(op, "loc", None)) is not None), None)
+        most = ops[max(range(len(counts)), key=lambda k: int(counts[k].max()))]
+        location = next((loc for op in most if (loc := getattr(op, "loc", None)) is not None), None)
         title = f"the tape of a gradient inside `jit` is full: it needs {needed} records for each lane on average"
         note = "gradients of this run are NaN; values are right all the same"
         primary = None if location is None else Label(location, "a block that was visited most often begins here")

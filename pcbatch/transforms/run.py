@@ -23,6 +23,7 @@ from pcbatch.transforms.primitive.batching import fold_lanes, repeat_lanes, unfo
 from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, jitted
 from pcbatch.transforms.recorded_run import RecordedRun, run_growing_tape
+from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, task_tape_of
 
 PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of a raw result with a value for each lane
 
@@ -220,14 +221,24 @@ def _bind_run(
     return raw
 
 
-def records_of(program: UnsharingProgram, args: Mapping[str, Any], lanes: int) -> list[tuple[str, int, int]]:
-    """Run and record; return the label, the number of records and the bytes of a record for each recorded block, for a
-    gradient with respect to all floating arguments."""
+def records_of(
+    program: UnsharingProgram, args: Mapping[str, Any], lanes: int
+) -> tuple[list[tuple[str, int, int]], bool]:
+    """Run and record, for a gradient with respect to all floating arguments.
+
+    Returns:
+        The label, the number of records and the bytes of a record for each recorded block; and whether they are blocks
+        of tasks.
+    """
     mapped, shared = program.executable.split(args)
     names, operands = (*mapped, *shared), [*mapped.values(), *shared.values()]
     run = Run(program, names, tuple(v in mapped for v in names), lanes)
     moved = tuple(bool(jnp.issubdtype(x.dtype, jnp.inexact)) for x in operands)
+    if by_tasks(run):
+        run_by_tasks = TaskRecordedRun(run, task_tape_of(run, moved))
+        tasks, found = run_by_tasks.tape.blocks, run_by_tasks.recorded(*operands)[1]
+        return [(block.block.label, int(found[block.count]), block.bytes()) for block in tasks], True
     tape = tangent.tape_of(program, tangent.wanted(run, moved))
     recorded = RecordedRun(run, tape)
     parts = recorded.split(run_growing_tape(recorded, *operands))[1]
-    return [(block.code.block.label, int(parts[block.count]), block.bytes()) for block in tape.blocks]
+    return [(block.code.block.label, int(parts[block.count]), block.bytes()) for block in tape.blocks], False

@@ -208,10 +208,13 @@ class Taped:
     def _notifying(self, cotangents: list[Any]) -> list[Any]:
         """Return the cotangents, in a program that warns or raises if the tape was full."""
         recorder = self._recorder
-        if not isinstance(recorder, RecordedRun) or not (cotangents and recorder.tape.blocks):
+        if isinstance(recorder, RematRun) or not (cotangents and recorder.tape.blocks):
             return cotangents
+        if isinstance(recorder, TaskRecordedRun) and not recorder.trusts:
+            return cotangents
+        each = TODO if isinstance(recorder, TaskRecordedRun) else STATUS
         tape = dict(zip(recorder.keys, self._parts, strict=True))
-        flags = [tape[key] for key in (FULL, STATUS, *(block.count for block in recorder.tape.blocks))]
+        flags = [tape[key] for key in (FULL, each, *(block.count for block in recorder.tape.blocks))]
         executable = self.run.program.executable
         return notify_if(tape_notice(executable, recorder.tape), failure_mode(executable.options), flags, cotangents)
 

@@ -198,11 +198,30 @@ def test_examples_that_fail_have_the_gradient_of_lanes(undone: list[str]) -> Non
     assert {"tasks", "lanes", "lanes inside a trace"} == set(undone)
 
 
-def test_a_full_tape_inside_jit_leaves_the_gradient_to_lanes(undone: list[str]) -> None:
-    batched = pcbatch.batch(fib, fork="always", max_tape=12)
+def test_a_full_tape_inside_jit_leaves_the_gradient_to_lanes(
+    undone: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pcbatch.transforms.tasks.recorded_run.USUAL_ROWS", 12)
+    monkeypatch.setattr("pcbatch.transforms.tasks.recorded_run.TRACED_BYTES", 1)
+    batched = pcbatch.batch(fib, fork="always")
     found = jax.jit(jax.grad(lambda x: total(batched(x, jnp.full(5, 5, jnp.int32)))))(X)
     close(found, plain_gradient(fib, (X, jnp.full(5, 5)), (), (0,))[0])
     assert "lanes inside a trace" in undone
+
+
+def test_a_tape_of_a_given_length_inside_jit(undone: list[str]) -> None:
+    """It is trusted: no lanes besides, and a gradient of NaN and a warning where it is too short."""
+    batched, n = pcbatch.batch(fib, fork="always"), jnp.full(5, 5, jnp.int32)
+    use = batched.tape(X, n)
+    assert {"fib"} == {block.function for block in use.blocks}
+
+    def slope(rows: int) -> Any:
+        return jax.jit(jax.grad(lambda x: total(batched.with_options(max_tape=rows, on_failure="warn")(x, n))))(X)
+
+    close(slope(use.max_tape), plain_gradient(fib, (X, n), (), (0,))[0])
+    with pytest.warns(UserWarning, match="PCB423"):
+        assert np.isnan(slope(use.max_tape - 1)).all()
+    assert "lanes inside a trace" not in undone
 
 
 def test_a_tape_that_is_too_short_grows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,12 @@
 """Whether tasks pay: what they move and open, against what lanes waste.
 
 Costs are those of `lowering/analysis/cost.py`, in about one arithmetic operation each. A task moves its record once per
-visit, and opens, fills and leaves a frame, which takes as long as some dozens of operations; lanes wait for each other
-and compute for those that stand elsewhere. So sums, which need no frame, always pay, and frames where there is work for
-each call, or several examples of different size; a single example whose results are arrays of many thousand numbers
-only moves them. Records of hundreds of numbers cost more to move than is gained, unless a block is so expensive that
-its records should gather.
+visit, and opens, fills and leaves a frame; lanes wait for each other and compute for those that stand elsewhere. So
+sums, which need no frame, always pay. So does a block with much work for each number that it moves, such as a product
+with a matrix of weights: its records gather until many are computed together. What else has frames pays where a visit
+is short: in few blocks, with few numbers in a record and no arrays of results. Then a long run is some times as fast,
+and a short one loses less than a millisecond; programs of more blocks, or with lists of results, were measured to be 3
+to 8 times slower than in lanes. A single example whose results are arrays of many thousand numbers only moves them.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pcbatch.ir.tasks import OpenFrame, TaskBlock, TaskProgram
+from pcbatch.ir.tasks import OpenFrame, Spawn, TaskBlock, TaskProgram
 from pcbatch.lowering.tasks.tail_duplication import cost
 
 LARGE = 100  # numbers in a record
-EXPENSIVE = 2000.0  # cost of a block for which it pays to move large records
+EXPENSIVE = 2000.0  # cost of a block whose records should gather, if it is also
+INTENSE = 16.0  # times as large as the number of numbers in a record
+FEW = 6  # blocks of a program whose visits are short
 MOVED = 8192  # numbers in a record or a frame up to which frames pay for a single example
 ONE_EXAMPLE = 32.0  # cost of all blocks from which on frames pay for a single example
 
@@ -36,12 +39,22 @@ def worth(program: TaskProgram) -> Worth:
     frames = any(isinstance(op, OpenFrame) for block in program.blocks for op in block.ops)
     if not frames:
         return Worth(True, "sums need no frames", True)
-    most = max(cost(block) for block in program.blocks)
     size = max(_size(block, program) for block in program.blocks)
-    if size > LARGE and most < EXPENSIVE:
-        return Worth(False, f"a record of {size:,} numbers costs more to move than is gained", False)
+    if not any(_gathers(block, program) for block in program.blocks):
+        if any(isinstance(op, Spawn) and op.row is not None for block in program.blocks for op in block.ops):
+            return Worth(False, "lists of results cost more to fill than is gained", False)
+        if size > LARGE:
+            return Worth(False, f"a record of {size:,} numbers costs more to move than is gained", False)
+        if len(program.blocks) > FEW:
+            return Worth(False, f"visits of {len(program.blocks)} blocks cost more than is gained", False)
     work = sum(cost(block) for block in program.blocks)
     return Worth(True, "calls have frames", work >= ONE_EXAMPLE and size <= MOVED)
+
+
+def _gathers(block: TaskBlock, program: TaskProgram) -> bool:
+    """Whether a block has so much work for each number that it moves that its records should gather."""
+    work, size = cost(block), _size(block, program)
+    return work >= max(EXPENSIVE, INTENSE * size) and size <= MOVED
 
 
 def _size(block: TaskBlock, program: TaskProgram) -> int:

@@ -29,13 +29,12 @@ from pcbatch.runtime.execute.queue_runner import QueueRunner
 from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.execute.result_reader import ResultReader
 from pcbatch.runtime.execute.stack_depths import StackDepth
+from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
-from pcbatch.runtime.tasks.fallback import counted
 from pcbatch.runtime.vm import layout
-from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import POLICIES, Policy
 from pcbatch.runtime.vm.raw_result import RawResult
@@ -162,7 +161,7 @@ class PcExecutable:
         width = through or self.width(lanes)
         width = width if is_symbolic(lanes) else min(width, lanes)
         if through is None and given.end is None and self._by_tasks(lanes):
-            return self._forked(given, lanes, depth)
+            return run_by_tasks(self, given, lanes)
         if through is None and (width is lanes or width == lanes):
             out: RawResult = run_whole(self, given, spread=sharding, depth=depth, keep=False, traced=True)[0]
             return out
@@ -174,21 +173,6 @@ class PcExecutable:
     def _by_tasks(self, lanes: int) -> bool:
         """Whether so many inputs run by tasks inside a trace."""
         return self.tasks is not None and not is_symbolic(lanes) and self.tasks.takes(lanes)
-
-    def _forked(self, given: ShardedArguments, lanes: int, depth: int) -> RawResult:
-        """Run all inputs by tasks, and then those in lanes that tasks cannot finish."""
-        tasks = self.tasks
-        assert tasks is not None
-        args = self.natural({**given.mapped, **given.common})
-        by_tasks, todo = tasks.run_traced({v: args[name] for v, name in self.named(tasks).items()}, lanes)
-        machine = self.traced_machine
-        out = self.read(machine.advance(machine.start(args, lanes, depth, None, given.names, todo)), depth)
-        values = tuple(
-            jnp.where(lane_mask(todo, again), again, done)
-            for done, again in zip(by_tasks.values, out.values, strict=True)
-        )
-        counts = counted(by_tasks.counts, out.counts, self.machine.layout.exit)
-        return replace(out, values=values, trips=by_tasks.trips + out.trips, counts=counts)
 
     def named(self, tasks: TaskExecutable) -> dict[str, str]:
         """The parameters of a program of tasks, each with its name here."""

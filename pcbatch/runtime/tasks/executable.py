@@ -77,7 +77,7 @@ class TaskExecutable:
     program: TaskProgram
     options: TaskOptions = TaskOptions()
     _sizes: dict[int, Sizes] = field(default_factory=dict)  # of the last run, by number of examples
-    _chosen: dict[int, Sizes] = field(default_factory=dict)
+    _chosen: dict[tuple[int, bool], Sizes] = field(default_factory=dict)  # by number of examples, and whether traced
     _in_bytes: dict[Sizes, int] = field(default_factory=dict)
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _kept: dict[Sizes, Values] = field(default_factory=dict)
@@ -134,21 +134,22 @@ class TaskExecutable:
         Returns:
             The results, and bool[examples]: those that have none.
         """
-        now = self.chosen(lanes)
+        now = self.chosen(lanes, traced=True)
         raw, _, _, unfinished = self.advance(now, self.empty(now), args, jnp.asarray(True), isolate=True)
         return raw, unfinished
 
-    def chosen(self, lanes: int) -> Sizes:
-        """Return the sizes with which the first run of so many examples begins."""
+    def chosen(self, lanes: int, traced: bool = False) -> Sizes:
+        """Return the sizes with which the first run of so many examples begins; `traced`: of those inside traces."""
         o = self.options
-        now = sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
+        frames = sizes.TRACED_PER_EXAMPLE if traced else sizes.POOL_PER_EXAMPLE
+        now = sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room, frames)
         if (o.width, o.frames, o.reserve, o.room) != (None,) * 4:
             return now
-        if lanes not in self._chosen:
+        if (lanes, traced) not in self._chosen:
             while self._bytes(now) > BEGINNING and now.smaller() != now:
                 now = now.smaller()
-            self._chosen[lanes] = now
-        return self._chosen[lanes]
+            self._chosen[lanes, traced] = now
+        return self._chosen[lanes, traced]
 
     def begins_with(self, lanes: int) -> Sizes:
         """Return the sizes with which the next run of so many examples begins."""

@@ -9,6 +9,7 @@ from pcbatch.runtime.tasks.plan import BlockPlan, TaskPlan
 LEAST_WIDTH, MOST_WIDTH = 256, 1024  # records of a visit
 RESERVE = 64  # frames for those that go on one by one
 POOL_PER_EXAMPLE = 64  # frames
+TRACED_PER_EXAMPLE = 16  # frames inside a trace, where all arrays are made and written with zeros for every run
 LEAST_POOL, LEAST_ROOM = 16, 64  # times the width
 LEAST_FRAMES, LEAST_SMALL = 8, 8  # frames, and records of a visit, of machines whose records are large
 GROWTH = 4  # every size is one more program to compile
@@ -77,14 +78,20 @@ class Sizes:
 
 
 def chosen(
-    plan: TaskPlan, lanes: int, width: int | None, frames: int | None, reserve: int | None, room: int | None
+    plan: TaskPlan,
+    lanes: int,
+    width: int | None,
+    frames: int | None,
+    reserve: int | None,
+    room: int | None,
+    per_example: int = POOL_PER_EXAMPLE,
 ) -> Sizes:
-    """Return the sizes for a number of examples; what is not None is as given."""
+    """Return the sizes for a number of examples, with so many frames for each; what is not None is as given."""
     if width is None:
         width = min(MOST_WIDTH, max(LEAST_WIDTH, 1 << (lanes - 1).bit_length()))
     reserve = min(RESERVE, 16 + width) if reserve is None else reserve
     if frames is None:
-        frames = max(LEAST_POOL * width + reserve, POOL_PER_EXAMPLE * lanes)
+        frames = max(LEAST_POOL * width + reserve, per_example * lanes)
     room = lanes + LEAST_ROOM * width if room is None else max(room, 1)
     if not plan.framed:
         frames = reserve = 0

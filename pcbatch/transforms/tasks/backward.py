@@ -106,7 +106,7 @@ def _length(parts: Mapping[str, Any], block: TaskBlockTape) -> int:
 def _start(u: Undoing, cotangents: Sequence[Any]) -> Values:
     """The cotangents before anything is undone: those of results at their places."""
     c: Values = {NEXT: jnp.where(u.parts[FULL], -1, u.parts[VISITS] - 1)}  # what is left of a full tape means nothing
-    plan, rows = u.tape.plan, u.first_join + u.parts[SERIALS].shape[0] - u.pad
+    plan, rows = u.tape.plan, u.frames
     used = {home.key for b in u.tape.blocks if b.joins for v, home in plan.sites.homes[b.block.label].items()}
     for results in plan.sites.results:
         for key, type_ in zip(results.keys, results.types, strict=True):
@@ -117,8 +117,8 @@ def _start(u: Undoing, cotangents: Sequence[Any]) -> Values:
             c[of_place(key)] = jnp.zeros((rows, *type_.shape), jnp.dtype(type_.dtype))
     for key, ct in zip(plan.entry.results.keys, cotangents, strict=True):
         if ct is not None and of_place(key) in c:
-            array, slots = c[of_place(key)], plan.entry.results.slots
-            c[of_place(key)] = array.at[: u.lanes * slots : slots].set(ct.astype(array.dtype))
+            array = c[of_place(key)]
+            c[of_place(key)] = array.at[: u.lanes].set(ct.astype(array.dtype))
     for block in u.tape.blocks:
         length = _length(u.parts, block)
         if block.block.label in u.tape.links:

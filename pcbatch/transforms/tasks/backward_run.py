@@ -1,7 +1,8 @@
 """The pullback of a run by tasks, as an operation of JAX.
 
 Examples that tasks have not finished, because one has failed or had no room, and all of them if the tape was full, have
-the gradient of lanes, which run them again.
+the gradient of lanes, which run them again. Inside a trace that is left out where the user has said how long the tape
+is and nothing can fail (`TaskRecordedRun.trusts`): what has no gradient then is NaN, as in lanes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.capacity import rounded
+from pcbatch.runtime.vm.lane_window import lane_mask
+from pcbatch.runtime.vm.machine import poison
 from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.gradient_run import GradientRun
 from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
@@ -54,6 +57,8 @@ class TaskBackward(Backward):
         by_tasks = self._by_tasks(given, parts, [zero_where_inactive(~todo, ct) for ct in cts])
         if self.complete:
             return by_tasks
+        if self._recorder.trusts:
+            return self._told(by_tasks, parts, cts)
         lanes = self._lanes()
         left = [zero_where_inactive(todo, ct) for ct in cts]
 
@@ -67,6 +72,14 @@ class TaskBackward(Backward):
         after = sum((jnp.any(x > jnp.inf) for x in by_tasks if not jnp.iscomplexobj(x)), jnp.zeros((), bool))
         by_lanes = jax.lax.cond(jnp.any(todo) | (after > 0), again, nothing, [*given, *left])
         return [a + b for a, b in zip(by_tasks, by_lanes, strict=True)]
+
+    def _told(self, found: Sequence[Any], parts: dict[str, Any], cts: Sequence[Any]) -> list[Any]:
+        """The cotangents of the arguments that are moved; NaN for examples that have none."""
+        asked = jnp.any(jnp.array([jnp.any((ct != 0).reshape(self.run.lanes, -1), axis=1) for ct in cts]), axis=0)
+        wrong = (asked & parts[TODO]) | parts[FULL]
+        mapped = [m for m, is_moved in zip(self.run.mapped, self.moved, strict=False) if is_moved]
+        each = [wrong if is_mapped else jnp.any(wrong) for is_mapped in mapped]
+        return [poison(lane_mask(bad, ct), ct) for bad, ct in zip(each, found, strict=True)]
 
     def _lanes(self) -> GradientRun:
         """The same gradient by lanes, inside a trace."""

@@ -13,13 +13,13 @@ import numpy as np
 
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.execute.traced_tasks import merged, run_in_lanes
 from pcbatch.runtime.tasks import TaskExecutable, state
 from pcbatch.runtime.tasks.chunks import CHUNK
 from pcbatch.runtime.tasks.executable import Outcome
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks
 from pcbatch.transforms.primitive.batching import unfolded_outs
 from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
@@ -84,6 +84,18 @@ class TaskRecordedRun(RunOperation):
         """The state keys of the parts of the tape, in order."""
         return self.tape.keys
 
+    @property
+    def trusts(self) -> bool:
+        """Whether no example needs the gradient of lanes inside a trace: none fails but where lanes would fail as well.
+
+        The tape is as long as the user has said. Tasks that go on one by one need a frame for each nested call, and
+        stacks of lanes have room for no more of those inside a trace than there are frames.
+        """
+        tasks, executable = self.tasks, self.executable
+        if executable.options.max_tape is None or tasks.plan(single=False).fails:
+            return False
+        return tasks.chosen(self.run.lanes, traced=True).frames >= executable.traced_depth()
+
     def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Split the results into the leaves of the raw result and the tape by key."""
         count = len(outs) - len(self.keys)
@@ -98,28 +110,33 @@ class TaskRecordedRun(RunOperation):
     def lower(self, *args: Any) -> Sequence[Any]:
         """The run inside a trace: examples that tasks have not finished are run by lanes."""
         lanes, tasks, executable = self.run.lanes, self.tasks, self.executable
-        now = tasks.chosen(lanes)
+        now = tasks.chosen(lanes, traced=True)
         recorder = TaskRecorder(self.tape, traced_room(self.tape, lanes, self._visits(lanes)), lanes, now.width)
         s = _empty(recorder, now) | recorder.empty()
         done, s, flags = tasks.run_recorded(now, s, self.task_arguments(*args), recorder, isolate=True)
         todo = flags[1:]
         parts = recorder.parts(s, todo)
-        machine, depth, given = executable.traced_machine, executable.traced_depth(), self.run.arguments(*args)
+        given = self.run.arguments(*args)
         natural = executable.natural({**given.mapped, **given.common})
-        again = executable.read(machine.advance(machine.start(natural, lanes, depth, None, given.names, todo)), depth)
-        values = tuple(jnp.where(lane_mask(todo, b), b, a) for a, b in zip(done.values, again.values, strict=True))
-        raw = replace(again, values=values, trips=done.trips + again.trips)
+        again = run_in_lanes(executable, natural, lanes, given.names, todo)
+        raw = merged(done, again, todo, again.counts)
         return [*jax.tree.leaves(raw), *(parts[key] for key in self.keys)]
 
     def _visits(self, lanes: int) -> int:
         """Rows of each block for each example, where the tape cannot grow."""
         visits = self.executable.options.max_tape or TRACED_VISITS
+        if self.trusts:
+            return visits
         size = max(1, sum(block.bytes() for block in self.tape.blocks))
         # Lanes have the gradient where that is too little; to fill a larger one takes longer than to undo it.
         return min(visits, max(USUAL_ROWS, TRACED_BYTES // (lanes * size)))
 
+    def recorded(self, *args: Any) -> tuple[RawResult, dict[str, Any]]:
+        """Run outside traces; return the results and the parts of the tape, which has grown as needed."""
+        return recording(self.tasks, self.tape).run(self.task_arguments(*args), self.run.lanes)
+
     def impl(self, *args: Any) -> Sequence[Any]:
-        raw, parts = recording(self.tasks, self.tape).run(self.task_arguments(*args), self.run.lanes)
+        raw, parts = self.recorded(*args)
         executable, given = self.executable, self.run.arguments(*args)
         todo = np.asarray(parts[TODO])
         whole = completed(

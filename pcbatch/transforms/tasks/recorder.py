@@ -230,6 +230,11 @@ def _way(way: Way, values: Values, width: int, first: int = 0) -> jax.Array:
 
 
 def traced_room(tape: TaskTape, lanes: int, visits: int) -> TapeRoom:
-    """Return the room of a tape that cannot grow: so many rows of each block for each example, on average."""
-    most = lanes * visits
-    return TapeRoom((most,) * len(tape.blocks), most, 2 * most + 64)
+    """Return the room of a tape that cannot grow: so many rows of each block for each example, on average.
+
+    Of blocks that run before or after all trips there is one row for each example.
+    """
+    once = {block.label for block in (*tape.plan.first, *tape.plan.last)}
+    rows = tuple(lanes if block.block.label in once else lanes * visits for block in tape.blocks)
+    joins = sum(n for block, n in zip(tape.blocks, rows, strict=True) if block.joins)
+    return TapeRoom(rows, joins, sum(rows) + 64)

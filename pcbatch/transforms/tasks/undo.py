@@ -28,7 +28,7 @@ from pcbatch.transforms.tape.block_vjp import (
     zero_where_inactive,
 )
 from pcbatch.transforms.tape.indexed_vjp import add_loaded
-from pcbatch.transforms.tasks.plan import Link, TaskBlockTape, TaskTape
+from pcbatch.transforms.tasks.plan import SERIALS, Link, TaskBlockTape, TaskTape
 
 I32 = jnp.int32
 TOTAL = "total:"  # before the names of shared values: the sums of their cotangents
@@ -62,6 +62,12 @@ class Undoing:
     def first_join(self) -> int:
         """The row of cotangents of the first join: those of examples stand before."""
         return self.lanes + self.pad
+
+    @property
+    def frames(self) -> int:
+        """The rows of cotangents of a slot of all frames. They stand together, so that a visit writes a slice."""
+        joins: int = self.parts[SERIALS].shape[0] - self.pad
+        return self.first_join + joins
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +234,7 @@ class _Found:
         if v not in self.tape.sent or of_place(key) not in self.c:
             return
         place = self.u.places.at[self.values["frame"]].get(mode="clip")
-        slots = 1 if slot is None else self.u.tape.plan.sites.slots_of[key]
-        self._add(v, self.c[of_place(key)], place * slots + (slot or 0), here & (place >= 0))
+        self._add(v, self.c[of_place(key)], (slot or 0) * self.u.frames + place, here & (place >= 0))
 
     def of_destination(self, key: str, v: str, here: jax.Array) -> None:
         """Add the cotangents of results."""
@@ -237,7 +242,7 @@ class _Found:
             return
         slots = I32(self.tape.block.results.slots)
         place = self.u.places.at[self.values["to"] // slots].get(mode="clip")
-        at = place * slots + self.values["to"] % slots
+        at = self.values["to"] % slots * self.u.frames + place
         self._add(v, self.c[of_place(key)], at, here & (place >= 0))
 
     def _add(self, v: str, array: Any, at: jax.Array, mask: jax.Array) -> None:
@@ -263,9 +268,10 @@ def _of_frames(u: Undoing, tape: TaskBlockTape, c: Values, cts: Mapping[str, Any
         if None in mine:
             out[of_place(key)] = _put(array, at, mine[None])
             continue
-        slots, nothing = u.tape.plan.sites.slots_of[key], jnp.zeros((rows.width, *array.shape[1:]), array.dtype)
-        row = jnp.stack([mine.get(slot, nothing).astype(array.dtype) for slot in range(slots)], axis=1)
-        out[of_place(key)] = _put(array, at * slots, row.reshape(-1, *array.shape[1:]))
+        nothing = jnp.zeros((rows.width, *array.shape[1:]), array.dtype)
+        for slot in range(u.tape.plan.sites.slots_of[key]):
+            array = _put(array, slot * u.frames + at, mine.get(slot, nothing))
+        out[of_place(key)] = array
     return out
 
 
