@@ -10,7 +10,7 @@ from pcbatch.compiler.pipeline import Stages
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
-from pcbatch.lowering.tasks import pipeline, qualify
+from pcbatch.lowering.tasks import depth_limit, pipeline, qualify
 from pcbatch.lowering.tasks.worth import Worth, worth
 from pcbatch.options import Options
 from pcbatch.runtime.costs import memory
@@ -71,7 +71,10 @@ def _attempt(stages: Stages, options: Options, shared: frozenset[str]) -> tuple[
 def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tuple[TaskExecutable | None, str]:
     """The executable of tasks of a function that may have one, or why it has none."""
     cfg = rng_by_lane.run_cfg(stages.inlined_cfg)
-    program = pipeline.run(cfg, _shared_leaves(stages, cfg, shared))
+    leaves = _shared_leaves(stages, cfg, shared)
+    if options.max_depth is not None:
+        cfg = depth_limit.run(cfg, options.max_depth)
+    program = pipeline.run(cfg, leaves)
     if program is None:
         return None, "no two of its calls are ever independent of each other"
     learned = options.schedule if isinstance(options.schedule, Learned) else None
@@ -81,7 +84,9 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
     if learned is not None and fingerprint.of_tasks(program) != learned.blocks:
         learned = None  # other blocks of the same source
     limit = memory.share_of_device() if options.memory is None else options.memory
-    chosen = TaskOptions(limit=limit, stats=options.stats, for_one=pays.for_one, policy=learned)
+    chosen = TaskOptions(
+        limit=limit, stats=options.stats, max_steps=options.max_steps, for_one=pays.for_one, policy=learned
+    )
     return TaskExecutable(program, chosen), pays.reason
 
 
@@ -89,9 +94,8 @@ def _against(options: Options) -> str | None:
     """The option that keeps calls from running side by side."""
     if options.strategy != "pc":
         return f"the strategy is {options.strategy!r}"
-    for option in ("max_steps", "max_depth", "modes"):
-        if getattr(options, option) is not None:
-            return f"the option `{option}` is for lanes"
+    if options.modes is not None:
+        return "the option `modes` is for lanes"
     if options.schedule != "auto" and not (isinstance(options.schedule, Learned) and options.schedule.machine == TASKS):
         return "the option `schedule` is for lanes"
     return None

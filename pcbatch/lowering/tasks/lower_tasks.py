@@ -48,12 +48,12 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.left_out import runs
-from pcbatch.lowering.stack_passes.lower_calls import tail_call
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.constants import Local, constants, shared_values
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, waits
 from pcbatch.lowering.tasks.stored_results import Store, stored_results
+from pcbatch.lowering.tasks.tail_calls import tails
 from pcbatch.lowering.typing.abstract_values import Known
 
 
@@ -88,6 +88,7 @@ class _Body:
     state: Pending
     joins: bool = False
     opens: bool = False  # a frame is open where it begins
+    steps: int = 0  # blocks of lanes
     ops: list[TaskOp] = field(default_factory=list)
 
 
@@ -105,7 +106,7 @@ class _Lowering:
         roots, self.ahead = shared_values(program, shared) if hoists else (constants(program), [])
         self.roots = {local: self.names[root] for local, root in roots.items()}
         self.shared = frozenset(self.names[program.entry, p] for p in shared)
-        self.tails = {f.name: frozenset(_tails(f, self.functions)) for f in program.functions}
+        self.tails = {f.name: frozenset(tails(f, self.functions)) for f in program.functions}
         linear = linear_calls(program)
         self.linear = {name: sites - self.tails[name] for name, sites in linear.items()}
         self.sums = self.summed()
@@ -185,19 +186,6 @@ def _calls_after(function: Function, sites: Iterable[Site]) -> bool:
     )
 
 
-def _tails(function: Function, functions: dict[str, Function]) -> Iterable[Site]:
-    """The calls in tail position whose results have the types of the caller's."""
-    for block in function.blocks:
-        call = tail_call(function, block)
-        if call is not None and _result_types(function) == _result_types(functions[call.func]):
-            yield block.label, len(block.ops) - 1
-
-
-def _result_types(function: Function) -> list[tuple[str, tuple[int, ...]]]:
-    types = [function.types[r] for r in function.results]
-    return [(t.dtype, t.shape) for t in types if t is not None]
-
-
 class _FunctionLowering:
     def __init__(self, lowering: _Lowering, function: Function) -> None:
         self.whole, self.function = lowering, function
@@ -236,6 +224,7 @@ class _FunctionLowering:
         state = self.waits.entering[block.label]
         carried = self.carried(self.live_in[block.label], state)
         body = self.begin(self.label(block.label), carried, state)
+        body.steps = 1
         waits = self.waits.before[block.label]
         for k, op in enumerate(block.ops):
             if k in waits:
@@ -258,7 +247,8 @@ class _FunctionLowering:
 
     def end(self, body: _Body, terminator: TaskEdge | Fail) -> None:
         name = self.function.name
-        self.done.append(TaskBlock(body.label, body.params, tuple(body.ops), terminator, body.joins, body.opens, name))
+        ops = tuple(body.ops)
+        self.done.append(TaskBlock(body.label, body.params, ops, terminator, body.joins, body.opens, name, body.steps))
 
     def sync(self, body: _Body, label: str, live: frozenset[str]) -> _Body:
         """Wait for all pending calls, and go on in a new block."""
@@ -285,6 +275,7 @@ class _FunctionLowering:
     def operation(self, body: _Body, op: PureOp | Call | Print | Check, site: Site, live: frozenset[str]) -> None:
         match op:
             case Call():
+                body.steps += 1  # lanes come back to a block of its own
                 way = Start(self.entry(op.func), self.arguments(body, op))
                 if site in self.whole.linear[self.function.name]:
                     body.ops.append(SpawnInto(way, op.loc))

@@ -45,6 +45,7 @@ class TaskOptions:
         max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
         limit: how large they may be in any case; None: as large as that.
         stats: whether visits are counted.
+        max_steps: the blocks of lanes after which an example is left to lanes; None: as many as it takes.
         policy: the learned schedule; None: the order of the machine itself.
         for_one: whether one example is to run so.
     """
@@ -56,6 +57,7 @@ class TaskOptions:
     max_bytes: int = 2**28
     limit: int | None = None
     stats: bool = False
+    max_steps: int | None = None
     policy: Learned | None = None
     for_one: bool = True
 
@@ -87,11 +89,11 @@ class TaskExecutable:
 
     @cached_property
     def _several(self) -> TaskPlan:
-        return plan.make(self.program, single=False)
+        return plan.make(self.program, False, self.options.max_steps)
 
     @cached_property
     def _single(self) -> TaskPlan:
-        return plan.make(self.program, single=True)
+        return plan.make(self.program, True, self.options.max_steps)
 
     def plan(self, single: bool) -> TaskPlan:
         """Return the plan for one example, or for several."""
