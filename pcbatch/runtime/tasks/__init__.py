@@ -13,6 +13,7 @@ devices.py     runs on several devices                          spread.py       
 masks.py       places of a visit                                steps.py         how many blocks examples have run
 state.py       the arrays before a run, and larger ones         executable.py    runs on the host's side
 chunks.py      many examples, some at a time                    fallback.py      examples that lanes run again
+growing.py     trips and more room, until all have ended
 """
 
 from pcbatch.runtime.tasks.executable import TaskExecutable, TaskOptions

@@ -15,8 +15,8 @@ from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.tasks import TaskExecutable, state
 from pcbatch.runtime.tasks.chunks import CHUNK
-from pcbatch.runtime.tasks.executable import Outcome
 from pcbatch.runtime.tasks.fallback import completed
+from pcbatch.runtime.tasks.growing import Outcome
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import lane_mask
