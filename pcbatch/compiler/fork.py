@@ -11,7 +11,7 @@ from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import depth_limit, pipeline, qualify
-from pcbatch.lowering.tasks.worth import Worth, worth
+from pcbatch.lowering.tasks.worth import Worth, worth, worth_deferring
 from pcbatch.options import Options
 from pcbatch.runtime.costs import memory
 from pcbatch.runtime.learned import fingerprint
@@ -74,18 +74,26 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
     leaves = _shared_leaves(stages, cfg, shared)
     if options.max_depth is not None:
         cfg = depth_limit.run(cfg, options.max_depth)
-    program = pipeline.run(cfg, leaves)
+    program = pipeline.run(cfg, leaves, defers=options.fork == "always")
+    defers = program is None
+    program = program or pipeline.run(cfg, leaves)
     if program is None:
         return None, "no two of its calls are ever independent of each other"
     learned = options.schedule if isinstance(options.schedule, Learned) else None
-    pays = worth(program) if options.fork == "auto" and learned is None else ALWAYS
+    estimate = worth_deferring if defers else worth
+    pays = estimate(program) if options.fork == "auto" and learned is None else ALWAYS
     if not pays.pays:
         return None, pays.reason
     if learned is not None and fingerprint.of_tasks(program) != learned.blocks:
         learned = None  # other blocks of the same source
     limit = memory.share_of_device() if options.memory is None else options.memory
     chosen = TaskOptions(
-        limit=limit, stats=options.stats, max_steps=options.max_steps, for_one=pays.for_one, policy=learned
+        limit=limit,
+        stats=options.stats,
+        max_steps=options.max_steps,
+        for_one=pays.for_one,
+        most=pays.most,
+        policy=learned,
     )
     return TaskExecutable(program, chosen), pays.reason
 

@@ -64,12 +64,12 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgra
         program: A typed program without prints and checks.
         shared: The parameters of the entry that all examples share.
     """
-    lowering = _Lowering(_without_messages(program), shared)
+    lowering = _Lowering(without_messages(program), shared)
     return lowering.program() if lowering.forks else None
 
 
-def _without_messages(program: CfgProgram) -> CfgProgram:
-    """The program whose failures show no values."""
+def without_messages(program: CfgProgram) -> CfgProgram:
+    """Return the program whose failures show no values."""
 
     def block(b: Block) -> Block:
         return replace(b, terminator=replace(b.terminator, message=())) if isinstance(b.terminator, Fail) else b

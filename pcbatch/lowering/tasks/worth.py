@@ -4,7 +4,8 @@ Costs are those of `lowering/analysis/cost.py`, in about one arithmetic operatio
 visit, and opens, fills and leaves a frame, which takes as long as some dozens of operations; lanes wait for each other
 and compute for those that stand elsewhere. So sums, which need no frame, always pay, and frames where there is work for
 each call, or several examples of different size; a single example whose results are arrays of many thousand numbers
-only moves them. Records of hundreds of numbers cost more to move than is gained, unless a block is so expensive that
+only moves them. Loops that put off what they do with results pay for few examples: of many, lanes are busy anyway.
+Records of hundreds of numbers cost more to move than is gained, unless a block is so expensive that
 its records should gather.
 """
 
@@ -20,15 +21,18 @@ LARGE = 100  # numbers in a record
 EXPENSIVE = 2000.0  # cost of a block for which it pays to move large records
 MOVED = 8192  # numbers in a record or a frame up to which frames pay for a single example
 ONE_EXAMPLE = 32.0  # cost of all blocks from which on frames pay for a single example
+FEW = 4  # examples up to which it pays that loops put off what they do with results, if these are as small
+SMALL = 24  # numbers in a record or a frame of these
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """Whether tasks pay for any number of examples, why not, and whether they do for one."""
+    """Whether tasks pay for any number of examples, why not, whether they do for one, and up to how many."""
 
     pays: bool
     reason: str
     for_one: bool
+    most: int | None = None  # None: any number
 
 
 def worth(program: TaskProgram) -> Worth:
@@ -42,6 +46,17 @@ def worth(program: TaskProgram) -> Worth:
         return Worth(False, f"a record of {size:,} numbers costs more to move than is gained", False)
     work = sum(cost(block) for block in program.blocks)
     return Worth(True, "calls have frames", work >= ONE_EXAMPLE and size <= MOVED)
+
+
+def worth_deferring(program: TaskProgram) -> Worth:
+    """Estimate whether a program runs faster by tasks whose loops put off what they do with results of calls."""
+    pays = worth(program)
+    if not pays.pays:
+        return pays
+    if max(_size(block, program) for block in program.blocks) > SMALL:
+        reason = "its calls are independent only if a loop keeps their results, which costs more than is gained"
+        return Worth(False, reason, False)
+    return Worth(True, "loops keep results", pays.for_one, FEW)
 
 
 def _size(block: TaskBlock, program: TaskProgram) -> int:

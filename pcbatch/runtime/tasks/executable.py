@@ -49,6 +49,7 @@ class TaskOptions:
         max_steps: the blocks of lanes after which an example is left to lanes; None: as many as it takes.
         policy: the learned schedule; None: the order of the machine itself.
         for_one: whether one example is to run so.
+        most: the examples up to which they are to run so; None: any number.
     """
 
     width: int | None = None
@@ -61,6 +62,7 @@ class TaskOptions:
     max_steps: int | None = None
     policy: Learned | None = None
     for_one: bool = True
+    most: int | None = None
 
 
 @dataclass(eq=False)
@@ -148,8 +150,8 @@ class TaskExecutable:
         )
 
     def takes(self, lanes: int) -> bool:
-        """Whether so many examples are to run by tasks: more than one, or one that pays, and as the memory allows."""
-        if lanes == 1 and not self.options.for_one:
+        """Whether so many examples are to run by tasks: as many as it pays for, and as the memory allows."""
+        if lanes == 1 and not self.options.for_one or lanes > (self.options.most or lanes):
             return False
         return self.options.limit is None or self._bytes(self.chosen(lanes)) <= self.options.limit
 
