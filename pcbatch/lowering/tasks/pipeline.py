@@ -17,13 +17,14 @@ from pcbatch.lowering.tasks import (
     deferred,
     join_spawns,
     lower_tasks,
+    one_list,
     peel,
     tail_duplication,
 )
 
 ProgramT = TypeVar("ProgramT", CfgProgram, TaskProgram)
 
-CFG_PASSES = (deferred.run,)
+CFG_PASSES = (one_list.run, deferred.run)
 
 PASSES = (
     dead_parameters.run,
@@ -45,7 +46,7 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset(), defers: bool 
         shared: The parameters of the entry that all examples share.
         defers: Whether loops may put off what they do with results of calls.
     """
-    tasks = lower_tasks.run(prepared(program) if defers else program, shared)
+    tasks = lower_tasks.run(prepared(program, defers), shared)
     if tasks is None:
         return None
     tasks = checked(tasks, "lower_tasks")
@@ -55,10 +56,10 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset(), defers: bool 
     return checked(fuse_products.run_tasks(tasks), "fuse_products") if runs("fuse_products") else tasks
 
 
-def prepared(program: CfgProgram) -> CfgProgram:
+def prepared(program: CfgProgram, defers: bool = True) -> CfgProgram:
     """Return the CFG as it is lowered: with more calls that need not be waited for at once."""
     program = lower_tasks.without_messages(program)
-    for run_pass in CFG_PASSES:
+    for run_pass in CFG_PASSES if defers else (one_list.run,):
         new = run_pass(program)
         program = program if new == program else checked(new, run_pass.__module__)
     return program
