@@ -52,7 +52,7 @@ from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.constants import Local, constants, shared_values
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, waits
-from pcbatch.lowering.tasks.stored_results import Store, stored_results
+from pcbatch.lowering.tasks.stored_results import Store, known_values, stored_results
 from pcbatch.lowering.tasks.tail_calls import tails
 from pcbatch.lowering.typing.abstract_values import Known
 
@@ -118,8 +118,10 @@ class _Lowering:
             }
             for f in program.functions
         }
+        self.appends = {f.name: known_values(f, self.stores[f.name]) for f in program.functions}
         self.waits = {
-            f.name: waits(f, self.linear[f.name], self.tails[f.name], self.stores[f.name]) for f in program.functions
+            f.name: waits(f, self.linear[f.name], self.tails[f.name], self.stores[f.name], self.appends[f.name])
+            for f in program.functions
         }
         self.fresh = Fresh(set(self.names.values()))
 
@@ -191,7 +193,7 @@ class _FunctionLowering:
         self.whole, self.function = lowering, function
         self.live_in, self.live_after = live_in(function), live_after(function)
         self.waits: Waits = lowering.waits[function.name]
-        self.stores = lowering.stores[function.name]
+        self.stores, self.appends = lowering.stores[function.name], lowering.appends[function.name]
         self.done: list[TaskBlock] = []
 
     def blocks(self) -> list[TaskBlock]:
@@ -294,6 +296,14 @@ class _FunctionLowering:
                 body.state = Pending(True, body.state.calls | {op.dsts})
             case Prim() | Move() | Select():
                 behind = self.stores.get((site[0], site[1] - 1))
+                append = self.appends.get(site)
+                if append is not None and append.arrays in body.state.calls:
+                    values, dsts = (
+                        tuple(self.read(body, v) for v in append.values),
+                        tuple(map(self.name, append.arrays)),
+                    )
+                    body.ops.append(Spawn(dsts, Give(values), False, op.loc, self.read(body, append.row)))
+                    behind = append
                 op = op if behind is None else behind.rest
                 if any(self.known(v) is None for v in writes(op)) or not writes(op):
                     self.define(body, op)

@@ -12,6 +12,7 @@ from pcbatch.ir.verifier import verify
 from pcbatch.lowering.jaxpr_passes import fuse_products
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.tasks import (
+    append_in_arms,
     constant_parameters,
     dead_parameters,
     deferred,
@@ -24,7 +25,7 @@ from pcbatch.lowering.tasks import (
 
 ProgramT = TypeVar("ProgramT", CfgProgram, TaskProgram)
 
-CFG_PASSES = (one_list.run, deferred.run)
+CFG_PASSES = (append_in_arms.run, one_list.run, deferred.run)
 
 PASSES = (
     dead_parameters.run,
@@ -59,7 +60,7 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset(), defers: bool 
 def prepared(program: CfgProgram, defers: bool = True) -> CfgProgram:
     """Return the CFG as it is lowered: with more calls that need not be waited for at once."""
     program = lower_tasks.without_messages(program)
-    for run_pass in CFG_PASSES if defers else (one_list.run,):
+    for run_pass in CFG_PASSES if defers else CFG_PASSES[:-1]:
         new = run_pass(program)
         program = program if new == program else checked(new, run_pass.__module__)
     return program
