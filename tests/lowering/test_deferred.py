@@ -110,7 +110,17 @@ def test_the_order_is_that_of_python(fn: Any) -> None:
             assert float(interpret_tasks(tasks, [np.int32(n)], seed=seed)[0][0]) == float(want), (n, seed)
 
 
-@pytest.mark.parametrize("fn", [looked_at, told, weighed])
+def inverted(n):
+    """And of what is infinite for a row that holds nothing."""
+    if n <= 0:
+        return 1.0
+    t = 0.0
+    for k in range(n):
+        t += 1.0 / inverted(n - 1 - k)
+    return t
+
+
+@pytest.mark.parametrize("fn", [looked_at, told, weighed, inverted])
 def test_what_cannot_wait_stays(fn: Any) -> None:
     cfg = cfg_of(fn)
     assert deferred.run(cfg) == cfg

@@ -30,7 +30,7 @@ from pcbatch.ir.liveness import live_after, live_in
 from pcbatch.ir.loops import Loop, loops
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Prim, PureOp, Return
 from pcbatch.ir.types import BOOL, ArrayType
-from pcbatch.lowering.analysis.cost import op_cost
+from pcbatch.lowering.analysis.cost import inner_jaxprs, op_cost
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
@@ -44,6 +44,12 @@ MOST, LEAST = 16, 4  # rows
 ELEMENTS = 256  # of all rows, from which on there are fewer
 COST = 512.0  # of an operation for as many rows, in about one arithmetic operation each
 NUMBER = ArrayType("int32", ())
+# The operation is computed for rows that hold nothing, too. It must have a finite derivative there: a gradient of what is
+# not selected would be zero times infinity.
+SMOOTH = frozenset(
+    "add add_any and broadcast_in_dim convert_element_type copy eq ge gt jit le lt max min mul ne neg not or pjit "
+    "reshape select_n squeeze sub".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,16 @@ def _may_wait(op: Prim, call: Call, types: Mapping[str, ArrayType | None]) -> bo
         return False
     if any(t is None or t.dtype.startswith("key") for t in given) or not {*op.dsts} <= {*op.expr.ins}:
         return False
-    return is_speculable(op) and op_cost(op) * LEAST <= COST and {*call.dsts} <= {*op.expr.ins}
+    return (
+        is_speculable(op)
+        and _is_smooth(op.expr.fn.closed.jaxpr)
+        and op_cost(op) * LEAST <= COST
+        and {*call.dsts} <= {*op.expr.ins}
+    )
+
+
+def _is_smooth(jaxpr: Any) -> bool:
+    return all(eqn.primitive.name in SMOOTH and all(map(_is_smooth, inner_jaxprs(eqn))) for eqn in jaxpr.eqns)
 
 
 def _is_apart(function: Function, loop: Loop, op: Prim, results: Collection[str]) -> bool:
