@@ -44,11 +44,13 @@ MOST, LEAST = 16, 4  # rows
 ELEMENTS = 256  # of all rows, from which on there are fewer
 COST = 512.0  # of an operation for as many rows, in about one arithmetic operation each
 NUMBER = ArrayType("int32", ())
-# The operation is computed for rows that hold nothing, too. It must have a finite derivative there: a gradient of what is
-# not selected would be zero times infinity.
+# The operation is computed for rows that hold nothing, too. It must have a finite derivative there: a gradient of what
+# is not selected would be zero times infinity.
 SMOOTH = frozenset(
-    "add add_any and broadcast_in_dim convert_element_type copy eq ge gt jit le lt max min mul ne neg not or pjit "
-    "reshape select_n squeeze sub".split()
+    (
+        *("add", "add_any", "sub", "mul", "neg", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"),
+        *("broadcast_in_dim", "convert_element_type", "copy", "reshape", "select_n", "squeeze", "jit", "pjit"),
+    )
 )
 
 
