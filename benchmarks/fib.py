@@ -24,7 +24,7 @@ class Case:
     """One executable with its inputs on the device."""
 
     def __init__(self, lanes: int, depth: int, top: int, **options: str) -> None:
-        batched = pcbatch.batch(fib, max_depth=depth, **options)
+        batched = pcbatch.batch(fib, max_depth=depth, fork="never", **options)
         rng = np.random.default_rng(0)
         self.long = jnp.asarray(rng.integers(0, top + 1, lanes).astype(np.int32))
         self.short = jnp.zeros(lanes, jnp.int32)

@@ -39,15 +39,19 @@ def cases(quick: bool) -> dict[str, tuple[Any, tuple[Any, ...], bool]]:
     nuts = chain(setting, max_depth=TREE_DEPTH + FRAMES)
     solver = pcbatch.batch(ode.solve)
     small: dict[str, tuple[Any, tuple[Any, ...], bool]] = {
-        "fib, n in 0..15, 1000 lanes": (pcbatch.batch(fib, max_depth=32), _numbers(0, 15, 1000), False),
+        "fib, n in 0..15, 1000 lanes": (pcbatch.batch(fib, max_depth=32, fork="never"), _numbers(0, 15, 1000), False),
         "ODE, 512 lanes": (solver, ode.inputs(512), False),
         "NUTS, 100 chains, 10 draws": (nuts, chain_arguments(setting, 100, 10), False),
     }
     if quick:
         return small
     return small | {
-        "fib, n in 0..22, 1000 lanes": (pcbatch.batch(fib, max_depth=32), _numbers(0, 22, 1000), False),
-        "fib, n in 0..22, 16384 inputs by map": (pcbatch.batch(fib, max_depth=32), _numbers(0, 20, 16384), True),
+        "fib, n in 0..22, 1000 lanes": (pcbatch.batch(fib, max_depth=32, fork="never"), _numbers(0, 22, 1000), False),
+        "fib, n in 0..22, 16384 inputs by map": (
+            pcbatch.batch(fib, max_depth=32, fork="never"),
+            _numbers(0, 20, 16384),
+            True,
+        ),
         "ODE, 65536 inputs by map": (solver, ode.inputs(65536), True),
         "NUTS, 100 chains, 50 draws": (nuts, chain_arguments(setting, 100, 50), False),
     }

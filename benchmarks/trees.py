@@ -78,7 +78,7 @@ def has_torch() -> bool:
 
 def inference(of: Case) -> dict[str, Way]:
     """Every way to the classes of the roots of all trees."""
-    ours = sentiment.with_options(max_depth=of.height + 1)
+    ours = sentiment.with_options(max_depth=of.height + 1, fork="never")
     count = of.lanes * BATCHES
     on_device, trees = [jax.device_put(batch) for batch in of.batches], jax.device_put(of.trees)
     ways = {

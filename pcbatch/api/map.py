@@ -102,8 +102,8 @@ def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Re
     if options.run_options is None:
         program, raw = run_growing(program, lambda program: program.stream(call, options.lanes, options.mesh))
     else:
-        lanes = options.lanes or STREAM
-        program, raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes)
+        lanes = options.lanes or (None if program.runs_tasks(call, options.mesh) else STREAM)
+        program, raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes, "inputs")
     return program.result(raw, call.lanes, call)
 
 

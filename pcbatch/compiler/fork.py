@@ -10,8 +10,8 @@ from pcbatch.compiler.pipeline import Stages
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
-from pcbatch.lowering.tasks import pipeline, qualify
-from pcbatch.lowering.tasks.worth import Worth, worth
+from pcbatch.lowering.tasks import depth_limit, pipeline, qualify
+from pcbatch.lowering.tasks.worth import Worth, worth, worth_deferring
 from pcbatch.options import Options
 from pcbatch.runtime.costs import memory
 from pcbatch.runtime.learned import fingerprint
@@ -71,17 +71,30 @@ def _attempt(stages: Stages, options: Options, shared: frozenset[str]) -> tuple[
 def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tuple[TaskExecutable | None, str]:
     """The executable of tasks of a function that may have one, or why it has none."""
     cfg = rng_by_lane.run_cfg(stages.inlined_cfg)
-    program = pipeline.run(cfg, _shared_leaves(stages, cfg, shared))
+    leaves = _shared_leaves(stages, cfg, shared)
+    if options.max_depth is not None:
+        cfg = depth_limit.run(cfg, options.max_depth)
+    program = pipeline.run(cfg, leaves, defers=options.fork == "always")
+    defers = program is None
+    program = program or pipeline.run(cfg, leaves)
     if program is None:
         return None, "no two of its calls are ever independent of each other"
     learned = options.schedule if isinstance(options.schedule, Learned) else None
-    pays = worth(program) if options.fork == "auto" and learned is None else ALWAYS
+    estimate = worth_deferring if defers else worth
+    pays = estimate(program) if options.fork == "auto" and learned is None else ALWAYS
     if not pays.pays:
         return None, pays.reason
     if learned is not None and fingerprint.of_tasks(program) != learned.blocks:
         learned = None  # other blocks of the same source
     limit = memory.share_of_device() if options.memory is None else options.memory
-    chosen = TaskOptions(limit=limit, stats=options.stats, for_one=pays.for_one, policy=learned)
+    chosen = TaskOptions(
+        limit=limit,
+        stats=options.stats,
+        max_steps=options.max_steps,
+        for_one=pays.for_one,
+        most=pays.most,
+        policy=learned,
+    )
     return TaskExecutable(program, chosen), pays.reason
 
 
@@ -89,9 +102,8 @@ def _against(options: Options) -> str | None:
     """The option that keeps calls from running side by side."""
     if options.strategy != "pc":
         return f"the strategy is {options.strategy!r}"
-    for option in ("max_steps", "max_depth", "modes"):
-        if getattr(options, option) is not None:
-            return f"the option `{option}` is for lanes"
+    if options.modes is not None:
+        return "the option `modes` is for lanes"
     if options.schedule != "auto" and not (isinstance(options.schedule, Learned) and options.schedule.machine == TASKS):
         return "the option `schedule` is for lanes"
     return None

@@ -163,6 +163,8 @@ class TaskBlock:
         joins: whether it is the target of a `sync`.
         open: whether a frame is open where it begins; a block after a `sync` begins with none.
         function: the name of the function that it belongs to.
+        steps: the most blocks that a lane runs, before all passes on its program, for what a record is computed here;
+            on no way back to the block is it zero everywhere.
     """
 
     label: str
@@ -172,6 +174,7 @@ class TaskBlock:
     joins: bool = False
     open: bool = False
     function: str = field(default="", compare=False)
+    steps: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

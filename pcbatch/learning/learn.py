@@ -85,7 +85,7 @@ def task_of(fn: FunctionType, program: Program, given: Arguments) -> Task:
     if given.lanes == 0:
         raise usage("PCB426", f"no samples to learn a schedule of `{name}` from", help=_GIVE_SAMPLES)
     try:
-        if program.tasks is not None:
+        if program.tasks is not None and program.tasks.options.most is None:
             named = executable.named(program.tasks)
             return of_tasks(program.tasks, _examples(program, program.tasks, given, named), source)
         return of_lanes(program, given, source)

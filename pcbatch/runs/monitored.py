@@ -82,7 +82,13 @@ def _dealt(compiled: Program, given: Arguments, mesh: Devices, what: str) -> Mes
 
 
 def run_monitored(
-    name: str, compiled: Program, given: Arguments, mesh: Devices, options: RunOptions, lanes: int | None = None
+    name: str,
+    compiled: Program,
+    given: Arguments,
+    mesh: Devices,
+    options: RunOptions,
+    lanes: int | None = None,
+    unit: str = "lanes",
 ) -> tuple[Program, RawResult]:
     """Run to the end, or as far as the options allow.
 
@@ -92,7 +98,8 @@ def run_monitored(
         given: the call.
         mesh: the devices.
         options: progress, time limit and checkpoints.
-        lanes: the lanes that `f.map` was asked for; None: a plain call.
+        lanes: the lanes of a machine that inputs are handed out to; None: a plain call, or tasks.
+        unit: what progress counts, "lanes" or "inputs".
 
     Returns:
         The program that ran last (lists may have needed more room), and what it left.
@@ -101,7 +108,7 @@ def run_monitored(
         Interrupted: Ctrl-C was pressed; it holds the machine.
     """
     _executable(compiled, given, options.first_given)
-    with reporting(options.progress, "lanes" if lanes is None else "inputs") as report, interruptible() as interrupted:
+    with reporting(options.progress, unit) as report, interruptible() as interrupted:
         machine = _begun(name, compiled, given, mesh, options, lanes)
         watch = HostLoop(TripBudget(), until=deadline(options.timeout), report=report, interrupted=interrupted)
         if report is not None and machine.standing is not None:

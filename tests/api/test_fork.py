@@ -130,8 +130,7 @@ def test_quicksort() -> None:
     [
         (chain, {}, "no two of its calls are ever independent"),
         (shown, {}, "`shown` prints"),
-        (pairs, {"max_depth": 9}, "the option `max_depth` is for lanes"),
-        (pairs, {"max_steps": 9999}, "the option `max_steps` is for lanes"),
+        (pairs, {"modes": pcbatch.Dense()}, "the option `modes` is for lanes"),
         (pairs, {"strategy": "local"}, "the strategy is 'local'"),
     ],
 )

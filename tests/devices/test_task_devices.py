@@ -105,9 +105,33 @@ def picky(n):
 
 @pytest.mark.parametrize("count", [2, 37])
 def test_calls_on_two_devices(count: int) -> None:
-    numbers = (np.arange(count, dtype=np.int32) * 5 + 12) % 13
-    found = pcbatch.batch(pairs, fork="always")(numbers, devices=2)
-    assert_lanes_equal(found, [pairs(int(n)) for n in numbers], rtol=1e-6)
+    """The second call takes the arrays of the first over, and leaves its results alone."""
+    forked = pcbatch.batch(pairs, fork="always")
+    calls = [(np.arange(count, dtype=np.int32) * 5 + first) % 13 for first in (12, 3)]
+    found = [forked(numbers, devices=2) for numbers in calls]
+    for one, numbers in zip(found, calls, strict=True):
+        assert_lanes_equal(one, [pairs(int(n)) for n in numbers], rtol=1e-6)
+
+
+def test_trips_are_those_of_all_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trip visits each of these blocks once at most."""
+    monkeypatch.setattr(devices, "EACH", 3)
+    tasks = TaskExecutable(programs.fib_plain_frames(), TaskOptions(width=4, frames=200, reserve=2, stats=True))
+    several = DeviceTasks(tasks, Mesh(np.array(jax.devices()[:2]), ("d",)), _nowhere, _nowhere)
+    raw = several.run({"n": np.array([13], np.int32)}, 1).raw
+    visits = int(np.sum(np.asarray(raw.counts[0])[:, 0]))
+    assert visits <= len(tasks.program.blocks) * int(raw.trips)
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_limits_on_two_devices(count: int) -> None:
+    """Steps are those of all devices together."""
+    numbers = np.full(count, 3, np.int32)
+    numbers[0] = 15
+    for most, status in ((2000, pcbatch.Status.STEP_LIMIT), (20_000, pcbatch.Status.OK)):
+        found = pcbatch.batch(pairs, fork="always", max_steps=most).run(numbers, devices=2)
+        assert found.status.tolist() == [status] + [pcbatch.Status.OK] * (count - 1)
+        assert_lanes_equal(found.value[1:], [pairs(3)] * (count - 1)) if count > 1 else None
 
 
 @pytest.mark.parametrize("count", [3, 19])

@@ -223,8 +223,8 @@ def test_options_that_ask_for_lanes() -> None:
     f = pcbatch.batch(kinds).with_options(fork="always")
     some = trees(3, 0)
     policy = random_policies.of_call(f, some, 0)
-    with pytest.raises(pcbatch.UsageError, match="runs in lanes: the option `max_steps` is for lanes"):
-        f.with_options(schedule=policy, fork="auto", max_steps=100)(*some)
+    with pytest.raises(pcbatch.UsageError, match="runs in lanes: the option `modes` is for lanes"):
+        f.with_options(schedule=policy, fork="auto", modes=pcbatch.Dense())(*some)
 
 
 def test_the_cost_of_visits() -> None:

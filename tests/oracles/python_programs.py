@@ -34,6 +34,7 @@ from pcbatch.ir.interpret import LaneFailed, interpret_cfg, interpret_stack
 from pcbatch.ir.ops import CAPACITY
 from tests.oracles.interpreters import Mismatch
 from tests.oracles.numpy_jaxpr import on_numpy
+from tests.oracles.task_limits import check_limits
 from tests.oracles.task_programs import check_tasks
 from tests.programs.compare import status_of
 from tests.programs.container_programs import PythonProgram
@@ -172,7 +173,11 @@ def check_stages(case: Case, capacity: int = START) -> bool:
             if stages[name] == before:
                 del stages[name]
         if all([_check_stage(case, program, call, name, stage) for name, stage in stages.items()]):
-            return check_tasks(s.inlined_cfg, _examples(case, program, call), zlib.crc32(case.program.text.encode()))
+            seed, examples = zlib.crc32(case.program.text.encode()), _examples(case, program, call)
+            forks = check_tasks(s.inlined_cfg, examples, seed)
+            if forks:
+                check_limits(s.inlined_cfg, s.opt, examples, seed)
+            return forks
         capacity *= 4
         if capacity > LARGEST:
             raise Endless

@@ -37,7 +37,7 @@ def task_programs(cfg: CfgProgram, shared: frozenset[str] = frozenset()) -> Iter
     """The verified programs of tasks after each pass that changes something, with its name; none without forks."""
     if qualify.why_not(cfg) is not None:
         return
-    tasks = lower_tasks.run(rng_by_lane.run_cfg(cfg), shared)
+    tasks = lower_tasks.run(pipeline.prepared(rng_by_lane.run_cfg(cfg)), shared)
     if tasks is None:
         return
     yield "lower_tasks", pipeline.checked(tasks, "lower_tasks")

@@ -156,3 +156,17 @@ def test_save_to_goes_on(tmp_path: Path) -> None:
     result = total.run(ns, save_to=path)
     assert result.value.tolist() == total(ns).tolist()
     assert total.run(ns, save_to=path).value.tolist() == total(ns).tolist()
+
+
+def test_map_is_monitored_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By tasks, some inputs at a time; by lanes where it is asked for them."""
+    monkeypatch.setattr(run_kinds, "CHUNK", 16)
+    ns, path, seen = jnp.arange(40) % 9, tmp_path / "map.npz", []
+    wanted = [1, 1, 2, 3, 5, 8, 13, 21, 34]
+    stopped = total.map(ns, save_to=path, timeout=0)
+    assert np.all(stopped.status == Status.RUNNING)
+    assert isinstance(total.load(path)._paused, TaskRun)
+    result = total.map(ns, save_to=path, progress=lambda done, of: seen.append((done, of)))
+    assert result.value.tolist() == [wanted[int(n)] for n in ns]
+    assert seen[-1] == (40, 40)
+    assert total.map(ns, lanes=8, timeout=60).value.tolist() == result.value.tolist()

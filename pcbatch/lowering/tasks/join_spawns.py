@@ -47,6 +47,7 @@ class _Arm:
     opens: bool
     spawns: tuple[Spawn, ...]
     jump: TaskJump
+    steps: int
 
 
 def run(program: TaskProgram) -> TaskProgram:
@@ -93,7 +94,8 @@ class _Joining:
             return None
         pure = tuple(op for op in ops if isinstance(op, Prim | Move | Select))
         spawns = tuple(op for op in ops if isinstance(op, Spawn))
-        return _Arm(pure, any(isinstance(op, OpenFrame) for op in ops), spawns, terminator) if spawns else None
+        opens = any(isinstance(op, OpenFrame) for op in ops)
+        return _Arm(pure, opens, spawns, terminator, block.steps) if spawns else None
 
     def match(self, a: _Arm, b: _Arm) -> bool:
         same = (a.opens, a.jump.target, _places(a.spawns)) == (b.opens, b.jump.target, _places(b.spawns))
@@ -114,7 +116,8 @@ class _Joining:
             ops.append(OpenFrame())
         for one, two in zip(a.spawns, b.spawns, strict=True):
             ops.append(replace(one, way=WayFork(cond, one.way, two.way)))
-        return replace(block, ops=tuple(ops), terminator=TaskJump(a.jump.target, tuple(args)))
+        steps = block.steps + max(a.steps, b.steps)
+        return replace(block, ops=tuple(ops), terminator=TaskJump(a.jump.target, tuple(args)), steps=steps)
 
 
 def _places(spawns: Sequence[Spawn]) -> list[tuple[tuple[str, ...], bool, str | None]]:

@@ -48,12 +48,12 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.left_out import runs
-from pcbatch.lowering.stack_passes.lower_calls import tail_call
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.constants import Local, constants, shared_values
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, waits
-from pcbatch.lowering.tasks.stored_results import Store, stored_results
+from pcbatch.lowering.tasks.stored_results import Store, known_values, stored_results
+from pcbatch.lowering.tasks.tail_calls import tails
 from pcbatch.lowering.typing.abstract_values import Known
 
 
@@ -64,12 +64,12 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgra
         program: A typed program without prints and checks.
         shared: The parameters of the entry that all examples share.
     """
-    lowering = _Lowering(_without_messages(program), shared)
+    lowering = _Lowering(without_messages(program), shared)
     return lowering.program() if lowering.forks else None
 
 
-def _without_messages(program: CfgProgram) -> CfgProgram:
-    """The program whose failures show no values."""
+def without_messages(program: CfgProgram) -> CfgProgram:
+    """Return the program whose failures show no values."""
 
     def block(b: Block) -> Block:
         return replace(b, terminator=replace(b.terminator, message=())) if isinstance(b.terminator, Fail) else b
@@ -88,6 +88,7 @@ class _Body:
     state: Pending
     joins: bool = False
     opens: bool = False  # a frame is open where it begins
+    steps: int = 0  # blocks of lanes
     ops: list[TaskOp] = field(default_factory=list)
 
 
@@ -105,7 +106,7 @@ class _Lowering:
         roots, self.ahead = shared_values(program, shared) if hoists else (constants(program), [])
         self.roots = {local: self.names[root] for local, root in roots.items()}
         self.shared = frozenset(self.names[program.entry, p] for p in shared)
-        self.tails = {f.name: frozenset(_tails(f, self.functions)) for f in program.functions}
+        self.tails = {f.name: frozenset(tails(f, self.functions)) for f in program.functions}
         linear = linear_calls(program)
         self.linear = {name: sites - self.tails[name] for name, sites in linear.items()}
         self.sums = self.summed()
@@ -117,8 +118,10 @@ class _Lowering:
             }
             for f in program.functions
         }
+        self.appends = {f.name: known_values(f, self.stores[f.name]) for f in program.functions}
         self.waits = {
-            f.name: waits(f, self.linear[f.name], self.tails[f.name], self.stores[f.name]) for f in program.functions
+            f.name: waits(f, self.linear[f.name], self.tails[f.name], self.stores[f.name], self.appends[f.name])
+            for f in program.functions
         }
         self.fresh = Fresh(set(self.names.values()))
 
@@ -185,25 +188,12 @@ def _calls_after(function: Function, sites: Iterable[Site]) -> bool:
     )
 
 
-def _tails(function: Function, functions: dict[str, Function]) -> Iterable[Site]:
-    """The calls in tail position whose results have the types of the caller's."""
-    for block in function.blocks:
-        call = tail_call(function, block)
-        if call is not None and _result_types(function) == _result_types(functions[call.func]):
-            yield block.label, len(block.ops) - 1
-
-
-def _result_types(function: Function) -> list[tuple[str, tuple[int, ...]]]:
-    types = [function.types[r] for r in function.results]
-    return [(t.dtype, t.shape) for t in types if t is not None]
-
-
 class _FunctionLowering:
     def __init__(self, lowering: _Lowering, function: Function) -> None:
         self.whole, self.function = lowering, function
         self.live_in, self.live_after = live_in(function), live_after(function)
         self.waits: Waits = lowering.waits[function.name]
-        self.stores = lowering.stores[function.name]
+        self.stores, self.appends = lowering.stores[function.name], lowering.appends[function.name]
         self.done: list[TaskBlock] = []
 
     def blocks(self) -> list[TaskBlock]:
@@ -236,6 +226,7 @@ class _FunctionLowering:
         state = self.waits.entering[block.label]
         carried = self.carried(self.live_in[block.label], state)
         body = self.begin(self.label(block.label), carried, state)
+        body.steps = 1
         waits = self.waits.before[block.label]
         for k, op in enumerate(block.ops):
             if k in waits:
@@ -258,7 +249,8 @@ class _FunctionLowering:
 
     def end(self, body: _Body, terminator: TaskEdge | Fail) -> None:
         name = self.function.name
-        self.done.append(TaskBlock(body.label, body.params, tuple(body.ops), terminator, body.joins, body.opens, name))
+        ops = tuple(body.ops)
+        self.done.append(TaskBlock(body.label, body.params, ops, terminator, body.joins, body.opens, name, body.steps))
 
     def sync(self, body: _Body, label: str, live: frozenset[str]) -> _Body:
         """Wait for all pending calls, and go on in a new block."""
@@ -285,6 +277,7 @@ class _FunctionLowering:
     def operation(self, body: _Body, op: PureOp | Call | Print | Check, site: Site, live: frozenset[str]) -> None:
         match op:
             case Call():
+                body.steps += 1  # lanes come back to a block of its own
                 way = Start(self.entry(op.func), self.arguments(body, op))
                 if site in self.whole.linear[self.function.name]:
                     body.ops.append(SpawnInto(way, op.loc))
@@ -303,6 +296,14 @@ class _FunctionLowering:
                 body.state = Pending(True, body.state.calls | {op.dsts})
             case Prim() | Move() | Select():
                 behind = self.stores.get((site[0], site[1] - 1))
+                append = self.appends.get(site)
+                if append is not None and append.arrays in body.state.calls:
+                    values, dsts = (
+                        tuple(self.read(body, v) for v in append.values),
+                        tuple(map(self.name, append.arrays)),
+                    )
+                    body.ops.append(Spawn(dsts, Give(values), False, op.loc, self.read(body, append.row)))
+                    behind = append
                 op = op if behind is None else behind.rest
                 if any(self.known(v) is None for v in writes(op)) or not writes(op):
                     self.define(body, op)

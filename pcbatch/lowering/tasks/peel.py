@@ -30,6 +30,7 @@ from pcbatch.ir.tasks import (
     WayFork,
     leaves,
     map_ways,
+    ways,
 )
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.rename_tasks import copied
@@ -49,7 +50,7 @@ def run(program: TaskProgram) -> TaskProgram:
         return made
 
     first = {block.label: block for block in program.blocks if _is_peeled(block)}
-    blocks = tuple(replace(block, ops=_peeled(block, first, new)) for block in program.blocks)
+    blocks = tuple(_peeled(block, first, new) for block in program.blocks)
     return without_unreached(replace(program, types=types, blocks=blocks))
 
 
@@ -60,9 +61,10 @@ def _is_peeled(block: TaskBlock) -> bool:
     return all(isinstance(leaf, TaskJump | Finish) for leaf in leaves(block.terminator))
 
 
-def _peeled(block: TaskBlock, first: dict[str, TaskBlock], new: Callable[[str], str]) -> tuple[TaskOp, ...]:
-    """The operations of a block, in which what is spawned begins behind its first test."""
+def _peeled(block: TaskBlock, first: dict[str, TaskBlock], new: Callable[[str], str]) -> TaskBlock:
+    """A block in which what is spawned begins behind its first test."""
     ops: list[TaskOp] = []
+    steps = block.steps
 
     def leaf(way: Start | Give) -> Way:
         if isinstance(way, Give) or way.label not in first:
@@ -72,8 +74,12 @@ def _peeled(block: TaskBlock, first: dict[str, TaskBlock], new: Callable[[str], 
         return _way(terminator)
 
     for op in block.ops:
-        ops.append(replace(op, way=map_ways(op.way, leaf)) if isinstance(op, Spawn | SpawnInto) else op)
-    return tuple(ops)
+        if isinstance(op, Spawn | SpawnInto):
+            begun = [way.label for way in ways(op.way) if isinstance(way, Start)]
+            steps += max([0, *(first[label].steps for label in begun if label in first)])
+            op = replace(op, way=map_ways(op.way, leaf))
+        ops.append(op)
+    return replace(block, ops=tuple(ops), steps=steps)
 
 
 def _way(edge: TaskEdge | Fail) -> Way:

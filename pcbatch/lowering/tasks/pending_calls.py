@@ -65,7 +65,11 @@ class Waits:
 
 
 def waits(
-    function: Function, summed: Iterable[Site], tails: Iterable[Site], stores: Mapping[Site, Store] | None = None
+    function: Function,
+    summed: Iterable[Site],
+    tails: Iterable[Site],
+    stores: Mapping[Site, Store] | None = None,
+    known: Mapping[Site, Store] | None = None,
 ) -> Waits:
     """Find where a function must wait.
 
@@ -74,15 +78,21 @@ def waits(
         summed: Calls whose results go to the destination of their caller.
         tails: Calls in tail position, which take the place of their caller.
         stores: Calls whose results become rows of arrays.
+        known: Operations that give other rows of these arrays known values.
     """
-    return _Analysis(function, frozenset(summed), frozenset(tails), stores or {}).run()
+    return _Analysis(function, frozenset(summed), frozenset(tails), stores or {}, known or {}).run()
 
 
 class _Analysis:
     def __init__(
-        self, function: Function, summed: frozenset[Site], tails: frozenset[Site], stores: Mapping[Site, Store]
+        self,
+        function: Function,
+        summed: frozenset[Site],
+        tails: frozenset[Site],
+        stores: Mapping[Site, Store],
+        known: Mapping[Site, Store],
     ) -> None:
-        self.function, self.summed, self.tails, self.stores = function, summed, tails, stores
+        self.function, self.summed, self.tails, self.stores, self.known = function, summed, tails, stores, known
         self.rows = {store.arrays: store.row for store in stores.values()}
         self.sources = predecessors(function.blocks)
         order = [*reversed(postorder([function.blocks[0].label], block_edges(function.blocks)))]
@@ -163,6 +173,11 @@ class _Analysis:
         if behind is not None:
             # It changes the length of its own list, which has become pending with the call before it.
             op, lengths = behind.rest, lengths - {behind.row}
+        known = self.known.get(site)
+        if known is not None and known.arrays in state.calls:
+            if not state.results.isdisjoint(known.values):
+                return True
+            op, lengths = known.rest, lengths - {known.row}
         store = self.stores.get(site)
         touched = {*reads(op), *(writes(op) if store is None else ())}
         if store is not None and store.arrays not in state.calls:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.printer import print_program
@@ -10,13 +12,20 @@ from pcbatch.ir.verifier import verify
 from pcbatch.lowering.jaxpr_passes import fuse_products
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.tasks import (
+    append_in_arms,
     constant_parameters,
     dead_parameters,
+    deferred,
     join_spawns,
     lower_tasks,
+    one_list,
     peel,
     tail_duplication,
 )
+
+ProgramT = TypeVar("ProgramT", CfgProgram, TaskProgram)
+
+CFG_PASSES = (append_in_arms.run, one_list.run, deferred.run)
 
 PASSES = (
     dead_parameters.run,
@@ -30,14 +39,15 @@ PASSES = (
 )
 
 
-def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgram | None:
+def run(program: CfgProgram, shared: frozenset[str] = frozenset(), defers: bool = True) -> TaskProgram | None:
     """Return the optimised program of tasks; None if no two calls could ever run side by side.
 
     Args:
         program: A typed program, optimised, without prints and checks.
         shared: The parameters of the entry that all examples share.
+        defers: Whether loops may put off what they do with results of calls.
     """
-    tasks = lower_tasks.run(program, shared)
+    tasks = lower_tasks.run(prepared(program, defers), shared)
     if tasks is None:
         return None
     tasks = checked(tasks, "lower_tasks")
@@ -47,7 +57,16 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgra
     return checked(fuse_products.run_tasks(tasks), "fuse_products") if runs("fuse_products") else tasks
 
 
-def checked(program: TaskProgram, name: str) -> TaskProgram:
+def prepared(program: CfgProgram, defers: bool = True) -> CfgProgram:
+    """Return the CFG as it is lowered: with more calls that need not be waited for at once."""
+    program = lower_tasks.without_messages(program)
+    for run_pass in CFG_PASSES if defers else CFG_PASSES[:-1]:
+        new = run_pass(program)
+        program = program if new == program else checked(new, run_pass.__module__)
+    return program
+
+
+def checked(program: ProgramT, name: str) -> ProgramT:
     """Return a program that the verifier accepts; raises InternalError if pass `name` left it invalid."""
     faults = verify(program)
     if faults:

@@ -38,11 +38,13 @@ class Store:
         arrays: the variables of which they become rows, one for each result.
         row: the variable that tells the row, and is larger afterwards.
         rest: the operation behind the call without these arrays.
+        values: the variables that are stored: the results, or others that are known.
     """
 
     arrays: tuple[str, ...]
     row: str
     rest: Prim
+    values: tuple[str, ...]
 
 
 def stored_results(function: Function) -> dict[Site, Store]:
@@ -52,7 +54,7 @@ def stored_results(function: Function) -> dict[Site, Store]:
     for block in function.blocks:
         for k, (op, behind) in enumerate(zip(block.ops, block.ops[1:], strict=False)):
             if isinstance(op, Call) and isinstance(behind, Prim) and isinstance(behind.expr.fn, JaxprFn):
-                store = _store(op, behind, behind.expr.fn, function.types)
+                store = _store(op.dsts, behind, behind.expr.fn, function.types)
                 if store is not None and not after[block.label][k + 1].intersection(op.dsts):
                     found[block.label, k] = store
     rows: dict[tuple[str, ...], set[str]] = {}
@@ -61,10 +63,33 @@ def stored_results(function: Function) -> dict[Site, Store]:
     return {site: store for site, store in found.items() if len(rows[store.arrays]) == 1}
 
 
-def _store(call: Call, op: Prim, fn: JaxprFn, types: Mapping[str, ArrayType | None]) -> Store | None:
-    """What an operation behind a call does, if it appends all results of the call."""
+def known_values(function: Function, stores: Mapping[Site, Store]) -> dict[Site, Store]:
+    """Find the operations that append known values to lists to which `stores` append results of calls."""
+    lists = {(frozenset(store.arrays), store.row): store.arrays for store in stores.values()}
+    found = {}
+    for block in function.blocks if lists else ():
+        for k, op in enumerate(block.ops):
+            if (block.label, k - 1) in stores or not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
+                continue
+            store = _store(_stored(op, op.expr.fn), op, op.expr.fn, function.types)
+            arrays = None if store is None else lists.get((frozenset(store.arrays), store.row))
+            if store is not None and arrays is not None:
+                order = [store.arrays.index(v) for v in arrays]
+                found[block.label, k] = replace(store, arrays=arrays, values=tuple(store.values[j] for j in order))
+    return found
+
+
+def _stored(op: Prim, fn: JaxprFn) -> tuple[str, ...]:
+    """The inputs of an operation that it puts into arrays."""
+    names = dict(zip(fn.closed.jaxpr.invars, op.expr.ins, strict=True))
+    updates = (eqn.invars[2] for eqn in fn.closed.jaxpr.eqns if eqn.primitive.name == "scatter")
+    return tuple(dict.fromkeys(names[v] for v in updates if isinstance(v, jex.Var) and v in names))
+
+
+def _store(dsts: tuple[str, ...], op: Prim, fn: JaxprFn, types: Mapping[str, ArrayType | None]) -> Store | None:
+    """What an operation does, if it appends all of these variables to lists."""
     jaxpr, ins = fn.closed.jaxpr, op.expr.ins
-    if not call.dsts or len(set(ins)) < len(ins) or not set(call.dsts) <= set(ins):
+    if not dsts or len(set(ins)) < len(ins) or not set(dsts) <= set(ins):
         return None
     inputs: dict[str, Any] = dict(zip(ins, jaxpr.invars, strict=True))
     makes = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
@@ -78,17 +103,17 @@ def _store(call: Call, op: Prim, fn: JaxprFn, types: Mapping[str, ArrayType | No
             or fn.casts[k] is not None
         ):
             continue
-        result = next((v for v in call.dsts if inputs[v] is eqn.invars[2]), None)
+        result = next((v for v in dsts if inputs[v] is eqn.invars[2]), None)
         length = _source(eqn.invars[1], makes, inputs)
         if result is None or result in arrays or length is None or row not in (None, length) or not _is_row(eqn):
             return None
         arrays[result], row = dst, length
-    if row is None or set(arrays) != set(call.dsts) or not _fit(arrays, types):
+    if row is None or set(arrays) != set(dsts) or not _fit(arrays, types):
         return None
     rest = _without(op, fn, {*arrays.values()}, {*arrays, *arrays.values()})
     if rest is None or set(rest.expr.ins) != {row} or not _grows(rest, row):
         return None
-    return Store(tuple(arrays[v] for v in call.dsts), row, rest)
+    return Store(tuple(arrays[v] for v in dsts), row, rest, dsts)
 
 
 def _source(v: Any, makes: Mapping[Any, Any], inputs: Mapping[str, Any]) -> str | None:

@@ -89,8 +89,8 @@ class _Duplication:
             return block
         ops = list(block.ops)
         counts = Counter(label for b in self.blocks.values() for label in references(b))
-        terminator = self.edge(block.terminator, ops, frozenset({block.label}), counts, True, [SPECULATED])
-        return replace(block, ops=tuple(ops), terminator=terminator)
+        end, steps = self.edge(block.terminator, ops, frozenset({block.label}), counts, True, [SPECULATED])
+        return replace(block, ops=tuple(ops), terminator=end, steps=block.steps + steps)
 
     def edge(
         self,
@@ -100,8 +100,8 @@ class _Duplication:
         counts: Counter[str],
         sole: bool,
         budget: list[float],
-    ) -> TaskEdge:
-        """An edge after copies of the blocks that it leads to, whose operations are added to `ops`.
+    ) -> tuple[TaskEdge, int]:
+        """An edge after copies of the blocks that it leads to, whose operations are added to `ops`, and their steps.
 
         Args:
             edge: The edge.
@@ -112,14 +112,14 @@ class _Duplication:
             budget: The cost that may still be spent for records that take another way.
         """
         if isinstance(edge, TaskFork):
-            on_true = self.edge(edge.on_true, ops, passed, counts, False, budget)
-            on_false = self.edge(edge.on_false, ops, passed, counts, False, budget)
-            return replace(edge, on_true=on_true, on_false=on_false)
+            on_true, more = self.edge(edge.on_true, ops, passed, counts, False, budget)
+            on_false, others = self.edge(edge.on_false, ops, passed, counts, False, budget)
+            return replace(edge, on_true=on_true, on_false=on_false), max(more, others)
         if not isinstance(edge, TaskJump) or edge.target in passed or edge.target == self.program.entry:
-            return edge
+            return edge, 0
         block = self.blocks[edge.target]
         if isinstance(block.terminator, Fail) or self.jumps_to_itself(block):
-            return edge
+            return edge, 0
         own = cost(block)
         if sole:
             allowed = counts[block.label] == 1 or (own <= COPIED and len(ops) + len(block.ops) <= MOST)
@@ -127,10 +127,11 @@ class _Duplication:
             allowed = is_cheap_test(block, budget[0]) and len(ops) + len(block.ops) <= MOST
             budget[0] -= own if allowed else 0.0
         if not allowed:
-            return edge
-        more, terminator = copied(block, dict(edge.args), self.new)
-        ops += more
-        return self.edge(terminator, ops, passed | {block.label}, counts, sole, budget)
+            return edge, 0
+        copy, terminator = copied(block, dict(edge.args), self.new)
+        ops += copy
+        end, steps = self.edge(terminator, ops, passed | {block.label}, counts, sole, budget)
+        return end, block.steps + steps
 
     def jumps_to_itself(self, block: TaskBlock) -> bool:
         return any(isinstance(leaf, TaskJump) and leaf.target == block.label for leaf in leaves(block.terminator))

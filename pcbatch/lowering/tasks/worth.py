@@ -1,12 +1,21 @@
 """Whether tasks pay: what they move and open, against what lanes waste.
 
 Costs are those of `lowering/analysis/cost.py`, in about one arithmetic operation each. A task moves its record once per
+<<<<<<< HEAD
 visit, and opens, fills and leaves a frame; lanes wait for each other and compute for those that stand elsewhere. So
 sums, which need no frame, always pay. So does a block with much work for each number that it moves, such as a product
 with a matrix of weights: its records gather until many are computed together. What else has frames pays where a visit
 is short: in few blocks, with few numbers in a record and no arrays of results. Then a long run is some times as fast,
 and a short one loses less than a millisecond; programs of more blocks, or with lists of results, were measured to be 3
 to 8 times slower than in lanes. A single example whose results are arrays of many thousand numbers only moves them.
+=======
+visit, and opens, fills and leaves a frame, which takes as long as some dozens of operations; lanes wait for each other
+and compute for those that stand elsewhere. So sums, which need no frame, always pay, and frames where there is work for
+each call, or several examples of different size; a single example whose results are arrays of many thousand numbers
+only moves them. Loops that put off what they do with results pay for few examples: of many, lanes are busy anyway.
+Records of hundreds of numbers cost more to move than is gained, unless a block is so expensive that
+its records should gather.
+>>>>>>> limits
 """
 
 from __future__ import annotations
@@ -23,15 +32,18 @@ INTENSE = 16.0  # times as large as the number of numbers in a record
 FEW = 6  # blocks of a program whose visits are short
 MOVED = 8192  # numbers in a record or a frame up to which frames pay for a single example
 ONE_EXAMPLE = 32.0  # cost of all blocks from which on frames pay for a single example
+FEW = 4  # examples up to which it pays that loops put off what they do with results, if these are as small
+SMALL = 24  # numbers in a record or a frame of these
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """Whether tasks pay for any number of examples, why not, and whether they do for one."""
+    """Whether tasks pay for any number of examples, why not, whether they do for one, and up to how many."""
 
     pays: bool
     reason: str
     for_one: bool
+    most: int | None = None  # None: any number
 
 
 def worth(program: TaskProgram) -> Worth:
@@ -51,10 +63,22 @@ def worth(program: TaskProgram) -> Worth:
     return Worth(True, "calls have frames", work >= ONE_EXAMPLE and size <= MOVED)
 
 
+<<<<<<< HEAD
 def _gathers(block: TaskBlock, program: TaskProgram) -> bool:
     """Whether a block has so much work for each number that it moves that its records should gather."""
     work, size = cost(block), _size(block, program)
     return work >= max(EXPENSIVE, INTENSE * size) and size <= MOVED
+=======
+def worth_deferring(program: TaskProgram) -> Worth:
+    """Estimate whether a program runs faster by tasks whose loops put off what they do with results of calls."""
+    pays = worth(program)
+    if not pays.pays:
+        return pays
+    if max(_size(block, program) for block in program.blocks) > SMALL:
+        reason = "its calls are independent only if a loop keeps their results, which costs more than is gained"
+        return Worth(False, reason, False)
+    return Worth(True, "loops keep results", pays.for_one, FEW)
+>>>>>>> limits
 
 
 def _size(block: TaskBlock, program: TaskProgram) -> int:

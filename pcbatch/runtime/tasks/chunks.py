@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.tasks.executable import Outcome
+from pcbatch.runtime.tasks.growing import Outcome
 from pcbatch.runtime.vm import wide_counters
 
 CHUNK = 4096  # examples; more side by side gain nothing, and each needs frames

@@ -20,11 +20,13 @@ from jax.sharding import NamedSharding
 
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments, partition_spec
-from pcbatch.runtime.tasks import pool, spread, state
-from pcbatch.runtime.tasks.executable import Outcome, TaskExecutable
+from pcbatch.runtime.tasks import spread, state
+from pcbatch.runtime.tasks.executable import TaskExecutable
+from pcbatch.runtime.tasks.growing import Kept, Outcome, Stretch
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.runtime.vm.raw_result import RawResult
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks
+from pcbatch.runtime.vm.status import Status
 
 EACH = 32  # tasks for each device, from which on they are dealt out
 FEW = 8  # examples for each device, below which their tasks are dealt out
@@ -50,6 +52,7 @@ class DeviceTasks:
     gather: Gather
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _sizes: dict[Any, Sizes] = field(default_factory=dict)  # of the last run, by way and number of examples
+    _kept: Kept = field(default_factory=Kept)
 
     def run(self, args: Mapping[str, Any], lanes: int) -> Outcome:
         """Run all examples to their end, as far as they have one; arguments as in `TaskExecutable.run`."""
@@ -61,61 +64,56 @@ class DeviceTasks:
     # Examples dealt out
 
     def _run_dealt(self, args: Mapping[str, Any], sharding: LaneSharding) -> Outcome:
-        key = "dealt", sharding
-        now, given, begins = self._sizes.get(key) or self.tasks.chosen(sharding.each), self.place(args, sharding), True
-        own = given.without_common()
-        s = self._jit(_empty, sharding, now)()
-        while True:
-            out = self._jit(_dealt, sharding, now)(s, own, given.common, np.bool_(begins))
-            raw, s = self.gather(out.raw, sharding), out.state
-            held, stuck = _in_order(out.unfinished, sharding), np.asarray(out.stuck)
-            if not np.any(stuck):
-                break
-            larger = now.larger(pool_is_empty=bool(np.any(np.asarray(out.frames) & stuck)))
-            if not self.tasks.may_have(larger, sharding.each):
-                return Outcome(raw, held)
-            s, now, begins = self._jit(_grown, sharding, now, larger)(s), larger, False
-        self._sizes[key] = now
-        return Outcome(raw, held)
+        machines = _EachMachine(self, sharding, self.place(args, sharding))
+        outcome, now = self._kept.run(machines, key=sharding)
+        if now is not None:
+            self._sizes["dealt", sharding] = now
+        return outcome
 
     # The tasks of few examples dealt out
 
     def _run_parts(self, args: Mapping[str, Any], sharding: LaneSharding) -> Outcome:
         lanes, first = sharding.inputs, sharding.mesh.devices.flat[0]
-        now = self._sizes.get(("parts", sharding)) or self.tasks.chosen(lanes)
+        now, made = self.begins_with("parts", sharding, lanes), 0
         everywhere = NamedSharding(sharding.mesh, partition_spec())
         numbers = sharding.placed(ShardedArguments({"": np.arange(sharding.devices, dtype=np.int32)}, {}, None, None))
         here, there = (jax.device_put(dict(args), where) for where in (first, everywhere))
         while True:
-            s, way = self._jit(_first_part, sharding, now)(here)
+            s, way = self.jitted(_first_part, sharding, now)(here)
+            made += int(way.raw.trips)
             while bool(way.enough):
                 copies = jax.device_put(s, everywhere)
-                parts, ended = self._jit(_each_part, sharding, now)(numbers.mapped[""], copies, there)
+                parts, ended, trips = self.jitted(_each_part, sharding, now)(numbers.mapped[""], copies, there)
+                made += int(np.sum(trips))
                 if not np.all(np.asarray(ended)):
                     break
-                s, way = self._jit(_next_part, sharding, now)(s, sharding.fetched(parts), here)
+                s, way = self.jitted(_next_part, sharding, now)(s, sharding.fetched(parts), here)
+                made += int(way.raw.trips)
+            raw = replace(way.raw, trips=jnp.int32(made))
             if bool(way.ended):
                 self._sizes["parts", sharding] = now
-                return Outcome(way.raw, np.asarray(way.unfinished))
+                return Outcome(raw, np.asarray(way.unfinished))
             # From the start: what devices have done, of which one had no room, does not fit together.
             roomier = replace(now.larger(pool_is_empty=True), room=now.larger(pool_is_empty=False).room)
             if bool(way.failed) or not self.tasks.may_have(roomier, lanes):
-                return Outcome(way.raw, np.ones(lanes, bool))
+                return Outcome(raw, np.ones(lanes, bool))
             now = roomier
 
-    def _jit(self, function: Any, sharding: LaneSharding, *sizes: Sizes) -> Any:
+    # For both
+
+    def begins_with(self, way: str, sharding: LaneSharding, lanes: int) -> Sizes:
+        """Return the sizes with which the next run goes that way, for so many examples on a device."""
+        return self._sizes.get((way, sharding)) or self.tasks.chosen(lanes)
+
+    def jitted(self, function: Any, sharding: LaneSharding, *sizes: Sizes) -> Any:
+        """Return the compiled form of a function of this module, for machines of these sizes."""
         key = (function, sharding, sizes)
         if key not in self._jitted:
             options = xla_options.compiler_options(self.tasks.kernel, sizes[0].width)
-            self._jitted[key] = jax.jit(partial(function, self.tasks, sharding, *sizes), compiler_options=options)
+            donated = (0,) if function is _dealt and not debug_checks() else ()
+            bound = partial(function, self.tasks, sharding, *sizes)
+            self._jitted[key] = jax.jit(bound, donate_argnums=donated, compiler_options=options)
         return self._jitted[key]
-
-
-def _in_order(each: Any, sharding: LaneSharding) -> np.ndarray:
-    """bool[examples] of bool[devices, each]."""
-    rows = np.asarray(each)
-    rows = rows.reshape(-1) if sharding.blocks else rows.T.reshape(-1)
-    return rows[: sharding.inputs]
 
 
 # The programs of devices that have examples each
@@ -134,15 +132,33 @@ def _grown(tasks: TaskExecutable, sharding: LaneSharding, old: Sizes, new: Sizes
     return out
 
 
-class Run(NamedTuple):
-    """What the run of one device has left: its results, its state, and bool[]: whether it needs more room, whether that
-    is for frames; bool[examples]: which have no result."""
+@dataclass(frozen=True, slots=True)
+class _EachMachine:
+    """A machine on each device, see `growing.Machines`."""
 
-    raw: RawResult
-    state: Values
-    stuck: jax.Array
-    frames: jax.Array
-    unfinished: jax.Array
+    runs: DeviceTasks
+    sharding: LaneSharding
+    given: ShardedArguments
+
+    def begins_with(self) -> Sizes:
+        return self.runs.begins_with("dealt", self.sharding, self.sharding.each)
+
+    def empty(self, now: Sizes) -> Values:
+        out: Values = self.runs.jitted(_empty, self.sharding, now)()
+        return out
+
+    def advance(self, now: Sizes, s: Values, begins: bool) -> Stretch:
+        own, program = self.given.without_common(), self.runs.jitted(_dealt, self.sharding, now)
+        out: Stretch = program(s, own, self.given.common, np.bool_(begins))
+        raw = self.runs.gather(out.raw, self.sharding)
+        return out._replace(raw=raw, unfinished=np.asarray(raw.status) != 0)
+
+    def grown(self, now: Sizes, larger: Sizes, s: Values) -> Values:
+        out: Values = self.runs.jitted(_grown, self.sharding, now, larger)(s)
+        return out
+
+    def may_have(self, larger: Sizes) -> bool:
+        return self.runs.tasks.may_have(larger, self.sharding.each)
 
 
 def _dealt(
@@ -153,14 +169,16 @@ def _dealt(
     own: ShardedArguments,
     common: Mapping[str, Any],
     begins: jax.Array,
-) -> Run:
-    def body(dealt: tuple[Values, ShardedArguments], all_: tuple[Mapping[str, Any], jax.Array]) -> Run:
-        (s, own), (common, begins) = dealt, all_
-        raw, s, stuck, unfinished = tasks.advance(now, s, {**own.mapped, **common}, begins, end=own.end)
-        frames = s[pool.FREE_COUNT] == 0 if pool.FREE_COUNT in s else jnp.zeros((), bool)
-        return Run(raw, s, stuck, frames, unfinished)
+) -> Stretch:
+    """The results tell by their statuses which examples have none, so that these are gathered together."""
 
-    out: Run = sharding.run(body, (s, own), (common, begins))
+    def body(dealt: tuple[Values, ShardedArguments], all_: tuple[Mapping[str, Any], jax.Array]) -> Stretch:
+        (s, own), (common, begins) = dealt, all_
+        out = tasks.advance(now, s, {**own.mapped, **common}, begins, end=own.end)
+        status = jnp.where(out.unfinished, int(Status.RUNNING), out.raw.status)
+        return out._replace(raw=replace(out.raw, status=status))
+
+    out: Stretch = sharding.run(body, (s, own), (common, begins))
     return out
 
 
@@ -168,8 +186,15 @@ def _dealt(
 
 
 class Way(NamedTuple):
-    """How far a run is: its results; bool[]: whether there are enough tasks for all devices, whether it is at its end,
-    whether a task has failed; bool[examples]: those that have no result."""
+    """The state of a run between two parts.
+
+    Attributes:
+        raw: the results, and the trips since the part before.
+        enough: bool[]: whether there are enough tasks for all devices.
+        ended: bool[]: whether none is left.
+        failed: bool[]: whether an example has failed.
+        unfinished: bool[examples]: those that have no result.
+    """
 
     raw: RawResult
     enough: jax.Array
@@ -212,13 +237,15 @@ def _go_on(
 
 def _each_part(
     tasks: TaskExecutable, sharding: LaneSharding, now: Sizes, numbers: Any, s: Values, args: Mapping[str, Any]
-) -> tuple[Values, jax.Array]:
-    def body(number: jax.Array, all_: tuple[Values, Mapping[str, Any]]) -> tuple[Values, jax.Array]:
+) -> tuple[Values, jax.Array, jax.Array]:
+    """The state of each device after its part, whether it has come to its end, and its trips."""
+
+    def body(number: jax.Array, all_: tuple[Values, Mapping[str, Any]]) -> tuple[Values, jax.Array, jax.Array]:
         s, args = all_
         machine = tasks.machine(now, tasks.stored(args, now.lanes)[0])
         trips = tasks.trips(machine, frees=False)  # frames that were open before are held by all devices
-        s, _ = trips.run(spread.part(machine.plan, s, number, sharding.devices))
-        return s, trips.waiting(s) == 0
+        s, made = trips.run(spread.part(machine.plan, s, number, sharding.devices))
+        return s, trips.waiting(s) == 0, made
 
-    out: tuple[Values, jax.Array] = sharding.run(body, numbers, (s, args))
+    out: tuple[Values, jax.Array, jax.Array] = sharding.run(body, numbers, (s, args))
     return out

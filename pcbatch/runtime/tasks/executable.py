@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.tasks import plan, pool, sizes, state
 from pcbatch.runtime.tasks.by_policy import PolicyTrips
+from pcbatch.runtime.tasks.growing import Kept, Outcome, Stretch, lacks_frames
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.recording import Recorder
@@ -26,7 +27,7 @@ from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.tasks.visit import FAILED
 from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.layout import PER_BLOCK
-from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks
 from pcbatch.runtime.vm.run_once import run_once
 
 GROWN = 8
@@ -45,8 +46,10 @@ class TaskOptions:
         max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
         limit: how large they may be in any case; None: as large as that.
         stats: whether visits are counted.
+        max_steps: the blocks of lanes after which an example is left to lanes; None: as many as it takes.
         policy: the learned schedule; None: the order of the machine itself.
         for_one: whether one example is to run so.
+        most: the examples up to which they are to run so; None: any number.
     """
 
     width: int | None = None
@@ -56,15 +59,10 @@ class TaskOptions:
     max_bytes: int = 2**28
     limit: int | None = None
     stats: bool = False
+    max_steps: int | None = None
     policy: Learned | None = None
     for_one: bool = True
-
-
-class Outcome(NamedTuple):
-    """The results of a run, and bool[examples]: those that have none, because a task has failed or had no room."""
-
-    raw: RawResult
-    unfinished: np.ndarray
+    most: int | None = None
 
 
 @dataclass(eq=False)
@@ -80,18 +78,18 @@ class TaskExecutable:
     _chosen: dict[tuple[int, bool], Sizes] = field(default_factory=dict)  # by number of examples, and whether traced
     _in_bytes: dict[Sizes, int] = field(default_factory=dict)
     _jitted: dict[Any, Any] = field(default_factory=dict)
-    _kept: dict[Sizes, Values] = field(default_factory=dict)
+    _kept: Kept = field(default_factory=Kept)
 
     def __post_init__(self) -> None:
         self.plan(single=False)  # refuses what it cannot run
 
     @cached_property
     def _several(self) -> TaskPlan:
-        return plan.make(self.program, single=False)
+        return plan.make(self.program, False, self.options.max_steps)
 
     @cached_property
     def _single(self) -> TaskPlan:
-        return plan.make(self.program, single=True)
+        return plan.make(self.program, True, self.options.max_steps)
 
     def plan(self, single: bool) -> TaskPlan:
         """Return the plan for one example, or for several."""
@@ -104,28 +102,14 @@ class TaskExecutable:
             args: The arguments by parameter: [lanes, ...], or unbatched if all examples share them.
             lanes: The number of examples.
         """
-        now, begins = self.begins_with(lanes), True
-        out: RawResult
-        s = self._kept.pop(now, None)
-        if s is None:
-            s = state.on_device(self.plan(lanes == 1), now, self.options.stats)
-        while True:
-            out, s, stuck, unfinished = self._jit(self.advance, now)(s, args, np.bool_(begins))
-            open_examples = np.asarray(unfinished)
-            if not open_examples.any() or not bool(stuck):  # usually one array comes to the host
-                break
-            larger = self.larger(now, s)
-            if larger is None:
-                return Outcome(out, open_examples)  # its frames are not free: the arrays are not kept
-            s, now, begins = self._jit(self.grown, now, larger)(s), larger, False
-        self.remember(now)
-        if not (debug_checks() or KEEPING.get()):
-            self._kept[now] = s
-        return Outcome(out, open_examples)
+        outcome, now = self._kept.run(_OneMachine(self, args, lanes))
+        if now is not None:
+            self.remember(now)
+        return outcome
 
     def larger(self, now: Sizes, s: Values) -> Sizes | None:
         """Return the sizes with which a run goes on that is stuck; None if these were too large."""
-        larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
+        larger = now.larger(lacks_frames(s, True))
         return larger if self.may_have(larger, now.lanes) else None
 
     def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
@@ -167,8 +151,8 @@ class TaskExecutable:
         )
 
     def takes(self, lanes: int) -> bool:
-        """Whether so many examples are to run by tasks: more than one, or one that pays, and as the memory allows."""
-        if lanes == 1 and not self.options.for_one:
+        """Whether so many examples are to run by tasks: as many as it pays for, and as the memory allows."""
+        if lanes == 1 and not self.options.for_one or lanes > (self.options.most or lanes):
             return False
         return self.options.limit is None or self._bytes(self.chosen(lanes)) <= self.options.limit
 
@@ -176,9 +160,10 @@ class TaskExecutable:
         """Return `jax.stages.Lowered` of the run of so many examples."""
         now = self.begins_with(lanes)
         s = jax.eval_shape(partial(self.empty, now))
-        return self._jit(self.advance, now).lower(s, args, np.bool_(True))
+        return self.jitted(self.advance, now).lower(s, args, np.bool_(True))
 
-    def _jit(self, function: Any, *static: Sizes) -> Any:
+    def jitted(self, function: Any, *static: Sizes) -> Any:
+        """Return the compiled form of a function of this object, for machines of these sizes."""
         key = (function.__name__, static)
         if key not in self._jitted:
             options = xla_options.compiler_options(self.kernel, static[0].width)
@@ -217,7 +202,7 @@ class TaskExecutable:
         begins: jax.Array,
         isolate: bool | None = None,
         end: jax.Array | None = None,
-    ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
+    ) -> Stretch:
         """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
 
         Args:
@@ -227,9 +212,6 @@ class TaskExecutable:
             begins: bool[]: whether the run begins.
             isolate: Whether visits read in loops of their own; None: where XLA's options make it necessary.
             end: int32[]: the number of examples that are not copies to fill up; None: all.
-
-        Returns:
-            The results; the state; whether the run needs more room; bool[examples]: those that have no result.
         """
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self.stored(args, now.lanes)
@@ -238,7 +220,7 @@ class TaskExecutable:
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
         unfinished = self.unfinished(prepared, now, s, left)[1]
-        return self.result(prepared, now, s, trips), s, left, unfinished
+        return Stretch(self.result(prepared, now, s, trips), s, left, unfinished)
 
     def run_recorded(
         self, now: Sizes, s: Values, args: Mapping[str, Any], recorder: Recorder, isolate: bool | None = None
@@ -307,3 +289,29 @@ class TaskExecutable:
         type_ = self.program.types[name]
         assert type_ is not None, name
         return type_
+
+
+@dataclass(frozen=True, slots=True)
+class _OneMachine:
+    """The machine of a run on one device, see `growing.Machines`."""
+
+    tasks: TaskExecutable
+    args: Mapping[str, Any]
+    lanes: int
+
+    def begins_with(self) -> Sizes:
+        return self.tasks.begins_with(self.lanes)
+
+    def empty(self, now: Sizes) -> Values:
+        return state.on_device(self.tasks.plan(self.lanes == 1), now, self.tasks.options.stats)
+
+    def advance(self, now: Sizes, s: Values, begins: bool) -> Stretch:
+        out: Stretch = self.tasks.jitted(self.tasks.advance, now)(s, self.args, np.bool_(begins))
+        return out
+
+    def grown(self, now: Sizes, larger: Sizes, s: Values) -> Values:
+        out: Values = self.tasks.jitted(self.tasks.grown, now, larger)(s)
+        return out
+
+    def may_have(self, larger: Sizes) -> bool:
+        return self.tasks.may_have(larger, self.lanes)

@@ -87,7 +87,8 @@ class TaskPlan:
         sites: the places of frames.
         single: whether there is one example.
         roots: whether records hold the number of their example.
-        fails: whether a task may fail.
+        fails: whether an example may fail.
+        max_steps: the blocks of lanes after which one does; None: as many as it takes.
     """
 
     program: TaskProgram
@@ -97,6 +98,7 @@ class TaskPlan:
     single: bool
     roots: bool
     fails: bool
+    max_steps: int | None = None
 
     @property
     def framed(self) -> bool:
@@ -184,8 +186,13 @@ def _last(program: TaskProgram, first: Collection[str]) -> frozenset[str]:
     return frozenset(b.label for b in ends if owners[b.label] <= set(first))
 
 
-def make(program: TaskProgram, single: bool) -> TaskPlan:
-    """Prepare a typed task program, for one example (`single`) or any number of them.
+def make(program: TaskProgram, single: bool, max_steps: int | None = None) -> TaskPlan:
+    """Prepare a typed task program.
+
+    Args:
+        program: The program.
+        single: Whether it is for one example; else for any number of them.
+        max_steps: See `TaskPlan`.
 
     Raises:
         CannotRun: The machine of lists cannot run it.
@@ -197,7 +204,8 @@ def make(program: TaskProgram, single: bool) -> TaskPlan:
     dear = bodies.expensive(costs)
     families = _families(program, places)
     has_frames = framed(program)
-    fails = any(isinstance(leaf, Fail) for block in program.blocks for leaf in leaves(block.terminator))
+    has_failures = any(isinstance(leaf, Fail) for block in program.blocks for leaf in leaves(block.terminator))
+    fails = has_failures or max_steps is not None
     roots = not single and (bool(program.constants) or not has_frames or fails)
     before_trips = _first(program, bounded(program, places))
     several = sum(sites.opens(b) and not b.joins and b.label not in before_trips for b in program.blocks) > 1
@@ -216,7 +224,7 @@ def make(program: TaskProgram, single: bool) -> TaskPlan:
         )
         for k, (block, code) in enumerate(zip(program.blocks, bodies.compile_bodies(stack), strict=True))
     )
-    return TaskPlan(program, stack, blocks, places, single, roots, fails)
+    return TaskPlan(program, stack, blocks, places, single, roots, fails, max_steps)
 
 
 def _refuse(program: TaskProgram) -> None:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.runtime.tasks import lists, pool
+from pcbatch.runtime.tasks import lists, pool, steps
 from pcbatch.runtime.tasks.plan import FRAME, TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.visit import FAILED, VISITS
@@ -67,6 +67,12 @@ def together(plan: TaskPlan, sizes: Sizes, before: Values, parts: Values) -> Val
     out[VISITS] = jnp.max(parts[VISITS])
     if FAILED in out:
         out[FAILED] = jnp.any(parts[FAILED], axis=0)
+    if plan.max_steps is not None:  # with the limit after each sum, none of which overflows then
+        counted = before[steps.STEPS]
+        for mine in parts[steps.STEPS]:
+            counted = counted + (mine - before[steps.STEPS])
+            counted, out[FAILED] = steps.limited(counted, out[FAILED], plan.max_steps)
+        out[steps.STEPS] = counted
     for key in (key for key in PER_BLOCK if key in out):
         out[key] = functools.reduce(wide_counters.plus, [*parts[key]], before[key])
     waited = _boundary(plan, sizes, before)

@@ -10,6 +10,7 @@
 | `cell:type.k` | [examples + frames, ...]: what is saved across a `sync` | with frames |
 | `result:c.k` | [(examples + frames) * slots, ...]: the places of results | always |
 | `failed` | bool[examples]: some task of the example has failed | with failures |
+| `steps` | uint32[examples], see `steps.py` | with `max_steps` |
 | `visits`, `active`, `offered` | uint32[blocks, 2] | with statistics |
 """
 
@@ -25,7 +26,7 @@ import numpy as np
 from jax import lax
 
 from pcbatch.lowering.typing.jax_types import storage_type, zeros
-from pcbatch.runtime.tasks import lists, pool
+from pcbatch.runtime.tasks import lists, pool, steps
 from pcbatch.runtime.tasks.plan import DEST, FROM, ROOT, TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.visit import FAILED, VISITS
@@ -61,6 +62,8 @@ def empty(plan: TaskPlan, sizes: Sizes, stats: bool) -> Values:
             s[key] = zeros(type_, (rows,))
     if plan.fails:
         s[FAILED] = jnp.zeros(sizes.lanes, bool)
+    if plan.max_steps is not None:
+        s[steps.STEPS] = steps.empty(sizes.lanes)
     if stats:
         s |= {key: wide_counters.zeros(len(plan.blocks)) for key in PER_BLOCK}
     return s
@@ -108,6 +111,8 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any], end:
         s[pool.NEED] = lax.dynamic_update_slice_in_dim(s[pool.NEED], waits, 0, 0)
     if plan.fails:
         s[FAILED] = jnp.zeros_like(s[FAILED])
+    if plan.max_steps is not None:
+        s[steps.STEPS] = steps.empty(sizes.lanes)
     if plan.framed and plan.fails:  # of examples that failed some frames have not come back
         s[pool.FREE] = jnp.arange(sizes.lanes, sizes.lanes + sizes.frames + sizes.width, dtype=I32)
         s[pool.FREE_COUNT] = jnp.full((), sizes.frames, I32)

@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.runtime.tasks import dropping, lists, pool
+from pcbatch.runtime.tasks import dropping, lists, pool, steps
 from pcbatch.runtime.tasks.guarded import guarded, written
 from pcbatch.runtime.tasks.plan import SERIAL, BlockPlan
 from pcbatch.runtime.tasks.reading import Machine
-from pcbatch.runtime.tasks.visit import VISITS, visit
+from pcbatch.runtime.tasks.visit import FAILED, VISITS, visit
 from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
@@ -55,7 +55,7 @@ class Trips:
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
             s, _, trips = c
-            after = self.trip(s)
+            after = self._limited(self.trip(s))
             if fails:
                 after = dropping.after_trip(self.machine, after, s[VISITS], trips, self.frees)
             return after, s[VISITS], trips + 1
@@ -67,7 +67,15 @@ class Trips:
         s = {key: s[key] for key in state}
         for block in self.last:
             s = self._drain(s, [block], patience=None)
-        return s, trips
+        return self._limited(s), trips
+
+    def _limited(self, s: Values) -> Values:
+        """The state in which examples that have made too many steps have failed."""
+        most = self.machine.plan.max_steps
+        if most is None:
+            return s
+        counted, failed = steps.limited(s[steps.STEPS], s[FAILED], most)
+        return {**s, steps.STEPS: counted, FAILED: failed}
 
     @property
     def first(self) -> tuple[BlockPlan, ...]:

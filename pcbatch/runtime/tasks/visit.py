@@ -23,7 +23,7 @@ from pcbatch.ir.tasks import (
     Way,
     WayFork,
 )
-from pcbatch.runtime.tasks import lists, pool, reading
+from pcbatch.runtime.tasks import lists, pool, reading, steps
 from pcbatch.runtime.tasks.lists import Entry
 from pcbatch.runtime.tasks.masks import Mask, Tally, either, select, wide
 from pcbatch.runtime.tasks.plan import DEST, FRAME, FROM, ROOT, SERIAL, BlockPlan
@@ -82,7 +82,7 @@ class _Visit:
         lists.push(self.s, pushed, self.k, self.ok)
         if self.machine.recorder is not None:
             self.machine.recorder.append(self.s, self.block, read.rows, self.k)
-        self._count()
+        self._count(read)
         return self.s
 
     # Frames
@@ -350,7 +350,10 @@ class _Visit:
         for target, here in ready.items():
             self._push_frame(target, self.frame, here)
 
-    def _count(self) -> None:
+    def _count(self, read: Read) -> None:
+        if self.machine.plan.max_steps is not None and self.block.block.steps:
+            each = self.block.block.steps
+            self.s[steps.STEPS] = steps.added(self.s[steps.STEPS], each, read.root, self.k, self.ok)
         if not self.machine.stats:
             return
         counts = (jnp.uint32(1), self.k.astype(jnp.uint32), jnp.uint32(self.width))

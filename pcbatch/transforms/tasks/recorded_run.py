@@ -16,8 +16,8 @@ from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.execute.traced_tasks import merged, run_in_lanes
 from pcbatch.runtime.tasks import TaskExecutable, state
 from pcbatch.runtime.tasks.chunks import CHUNK
-from pcbatch.runtime.tasks.executable import Outcome
 from pcbatch.runtime.tasks.fallback import completed
+from pcbatch.runtime.tasks.growing import Outcome
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks

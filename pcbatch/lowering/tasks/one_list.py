@@ -1,0 +1,94 @@
+"""Give a list one name through several appends, so that none of the calls whose results they append is waited for.
+
+before:  r = call @f(a)                            after:  r = call @f(a)
+         xs.v1, n.v1 = { append } reads (xs, n, r)         xs, n = { append } reads (xs, n, r)
+         s = call @f(b)                                    s = call @f(b)
+         xs, n = { append } reads (xs.v1, n.v1, s)         xs, n = { append } reads (xs, n, s)
+
+`stored_results.py` knows a list by its variables. Two of them become one if they never both have a value that is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax.extend.core as jex
+
+from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.def_use import writes
+from pcbatch.ir.liveness import live_after
+from pcbatch.ir.ops import Prim
+from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
+from pcbatch.lowering.typing.trace import JaxprFn
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Return the program in which lists and their lengths keep their names where results of calls are appended."""
+    return replace(program, functions=tuple(map(_function, program.functions)))
+
+
+def _function(function: Function) -> Function:
+    while (pair := next((p for p in _versions(function) if _are_apart(function, *p)), None)) is not None:
+        new, old = pair
+        gone, kept = (old, new) if new in function.results else (new, old)
+        function = _renamed(function, {gone: kept})
+    return function
+
+
+def _versions(function: Function) -> Iterator[tuple[str, str]]:
+    """The variables that are others with a result of a call appended, each with that other one."""
+    for block in function.blocks:
+        for call, op in zip(block.ops, block.ops[1:], strict=False):
+            if not isinstance(call, Call) or not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
+                continue
+            if len({*op.expr.ins}) < len(op.expr.ins) or not {*call.dsts} <= {*op.expr.ins}:
+                continue
+            found = [*_changed(op, op.expr.fn)]
+            if any(kind == "scatter" for _, _, kind in found):
+                yield from ((new, old) for new, old, _ in found if new != old)
+
+
+def _changed(op: Prim, fn: JaxprFn) -> Iterator[tuple[str, str, str]]:
+    """The results that are an input with a row stored, or with a number added; the input, and the operation."""
+    jaxpr = fn.closed.jaxpr
+    inputs: Mapping[Any, str] = dict(zip(jaxpr.invars, op.expr.ins, strict=True))
+    makes = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+    for dst, out in zip(op.dsts, jaxpr.outvars, strict=True):
+        eqn = makes.get(out) if isinstance(out, jex.Var) else None
+        if eqn is None or eqn.primitive.name not in ("scatter", "add"):
+            continue
+        others = [v for v in eqn.invars[:2] if isinstance(v, jex.Var) and v in inputs]
+        if others and (eqn.primitive.name == "add" or eqn.invars[0] is others[0]):
+            yield dst, inputs[others[0]], eqn.primitive.name
+
+
+def _are_apart(function: Function, a: str, b: str) -> bool:
+    """Whether two variables of one type never both have a value that is read."""
+    if function.types.get(a) != function.types.get(b) or {a, b} & {*function.params}:
+        return False
+    if {a, b} <= {*function.results}:
+        return False
+    after = live_after(function)
+    for block in function.blocks:
+        for op, live in zip(block.ops, after[block.label], strict=True):
+            written = {*writes(op)} & {a, b}
+            if written and len((live & {a, b}) | written) > 1:
+                return False
+    return True
+
+
+def _renamed(function: Function, names: Mapping[str, str]) -> Function:
+    def new(v: str) -> str:
+        return names.get(v, v)
+
+    blocks = tuple(
+        replace(
+            block,
+            ops=tuple(rename_writes(rename_reads(op, new), new) for op in block.ops),
+            terminator=rename_terminator(block.terminator, new),
+        )
+        for block in function.blocks
+    )
+    return replace(function, blocks=blocks, types={v: t for v, t in function.types.items() if v not in names})
