@@ -16,6 +16,7 @@ import pcbatch
 from benchmarks.policy_graphs import GRAPHS
 from benchmarks.policy_models import PROGRAMS
 from benchmarks.policy_optimum import least_visits
+from pcbatch.api.learn_schedule import sampled
 from pcbatch.learning import fixed, learn
 from pcbatch.learning.learn import Task
 from pcbatch.learning.q_learning import Training
@@ -60,7 +61,7 @@ def programs(training: Training) -> list[Row]:
 
 def task(f: Any, args: tuple[Any, ...]) -> Task:
     """What there is to learn about a call."""
-    return learn.task_of(f.fn, *f._programs.of_call(args, {}))
+    return learn.task_of(f.fn, *sampled(f, args, {}))
 
 
 def optimum(others: Task) -> str:
