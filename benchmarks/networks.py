@@ -4,8 +4,9 @@ The seven networks that ACRoBat (Fegade et al., 2023) is measured on, and others
 chooses itself and with calls side by side, DyNet with both of its ways to batch (`make dynet`), PyTorch example by
 example (`make networks`), and JAX batched by hand where there is a natural way. `--training`: a step, which is the mean
 loss and its gradient by all weights. Results are compared before anything is timed. CPU seconds of a process, medians;
-DyNet runs in one of its own. Batches, of the forward pass: visits of blocks, each of which holds several operations;
-the operations that DyNet runs; the steps of a loop by hand, whose plans are made beforehand. Without PyTorch examples
+DyNet runs in one of its own. Batches, of the forward pass: visits of blocks, each of which holds several operations
+(they are not counted for `--training`); the operations that DyNet runs; the steps of a loop by hand, whose plans are
+made beforehand. Without PyTorch examples
 are compared with plain Python, which takes long: use `build/torch/bin/python`.
 """
 
@@ -32,6 +33,7 @@ from benchmarks.networks_by_hand import ByHand
 from examples.networks import check
 from examples.networks.run import Settings, Task
 from examples.networks.visits import made
+from pcbatch.api.learn_schedule import sampled
 
 ROOT = Path(__file__).parents[1]
 DYNET = ROOT / "build/dynet/bin/python"
@@ -68,11 +70,17 @@ def ours(name: str, settings: Settings, forks: Sequence[str]) -> dict[str, Task]
     for fork in forks:
         task = Task(name, Settings(settings.hidden, settings.batch, settings.most, fork, settings.seed))
         try:
-            task.predict()
+            sampled(task.batched, (task.weights, task.inputs), {})
         except pcbatch.UsageError:  # no two of its calls are independent
             continue
         found[FORKS[fork]] = task
     return found
+
+
+def forks_by_itself(task: Task) -> bool:
+    """Whether the function runs calls side by side without being asked to."""
+    program, given = sampled(task.batched, (task.weights, task.inputs), {})
+    return program.tasks is not None and program.tasks.takes(given.lanes)
 
 
 def in_torch(task: Task, training: bool) -> Callable[[], Any] | None:
@@ -158,9 +166,12 @@ def compared(tasks: Mapping[str, Task], by_hand: Mapping[str, ByHand], training:
 
 
 def measure(name: str, settings: Settings, training: bool, forks: Sequence[str]) -> dict[str, Measured]:
-    """All ways, in turn."""
+    """All ways, in turn. What runs calls side by side by itself is not run a second time as such."""
     tasks = ours(name, settings, forks)
     first = next(iter(tasks.values()))
+    by_itself = not training and {FORKS["auto"], FORKS["always"]} <= tasks.keys() and forks_by_itself(first)
+    if by_itself:
+        del tasks[FORKS["always"]]
     by_hand = networks_by_hand.ways(first)
     compared(tasks, by_hand, training)
     calls: dict[str, Callable[[], Any]] = {}
@@ -172,8 +183,10 @@ def measure(name: str, settings: Settings, training: bool, forks: Sequence[str])
         calls[TORCH] = peer
     seconds = interleaved_cpu_medians(calls, settings.repeats)
     found = {way: Measured(some) for way, some in seconds.items()}
-    for way, task in tasks.items():
+    for way, task in tasks.items() if not training else ():
         found[way] = Measured(seconds[way], made(task.batched, task.weights, task.inputs))
+    if by_itself:
+        found[FORKS["always"]] = found[FORKS["auto"]]
     if by_hand:
         best = min(by_hand, key=lambda way: seconds[way])
         found[BY_HAND] = Measured(seconds[best], by_hand[best].steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pcbatch.api.batched import Batched
@@ -76,7 +75,7 @@ def learn_schedule(
     return learn(f.fn, program, given, Training(encoding, episodes, seed), weights)
 
 
-def sampled(f: Batched[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Program, Arguments]:
+def sampled(f: Batched[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
     """Return the program of a call without a learned schedule, which has room for its containers; and its arguments."""
     plain = f if isinstance(f.options.schedule, str) else f.with_options(schedule="auto")
     program, given = plain._programs.of_call(args, kwargs)

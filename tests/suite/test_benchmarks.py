@@ -273,7 +273,7 @@ def test_trees_of_objects_are_the_trees_of_arrays() -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-def test_two_checkouts_answer_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_checkouts_answer_in_turn() -> None:
     class Known:
         def __init__(self, seconds: float) -> None:
             self.answer = seconds
