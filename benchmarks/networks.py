@@ -1,10 +1,13 @@
-"""Networks of `examples.networks` against PyTorch and DyNet: `python -m benchmarks.networks [--only drnn] [--training]`
+"""Networks of `examples.networks` against other ways to batch them: `python -m benchmarks.networks --only drnn`
 
-The seven networks that ACRoBat (Fegade et al., 2023) is measured on: pcbatch in lanes and with calls side by side,
-DyNet with both of its ways to batch (`make dynet`), PyTorch example by example (`make networks`). Predictions are
-compared before anything is timed. CPU seconds of a process, medians; DyNet runs in one of its own. Batches: visits of
-blocks by lanes, each of which holds several operations, and the operations that DyNet runs. `benchmarks.tasks` has the
-TreeLSTM batched by hand.
+The seven networks that ACRoBat (Fegade et al., 2023) is measured on, and others of `examples.networks`: pcbatch as it
+chooses itself and with calls side by side, DyNet with both of its ways to batch (`make dynet`), PyTorch example by
+example (`make networks`), and JAX batched by hand where there is a natural way. `--training`: a step, which is the mean
+loss and its gradient by all weights. Results are compared before anything is timed. CPU seconds of a process, medians;
+DyNet runs in one of its own. Batches, of the forward pass: visits of blocks, each of which holds several operations
+(they are not counted for `--training`); the operations that DyNet runs; the steps of a loop by hand, whose plans are
+made beforehand. Without PyTorch examples
+are compared with plain Python, which takes long: use `build/torch/bin/python`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +27,20 @@ import jax
 import numpy as np
 
 import pcbatch
+from benchmarks import networks_by_hand
 from benchmarks.common import interleaved_cpu_medians
+from benchmarks.networks_by_hand import ByHand
 from examples.networks import check
 from examples.networks.run import Settings, Task
+from examples.networks.visits import made
+from pcbatch.api.learn_schedule import sampled
 
 ROOT = Path(__file__).parents[1]
 DYNET = ROOT / "build/dynet/bin/python"
+DYNET_NETWORKS = ("tree_lstm", "mv_rnn", "birnn", "nested_rnn", "drnn", "berxit", "stack_rnn")
 WAYS_OF_DYNET = {"DyNet, agenda": 1, "DyNet, by depth": 2}
-LANES, TASKS, TORCH = "pcbatch, lanes", "pcbatch, tasks", "PyTorch"
+FORKS = {"auto": "pcbatch", "always": "pcbatch, tasks", "never": "pcbatch, lanes"}
+TORCH, BY_HAND = "PyTorch", "by hand"
 SIZES: Mapping[str, tuple[int, int]] = {
     "tree_lstm": (64, 256),
     "mv_rnn": (32, 64),
@@ -39,6 +49,10 @@ SIZES: Mapping[str, tuple[int, int]] = {
     "drnn": (64, 256),
     "berxit": (64, 128),
     "stack_rnn": (64, 256),
+    "rae": (64, 256),
+    "two_types": (64, 256),
+    "nary_tree_lstm": (64, 256),
+    "lattice_lstm": (64, 256),
 }
 
 
@@ -50,22 +64,23 @@ class Measured:
     batches: int | None = None
 
 
-def ours(name: str, settings: Settings) -> dict[str, Task]:
-    """The network in lanes and, where it can, with calls side by side."""
+def ours(name: str, settings: Settings, forks: Sequence[str]) -> dict[str, Task]:
+    """The network as pcbatch runs it, by the name of the way."""
     found = {}
-    for way, fork in ((LANES, "never"), (TASKS, "always")):
+    for fork in forks:
         task = Task(name, Settings(settings.hidden, settings.batch, settings.most, fork, settings.seed))
         try:
-            task.check_predictions()
+            sampled(task.batched, (task.weights, task.inputs), {})
         except pcbatch.UsageError:  # no two of its calls are independent
             continue
-        found[way] = task
+        found[FORKS[fork]] = task
     return found
 
 
-def visits(task: Task) -> int:
-    """Visits by lanes of all blocks."""
-    return sum(block.visits for block in task.batched.profile(task.weights, task.inputs).blocks)
+def forks_by_itself(task: Task) -> bool:
+    """Whether the function runs calls side by side without being asked to."""
+    program, given = sampled(task.batched, (task.weights, task.inputs), {})
+    return program.tasks is not None and program.tasks.takes(given.lanes)
 
 
 def in_torch(task: Task, training: bool) -> Callable[[], Any] | None:
@@ -109,7 +124,7 @@ def flat(found: Any) -> np.ndarray:
 
 def in_dynet(task: Task, training: bool, repeats: int) -> dict[str, Measured]:
     """The network in DyNet, if it is there."""
-    if not DYNET.exists():
+    if not DYNET.exists() or task.name not in DYNET_NETWORKS:
         return {}
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -124,22 +139,58 @@ def in_dynet(task: Task, training: bool, repeats: int) -> dict[str, Measured]:
             run(f"--repeats={repeats}")
             said = json.loads((Path(folder) / "dynet.json").read_text("utf-8"))
             check.compare(np.asarray(said["said"]), flat(task.predict()), way, rtol=1e-2, atol=1e-3)
+            if training:
+                check.compare(np.asarray(said["loss"]), np.asarray(task.gradient()[0]), way, rtol=1e-2, atol=1e-3)
             log = run("--count")
             batches = sum(line.startswith("BatchSize:") for line in (log.stdout + log.stderr).splitlines())
             found[way] = Measured(said["training" if training else "inference"], batches)
     return found
 
 
-def measure(name: str, settings: Settings, training: bool) -> dict[str, Measured]:
-    """All ways, in turn."""
-    tasks = ours(name, settings)
-    calls = {way: task.gradient if training else task.predict for way, task in tasks.items()}
-    if (peer := in_torch(tasks[LANES], training)) is not None:
+def compared(tasks: Mapping[str, Task], by_hand: Mapping[str, ByHand], training: bool) -> None:
+    """Stop if two ways differ; the first is compared with each example by itself."""
+    first = next(iter(tasks.values()))
+    first.check_predictions()
+    for way, one in by_hand.items():
+        found = networks_by_hand.shown(first, one.predict(first.weights))
+        check.compare(found, flat(first.predict()), way, check.RTOL, check.ATOL)
+    for way, task in tasks.items():
+        check.compare(flat(task.predict()), flat(first.predict()), way)
+    if training:
+        slope = first.gradient()
+        if check.has_torch():
+            first.check_gradient()
+        for way, one in (dict(tasks) | dict(by_hand)).items():
+            found = one.gradient() if isinstance(one, Task) else one.gradient(first.weights)
+            check.compare(found, slope, f"gradient, {way}")
+
+
+def measure(name: str, settings: Settings, training: bool, forks: Sequence[str]) -> dict[str, Measured]:
+    """All ways, in turn. What runs calls side by side by itself is not run a second time as such."""
+    tasks = ours(name, settings, forks)
+    first = next(iter(tasks.values()))
+    by_itself = not training and {FORKS["auto"], FORKS["always"]} <= tasks.keys() and forks_by_itself(first)
+    if by_itself:
+        del tasks[FORKS["always"]]
+    by_hand = networks_by_hand.ways(first)
+    compared(tasks, by_hand, training)
+    calls: dict[str, Callable[[], Any]] = {}
+    for way, task in tasks.items():
+        calls[way] = task.gradient if training else task.predict
+    for way, one in by_hand.items():
+        calls[way] = partial(one.gradient if training else one.predict, first.weights)
+    if (peer := in_torch(first, training)) is not None:
         calls[TORCH] = peer
     seconds = interleaved_cpu_medians(calls, settings.repeats)
     found = {way: Measured(some) for way, some in seconds.items()}
-    found[LANES] = Measured(seconds[LANES], visits(tasks[LANES]))
-    return found | in_dynet(tasks[LANES], training, settings.repeats)
+    for way, task in tasks.items() if not training else ():
+        found[way] = Measured(seconds[way], made(task.batched, task.weights, task.inputs))
+    if by_itself:
+        found[FORKS["always"]] = found[FORKS["auto"]]
+    if by_hand:
+        best = min(by_hand, key=lambda way: seconds[way])
+        found[BY_HAND] = Measured(seconds[best], by_hand[best].steps)
+    return found | in_dynet(first, training, settings.repeats)
 
 
 def row(name: str, settings: Settings, found: Mapping[str, Measured], ways: Sequence[str]) -> str:
@@ -162,17 +213,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--size", choices=("small", "large"), nargs="*", default=["small", "large"])
     parser.add_argument("--most", type=int, help="words of an example at most, or what else its size is")
     parser.add_argument("--training", action="store_true", help="the mean loss and its gradient")
+    parser.add_argument("--fork", nargs="*", choices=FORKS, default=["auto", "always"])
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args(arguments)
     os.environ.setdefault("NPROC", "1")  # before the first computation
-    ways = [LANES, TASKS, *WAYS_OF_DYNET, TORCH]
+    ways = [*(FORKS[fork] for fork in options.fork), BY_HAND, *WAYS_OF_DYNET, TORCH]
     print(f"device {jax.devices()[0].device_kind}; milliseconds, and batches in brackets")
     print("| network, hidden, batch | " + " | ".join(ways) + " |\n|" + "---|" * (1 + len(ways)), flush=True)
     for name in options.only:
         for size, hidden in zip(("small", "large"), SIZES[name], strict=True):
             for batch in options.batch if size in options.size else ():
                 settings = Settings(hidden, batch, options.most, repeats=options.repeats)
-                print(row(name, settings, measure(name, settings, options.training), ways), flush=True)
+                found = measure(name, settings, options.training, options.fork)
+                print(row(name, settings, found, ways), flush=True)
 
 
 if __name__ == "__main__":

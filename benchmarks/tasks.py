@@ -79,6 +79,13 @@ def quadrature(a, b, fa, fm, fb, whole, eps, deep):
     return one + quadrature(m, b, fm, frm, fb, right, eps / 2, deep + 1)
 
 
+def interval(eps: float) -> tuple[Any, ...]:
+    """The arguments of `quadrature` for the integral from 0 to 1, one example."""
+    a, m, b = jnp.zeros(1), jnp.full(1, 0.5), jnp.ones(1)
+    fa, fm, fb = integrand(a), integrand(m), integrand(b)
+    return a, b, fa, fm, fb, simpson(a, b, fa, fm, fb), jnp.full(1, eps), jnp.zeros(1, jnp.int32)
+
+
 def both(fn: Any, *args: Any) -> Ways:
     """A function in lanes and by tasks."""
     f = fn if isinstance(fn, pcbatch.Batched) else pcbatch.batch(fn)
@@ -100,16 +107,13 @@ def in_c(size: int) -> Ways:
 
 def recursions() -> Mapping[str, Ways]:
     """The cases without arrays."""
-    zero, none = jnp.zeros(1, jnp.int32), jnp.zeros(1)
+    zero = jnp.zeros(1, jnp.int32)
     many = jnp.asarray(np.random.default_rng(0).integers(0, 16, 1024), jnp.int32)
-    a, m, b = none, none + 0.5, none + 1
-    fa, fm, fb = integrand(a), integrand(m), integrand(b)
-    start = (a, b, fa, fm, fb, simpson(a, b, fa, fm, fb), none + EPS, zero)
     found = {
         "Fibonacci of 24, sums": both(fib, zero + 24),
         "1,024 Fibonaccis, sums": both(fib, many),
         "1,024 Fibonaccis, frames": both(halves, many),
-        "adaptive quadrature, one example": both(quadrature, *start),
+        "adaptive quadrature, one example": both(quadrature, *interval(EPS)),
     }
     for size in (8, 10):
         ways = both(queens, zero + ((1 << size) - 1), zero, zero, zero) | in_c(size)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from examples.networks import check
+from examples.networks.visits import visits
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ def report(name: str, settings: Settings, train: bool) -> None:
     what = task.check_predictions()
     seconds = timed(task.predict, settings.repeats)
     print(f"  predictions as in {what}; {1e3 * seconds:.2f} ms, {count / seconds:,.0f} examples a second", flush=True)
+    print(f"  {visits(task.batched, task.weights, task.inputs)}", flush=True)
     if train:
         what = task.check_gradient()
         seconds = timed(task.gradient, settings.repeats)

@@ -8,14 +8,16 @@ up. The plan is made on the host, by NumPy.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from examples.treelstm import model
 from examples.treelstm.data import Trees, heights
-from examples.treelstm.model import State, compose, leaf, logits, surprise
+from examples.treelstm.model import logits, surprise
 
 NOBODY = -1  # in a padded place
 
@@ -59,22 +61,26 @@ def _padded(nodes: np.ndarray, multiple: int) -> np.ndarray:
     return np.pad(nodes, (0, -len(nodes) % multiple), constant_values=NOBODY)
 
 
-def states(w: dict[str, jax.Array], todo: Plan) -> State:
-    """Of all slots."""
+def states(
+    w: Any, todo: Plan, leaf: Callable[..., Any] = model.leaf, compose: Callable[..., Any] = model.compose
+) -> Any:
+    """Of all slots: what `leaf` says of a word and `compose` of two states, which may be any pytrees of arrays."""
     words = jax.vmap(leaf, (None, 0))(w, todo.word)
     leaves, (rows, width) = len(todo.word), todo.left.shape
 
     def row(slots, where):  # type: ignore[no-untyped-def]
         start, left, right = where
         new = jax.vmap(compose, (None, 0, 0))(w, _pick(slots, left), _pick(slots, right))
-        return jax.tree.map(lambda old, some: jax.lax.dynamic_update_slice(old, some, (start, 0)), slots, new), None
+        return jax.tree.map(
+            lambda old, some: jax.lax.dynamic_update_slice_in_dim(old, some, start, 0), slots, new
+        ), None
 
-    room = jax.tree.map(lambda array: jnp.pad(array, ((0, rows * width), (0, 0))), words)
+    room = jax.tree.map(lambda array: jnp.pad(array, ((0, rows * width), *[(0, 0)] * (array.ndim - 1))), words)
     return jax.lax.scan(row, room, (leaves + width * jnp.arange(rows), todo.left, todo.right))[0]
 
 
-def _pick(slots: State, which: jax.Array) -> State:
-    return State(slots.h[which], slots.c[which])
+def _pick(slots: Any, which: jax.Array) -> Any:
+    return jax.tree.map(lambda array: array[which], slots)
 
 
 def mean_loss(w: dict[str, jax.Array], todo: Plan) -> jax.Array:

@@ -6,7 +6,9 @@ from typing import Any
 
 from pcbatch.api.batched import Batched
 from pcbatch.api.public import public
+from pcbatch.call.arguments import Arguments
 from pcbatch.call.usage import usage
+from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.learning.learn import WEIGHTS, learn
@@ -69,12 +71,18 @@ def learn_schedule(
     _one_of("weights", weights, WEIGHTS)
     _whole("episodes", episodes)
     _whole("seed", seed)
+    program, given = sampled(f, args, kwargs)
+    return learn(f.fn, program, given, Training(encoding, episodes, seed), weights)
+
+
+def sampled(f: Batched[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
+    """Return the program of a call without a learned schedule, which has room for its containers; and its arguments."""
     plain = f if isinstance(f.options.schedule, str) else f.with_options(schedule="auto")
     program, given = plain._programs.of_call(args, kwargs)
     if program.may_be_full and given.lanes and not is_tracing(given.arrays):
         plain.run(*args, **kwargs)  # containers get the room that they need
         program, given = plain._programs.of_call(args, kwargs)
-    return learn(f.fn, program, given, Training(encoding, episodes, seed), weights)
+    return program, given
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -79,15 +79,14 @@ def learn(fn: FunctionType, program: Program, given: Arguments, training: Traini
 def task_of(fn: FunctionType, program: Program, given: Arguments) -> Task:
     """Return what there is to learn about a program, by running the samples."""
     name, source = fn.__name__, source_of(fn)
-    executable = program.with_pc("learn_schedule")
+    program.with_pc("learn_schedule")
     if is_tracing(given.arrays):
         raise usage("PCB426", "a schedule cannot be learned inside of a transformation of JAX", help=_CALL_OUTSIDE)
     if given.lanes == 0:
         raise usage("PCB426", f"no samples to learn a schedule of `{name}` from", help=_GIVE_SAMPLES)
     try:
         if program.tasks is not None and program.tasks.options.most is None:
-            named = executable.named(program.tasks)
-            return of_tasks(program.tasks, _examples(program, program.tasks, given, named), source)
+            return of_tasks(program.tasks, examples_of(program, program.tasks, given), source)
         return of_lanes(program, given, source)
     except TooLong:
         title = f"these samples of `{name}` run more than {MOST:,} blocks"
@@ -200,11 +199,10 @@ def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]], so
     )
 
 
-def _examples(
-    program: Program, tasks: TaskExecutable, given: Arguments, named: Mapping[str, str]
-) -> list[dict[str, object]]:
-    """The arguments of each example, by parameter of the tasks."""
+def examples_of(program: Program, tasks: TaskExecutable, given: Arguments) -> list[dict[str, object]]:
+    """Return the arguments of each example, by parameter of the tasks."""
     args, types = program.args(given), tasks.program.types
+    named = program.with_pc("learn_schedule").named(tasks)
     mapped = program.mapped(args)
 
     def one(v: str, k: int) -> object:

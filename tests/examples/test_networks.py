@@ -10,9 +10,11 @@ import pytest
 
 import examples.networks as networks
 from benchmarks import networks as benchmark
+from benchmarks import networks_by_hand
 from examples.networks import check, run
 from examples.networks.__main__ import main
 from examples.networks.tree_lstm import Phrase, Word
+from examples.networks.visits import Visits, visits
 
 pytestmark = [pytest.mark.long, pytest.mark.promotion("standard")]
 
@@ -68,7 +70,38 @@ def test_command(capsys):
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("tree_lstm: 3 examples, hidden 4")
-    assert [line.strip().split(" as in ")[0] for line in lines[1:]] == ["predictions", "gradients"]
+    assert [line.strip().split(" as in ")[0] for line in lines[1::2]] == ["predictions", "gradients"]
+    assert "visits of blocks, at least" in lines[2]
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("name", ["birnn", "tree_lstm"])
+def test_visits_are_no_fewer_than_the_bound(name):
+    some = task(name, "auto")
+    found = visits(some.batched, some.weights, some.inputs)
+    assert 0 < found.bound <= found.made
+    assert str(Visits(1200, 1000)) == "1,200 visits of blocks, at least 1,000 with any schedule: ratio 1.20"
+
+
+@pytest.mark.share(4, 1)
+@pytest.mark.parametrize("name", ["tree_lstm", "mv_rnn", "birnn", "rae"])
+def test_batches_by_hand(name):
+    some = task(name, "never")
+    plain = check.plain_predictions(some.network, some.weights, some.examples)
+    wanted = np.concatenate([np.ravel(one[0] if isinstance(one, tuple) else one) for one in plain])
+    for way, by_hand in networks_by_hand.ways(some).items():
+        found = networks_by_hand.shown(some, by_hand.predict(some.weights))
+        check.compare(found, wanted, way)
+    slope = check.plain_gradient(some.network, some.weights, some.examples)
+    check.compare(by_hand.gradient(some.weights), slope, f"gradient of {name}")
+    assert by_hand.steps > 1
+
+
+def test_trees_as_arrays():
+    found = networks_by_hand.arrays([Word(7), Phrase(Word(1), Phrase(Word(2), Word(3)))])
+    assert found.left.tolist() == [[-1, -1, -1, -1, -1], [1, -1, 3, -1, -1]]
+    assert found.right.tolist() == [[-1, -1, -1, -1, -1], [2, -1, 4, -1, -1]]
+    assert found.word.tolist() == [[7, 0, 0, 0, 0], [0, 1, 0, 2, 3]]
 
 
 def test_differences_are_seen():

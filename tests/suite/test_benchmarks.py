@@ -17,7 +17,20 @@ import numpy as np
 import pytest
 
 import pcbatch
-from benchmarks import common, devices, first_call, nuts, queue, samplers, summary, trips
+from benchmarks import (
+    against,
+    common,
+    devices,
+    first_call,
+    frames,
+    nuts,
+    policies,
+    queue,
+    samplers,
+    summary,
+    tree_objects,
+    trips,
+)
 from benchmarks.__main__ import chosen_jobs
 from benchmarks.common import Curve, Row
 from benchmarks.jobs import JOBS, Job, run
@@ -242,3 +255,41 @@ def test_parts_of_a_first_call() -> None:
     assert list(found) == list(first_call.COLUMNS)
     assert all(seconds > 0 for seconds in found.values())
     assert first_call.table({"one": found})[0].startswith("| ms | front end |")
+
+
+def test_the_most_frames_in_use_of_a_recursion() -> None:
+    found = frames.measure(pcbatch.batch(frames.halves), (jnp.full(1, 7, jnp.int32),), width=2, frames=None)
+    assert found.calls == 20 and found.depth == 6 and found.width == 2
+    assert found.depth <= found.peak <= found.bound == 6 * 3
+    assert frames.row("fib", found).startswith(f"| fib | 2 | {found.pool} | {found.peak} | 6 | 18 | 20 |")
+
+
+def test_queens_by_frames_of_floats() -> None:
+    assert [frames.queens((1 << n) - 1, 0, 0, 0) for n in (4, 5, 6)] == [2, 10, 4]
+
+
+def test_trees_of_objects_are_the_trees_of_arrays() -> None:
+    found, wanted = (call() for call in tree_objects.pair("inference", 2, 3, "never"))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_two_checkouts_answer_in_turn() -> None:
+    class Known:
+        def __init__(self, seconds: float) -> None:
+            self.answer = seconds
+
+        def seconds(self, name: str) -> float:
+            return self.answer
+
+    found = against.compared(Known(1.0), Known(0.5), "fib", 3)
+    assert found == (1.0, 0.5, 2.0)
+    assert against.row("fib", found) == "| fib | 1000.00 | 500.00 | 2.000 SLOWER |"
+    assert against.row("fib", (1.0, 1.0, 1.0)).endswith("| 1.000 |")
+    with against.checked_out(str(against.ROOT)) as folder:
+        assert folder == against.ROOT
+
+
+def test_no_schedule_makes_fewer_visits_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "FEW", (2,))
+    rows = [line.split("|") for line in policies.small().splitlines()[2:]]
+    assert [(int(row[3]) >= int(row[4])) for row in rows] == [True, True]

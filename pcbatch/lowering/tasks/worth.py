@@ -29,10 +29,10 @@ from pcbatch.lowering.tasks.tail_duplication import cost
 LARGE = 100  # numbers in a record
 EXPENSIVE = 2000.0  # cost of a block whose records should gather, if it is also
 INTENSE = 16.0  # times as large as the number of numbers in a record
-FEW = 6  # blocks of a program whose visits are short
+FEW_BLOCKS = 6  # of a program whose visits are short
 MOVED = 8192  # numbers in a record or a frame up to which frames pay for a single example
 ONE_EXAMPLE = 32.0  # cost of all blocks from which on frames pay for a single example
-FEW = 4  # examples up to which it pays that loops put off what they do with results, if these are as small
+FEW_EXAMPLES = 4  # up to which it pays that loops put off what they do with results, if these are as small
 SMALL = 24  # numbers in a record or a frame of these
 
 
@@ -51,34 +51,44 @@ def worth(program: TaskProgram) -> Worth:
     frames = any(isinstance(op, OpenFrame) for block in program.blocks for op in block.ops)
     if not frames:
         return Worth(True, "sums need no frames", True)
-    size = max(_size(block, program) for block in program.blocks)
     if not any(_gathers(block, program) for block in program.blocks):
-        if any(isinstance(op, Spawn) and op.row is not None for block in program.blocks for op in block.ops):
-            return Worth(False, "lists of results cost more to fill than is gained", False)
-        if size > LARGE:
-            return Worth(False, f"a record of {size:,} numbers costs more to move than is gained", False)
-        if len(program.blocks) > FEW:
-            return Worth(False, f"visits of {len(program.blocks)} blocks cost more than is gained", False)
+        reason = _against(program)
+        if reason is None and any(isinstance(op, Spawn) and op.row is not None for b in program.blocks for op in b.ops):
+            reason = "lists of results cost more to fill than is gained"
+        if reason is not None:
+            return Worth(False, reason, False)
+    return _frames(program)
+
+
+def worth_deferring(program: TaskProgram) -> Worth:
+    """Estimate whether a program runs faster by tasks whose loops put off what they do with results of calls."""
+    if max(_size(block, program) for block in program.blocks) > SMALL:
+        reason = "its calls are independent only if a loop keeps their results, which costs more than is gained"
+        return Worth(False, reason, False)
+    return Worth(True, "loops keep results", _frames(program).for_one, FEW_EXAMPLES)
+
+
+def _frames(program: TaskProgram) -> Worth:
+    """Return the estimate for a program whose frames pay for several examples."""
     work = sum(cost(block) for block in program.blocks)
+    size = max(_size(block, program) for block in program.blocks)
     return Worth(True, "calls have frames", work >= ONE_EXAMPLE and size <= MOVED)
 
 
-<<<<<<< HEAD
 def _gathers(block: TaskBlock, program: TaskProgram) -> bool:
     """Whether a block has so much work for each number that it moves that its records should gather."""
     work, size = cost(block), _size(block, program)
     return work >= max(EXPENSIVE, INTENSE * size) and size <= MOVED
-=======
-def worth_deferring(program: TaskProgram) -> Worth:
-    """Estimate whether a program runs faster by tasks whose loops put off what they do with results of calls."""
-    pays = worth(program)
-    if not pays.pays:
-        return pays
-    if max(_size(block, program) for block in program.blocks) > SMALL:
-        reason = "its calls are independent only if a loop keeps their results, which costs more than is gained"
-        return Worth(False, reason, False)
-    return Worth(True, "loops keep results", pays.for_one, FEW)
->>>>>>> limits
+
+
+def _against(program: TaskProgram) -> str | None:
+    """Return why visits of a program take longer than lanes save, where none of its blocks gathers records."""
+    size = max(_size(block, program) for block in program.blocks)
+    if size > LARGE:
+        return f"a record of {size:,} numbers costs more to move than is gained"
+    if len(program.blocks) > FEW_BLOCKS:
+        return f"visits of {len(program.blocks)} blocks cost more than is gained"
+    return None
 
 
 def _size(block: TaskBlock, program: TaskProgram) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -38,7 +39,7 @@ STATUS = "tape:status"  # int32[lanes]
 HEAD = "tape:head"  # state key: the lane's last record
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BlockTape:
     """The records of one block: which values they hold, and what its pullback does with shared values."""
 
@@ -53,7 +54,7 @@ class BlockTape:
     deferred_cts: tuple[int, ...]  # numbers of values whose cotangents are deferred, and made into those of `deferred`
     alias_of: Mapping[int, int]  # numbers of other values, with the same cotangent as one of `deferred_cts`
 
-    @property
+    @cached_property  # the host asks for it in every gradient
     def record_layout(self) -> RecordLayout:
         """The columns of one record, with the lane's link to the record before."""
         types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: _stored(s.type) for s in self.recorded}
@@ -64,7 +65,7 @@ class BlockTape:
             types["lane"] = (), np.int32
         return record_layout(types)
 
-    @property
+    @cached_property
     def deferred_layout(self) -> RecordLayout:
         """The columns of the deferred cotangents of one record, and of the number of the record."""
         types = {**self.body.outputs, **self.body.edge}
