@@ -1,21 +1,13 @@
 """Whether tasks pay: what they move and open, against what lanes waste.
 
 Costs are those of `lowering/analysis/cost.py`, in about one arithmetic operation each. A task moves its record once per
-<<<<<<< HEAD
 visit, and opens, fills and leaves a frame; lanes wait for each other and compute for those that stand elsewhere. So
 sums, which need no frame, always pay. So does a block with much work for each number that it moves, such as a product
 with a matrix of weights: its records gather until many are computed together. What else has frames pays where a visit
 is short: in few blocks, with few numbers in a record and no arrays of results. Then a long run is some times as fast,
 and a short one loses less than a millisecond; programs of more blocks, or with lists of results, were measured to be 3
 to 8 times slower than in lanes. A single example whose results are arrays of many thousand numbers only moves them.
-=======
-visit, and opens, fills and leaves a frame, which takes as long as some dozens of operations; lanes wait for each other
-and compute for those that stand elsewhere. So sums, which need no frame, always pay, and frames where there is work for
-each call, or several examples of different size; a single example whose results are arrays of many thousand numbers
-only moves them. Loops that put off what they do with results pay for few examples: of many, lanes are busy anyway.
-Records of hundreds of numbers cost more to move than is gained, unless a block is so expensive that
-its records should gather.
->>>>>>> limits
+Loops that keep results in order to put off what they do with them pay for few examples with small records.
 """
 
 from __future__ import annotations
