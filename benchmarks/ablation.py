@@ -1,7 +1,8 @@
 """The gain of each pass for models with dynamic control flow: `python -m benchmarks.ablation [--batch 8 64]`
 
 Models as in figure 5 of ACRoBat (Fegade, Chen, Gibbons, Mowry, MLSys 2024): a TreeLSTM and an MV-RNN on parse trees, a
-BiRNN and a StackRNN on sentences, and a stack of equal layers with an early exit. Each is compiled with all passes, and
+BiRNN and a StackRNN on sentences, and a stack of equal layers with an early exit. Also a TreeLSTM of whose states trees
+grow, and networks of `examples/networks`: a DRNN, a NestedRNN and a lattice LSTM. Each is compiled with all passes, and
 then with one of them left out (`pcbatch.lowering.left_out`), in lanes and, where it has calls side by side, by tasks.
 Numbers are CPU seconds of the process, medians, all ways in turn, as multiples of the time with all passes: 1.30 means
 that without the pass a call takes 1.3 times as long. The column "again", the same program once more, shows how far the
@@ -23,6 +24,7 @@ import numpy as np
 
 import pcbatch
 from benchmarks.common import cpu_seconds
+from examples.networks import drnn, lattice_lstm, nested_rnn
 from examples.treelstm.data import WORDS, generate
 from pcbatch.lowering.left_out import without
 
@@ -34,6 +36,7 @@ LEFT_OUT = {
     "no copies": ("clone_shared",),
     "no fused products": ("fuse_products",),
     "no merged blocks": ("superblocks",),
+    "no phases": ("phases",),
 }
 
 
@@ -107,6 +110,20 @@ def stack_rnn(w, u, v, xs, shifts, n):
     return stack[top]
 
 
+def grow(w, q, levels):
+    """What the nodes of a tree say that grows from a vector."""
+    h = jnp.tanh(w.ui @ q)
+    if levels == 0 or h[0] > 0.8:
+        return h
+    return grow(w, jnp.tanh(w.uo @ h), levels - 1) + grow(w, jnp.tanh(w.uf @ h), levels - 1)
+
+
+def tree_to_tree(w, table, tree, node):
+    """A tree is read, and then another one grows."""
+    h, _ = tree_lstm(w, table, tree, node)
+    return grow(w, h, 3)
+
+
 def early_exit(q, k, v, w, head, xs):
     """Equal layers of attention over few tokens, until the first token is sure of its class."""
     for _ in range(LAYERS):
@@ -118,7 +135,10 @@ def early_exit(q, k, v, w, head, xs):
 
 
 class Model(NamedTuple):
-    """A function of one example, the axes of its arguments, them, and whether its calls may run side by side."""
+    """A function of one example, the axes of its arguments, them, and whether its calls may run side by side.
+
+    A function that is batched already has its axes.
+    """
 
     fn: Callable[..., Any]
     axes: tuple[int | None, ...]
@@ -150,12 +170,26 @@ def models(hidden: int, batch: int) -> dict[str, Model]:
             stack_rnn, (None,) * 3 + (0, 0, 0), (square(), square(), square(), words, shifts, lengths), False
         ),
         "early exit": Model(early_exit, (None,) * 5 + (0,), exits, False),
+        "tree to tree": Model(tree_to_tree, (None, None, 0, 0), (gates, table, trees, zero), True),
+        "DRNN": network(drnn, hidden, batch, True),
+        "NestedRNN": network(nested_rnn, hidden, batch, False),
+        "lattice LSTM": network(lattice_lstm, hidden, batch, False),
     }
+
+
+def network(module: Any, hidden: int, batch: int, forks: bool) -> Model:
+    """A network of `examples/networks`, on its random examples."""
+    rng = np.random.default_rng(0)
+    weights = module.weights(rng, hidden)
+    return Model(module.predict, (), (weights, module.gather([e.x for e in module.examples(rng, batch)])), forks)
 
 
 def compiled(model: Model, fork: str, left_out: Sequence[str]) -> Callable[[], Any]:
     """A call of a model that is compiled without some passes."""
-    f = pcbatch.batch(model.fn, in_axes=model.axes, fork=fork)
+    if isinstance(model.fn, pcbatch.Batched):
+        f = model.fn.with_options(fork=fork)
+    else:
+        f = pcbatch.batch(model.fn, in_axes=model.axes, fork=fork)
     with without(*left_out):
         jax.block_until_ready(f(*model.args))
     return lambda: f(*model.args)
