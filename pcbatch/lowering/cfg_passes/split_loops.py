@@ -52,6 +52,7 @@ from pcbatch.lowering.typing.trace import JaxprFn
 LEAST = 400.0  # cost of what a round saves, in about one arithmetic operation each
 PER_ELEMENT = 8.0  # the same for each element of the result, which the round reads instead
 WIDER, SMALL = 4, 2**16  # results have at most so many times the elements of their rows, or so many in all
+MOST = 2**26  # elements of all results
 
 
 def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
@@ -342,7 +343,8 @@ class _Inside:
         """Whether it pays to compute a value ahead."""
         bases = self.bases(value)
         elements, rows = value.aval.size, sum(base.aval.size for base in bases)
-        if elements > WIDER * rows and elements * self.groups[value].size > SMALL:
+        in_all = elements * self.groups[value].size
+        if in_all > (SMALL if elements > WIDER * rows else MOST):
             return False
         inner = [base for base in bases if base not in self.closed.jaxpr.invars]
         cost = jaxpr_cost(part(self.closed, [value], inner)[0].jaxpr)
