@@ -12,7 +12,10 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.interpret import interpret_cfg
+from pcbatch.lowering.analysis.counted_loops import moving_variables
 from pcbatch.lowering.left_out import without
+from tests.ir.samples import cfg
+from tests.lowering.typed import typed
 
 RNG = np.random.default_rng(0)
 HIDDEN, ROUNDS, LANES = 32, 5, 3
@@ -257,6 +260,34 @@ def test_a_loop_in_a_function_whose_calls_run_side_by_side() -> None:
     want = np.stack([tree(W, U, XS, h, int(n)) for h, n in zip(H, levels, strict=True)])
     np.testing.assert_allclose(f(W, U, XS, H, levels), want, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(f.with_options(fork="never")(W, U, XS, H, levels), want, rtol=1e-4, atol=1e-5)
+
+
+LOOP = """pcir 1 cfg
+func @f(x: f32[9], n: i32[]) -> (r: f32[9]) {
+  t: i32[]   more, done: bool[]
+bb0:
+  r = { x * 1 }
+  t = { 0 }
+  jump bb1
+bb1:
+  more = { t < n }
+  branch more, bb2, return
+bb2:
+  r = { jnp.tanh(r) }
+  t = { t + 1 }
+  done = { r[0] > 0 }
+  %s
+}
+"""
+
+
+def test_rounds_of_a_loop_that_returns_are_not_known() -> None:
+    """What each round moves by one counts only where nothing but a counter ends the loop."""
+    counted, leaving = (
+        moving_variables(typed(cfg(LOOP % end)).functions[0]) for end in ("jump bb1", "branch done, return, bb1")
+    )
+    assert counted == {"bb0": frozenset(), "bb1": frozenset("t"), "bb2": frozenset("t")}
+    assert set(leaving.values()) == {frozenset()}
 
 
 def test_it_can_be_left_out() -> None:
