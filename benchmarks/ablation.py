@@ -1,11 +1,13 @@
 """The gain of each pass for models with dynamic control flow: `python -m benchmarks.ablation [--batch 8 64]`
 
 Models as in figure 5 of ACRoBat (Fegade, Chen, Gibbons, Mowry, MLSys 2024): a TreeLSTM and an MV-RNN on parse trees, a
-BiRNN and a StackRNN on sentences, and a stack of equal layers with an early exit. Each is compiled with all passes, and
-then with one of them left out (`pcbatch.lowering.left_out`), in lanes and, where it has calls side by side, by tasks.
-Numbers are CPU seconds of the process, medians, all ways in turn, as multiples of the time with all passes: 1.30 means
-that without the pass a call takes 1.3 times as long. The column "again", the same program once more, shows how far the
-numbers can be trusted. Results are compared before anything is timed. XLA gets one thread unless NPROC says otherwise.
+BiRNN and a StackRNN on sentences, and a stack of equal layers with an early exit. Also a TreeLSTM of whose states trees
+grow, recurrences that read the same inputs, and networks of `examples/networks`: a DRNN, a NestedRNN and a lattice
+LSTM. Each is compiled with all passes, and then with one of them left out (`pcbatch.lowering.left_out`), in lanes and,
+where it has calls side by side, by tasks. Numbers are CPU seconds of the process, medians, all ways in turn, as
+multiples of the time with all passes: 1.30 means that without the pass a call takes 1.3 times as long. The column
+"again", the same program once more, shows how far the numbers can be trusted. Results are compared before anything is
+timed. XLA gets one thread unless NPROC says otherwise.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 
 import pcbatch
 from benchmarks.common import cpu_seconds
+from examples.networks import drnn, lattice_lstm, nested_rnn
 from examples.treelstm.data import WORDS, generate
 from pcbatch.lowering.left_out import without
 
@@ -30,10 +33,12 @@ LONGEST, LAYERS = 24, 8  # words of a sentence; equal layers
 LEFT_OUT = {
     "all passes": (),
     "again": (),
-    "no sharing": ("hoist_uniform", "shared_values", "clone_shared", "fuse_products"),
+    "no sharing": ("hoist_uniform", "shared_values", "clone_shared", "fuse_products", "split_loops"),
     "no copies": ("clone_shared",),
     "no fused products": ("fuse_products",),
     "no merged blocks": ("superblocks",),
+    "whole loops": ("split_loops",),
+    "no phases": ("phases",),
 }
 
 
@@ -93,6 +98,13 @@ def bi_rnn(w, u, v, z, xs, n):
     return jnp.concatenate([rnn(w, u, xs, n, 1), rnn(v, z, xs, n, -1)])
 
 
+def one_sequence(w, u, xs, h, n):
+    """A recurrence of each example's own over inputs that all examples have."""
+    for t in range(n):
+        h = jnp.tanh(w @ xs[t] + u @ h)
+    return h
+
+
 def stack_rnn(w, u, v, xs, shifts, n):
     """A parser: it shifts a word, or reduces the two topmost states to one."""
     stack = jnp.zeros((xs.shape[0] + 2, xs.shape[1]))
@@ -107,6 +119,20 @@ def stack_rnn(w, u, v, xs, shifts, n):
     return stack[top]
 
 
+def grow(w, q, levels):
+    """What the nodes of a tree say that grows from a vector."""
+    h = jnp.tanh(w.ui @ q)
+    if levels == 0 or h[0] > 0.8:
+        return h
+    return grow(w, jnp.tanh(w.uo @ h), levels - 1) + grow(w, jnp.tanh(w.uf @ h), levels - 1)
+
+
+def tree_to_tree(w, table, tree, node):
+    """A tree is read, and then another one grows."""
+    h, _ = tree_lstm(w, table, tree, node)
+    return grow(w, h, 3)
+
+
 def early_exit(q, k, v, w, head, xs):
     """Equal layers of attention over few tokens, until the first token is sure of its class."""
     for _ in range(LAYERS):
@@ -118,7 +144,10 @@ def early_exit(q, k, v, w, head, xs):
 
 
 class Model(NamedTuple):
-    """A function of one example, the axes of its arguments, them, and whether its calls may run side by side."""
+    """A function of one example, the axes of its arguments, them, and whether its calls may run side by side.
+
+    A function that is batched already has its axes.
+    """
 
     fn: Callable[..., Any]
     axes: tuple[int | None, ...]
@@ -150,20 +179,37 @@ def models(hidden: int, batch: int) -> dict[str, Model]:
             stack_rnn, (None,) * 3 + (0, 0, 0), (square(), square(), square(), words, shifts, lengths), False
         ),
         "early exit": Model(early_exit, (None,) * 5 + (0,), exits, False),
+        "one sequence": Model(
+            one_sequence, (None,) * 3 + (0, 0), (square(), square(), words[0], normal(batch, hidden), lengths), False
+        ),
+        "tree to tree": Model(tree_to_tree, (None, None, 0, 0), (gates, table, trees, zero), True),
+        "DRNN": network(drnn, hidden, batch, True),
+        "NestedRNN": network(nested_rnn, hidden, batch, False),
+        "lattice LSTM": network(lattice_lstm, hidden, batch, False),
     }
+
+
+def network(module: Any, hidden: int, batch: int, forks: bool) -> Model:
+    """A network of `examples/networks`, on its random examples."""
+    rng = np.random.default_rng(0)
+    weights = module.weights(rng, hidden)
+    return Model(module.predict, (), (weights, module.gather([e.x for e in module.examples(rng, batch)])), forks)
 
 
 def compiled(model: Model, fork: str, left_out: Sequence[str]) -> Callable[[], Any]:
     """A call of a model that is compiled without some passes."""
-    f = pcbatch.batch(model.fn, in_axes=model.axes, fork=fork)
+    if isinstance(model.fn, pcbatch.Batched):
+        f = model.fn.with_options(fork=fork)
+    else:
+        f = pcbatch.batch(model.fn, in_axes=model.axes, fork=fork)
     with without(*left_out):
         jax.block_until_ready(f(*model.args))
     return lambda: f(*model.args)
 
 
-def row(name: str, model: Model, fork: str, repeats: int) -> str:
-    """The times of one model in one form."""
-    calls = {title: compiled(model, fork, names) for title, names in LEFT_OUT.items()}
+def row(name: str, model: Model, fork: str, repeats: int, columns: Sequence[str] = tuple(LEFT_OUT)) -> str:
+    """The times of one model in one form; the first column is that of all passes."""
+    calls = {title: compiled(model, fork, LEFT_OUT[title]) for title in columns}
     want = jax.tree.leaves(calls["all passes"]())
     for title, call in calls.items():
         for one, other in zip(want, jax.tree.leaves(call()), strict=True):
@@ -185,17 +231,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, nargs="+", default=[8, 64])
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--only", nargs="+", metavar="MODEL", help="some of the models")
+    parser.add_argument("--columns", nargs="+", choices=[*LEFT_OUT][1:], default=[*LEFT_OUT][1:])
     parser.add_argument("--repeats", type=int, default=15)
     chosen = parser.parse_args(arguments)
     os.environ.setdefault("NPROC", "1")  # read by XLA at its first computation
-    print("| model | " + " | ".join(LEFT_OUT) + " |\n|---|" + "---|" * len(LEFT_OUT))
+    columns = ["all passes", *chosen.columns]
+    print("| model | " + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
     for batch in chosen.batch:
         for name, model in models(chosen.hidden, batch).items():
             if chosen.only and name not in chosen.only:
                 continue
             for fork in ("never", "always") if model.forks else ("never",):
                 form = "tasks" if fork == "always" else "lanes"
-                print(row(f"{name}, {batch} examples, {form}", model, fork, chosen.repeats), flush=True)
+                print(row(f"{name}, {batch} examples, {form}", model, fork, chosen.repeats, columns), flush=True)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ from pcbatch.lowering.cfg_passes import (
     prove_checks,
     simplify_cfg,
     split_live_ranges,
+    split_loops,
     unroll,
     wrap_entry,
 )
@@ -237,6 +238,8 @@ def _compile(
     if args is not None and runs("clone_shared"):
         cloned = _after(optimised, clone_shared.run(optimised, shared_leaves), "clone_shared")
     inlined = _inlined(cloned)
+    if args is not None and runs("split_loops"):
+        inlined = _after(inlined, split_loops.run(inlined, shared_leaves), "split_loops")
     stack = checked(storage_classes.run(lower_calls.run(inlined)), "lower_calls")
     qualified = _qualified(cfg, stack, shared_leaves)
     opened, captures = lift_captures.run(stack)

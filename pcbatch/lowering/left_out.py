@@ -1,4 +1,4 @@
-"""Passes that are left out, for a comparison of what each of them gains (`benchmarks/ablation.py`)."""
+"""Passes that are left out, and phases, for a comparison of what each of them gains (`benchmarks/ablation.py`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from contextvars import ContextVar
 
 from pcbatch.contexts import setting
 
-PASSES = frozenset(("clone_shared", "fuse_products", "hoist_uniform", "shared_values", "superblocks"))
+PASSES = frozenset(
+    ("clone_shared", "fuse_products", "hoist_uniform", "phases", "shared_values", "split_loops", "superblocks")
+)
 
 _left_out: ContextVar[frozenset[str]] = ContextVar("pcbatch_passes_left_out", default=frozenset())
 

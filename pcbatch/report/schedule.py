@@ -195,6 +195,8 @@ def _calls(compiled: Program) -> str:
     tasks = fork.tasks.program
     joins = sum(block.joins for block in tasks.blocks)
     how = f"{len(tasks.blocks)} lists of tasks, {joins} of them behind a wait"
+    phases = len(set(fork.tasks.plan(single=False).phases.values()))
+    how += f", in {phases} phases" if phases > 1 else ""
     if _learned_for_tasks(compiled):
         follows = fork.tasks.options.policy is not None
         how += f", {compiled.options.schedule.brief()}" if follows else f", {OTHER_BLOCKS}"

@@ -26,7 +26,9 @@ from pcbatch.ir.tasks import (
     spawns,
     ways,
 )
+from pcbatch.lowering.left_out import runs
 from pcbatch.runtime.tasks import bodies, sites
+from pcbatch.runtime.tasks import phases as phases_of
 from pcbatch.runtime.tasks.sites import CannotRun, Results, Sites
 from pcbatch.runtime.vm.block_body import BlockCode
 
@@ -89,6 +91,7 @@ class TaskPlan:
         roots: whether records hold the number of their example.
         fails: whether an example may fail.
         max_steps: the blocks of lanes after which one does; None: as many as it takes.
+        one_phase: whether the blocks of all phases run in each trip.
     """
 
     program: TaskProgram
@@ -99,6 +102,7 @@ class TaskPlan:
     roots: bool
     fails: bool
     max_steps: int | None = None
+    one_phase: bool = False
 
     @property
     def framed(self) -> bool:
@@ -136,6 +140,13 @@ class TaskPlan:
     def last(self) -> tuple[BlockPlan, ...]:
         """The blocks that run after all trips: those that end the tasks of examples, for which no other task waits."""
         return tuple(block for block in self.blocks if block.label in _last(self.program, self._before_trips))
+
+    @cached_property
+    def phases(self) -> Mapping[str, int]:
+        """The phase of each block, by label; see `phases.py`."""
+        apart = (*self.first, *self.last)
+        gathering = {b.label for b in self.blocks if b.expensive and not (b.finishes_only or b in apart)}
+        return phases_of.phases(self.program, () if self.one_phase else gathering)
 
     @cached_property
     def _before_trips(self) -> tuple[str, ...]:
@@ -224,7 +235,8 @@ def make(program: TaskProgram, single: bool, max_steps: int | None = None) -> Ta
         )
         for k, (block, code) in enumerate(zip(program.blocks, bodies.compile_bodies(stack), strict=True))
     )
-    return TaskPlan(program, stack, blocks, places, single, roots, fails, max_steps)
+    one_phase = not runs("phases")
+    return TaskPlan(program, stack, blocks, places, single, roots, fails, max_steps, one_phase)
 
 
 def _refuse(program: TaskProgram) -> None:

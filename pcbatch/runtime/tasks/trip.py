@@ -2,7 +2,8 @@
 
 Cheap blocks run in the order of the program, those after a `sync` first, because they give frames back. Expensive
 blocks wait until no cheap one can run, so that their records gather: those at which tasks only end run until their list
-is empty, the others once. A block is emitted at several widths, of which the narrowest runs that holds all its records.
+is empty, the others once. Blocks of a later phase (`phases.py`) run when all of the earlier ones have run dry. A block
+is emitted at several widths, of which the narrowest runs that holds all its records.
 """
 
 from __future__ import annotations
@@ -105,46 +106,73 @@ class Trips:
         return sum((s[lists.count(block.label)] for block in chosen), jnp.zeros((), I32))
 
     def trip(self, s: Values) -> Values:
-        """Return the state after one trip."""
+        """Return the state after one trip: the blocks of the first phase, and those of others while nothing else can.
+
+        A phase begins where no block before it has room to run, be it that frames are missing, which it gives back.
+        """
+        phase_of = self.machine.plan.phases
         blocks = [block for block in self._of_trips if block not in self.first]
+        for phase in sorted({phase_of[block.label] for block in blocks}):
+            earlier = [block for block in blocks if phase_of[block.label] < phase]
+            go = ~self._can_run(s, earlier) if earlier else None
+            s = self._phase(s, [block for block in blocks if phase_of[block.label] == phase], go)
+        return s
+
+    def _phase(self, s: Values, blocks: Sequence[BlockPlan], go: jax.Array | None) -> Values:
+        """Run the blocks of one phase if `go` (None: in any case)."""
         cheap = [block for block in blocks if not block.expensive]
         cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
         dear = [block for block in blocks if block.expensive]
-        if not dear:
+        if not dear and go is None:
             return self._sweep(s, cheap)
-        s = self._drain(s, cheap)
+        s = self._drain(s, cheap, go)
         for block in sorted(dear, key=lambda block: not block.finishes_only):
-            s = self._drain(s, [block]) if block.finishes_only else self._ladder(s, block)
+            s = self._drain(s, [block], go) if block.finishes_only else self._ladder(s, block, go)
         return s
+
+    def _can_run(self, s: Values, blocks: Sequence[BlockPlan]) -> jax.Array:
+        """Whether one of these blocks has a record that may run, bool[]."""
+        can = jnp.zeros((), bool)
+        for block in blocks:
+            can = can | (self.available(s, block) > 0)
+        return can
 
     def _sweep(self, s: Values, blocks: Sequence[BlockPlan]) -> Values:
         for block in blocks:
             s = self._ladder(s, block)
         return s
 
-    def _drain(self, s: Values, blocks: Sequence[BlockPlan], patience: int | None = SWEEPS) -> Values:
-        """Sweep until none of these blocks can run, for so many visits at most."""
+    def _drain(
+        self, s: Values, blocks: Sequence[BlockPlan], go: jax.Array | None = None, patience: int | None = SWEEPS
+    ) -> Values:
+        """Sweep, if `go`, until none of these blocks can run, for so many visits at most."""
         if not blocks:
             return s
         begun = s[VISITS]
 
         def some(s: Values) -> jax.Array:
-            can = jnp.zeros((), bool)
-            for block in blocks:
-                can = can | (self.available(s, block) > 0)
+            can = self._can_run(s, blocks)
             return can if patience is None else can & (s[VISITS] - begun < patience)
 
         if len(blocks) == 1 and len(self.widths(blocks[0])) == 1:
-            return self._ladder(s, blocks[0], again=some)
-        return guarded(some(s), lambda s: self._sweep(s, blocks), s, some)
+            return self._ladder(s, blocks[0], go, again=some)
+        starts = some(s) if go is None else some(s) & go
+        return guarded(starts, lambda s: self._sweep(s, blocks), s, some)
 
-    def _ladder(self, s: Values, block: BlockPlan, again: Callable[[Values], jax.Array] | None = None) -> Values:
-        """Visit a block at the narrowest width that holds the records that may run, or at the widest."""
+    def _ladder(
+        self,
+        s: Values,
+        block: BlockPlan,
+        go: jax.Array | None = None,
+        again: Callable[[Values], jax.Array] | None = None,
+    ) -> Values:
+        """Visit a block, if `go`, at the narrowest width that holds the records that may run, or at the widest."""
         widths = self.widths(block)
         changed = written(lambda s: visit(self.machine, block, s, jnp.zeros((), I32), widths[-1]), s)
         for width, less in zip(widths, (*widths[1:], 0), strict=True):
             n = self.available(s, block)
             fits = n > less if width == widths[0] else (n > less) & (n <= width)
+            fits = fits if go is None else fits & go
 
             def body(s: Values, width: int = width) -> Values:
                 return visit(self.machine, block, s, jnp.minimum(self.available(s, block), width), width)
