@@ -106,6 +106,13 @@ def index_moved_first(w, u, v, xs, h, n):  # type: ignore[no-untyped-def]
     return h
 
 
+def from_the_end(w, u, v, xs, h, n):  # type: ignore[no-untyped-def]
+    """Rows from the last one on, and then, as JAX clamps the index, the first one again."""
+    for t in range(n):
+        h = jnp.tanh(w @ xs[-1 - jnp.int32(t)] + u @ h)
+    return h
+
+
 def looked_up(w, u, v, xs, h, n):  # type: ignore[no-untyped-def]
     """Rows of a table, by an array of their numbers."""
     numbers = jnp.argsort(v[0])[:7] % ROUNDS
@@ -176,7 +183,7 @@ def of_the_round(w, u, v, xs, h, n):  # type: ignore[no-untyped-def]
 
 
 SPLIT = {over_rows: 1, over_numbers: 1, two_layers: 1, while_with_index: 1, nested: 1, several_uses: 2}
-SPLIT |= {index_moved_first: 1, looked_up: 1}
+SPLIT |= {index_moved_first: 1, from_the_end: 1, looked_up: 1}
 WHOLE = (
     several_rows,
     two_indices,

@@ -83,13 +83,13 @@ class _Read:
         array: the variable that holds the array.
         size: how many rows it has.
         at: the index: a variable of the jaxpr, or the name of one of the program.
-        moved: the variable of the program that the index follows.
+        primitive: the primitive that reads it.
     """
 
     array: str
     size: int
     at: Any
-    moved: str
+    primitive: Any
 
 
 @dataclass(slots=True)
@@ -184,13 +184,16 @@ class _Splitting:
         at = self._index(op, read, before)
         ahead = self._ahead(op, inside, value, bases)
         row = self._new("row", value.aval)
-        size, type_ = read.size, from_aval(value.aval)
-        table = to_aval(ArrayType(type_.dtype, (size, *type_.shape)))
-        index = self.types[at]
+        type_, index = from_aval(value.aval), self.types[at]
         assert index is not None
-        closed = jax.make_jaxpr(lambda table, at: jax.lax.dynamic_index_in_dim(table, at, keepdims=False))(
-            table, to_aval(index)
-        )
+        table = to_aval(ArrayType(type_.dtype, (read.size, *type_.shape)))
+
+        def one_row(table: Any, at: Any) -> Any:
+            # As the row is read: `dynamic_slice` of JAX would count negative numbers from the end.
+            starts = (at, *[jnp.zeros((), at.dtype)] * len(type_.shape))
+            return jnp.reshape(read.primitive.bind(table, *starts, slice_sizes=(1, *type_.shape)), type_.shape)
+
+        closed = jax.make_jaxpr(one_row)(table, to_aval(index))
         before.append(Prim((row,), Expr(f"{ahead}[{at}]", (ahead, at), JaxprFn(closed, [None])), op.loc))
         closed, used = part(op.expr.fn.closed, op.expr.fn.closed.jaxpr.outvars, [value])
         names = dict(zip(op.expr.fn.closed.jaxpr.invars, op.expr.ins, strict=True)) | {value: row}
@@ -303,7 +306,7 @@ class _Inside:
         starts = all(isinstance(v, jex.Literal) or v in self._shared for v in others)  # anything: they are clamped to 0
         if not whole or not starts or array not in self._arrays or at not in self._follows:
             return None
-        return _Read(self._arrays[array], shape[0], self._first.get(at, at), self._follows[at])
+        return _Read(self._arrays[array], shape[0], self._first.get(at, at), eqn.primitive)
 
     def bases(self, value: Any) -> list[Any]:
         """The rows that a value is computed of."""
