@@ -78,7 +78,7 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
     defers = program is None
     program = program or pipeline.run(cfg, leaves)
     if program is None:
-        return None, "no two of its calls are ever independent of each other"
+        return None, "no two of its calls are seen to be independent of each other"
     learned = options.schedule if isinstance(options.schedule, Learned) else None
     estimate = worth_deferring if defers else worth
     pays = estimate(program) if options.fork == "auto" and learned is None else ALWAYS

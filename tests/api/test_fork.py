@@ -128,7 +128,7 @@ def test_quicksort() -> None:
 @pytest.mark.parametrize(
     ("fn", "options", "said"),
     [
-        (chain, {}, "no two of its calls are ever independent"),
+        (chain, {}, "no two of its calls are seen to be independent"),
         (shown, {}, "`shown` prints"),
         (pairs, {"modes": pcbatch.Dense()}, "the option `modes` is for lanes"),
         (pairs, {"strategy": "local"}, "the strategy is 'local'"),
