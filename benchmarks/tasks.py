@@ -151,12 +151,13 @@ def trees(hidden: int, batch: int) -> Ways:
 
 
 def gradients(hidden: int, batch: int) -> Ways:
-    """Loss and gradient of so many trees, in `jit`; and outside of it by tasks, where the tape is as long as needed."""
+    """Loss and gradient of so many trees: in `jit`, with a tape as long as `f.tape` says, and outside by tasks."""
     host, w = generate(batch, 1), initial_weights(hidden, 0)
-    given, nodes = jax.device_put(host), host.left.shape[-1]
+    given = jax.device_put(host)
     ways: Ways = {}
     for name, fork in ((LANES, "never"), (TASKS, "always")):
-        model = loss.with_options(fork=fork, max_tape=nodes)
+        model = loss.with_options(fork=fork)
+        model = model.with_options(max_tape=model.tape(w, given).max_tape)
         ways[name] = partial(jax.jit(_slope(model)), w, given)
     ways[f"{TASKS}, no jit"] = partial(_slope(loss.with_options(fork="always")), w, given)
     for width in (16, 32, 64):
