@@ -124,11 +124,11 @@ def most_in_use(tasks: TaskExecutable, values: Mapping[str, Any], lanes: int) ->
     if pool.DEST not in s:
         return 0
     s[pool.DEST] = jnp.full_like(s[pool.DEST], UNTOUCHED)
-    tasks._kept[now] = s
+    tasks._kept.arrays[None, now] = s
     tasks.run(values, lanes)
     if tasks.begins_with(lanes) != now:
         raise SystemExit("the pool has grown: a run differs from the one before")
-    return int(np.sum(np.asarray(tasks._kept[now][pool.DEST][lanes:]) != UNTOUCHED))
+    return int(np.sum(np.asarray(tasks._kept.arrays[None, now][pool.DEST][lanes:]) != UNTOUCHED))
 
 
 def row(name: str, found: Frames) -> str:

@@ -53,6 +53,7 @@ def outcomes(fn: Any, values: Any, **options: Any) -> tuple[Any, Any]:
     return found, want
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("fn", "values"), [(pairs, N[:6]), (spread, DEEP)])
 def test_calls_that_are_too_deep(fn: Any, values: Any) -> None:
     found, _ = outcomes(fn, values, max_depth=5)

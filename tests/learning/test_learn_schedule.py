@@ -158,6 +158,7 @@ def test_lists_that_grow_and_lanes_that_raise() -> None:
     assert g.with_options(schedule=policy).run(n).status.tolist() == want.status.tolist()
 
 
+@pytest.mark.full_only
 def test_results_that_a_loop_appends_to_a_list() -> None:
     f = pcbatch.batch(branches).with_options(fork="always")
     n = jnp.array([3, 1, 5, 4])

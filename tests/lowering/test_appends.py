@@ -74,6 +74,7 @@ def test_lists_are_those_of_python(fn: Any) -> None:
             assert float(interpret_tasks(tasks, [np.int32(n)], seed=seed)[0][0]) == float(want), (n, seed)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fn", [one_arm, twice])
 def test_by_tasks(fn: Any) -> None:
     values = jnp.array([3, 0, 2, 5, 1], jnp.int32)

@@ -96,6 +96,7 @@ def cfg_of(fn: Any) -> CfgProgram:
     return pcbatch.batch(fn, fork="never").lower(example).stages.inlined_cfg
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("fn", [total, leaves_early, halved])
 def test_the_order_is_that_of_python(fn: Any) -> None:
     """To the last bit of what the CFG gives, in any order of tasks, which no pass but this one makes possible."""
@@ -120,6 +121,7 @@ def inverted(n):
     return t
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fn", [looked_at, told, weighed, inverted])
 def test_what_cannot_wait_stays(fn: Any) -> None:
     cfg = cfg_of(fn)

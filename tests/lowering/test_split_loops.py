@@ -232,6 +232,7 @@ def test_results_that_take_much_room_are_left_alone() -> None:
     assert ahead(compiled(outer, xs=many)) == 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fn", [over_numbers, several_uses], ids=lambda fn: str(fn.__name__))
 def test_lanes_and_gradients(fn: Callable[..., Any]) -> None:
     """The machine computes the rows once, in its prologue, and gradients go through them."""

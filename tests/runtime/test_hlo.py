@@ -90,7 +90,7 @@ ROOM = (DEPTH + 2) * LANES  # rows of frames
 @pytest.mark.parametrize("name", RECURSIVE)
 def test_neither_frames_nor_arrays_are_copied_in_the_loop(name: str, modes: pcbatch.options.Mode | None) -> None:
     fn, args = RECURSIVE[name]
-    text = compiled_text(pcbatch.batch(fn, max_depth=DEPTH, modes=modes), *args)
+    text = compiled_text(pcbatch.batch(fn, max_depth=DEPTH, modes=modes, fork="never"), *args)
     assert f"u32[{ROOM}," in text
     assert copies(text) == []
 
@@ -110,7 +110,7 @@ def test_a_register_that_the_loop_does_not_touch_is_not_copied(modes: pcbatch.op
 def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbatch.options.Mode | None) -> None:
     """There XLA's options are not ours: reads are kept apart from writes."""
     fn, args = RECURSIVE[name]
-    batched = pcbatch.batch(fn, max_depth=DEPTH, modes=modes)
+    batched = pcbatch.batch(fn, max_depth=DEPTH, modes=modes, fork="never")
     text = jax.jit(lambda *args: batched(*args)).lower(*args).compile().as_text()
     assert f"u32[{ROOM}," in text
     assert copies(text) == []

@@ -88,6 +88,7 @@ def test_a_frame_that_is_open_around_a_loop(options: Sized) -> None:
     assert values(programs.loop_into_frame(), {"n": n, "width": width}, 5, **options)[0].tolist() == wanted
 
 
+@pytest.mark.share(3)
 @every_size
 def test_results_that_become_rows(options: Sized) -> None:
     n, width = np.array([0, 3, 4, 1, 2], np.int32), np.array([4, 2, 4, 7, 3], np.int32)
@@ -105,6 +106,7 @@ def test_a_loop_that_adds_to_its_destination(lanes: int, options: Sized) -> None
     assert values(programs.queens_sums(), args, lanes, **options)[0].tolist() == wanted
 
 
+@pytest.mark.share(3)
 @every_size
 def test_functions_that_call_each_other_and_have_other_results(options: Sized) -> None:
     n, x = np.array([0, 5, 9, 2, 7], np.int32), np.array([1, 2, 0.5, -1, 3], np.float32)
@@ -200,6 +202,7 @@ def siblings() -> TaskProgram:
     return TaskProgram("f", ("n",), ("r",), t, (), (), (f, f2, g, g1, g2, h, h1, h2, h3))
 
 
+@pytest.mark.share(6)
 @every_size
 @pytest.mark.parametrize("n", [[3, 9, 6, 8, 0, 5], [9], [7, 7], [2]])
 def test_siblings_of_what_has_failed_do_not_keep_others_waiting(n: list[int], options: Sized) -> None:

@@ -87,6 +87,7 @@ def visits(f: Any) -> tuple[int, Any]:
     return sum(int(block.visits) for block in run.stats.blocks), run.value
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fn", [grow, again])
 def test_phases_save_visits_and_change_no_result(fn: Any) -> None:
     with without("phases"):
@@ -98,6 +99,7 @@ def test_phases_save_visits_and_change_no_result(fn: Any) -> None:
     assert fewer < 0.8 * more
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("frames", [9, 24])
 def test_a_phase_runs_early_where_frames_are_missing(frames: int) -> None:
     """The first phase alone would need more frames than there are."""
