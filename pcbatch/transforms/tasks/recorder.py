@@ -16,7 +16,20 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.ir.tasks import TaskFork, TaskTerminator, Way, WayFork, leaves, spawns, ways
+from pcbatch.ir.tasks import (
+    Finish,
+    Spawn,
+    Start,
+    Sync,
+    TaskBlock,
+    TaskFork,
+    TaskTerminator,
+    Way,
+    WayFork,
+    leaves,
+    spawns,
+    ways,
+)
 from pcbatch.runtime.tasks import pool
 from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.recording import Seen
@@ -232,9 +245,27 @@ def _way(way: Way, values: Values, width: int, first: int = 0) -> jax.Array:
 def traced_room(tape: TaskTape, lanes: int, visits: int) -> TapeRoom:
     """Return the room of a tape that cannot grow: so many rows of each block for each example, on average.
 
-    Of blocks that run before or after all trips there is one row for each example.
+    Of blocks that run before or after all trips there is one row for each example. Where each `sync` waits for two
+    tasks or more, there are at most half as many of them as tasks that end.
     """
-    once = {block.label for block in (*tape.plan.first, *tape.plan.last)}
-    rows = tuple(lanes if block.block.label in once else lanes * visits for block in tape.blocks)
-    joins = sum(n for block, n in zip(tape.blocks, rows, strict=True) if block.joins)
-    return TapeRoom(rows, joins, sum(rows) + 64)
+    plan, most = tape.plan, lanes * visits
+    once = {block.label for block in (*plan.first, *plan.last)}
+    trips = [block.block for block in plan.blocks if block.label not in once]
+    ending = [block.label for block in trips if any(isinstance(leaf, Finish) for leaf in leaves(block.terminator))]
+    waiting = [block for block in trips if any(isinstance(leaf, Sync) for leaf in leaves(block.terminator))]
+    counted = {block.block.label for block in tape.blocks}.issuperset(ending)
+    forks = counted and all(_always_started(block) >= 2 for block in waiting)
+    syncs = min(most, len(ending) * most // 2) if forks else most
+
+    def room(block: TaskBlockTape) -> int:
+        if block.block.label in once:
+            return lanes
+        return syncs if block.joins else most
+
+    rows = tuple(map(room, tape.blocks))
+    return TapeRoom(rows, sum(n for block, n in zip(tape.blocks, rows, strict=True) if block.joins), sum(rows) + 64)
+
+
+def _always_started(block: TaskBlock) -> int:
+    """The tasks that each record of a block starts and waits for, whatever its values are."""
+    return sum(isinstance(op, Spawn) and all(isinstance(way, Start) for way in ways(op.way)) for op in block.ops)
