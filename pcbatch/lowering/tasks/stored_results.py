@@ -87,7 +87,7 @@ def _stored(op: Prim, fn: JaxprFn) -> tuple[str, ...]:
 
 
 def _store(dsts: tuple[str, ...], op: Prim, fn: JaxprFn, types: Mapping[str, ArrayType | None]) -> Store | None:
-    """What an operation does, if it appends all of these variables to lists."""
+    """Describe an operation as a store, if it appends all of these variables to lists."""
     jaxpr, ins = fn.closed.jaxpr, op.expr.ins
     if not dsts or len(set(ins)) < len(ins) or not set(dsts) <= set(ins):
         return None

@@ -105,7 +105,7 @@ class TaskRun(RunState):
 
     @property
     def tasks(self) -> TaskExecutable:
-        """The program of tasks."""
+        """The executable of the program of tasks that this run is of."""
         assert self.executable.tasks is not None
         return self.executable.tasks
 

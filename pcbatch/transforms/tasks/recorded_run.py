@@ -75,7 +75,7 @@ class TaskRecordedRun(RunOperation):
 
     @property
     def tasks(self) -> TaskExecutable:
-        """The executable of tasks."""
+        """The executable of the program of tasks that is recorded."""
         assert self.executable.tasks is not None
         return self.executable.tasks
 
