@@ -5,7 +5,7 @@ Every enclosing loop multiplies the visits by a constant, the usual estimate whe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pcbatch.ir.dataflow import block_edges, components, invert, postorder
 from pcbatch.ir.def_use import calls, edges
@@ -74,6 +74,16 @@ def cycles(program: StackProgram) -> dict[str, int]:
     return _nesting([block.label for block in program.blocks], flow(program))
 
 
+def inner_loops(program: StackProgram, without: Collection[str]) -> frozenset[str]:
+    """Return the blocks on cycles of jumps, without calls, that do not pass through some blocks."""
+    graph = {
+        block.label: [edge.target for edge in edges(block.terminator) if isinstance(edge, Jump)]
+        for block in program.blocks
+        if block.label not in without
+    }
+    return frozenset(label for cycle in _cycles(list(graph), graph) for label in cycle)
+
+
 def flow(program: StackProgram) -> dict[str, list[str]]:
     """Return the machine's control flow: for each block, those a lane may visit next, across calls and returns."""
     returns = return_points(program)
@@ -98,6 +108,8 @@ def _nesting(labels: Sequence[str], graph: Graph) -> dict[str, int]:
             inside = frozenset(component)
             # Headers are where control enters the loop. Without them its back edges are gone; inner loops remain.
             headers = {n for n in component if not inside.issuperset(before[n])} or {component[0]}
+            if len(component) > 1:  # a header that jumps to itself is a loop of its own, inside of the others
+                depth |= dict.fromkeys((n for n in headers if n in graph[n]), level + 1)
             work.append(([n for n in component if n not in headers], level + 1))
     return depth
 

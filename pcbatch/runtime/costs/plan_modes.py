@@ -15,7 +15,7 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.ir.def_use import block_uses, block_writes, holds, pops, pushes
 from pcbatch.ir.stack import StackBlock, StackProgram
-from pcbatch.lowering.analysis.block_frequency import flow, visits
+from pcbatch.lowering.analysis.block_frequency import flow, inner_loops, visits
 from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.options import Dense, Few, Mode, Strips
@@ -31,9 +31,11 @@ DRAINED = 4  # visits that a cheap block gets in one trip which drains it
 # Lanes to look up at a time: (relative visits, part of all lanes, least, most). Too few, and the same trip visits the
 # block again and again; too many, and it computes lanes that do not wait.
 FEW = ((0.5, 5, 8, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
+FILLED = 2.0  # a group of lanes that are looked up is computed for so many times as long as it took to find them
 STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # lanes; worth it from that time per lane and per visit
 NARROW_STRIP, NARROW_STRIP_LANE = 32, 1000.0  # lanes; from that time per lane, narrow strips waste less
 LOOK = 3000.0  # in a visit that takes longer, the cost of counting waiting lanes is negligible
+MOST_LEFT = 0.5  # of the live lanes
 STREAM = 512  # lanes of a stream
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
@@ -50,6 +52,7 @@ class BlockCost:
     often: float  # expected visits, relative to the most visited block's
     expensive: bool  # lanes should gather before it runs
     loops: bool  # it is its own successor, by a jump or a return
+    inner: bool = False  # on a loop of cheap blocks alone
 
     @property
     def lane(self) -> float:
@@ -62,7 +65,19 @@ class BlockCost:
 
     def few(self, lanes: int, width: int, waiting: float) -> float:
         """Return the time of a visit for which `waiting` lanes wait, when `width` of them are looked up at a time."""
-        return math.ceil(waiting / width) * (FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane)
+        return math.ceil(waiting / width) * (self._found(lanes) + width * 2 * self.lane)
+
+    def filled(self, lanes: int) -> int:
+        """Return the lanes to look up at a time, a power of two, so that computing them takes longer than finding them.
+
+        It is not known how many lanes will wait. Fewer at a time save next to nothing when few do, and when many do
+        each group of them is looked up by itself.
+        """
+        return int(2 ** math.floor(math.log2(max(1.0, FILLED * self._found(lanes) / (2 * self.lane)))))
+
+    def _found(self, lanes: int) -> float:
+        """Return the time to look some lanes up, and of the kernels that gather and scatter their values."""
+        return FIND * lanes + 2 * self.arrays * KERNEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +105,13 @@ class Costs:
         return tuple(said.get(k) or self._choice(block, lanes) for k, block in enumerate(self.blocks))
 
     def _choice(self, block: BlockCost, lanes: int) -> tuple[Mode, str]:
-        dense = Dense(spins=_turns(block, lanes) if self._spins(block) else 0)
+        dense = Dense(spins=_turns(block, lanes) if block.loops else 0)
         if block.expensive:
             return _expensive_choice(block, lanes, dense)
-        width = few_width(block.often, lanes)
+        width = max(few_width(block.often, lanes), block.filled(lanes))
         if width > lanes // 2:
-            return dense, "few lanes in all"
-        if self.drains and block.often >= INNER * max(self.blocks[k].often for k in self.expensive):
+            return dense, "cheap: looking lanes up costs more"
+        if self.drains and block.often >= INNER * max((b.often for b in self.blocks if b.expensive), default=math.inf):
             return dense, "in a loop that lanes go round together, between two visits of what they wait for"
         visits = DRAINED if self.drains else 1
         waiting = max(1.0, lanes * block.often * WAITING)
@@ -104,10 +119,18 @@ class Costs:
             return dense, "cheap: looking lanes up costs more"
         return Few(width), "few lanes wait at a time"
 
-    def _spins(self, block: BlockCost) -> bool:
-        """Whether a visit should repeat the block: not if most lanes wait for other blocks meanwhile."""
-        most_visited = all(other is block or other.often < block.often for other in self.blocks)
-        return block.loops and (self.drains or most_visited)
+    def left_behind(self, lanes: int) -> float:
+        """Return the share of the live lanes for which a drain makes no further sweep.
+
+        To wait for the last lanes in a loop of cheap blocks takes a sweep over the loop for each round, and saves the
+        part of an expensive visit that they would have had to themselves.
+        """
+        lanes = WIDEST if is_symbolic(lanes) else lanes
+        expensive = [self.blocks[k].dense(lanes) for k in self.expensive]
+        if not expensive:
+            return 0.0
+        sweep = sum(block.dense(lanes) for block in self.blocks if block.inner)
+        return min(MOST_LEFT, sweep * len(expensive) / sum(expensive))
 
     def lanes(self, inputs: int) -> int:
         """Return the number of lanes for a plain call: all inputs at once while that is cheap."""
@@ -137,9 +160,9 @@ def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None,
     often = visits(program)
     most = max(often.values())
     expensive = expensive_blocks(program)
-    graph = flow(program)
+    graph, inner = flow(program), inner_loops(program, expensive)
     blocks = (
-        _cost(program, b, often[b.label] / most, b.label in expensive, b.label in graph[b.label])
+        _cost(program, b, often[b.label] / most, b.label in expensive, b.label in graph[b.label], b.label in inner)
         for b in program.blocks
     )
     return Costs(tuple(blocks), _chosen(program, modes), drains)
@@ -161,7 +184,9 @@ def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> d
     return chosen
 
 
-def _cost(program: StackProgram, block: StackBlock, often: float, expensive: bool, loops: bool) -> BlockCost:
+def _cost(
+    program: StackProgram, block: StackBlock, often: float, expensive: bool, loops: bool, inner: bool
+) -> BlockCost:
     types = {v: var.type for v, var in program.vars.items()}
     used = block_uses(block) | block_writes(block)
     registers = {v for v in used if (s := program.vars[v].storage) is not None and s.has_register}
@@ -176,6 +201,7 @@ def _cost(program: StackProgram, block: StackBlock, often: float, expensive: boo
         often,
         expensive,
         loops,
+        inner,
     )
 
 

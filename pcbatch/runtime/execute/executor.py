@@ -87,6 +87,7 @@ class PcExecutable:
             POLICIES[self.schedule] if isinstance(self.schedule, str) else self.schedule,
             self.costs.expensive,
             self.costs.modes,
+            left_behind=self.costs.left_behind,
             isolate_reads=not xla_options.keeps_in_place(),
         )
         prints = any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)

@@ -19,7 +19,7 @@ from pcbatch.ir.def_use import holds
 from pcbatch.ir.stack import StackBlock
 from pcbatch.options import Mode
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.runtime.vm.lane_reductions import any_lane, least
+from pcbatch.runtime.vm.lane_reductions import any_lane, count_lanes, least
 from pcbatch.runtime.vm.lane_window import Window
 
 # The most iterations of a loop inside of one trip: lanes that never end must not keep a trip from ending, or no host
@@ -110,6 +110,7 @@ class Blocks:
     modes: tuple[Mode, ...]
     expensive: tuple[int, ...]
     stage: StepLike
+    left_behind: float = 0.0  # the share of the live lanes that the policy `drain` does not wait for at cheap blocks
 
     def __len__(self) -> int:
         return len(self.layout.codes)
@@ -158,10 +159,15 @@ class Blocks:
         """Return the state after one visit of each of these blocks, in this order."""
         return functools.reduce(lambda c, k: self.visit(k, c), blocks, carry)
 
-    def drain(self, blocks: Sequence[int], carry: Values) -> Values:
+    def drain(self, blocks: Sequence[int], carry: Values, left_behind: float = 0.0) -> Values:
         """Return the state after sweeping over these blocks until no lane waits for any of them.
 
         At most `PATIENCE` sweeps are made, so that the trip ends even if the lanes never do.
+
+        Args:
+            blocks: The numbers of the blocks, known while tracing.
+            carry: The state.
+            left_behind: After the first sweep, the share of the live lanes that may still wait for these blocks.
         """
         if not blocks:
             return carry
@@ -175,7 +181,12 @@ class Blocks:
             return any_lane(_is_any(c["pc"], blocks))
 
         def unfinished(c: tuple[Values, jax.Array]) -> jax.Array:
-            return any_waits(c[0]) & (c[1] < PATIENCE)
+            if not left_behind:
+                return any_waits(c[0]) & (c[1] < PATIENCE)
+            live = c[0]["pc"] < len(self)
+            waiting = count_lanes(live & ~_is_any(c[0]["pc"], others) if others else live)
+            few = jnp.where(c[1] == 0, 0.0, left_behind * count_lanes(live))
+            return (waiting > few) & (c[1] < PATIENCE)
 
         def one_sweep(c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
             return self.sweep(blocks, c[0]), c[1] + 1

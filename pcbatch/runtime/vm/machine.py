@@ -51,6 +51,7 @@ class Machine:
     schedule: Policy
     expensive: tuple[int, ...]
     modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
+    left_behind: Callable[[int], float] = lambda lanes: 0.0  # see `Blocks.left_behind`; by number of lanes
     isolate_reads: bool = False  # steps read in loops of their own where XLA would copy, see `run_once.isolated`
     stage: Callable[[Layout, Values, bool], StepContext] = StepContext  # makes the context of steps
 
@@ -180,7 +181,7 @@ class Machine:
         """Return the blocks as the policy gets them, for the lanes of a state."""
         lanes = state.carry["pc"].shape[0]
         stage = self.stage(self.layout, state.shared, self.isolate_reads)
-        return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage)
+        return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage, self.left_behind(lanes))
 
     def results(self, carry: Values) -> tuple[tuple[Any, ...], jax.Array]:
         """Return the leaves of the result, [lanes, ...] each, and the statuses, int32[lanes] of `Status`.

@@ -88,14 +88,15 @@ class Drain:
     """Run cheap blocks until every live lane waits for an expensive one; then the expensive one that most wait for.
 
     A single expensive block runs exactly as often as the lane that needs it most often: no lane waits for another block
-    when it does (the sufficient condition of Fegade et al., ED-Batch, ICML 2023, lemma 2.1).
+    when it does (the sufficient condition of Fegade et al., ED-Batch, ICML 2023, lemma 2.1). Where cheap blocks form
+    loops of their own, which the last lanes may go round many times, it does not wait for a few (`left_behind`).
     """
 
     name: str = "drain"
 
     def trip(self, blocks: Blocks, carry: Values) -> Values:
         cheap = [k for k in range(len(blocks)) if k not in blocks.expensive]
-        carry = blocks.drain(cheap, carry)
+        carry = blocks.drain(cheap, carry, blocks.left_behind)
         if not blocks.expensive:
             return carry
         if len(blocks.expensive) == 1:
