@@ -73,7 +73,8 @@ class BlockCost:
         It is not known how many lanes will wait. Fewer at a time save next to nothing when few do, and when many do
         each group of them is looked up by itself.
         """
-        return int(2 ** math.floor(math.log2(max(1.0, FILLED * self._found(lanes) / (2 * self.lane)))))
+        computed = 2 * max(self.lane, WORD)
+        return int(2 ** math.floor(math.log2(max(1.0, FILLED * self._found(lanes) / computed))))
 
     def _found(self, lanes: int) -> float:
         """Return the time to look some lanes up, and of the kernels that gather and scatter their values."""
