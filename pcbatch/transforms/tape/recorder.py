@@ -16,8 +16,9 @@ from pcbatch.runtime.vm.step import Computed, StepContext, step_block
 from pcbatch.transforms.tape.block_ssa import ExpensiveResult, LoadedPart, PoppedSlot, ReadRegister, SharedValue
 from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
 from pcbatch.transforms.tape.plan import HEAD, BlockTape, Tape
-from pcbatch.transforms.tape.record_layout import active_first, append, reordered
+from pcbatch.transforms.tape.record_layout import active_first, append, lanes_in_order, reordered
 
+RECORDING, RECORDS = "recording lanes", "records"  # beside the rows of a window: the lane of each, and their number
 MOST_COUNTED = 2**30  # records: counters stop here, before int32 overflows
 
 
@@ -50,8 +51,9 @@ class RecordingContext(StepContext):
             env = replay(block.body, source_env(block.body, values, self.shared, window.width), window.width)
             values |= {s.key: spread_over(env[s.number], window.width) for s in expensive}
         values |= {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
-        order = active_first(window, computed.mask)
-        return {name: reordered(rows, order) for name, rows in block.record_layout.packed(values).items()}
+        order, count = active_first(window, computed.mask)
+        rows = {name: reordered(rows, order) for name, rows in block.record_layout.packed(values).items()}
+        return rows | {RECORDING: lanes_in_order(window, order), RECORDS: count}
 
     def written(self, code: BlockCode) -> tuple[str, ...]:
         names = StepContext.written(self, code)
@@ -100,12 +102,12 @@ def _source_values(block: BlockTape, carry: Values, window: Window, popped: Valu
 def _append_records(
     layout: RecordingLayout, block: BlockTape, carry: Values, window: Window, computed: Computed
 ) -> Values:
-    mask, before = computed.mask, carry[block.count]
-    out = {block.key(name): append(carry[block.key(name)], before, rows) for name, rows in computed.extra.items()}
-    # `active_first` keeps the order of active lanes: the record of each is its rank among them behind the last one.
-    rank = jnp.cumsum(mask, dtype=jnp.int32)
-    out[block.count] = jnp.minimum(before, MOST_COUNTED) + rank[-1]
-    out[HEAD] = window.write(carry[HEAD], layout.tape.record_id(before + rank - 1, block), mask)
+    rows, before = dict(computed.extra), carry[block.count]
+    lanes, count = rows.pop(RECORDING), rows.pop(RECORDS)
+    out = {block.key(name): append(carry[block.key(name)], before, new) for name, new in rows.items()}
+    out[block.count] = jnp.minimum(before, MOST_COUNTED) + count
+    records = layout.tape.record_id(before + jnp.arange(window.width, dtype=jnp.int32), block)
+    out[HEAD] = carry[HEAD].at[lanes].set(records, mode="drop")
     return out
 
 
