@@ -24,6 +24,8 @@ from pcbatch.runtime.vm import indexed_access
 OPERATION = 0.06  # one arithmetic operation of one lane, vectorised
 WORD = 0.25  # moving one word of one lane: its share of a masked update, which reads twice and writes once
 KERNEL = 150.0  # one more kernel in a trip
+LOOKED_UP = 1000.0  # one more array in a visit that looks lanes up: about four kernels, gather and scatter among them
+LOOKED_UP_DRAINED = 300.0  # the same where a trip drains: a visit of all lanes is repeated more often than `DRAINED` says
 FIND = 1.2  # looking whether one lane waits
 WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of the innermost loop
 INNER = 4  # so many times as often as the expensive blocks, a cheap block is in a loop inside of theirs
@@ -60,9 +62,12 @@ class BlockCost:
         """Return the time of a visit that computes all lanes."""
         return self.arrays * KERNEL + lanes * self.lane
 
-    def few(self, lanes: int, width: int, waiting: float) -> float:
-        """Return the time of a visit for which `waiting` lanes wait, when `width` of them are looked up at a time."""
-        return math.ceil(waiting / width) * (FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane)
+    def few(self, lanes: int, width: int, waiting: float, array: float = LOOKED_UP) -> float:
+        """Return the time of a visit for which `waiting` lanes wait, when `width` of them are looked up at a time.
+
+        `array`: the time for each array that the block touches.
+        """
+        return math.ceil(waiting / width) * (FIND * lanes + self.arrays * array + width * 2 * self.lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +103,9 @@ class Costs:
             return dense, "few lanes in all"
         if self.drains and block.often >= INNER * max(self.blocks[k].often for k in self.expensive):
             return dense, "in a loop that lanes go round together, between two visits of what they wait for"
-        visits = DRAINED if self.drains else 1
+        visits, array = (DRAINED, LOOKED_UP_DRAINED) if self.drains else (1, LOOKED_UP)
         waiting = max(1.0, lanes * block.often * WAITING)
-        if block.few(lanes, width, waiting) > visits * block.dense(lanes):
+        if block.few(lanes, width, waiting, array) > visits * block.dense(lanes):
             return dense, "cheap: looking lanes up costs more"
         return Few(width), "few lanes wait at a time"
 
