@@ -14,6 +14,7 @@ import pytest
 import pcbatch
 from benchmarks.compile_stages import events, fusions
 from benchmarks.fifty_lines import PROGRAMS
+from pcbatch.options import Few
 
 pytestmark = [pytest.mark.share(2), pytest.mark.promotion("standard")]
 
@@ -22,9 +23,9 @@ KERNELS = {"mortgage": 41, "march": 72}
 OF_GRADIENTS = {"mortgage": 160, "march": 330}
 
 
-def forward(name: str) -> tuple[pcbatch.Batched, tuple[Any, ...]]:
+def forward(name: str, lanes: int = LANES) -> tuple[pcbatch.Batched, tuple[Any, ...]]:
     program = PROGRAMS[name]
-    return pcbatch.batch(program.function), tuple(map(jnp.asarray, program.arguments(LANES)))
+    return pcbatch.batch(program.function), tuple(map(jnp.asarray, program.arguments(lanes)))
 
 
 def gradient(name: str) -> tuple[Any, tuple[Any, ...]]:
@@ -51,6 +52,15 @@ def test_a_value_and_gradient_is_one_module_with_two_machines() -> None:
     operations = str(jax.make_jaxpr(step)(*args))
     assert operations.count("= pcbatch[") == 2
     assert "operation=taped run" in operations and "operation=backward run" in operations
+
+
+def test_cheap_blocks_compute_all_lanes() -> None:
+    """Looking lanes up makes four kernels of each array, which take longer to compile and to run."""
+    f, args = forward("knights", 256)
+    program = f.lower(*args).program
+    assert program is not None
+    few = [mode for mode in program.executable.costs.modes(256) if isinstance(mode, Few)]
+    assert len(few) <= 2  # of 56 blocks
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -106,21 +106,14 @@ def first(mask: jax.Array, width: int) -> Window:
 
 
 def first_lanes(mask: jax.Array, width: int) -> jax.Array:
-    """Return the numbers of the first lanes of a mask bool[lanes], int32[width], filled up with `lanes`."""
-    return counted_lanes(mask, width)[0]
-
-
-def counted_lanes(mask: jax.Array, width: int) -> tuple[jax.Array, jax.Array]:
-    """Return the numbers of the first lanes of a mask bool[lanes], int32[width], filled up with `lanes`; and how many
-    there are, int32[].
+    """Return the numbers of the first lanes of a mask bool[lanes], int32[width], filled up with `lanes`.
 
     A sequential loop, which XLA compiles for a CPU into a few instructions per lane and which stops when it has found
     enough; elsewhere a prefix sum.
     """
     lanes = mask.shape[0]
     if jax.default_backend() != "cpu":
-        numbers = jnp.nonzero(mask, size=width, fill_value=lanes)[0].astype(jnp.int32)
-        return numbers, jnp.minimum(jnp.sum(mask, dtype=jnp.int32), width)
+        return jnp.nonzero(mask, size=width, fill_value=lanes)[0].astype(jnp.int32)
 
     def step(c: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
         lane, found, out = c
@@ -128,5 +121,5 @@ def counted_lanes(mask: jax.Array, width: int) -> tuple[jax.Array, jax.Array]:
         return lane + 1, found + mask[lane].astype(jnp.int32), out.at[found].set(number, mode="promise_in_bounds")
 
     start = (jnp.int32(0), jnp.int32(0), jnp.full(width + 1, lanes, jnp.int32))
-    _, count, found = jax.lax.while_loop(lambda c: (c[0] < lanes) & (c[1] < width), step, start)
-    return found[:width], count
+    found: jax.Array = jax.lax.while_loop(lambda c: (c[0] < lanes) & (c[1] < width), step, start)[2]
+    return found[:width]

@@ -367,9 +367,9 @@ def _defer(
     state = {key: carry[key] for key in deferred_keys(tape)}
     state = make_room(tape, state, context.known, context.stride, window.width, context.needs)
     n = deferred_key(tape, "n")
-    end, (order, count) = state[n], active_first(window, window.here)
+    end, order = state[n], active_first(window, window.here)
     for name, x in rows.items():
         key = deferred_key(tape, name)
         # The whole window is written; the next one overwrites what is behind the active lanes.
         state[key] = append(state[key], end, reordered(x, order))
-    return {**state, n: end + count}
+    return {**state, n: end + jnp.sum(window.here, dtype=jnp.int32)}

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.vm.lane_window import Window, counted_lanes
+from pcbatch.runtime.vm.lane_window import Window, first_lanes
 
 WORD = np.dtype(np.int32)  # the dtype of small integers and truth values in a record
 
@@ -90,18 +90,8 @@ def append(buffer: jax.Array, end: jax.Array, rows: Any) -> jax.Array:
     return jax.lax.dynamic_update_slice_in_dim(buffer, rows, end, 0)
 
 
-def active_first(window: Window, mask: jax.Array) -> tuple[jax.Array | None, jax.Array]:
-    """Return int32[width], the positions in the mask, then numbers out of range, and how many there are, int32[].
-
-    None instead of positions: the active lanes are at the front already.
-    """
+def active_first(window: Window, mask: jax.Array) -> jax.Array | None:
+    """int32[width]: the positions in the mask, then any others. None: the active lanes are at the front already."""
     if not window.dense and mask is window.here:
-        return None, jnp.sum(mask, dtype=jnp.int32)
-    return counted_lanes(mask, window.width)
-
-
-def lanes_in_order(window: Window, order: jax.Array | None) -> jax.Array:
-    """Return the lane of each place in an order that `active_first` gives, int32[width]; others are out of range."""
-    if order is None:
-        return window.index
-    return order if window.dense else window.index.at[order].get(mode="fill", fill_value=window.lanes)
+        return None
+    return first_lanes(mask, window.width)

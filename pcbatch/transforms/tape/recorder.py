@@ -10,15 +10,16 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.lane_reductions import count_lanes
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import Layout, reg
 from pcbatch.runtime.vm.step import Computed, StepContext, step_block
 from pcbatch.transforms.tape.block_ssa import ExpensiveResult, LoadedPart, PoppedSlot, ReadRegister, SharedValue
 from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
 from pcbatch.transforms.tape.plan import HEAD, BlockTape, Tape
-from pcbatch.transforms.tape.record_layout import active_first, append, lanes_in_order, reordered
+from pcbatch.transforms.tape.record_layout import active_first, append, reordered
 
-RECORDING, RECORDS = "recording lanes", "records"  # beside the rows of a window: the lane of each, and their number
+ORDER = "order"  # among the rows of a step: the places of the window whose rows they are, int32[width]
 MOST_COUNTED = 2**30  # records: counters stop here, before int32 overflows
 
 
@@ -51,9 +52,9 @@ class RecordingContext(StepContext):
             env = replay(block.body, source_env(block.body, values, self.shared, window.width), window.width)
             values |= {s.key: spread_over(env[s.number], window.width) for s in expensive}
         values |= {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
-        order, count = active_first(window, computed.mask)
+        order = active_first(window, computed.mask)
         rows = {name: reordered(rows, order) for name, rows in block.record_layout.packed(values).items()}
-        return rows | {RECORDING: lanes_in_order(window, order), RECORDS: count}
+        return rows if order is None else {**rows, ORDER: order}
 
     def written(self, code: BlockCode) -> tuple[str, ...]:
         names = StepContext.written(self, code)
@@ -102,12 +103,18 @@ def _source_values(block: BlockTape, carry: Values, window: Window, popped: Valu
 def _append_records(
     layout: RecordingLayout, block: BlockTape, carry: Values, window: Window, computed: Computed
 ) -> Values:
-    rows, before = dict(computed.extra), carry[block.count]
-    lanes, count = rows.pop(RECORDING), rows.pop(RECORDS)
-    out = {block.key(name): append(carry[block.key(name)], before, new) for name, new in rows.items()}
-    out[block.count] = jnp.minimum(before, MOST_COUNTED) + count
-    records = layout.tape.record_id(before + jnp.arange(window.width, dtype=jnp.int32), block)
-    out[HEAD] = carry[HEAD].at[lanes].set(records, mode="drop")
+    mask, before = computed.mask, carry[block.count]
+    rows, order = dict(computed.extra), computed.extra.get(ORDER)
+    rows.pop(ORDER, None)
+    out = {block.key(name): append(carry[block.key(name)], before, each) for name, each in rows.items()}
+    out[block.count] = jnp.minimum(before, MOST_COUNTED) + count_lanes(mask)
+    # The records of active lanes stand behind the last one in this order.
+    record = layout.tape.record_id(before + jnp.arange(window.width, dtype=jnp.int32), block)
+    if order is None:
+        out[HEAD] = window.write(carry[HEAD], record, mask)
+    else:
+        lane = order if window.dense else window.targets(mask).at[order].get(mode="fill", fill_value=window.lanes)
+        out[HEAD] = carry[HEAD].at[lane].set(record, mode="drop", unique_indices=False)
     return out
 
 
