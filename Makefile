@@ -40,7 +40,10 @@ full: $(VENV)/.installed-test
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
+# JAX keeps what it has compiled: the next run with the same target compiles nothing.
 nuts: $(VENV)/.installed-examples
+	JAX_COMPILATION_CACHE_DIR="$${JAX_COMPILATION_CACHE_DIR-$(CURDIR)/build/compiled}" \
+	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="$${JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS-0}" \
 	$(BIN)/python -m examples.nuts $(ARGS)
 
 networks: build/torch/.installed

@@ -6,6 +6,7 @@ Nothing is timed here.
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ import pcbatch
 from benchmarks import (
     against,
     common,
+    compile_stages,
     devices,
     first_call,
     frames,
@@ -33,6 +35,7 @@ from benchmarks import (
 )
 from benchmarks.__main__ import chosen_jobs
 from benchmarks.common import Curve, Row
+from benchmarks.fifty_lines import PROGRAMS
 from benchmarks.jobs import JOBS, Job, run
 from benchmarks.queues import __main__ as queues
 from benchmarks.queues import fit, march, ode, ssa
@@ -246,6 +249,21 @@ def test_a_job_that_fails_says_how() -> None:
     found = run(Job("lost", "benchmarks.lost"), quick=True)
     assert "No module named benchmarks.lost" in found["error"]
     assert found["command"] == "python -m benchmarks.lost --repeats 3"
+
+
+def test_stages_of_a_first_call() -> None:
+    found = compile_stages.spent(compile_stages.forward("bouncing_ball"))
+    assert tuple(found.seconds) == compile_stages.STAGES
+    assert all(seconds >= 0 for seconds in found.seconds.values())
+    assert found.seconds[compile_stages.XLA] > 0 and found.modules >= 1
+    lines = compile_stages.table("one", {"bouncing_ball": found})
+    assert lines[2].startswith("| `bouncing_ball` |") and lines[-1].startswith("| worst |")
+
+
+def test_programs_of_fifty_lines_are_that_long() -> None:
+    for program in PROGRAMS.values():
+        assert 34 <= len(inspect.getsource(program.function).splitlines()) <= 60, program.name
+        assert {len(leaf) for leaf in jax.tree.leaves(program.arguments(3))} == {3}
 
 
 def test_parts_of_a_first_call() -> None:

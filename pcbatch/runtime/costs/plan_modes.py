@@ -24,6 +24,8 @@ from pcbatch.runtime.vm import indexed_access
 OPERATION = 0.06  # one arithmetic operation of one lane, vectorised
 WORD = 0.25  # moving one word of one lane: its share of a masked update, which reads twice and writes once
 KERNEL = 150.0  # one more kernel in a trip
+LOOKED_UP = 1000.0  # one more array in a visit that looks lanes up: about four kernels, gather and scatter among them
+LOOKED_UP_DRAINED = 300.0  # the same where a trip drains: a dense visit is repeated more often than `DRAINED` says
 FIND = 1.2  # looking whether one lane waits
 WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of the innermost loop
 INNER = 4  # so many times as often as the expensive blocks, a cheap block is in a loop inside of theirs
@@ -63,22 +65,25 @@ class BlockCost:
         """Return the time of a visit that computes all lanes."""
         return self.arrays * KERNEL + lanes * self.lane
 
-    def few(self, lanes: int, width: int, waiting: float) -> float:
-        """Return the time of a visit for which `waiting` lanes wait, when `width` of them are looked up at a time."""
-        return math.ceil(waiting / width) * (self._found(lanes) + width * 2 * self.lane)
+    def few(self, lanes: int, width: int, waiting: float, array: float = LOOKED_UP) -> float:
+        """Return the time of a visit for which `waiting` lanes wait, when `width` of them are looked up at a time.
 
-    def filled(self, lanes: int) -> int:
+        `array`: the time for each array that the block touches.
+        """
+        return math.ceil(waiting / width) * (self._found(lanes, array) + width * 2 * self.lane)
+
+    def filled(self, lanes: int, array: float = LOOKED_UP) -> int:
         """Return the lanes to look up at a time, a power of two, so that computing them takes longer than finding them.
 
         It is not known how many lanes will wait. Fewer at a time save next to nothing when few do, and when many do
         each group of them is looked up by itself.
         """
         computed = 2 * max(self.lane, WORD)
-        return int(2 ** math.floor(math.log2(max(1.0, FILLED * self._found(lanes) / computed))))
+        return int(2 ** math.floor(math.log2(max(1.0, FILLED * self._found(lanes, array) / computed))))
 
-    def _found(self, lanes: int) -> float:
+    def _found(self, lanes: int, array: float) -> float:
         """Return the time to look some lanes up, and of the kernels that gather and scatter their values."""
-        return FIND * lanes + 2 * self.arrays * KERNEL
+        return FIND * lanes + self.arrays * array
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +114,14 @@ class Costs:
         dense = Dense(spins=_turns(block, lanes) if block.loops else 0)
         if block.expensive:
             return _expensive_choice(block, lanes, dense)
-        width = max(few_width(block.often, lanes), block.filled(lanes))
+        visits, array = (DRAINED, LOOKED_UP_DRAINED) if self.drains else (1, LOOKED_UP)
+        width = max(few_width(block.often, lanes), block.filled(lanes, array))
         if width > lanes // 2:
             return dense, "cheap: looking lanes up costs more"
         if self.drains and block.often >= INNER * max((b.often for b in self.blocks if b.expensive), default=math.inf):
             return dense, "in a loop that lanes go round together, between two visits of what they wait for"
-        visits = DRAINED if self.drains else 1
         waiting = max(1.0, lanes * block.often * WAITING)
-        if block.few(lanes, width, waiting) > visits * block.dense(lanes):
+        if block.few(lanes, width, waiting, array) > visits * block.dense(lanes):
             return dense, "cheap: looking lanes up costs more"
         return Few(width), "few lanes wait at a time"
 
