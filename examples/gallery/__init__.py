@@ -1,4 +1,4 @@
-"""Twenty first programs, each compared with something that does not use pcbatch; see README.md."""
+"""Twenty-three first programs, each compared with something that does not use pcbatch; see README.md."""
 
 NAMES = (
     "quicksort",
@@ -21,4 +21,7 @@ NAMES = (
     "lru_cache",
     "rpn",
     "derivative",
+    "slice_sampling",
+    "elliptical_slice",
+    "delayed_acceptance",
 )
