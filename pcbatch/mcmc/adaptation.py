@@ -16,13 +16,16 @@ import numpy as np
 from pcbatch.mcmc import mass_matrix
 from pcbatch.mcmc.hamiltonian import Mass
 from pcbatch.mcmc.machine import Chains, Machine, Piece
-from pcbatch.mcmc.nuts import ACCEPT
+from pcbatch.mcmc.nuts import ACCEPT, DIVERGED
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.step_size import adaptive, fixed, settled
 from pcbatch.mcmc.windows import EARLY_DEPTH, Window, rounds, windows
 
 MOST_TRIES = 40  # a factor of 2**40 either way: beyond it the target is at fault
 GAIN, FADING = 2.0, 0.6  # of the pooled search: log(step) moves by gain * round**-fading * error
+STUCK, MOST_STUCK = 0.1, 0.5  # acceptance below which a chain is stuck; more than these shorten the step of all
+# Where more transitions diverge than this, the acceptance aimed at is higher by so much for each of them, up to a limit.
+DIVERGING, PENALTY, MOST_PENALTY = 0.001, 20.0, 0.15
 SEARCH = 0x57E9  # of the seed of the noise with which first steps are looked for
 
 Tick = Callable[[int], object]
@@ -44,9 +47,12 @@ def warm_up(machine: Machine, chains: Chains, tick: Tick) -> Warm:
     step = np.asarray(chains.stepper.step)
     for number, window in enumerate(windows(settings.warmup)):
         step = _first_step(machine, chains, step, mass, number)
-        run = _pooled_window if settings.pooled else _own_window
+        opening = window.early and not window.estimates
+        run = _pooled_window if settings.pooled and not opening else _own_window
         chains, step, drawn = run(machine, chains, step, mass, window, tick)
         pieces += drawn
+        if settings.pooled:
+            step = np.full_like(step, np.median(step))
         if window.estimates:
             mass = _estimate(settings, np.concatenate([piece.q for piece in drawn], axis=1))
     return Warm(chains._replace(stepper=fixed(jax.numpy.asarray(step))), mass, tuple(pieces))
@@ -106,14 +112,24 @@ def _pooled_window(
 ) -> tuple[Chains, np.ndarray, list[Piece]]:
     """A window in which the step size of all chains is adjusted by their mean acceptance after every round.
 
-    This is the iteration of Robbins and Monro; what is kept is the mean of the later half (Polyak and Ruppert).
+    This is the iteration of Robbins and Monro; what is kept is the mean of the later half (Polyak and Ruppert). A
+    chain that accepts next to nothing is stuck where only shorter steps are accepted: it makes them until it gets away, and
+    does not count.
     """
     log_step, tried, pieces = float(np.log(step[0])), [], []
+    shorter = np.zeros(step.shape, step.dtype)  # logarithm of what the steps of stuck chains are shortened by
     for number, count in enumerate(rounds(window.draws), 1):
         tried.append(log_step)
-        stepper = fixed(jax.numpy.full(step.shape, np.exp(log_step), step.dtype))
+        stepper = fixed(jax.numpy.asarray(np.exp(log_step - shorter).astype(step.dtype)))
         chains, piece = machine.advance(chains._replace(stepper=stepper), mass, count, _depth(machine, window))
-        error = float(piece.numbers[:, :, ACCEPT].mean()) - machine.settings.target_accept
+        accept = piece.numbers[:, :, ACCEPT].mean(axis=1)
+        stuck = accept < STUCK
+        shorter = np.where(stuck, shorter + np.log(2.0), np.maximum(shorter - np.log(2.0), 0.0)).astype(step.dtype)
+        usual = ~stuck & (shorter == 0)
+        counted = usual if usual.mean() > MOST_STUCK else np.ones_like(usual)
+        error = float(accept[counted].mean()) - machine.settings.target_accept
+        diverging = float(piece.numbers[counted, :, DIVERGED].mean())
+        error -= min(PENALTY * max(diverging - DIVERGING, 0.0), MOST_PENALTY)
         log_step += GAIN * number**-FADING * error
         pieces.append(piece)
         tick(count)

@@ -23,19 +23,44 @@ class Mass(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A position of the chain. Its gradient travels with it, so that no draw computes one twice."""
+    """A position of the chain. Its gradient travels with it, so that no draw computes one twice.
 
-    q: jax.Array
+    Vectors that change together are the rows of one array: what a chain keeps or replaces is then few arrays.
+    """
+
+    rows: jax.Array  # position and gradient, [2, n]
     logp: jax.Array
-    grad: jax.Array
+
+    @property
+    def q(self) -> jax.Array:
+        """Position."""
+        return self.rows[..., 0, :]
+
+    @property
+    def grad(self) -> jax.Array:
+        """Gradient of the log density there."""
+        return self.rows[..., 1, :]
 
 
 class Point(NamedTuple):
     """A point of phase space from which the integrator can go on."""
 
-    q: jax.Array
-    p: jax.Array
-    grad: jax.Array
+    rows: jax.Array  # position, gradient of the log density and momentum, [3, n]
+
+    @property
+    def q(self) -> jax.Array:
+        """Position."""
+        return self.rows[..., 0, :]
+
+    @property
+    def grad(self) -> jax.Array:
+        """Gradient of the log density there."""
+        return self.rows[..., 1, :]
+
+    @property
+    def p(self) -> jax.Array:
+        """Momentum."""
+        return self.rows[..., 2, :]
 
 
 def velocity(p: jax.Array, mass: Mass) -> jax.Array:
@@ -60,7 +85,7 @@ def leapfrog(
     p = point.p + 0.5 * step * point.grad
     q = point.q + step * velocity(p, mass)
     logp, grad = logp_and_grad(q, *data)
-    return Point(q, p + 0.5 * step * grad, grad), logp
+    return Point(jnp.stack([q, grad, p + 0.5 * step * grad])), logp
 
 
 def turning(p_first: jax.Array, p_last: jax.Array, momenta: jax.Array, mass: Mass) -> jax.Array:

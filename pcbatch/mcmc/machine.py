@@ -52,12 +52,13 @@ def programs(target: Target, deepest: int, per_chain: bool) -> Programs:
     mass_axis = 0 if per_chain else None
     sampler = nuts(target.logp_and_grad, deepest=deepest, mass_axis=mass_axis)
 
-    def leap(point: Point, noise: jax.Array, logp: jax.Array, step: jax.Array, mass: Mass, data: Any) -> Any:
+    def leap(sample: Sample, noise: jax.Array, step: jax.Array, mass: Mass, data: Any) -> Any:
         p = momentum(noise, mass)
-        end, end_logp = leapfrog(target.logp_and_grad, point._replace(p=p), step, mass, data)
-        return Sample(end.q, end_logp, end.grad), end_logp - kinetic(end.p, mass) - logp + kinetic(p, mass)
+        point = Point(jnp.concatenate([sample.rows, p[None]]))
+        end, logp = leapfrog(target.logp_and_grad, point, step, mass, data)
+        return Sample(end.rows[:2], logp), logp - kinetic(end.p, mass) - sample.logp + kinetic(p, mass)
 
-    axes = (0, 0, 0, 0, mass_axis, None)
+    axes = (0, 0, 0, mass_axis, None)
     return Programs(sampler.chain, jax.jit(jax.vmap(leap, in_axes=axes)), _noise)
 
 
@@ -96,12 +97,11 @@ class Machine:
 
     def begin(self, q: np.ndarray) -> Sample:
         """The samples at positions `q` [chains, n]: a step of no length gives log densities and gradients."""
-        chains, size = q.shape
+        chains = q.shape[0]
         zeros = np.zeros_like(q)
-        mass = self.unit_mass()
-        point = Point(jnp.asarray(q), zeros, zeros)
         zero = np.zeros(chains, q.dtype)
-        return self.programs.leap(point, zeros, zero, zero, mass, self.data)[0]
+        still = Sample(np.stack([q, zeros], axis=1), zero)
+        return self.programs.leap(still, zeros, zero, self.unit_mass(), self.data)[0]
 
     def unit_mass(self) -> Mass:
         """The identity, in the form of the mass matrices of the run."""
@@ -112,8 +112,7 @@ class Machine:
 
     def gains(self, sample: Sample, step: np.ndarray, mass: Mass, noise: np.ndarray) -> np.ndarray:
         """Energy lost in one leapfrog step of each chain, [chains]; -inf where it is not a number."""
-        point = Point(sample.q, jnp.zeros_like(sample.q), sample.grad)
-        gain = np.asarray(self.programs.leap(point, noise, sample.logp, step, mass, self.data)[1])
+        gain = np.asarray(self.programs.leap(sample, noise, step, mass, self.data)[1])
         return np.where(np.isnan(gain), -np.inf, gain)
 
     def advance(self, chains: Chains, mass: Mass, draws: int, depth: int) -> tuple[Chains, Piece]:

@@ -47,8 +47,17 @@ class Walker(NamedTuple):
 class Span(NamedTuple):
     """A stretch of trajectory, reduced to what the test for a turn needs."""
 
-    p_first: jax.Array  # momentum where the walker entered it
-    momenta: jax.Array  # sum over its points
+    rows: jax.Array  # momentum where the walker entered it, and the sum of momenta over its points, [2, n]
+
+    @property
+    def p_first(self) -> jax.Array:
+        """Momentum where the walker entered it."""
+        return self.rows[0]
+
+    @property
+    def momenta(self) -> jax.Array:
+        """Sum of the momenta of its points."""
+        return self.rows[1]
 
 
 class Trajectory(NamedTuple):
@@ -79,7 +88,7 @@ class Nuts(NamedTuple):
 def begin(noise: jax.Array, sample: Sample, mass: Mass) -> tuple[Walker, Trajectory, jax.Array]:
     """The trajectory of one point, with momentum from Normal(0, mass), and its energy."""
     p = momentum(noise, mass)
-    point = Point(sample.q, p, sample.grad)
+    point = Point(jnp.concatenate([sample.rows, p[None]]))
     zero = jnp.zeros_like(sample.logp)
     walker = Walker(point, sample, zero, jnp.array(True), jnp.array(False), jnp.int32(0), zero)
     return walker, Trajectory(point, point, p, sample, zero), kinetic(p, mass) - sample.logp
@@ -104,7 +113,7 @@ def join(walker: Walker, first: Span, second: Span, mass: Mass) -> tuple[Walker,
     """Two spans, one after the other, as one."""
     momenta = first.momenta + second.momenta
     ok = walker.ok & ~turning(first.p_first, walker.point.p, momenta, mass)
-    return walker._replace(ok=ok), Span(first.p_first, momenta)
+    return walker._replace(ok=ok), Span(jnp.stack([first.p_first, momenta]))
 
 
 def extend(
@@ -172,9 +181,9 @@ def nuts(logp_and_grad: LogpAndGrad, *, deepest: int = 10, mass_axis: int | None
         ok = log_weight > DIVERGENCE  # false for NaN as well
         total = jnp.logaddexp(walker.log_weight, log_weight)
         take = jnp.log(uniform(key, POINTS, walker.leapfrogs, step.dtype)) < log_weight - total
-        sample = choose(take, Sample(point.q, logp, point.grad), walker.sample)
+        sample = choose(take, Sample(point.rows[:2], logp), walker.sample)
         accept = walker.accept + jnp.where(ok, jnp.exp(jnp.minimum(log_weight, 0.0)), 0.0)
-        return Walker(point, sample, total, ok, ~ok, walker.leapfrogs + 1, accept), Span(point.p, point.p)
+        return Walker(point, sample, total, ok, ~ok, walker.leapfrogs + 1, accept), Span(jnp.stack([point.p, point.p]))
 
     @batch(in_axes=(0, 0, 0, 0, 0, mass_axis, None))
     def build_tree(walker, depth, key, step, energy, mass, data):  # type: ignore[no-untyped-def]
