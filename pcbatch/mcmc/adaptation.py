@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 
 from pcbatch.mcmc import mass_matrix
@@ -23,7 +22,8 @@ from pcbatch.mcmc.windows import EARLY_DEPTH, Window, rounds, windows
 
 MOST_TRIES = 40  # a factor of 2**40 either way: beyond it the target is at fault
 GAIN, FADING = 2.0, 0.6  # of the pooled search: log(step) moves by gain * round**-fading * error
-STUCK, MOST_STUCK = 0.1, 0.5  # acceptance below which a chain is stuck; more than these shorten the step of all
+STUCK, MOST_STUCK = 0.2, 0.5  # acceptance below which a chain is stuck; more than these shorten the step of all
+STILL_STUCK, SHORTEST = np.log(2.0), np.log(16.0)  # of logarithms by which a step is shortened
 # Where more transitions diverge than this, the acceptance aimed at is higher by so much for each of them, up to a limit.
 DIVERGING, PENALTY, MOST_PENALTY = 0.001, 20.0, 0.15
 SEARCH = 0x57E9  # of the seed of the noise with which first steps are looked for
@@ -46,16 +46,16 @@ def warm_up(machine: Machine, chains: Chains, tick: Tick) -> Warm:
     mass, pieces = machine.unit_mass(), []
     step = np.asarray(chains.stepper.step)
     for number, window in enumerate(windows(settings.warmup)):
+        if settings.pooled:
+            step = np.full_like(step, np.median(step))
         step = _first_step(machine, chains, step, mass, number)
         opening = window.early and not window.estimates
         run = _pooled_window if settings.pooled and not opening else _own_window
         chains, step, drawn = run(machine, chains, step, mass, window, tick)
         pieces += drawn
-        if settings.pooled:
-            step = np.full_like(step, np.median(step))
         if window.estimates:
             mass = _estimate(settings, np.concatenate([piece.q for piece in drawn], axis=1))
-    return Warm(chains._replace(stepper=fixed(jax.numpy.asarray(step))), mass, tuple(pieces))
+    return Warm(chains._replace(stepper=fixed(step)), mass, tuple(pieces))
 
 
 def _estimate(settings: Settings, q: np.ndarray) -> Mass:
@@ -97,14 +97,14 @@ def _own_window(
     machine: Machine, chains: Chains, step: np.ndarray, mass: Mass, window: Window, tick: Tick
 ) -> tuple[Chains, np.ndarray, list[Piece]]:
     """A window in which each chain adjusts its own step size after every draw, by dual averaging."""
-    chains = chains._replace(stepper=adaptive(jax.numpy.asarray(step), machine.settings.target_accept))
+    chains = chains._replace(stepper=adaptive(step, machine.settings.target_accept))
     pieces = []
     for first in range(0, window.draws, machine.rows):
         count = min(machine.rows, window.draws - first)
         chains, piece = machine.advance(chains, mass, count, _depth(machine, window))
         pieces.append(piece)
         tick(count)
-    return chains, np.asarray(settled(chains.stepper)), pieces
+    return chains, settled(chains.stepper), pieces
 
 
 def _pooled_window(
@@ -114,13 +114,13 @@ def _pooled_window(
 
     This is the iteration of Robbins and Monro; what is kept is the mean of the later half (Polyak and Ruppert). A
     chain that accepts next to nothing is stuck where only shorter steps are accepted: it makes them until it gets away, and
-    does not count.
+    does not count. If it is still there in the end it keeps shorter steps, within a limit.
     """
-    log_step, tried, pieces = float(np.log(step[0])), [], []
+    log_step, tried, shortened, pieces = float(np.log(step[0])), [], [], []
     shorter = np.zeros(step.shape, step.dtype)  # logarithm of what the steps of stuck chains are shortened by
     for number, count in enumerate(rounds(window.draws), 1):
         tried.append(log_step)
-        stepper = fixed(jax.numpy.asarray(np.exp(log_step - shorter).astype(step.dtype)))
+        stepper = fixed(np.exp(log_step - shorter).astype(step.dtype))
         chains, piece = machine.advance(chains._replace(stepper=stepper), mass, count, _depth(machine, window))
         accept = piece.numbers[:, :, ACCEPT].mean(axis=1)
         stuck = accept < STUCK
@@ -131,8 +131,12 @@ def _pooled_window(
         diverging = float(piece.numbers[counted, :, DIVERGED].mean())
         error -= min(PENALTY * max(diverging - DIVERGING, 0.0), MOST_PENALTY)
         log_step += GAIN * number**-FADING * error
+        shortened.append(shorter)
         pieces.append(piece)
         tick(count)
     tried.append(log_step)
-    kept = np.exp(np.mean(tried[len(tried) // 2 :]))
-    return chains, np.full_like(step, kept), pieces
+    late = len(shortened) // 2
+    shorter = np.mean(shortened[late:], axis=0)
+    shorter[shorter < STILL_STUCK] = 0.0
+    kept = np.exp(np.mean(tried[late:]) - np.minimum(shorter, SHORTEST))
+    return chains, kept.astype(step.dtype), pieces

@@ -18,7 +18,7 @@ from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.step_size import Stepper
 from pcbatch.mcmc.target import Target
 
-TRACE_BYTES = 64 << 20  # of the positions of one call
+TRACE_BYTES = 32 << 20  # of the positions of one call
 MOST_ROWS = 256  # draws in one call
 
 
@@ -43,7 +43,6 @@ class Programs:
 
     chain: Batched[..., Any]
     leap: Any  # one leapfrog step of all chains: what is gained, and where it leads
-    noise: Any  # standard normal numbers and keys for the next draws
 
 
 @functools.lru_cache(maxsize=32)
@@ -59,24 +58,7 @@ def programs(target: Target, deepest: int, per_chain: bool) -> Programs:
         return Sample(end.rows[:2], logp), logp - kinetic(end.p, mass) - sample.logp + kinetic(p, mass)
 
     axes = (0, 0, 0, mass_axis, None)
-    return Programs(sampler.chain, jax.jit(jax.vmap(leap, in_axes=axes)), _noise)
-
-
-@functools.partial(jax.jit, static_argnames=("rows", "size", "dtype"))
-def _noise(keys: jax.Array, first: int, draws: int, rows: int, size: int, dtype: np.dtype) -> tuple[Any, Any]:
-    """Keys [chains, rows, 2] and noise [chains, rows, size] of the draws from `first` on; rows after `draws` are zero.
-
-    They depend on the chain's key and the number of the draw alone, so that a run may be cut into calls anywhere.
-    """
-
-    def row(t: jax.Array, out: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        both = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, first + t)))(keys)
-        noise = jax.vmap(lambda key: jax.random.normal(key, (size,), dtype))(both[:, 0])
-        return out[0].at[:, t].set(jax.random.key_data(both[:, 1])), out[1].at[:, t].set(noise)
-
-    chains = keys.shape[0]
-    empty = jnp.zeros((chains, rows, 2), jnp.uint32), jnp.zeros((chains, rows, size), dtype)
-    return jax.lax.fori_loop(0, draws, row, empty)
+    return Programs(sampler.chain, jax.jit(jax.vmap(leap, in_axes=axes)))
 
 
 class Machine:
@@ -90,10 +72,9 @@ class Machine:
             self.chain = self.chain.with_options(devices=settings.devices)
         row = settings.chains * target.size * target.dtype.itemsize
         self.rows = max(16, min(MOST_ROWS, max(settings.draws, settings.warmup), TRACE_BYTES // row))
-        self.keys = jax.vmap(lambda c: jax.random.fold_in(jax.random.key(settings.seed, impl="threefry2x32"), c))(
-            jnp.arange(settings.chains)
-        )
-        self.calls = 0
+        self.keys = np.zeros((settings.chains, self.rows, 2), np.uint32)
+        self.noise = np.zeros((settings.chains, self.rows, target.size), target.dtype)
+        self.numbers = np.zeros((settings.chains, self.rows, NUMBERS), target.dtype)
 
     def begin(self, q: np.ndarray) -> Sample:
         """The samples at positions `q` [chains, n]: a step of no length gives log densities and gradients."""
@@ -117,18 +98,30 @@ class Machine:
 
     def advance(self, chains: Chains, mass: Mass, draws: int, depth: int) -> tuple[Chains, Piece]:
         """`draws` more draws of every chain, at most `rows`."""
-        s, size, dtype = self.settings, self.target.size, self.target.dtype
-        keys, noise = self.programs.noise(self.keys, chains.drawn, draws, self.rows, size, dtype)
-        trace = Trace(
-            jnp.zeros((s.chains, self.rows, size), dtype), jnp.zeros((s.chains, self.rows, NUMBERS), dtype)
-        )
+        for row in range(draws):
+            self._fill(row, chains.drawn + row)
+        trace = Trace(np.zeros_like(self.noise), self.numbers)
         result = self.chain.run(
-            chains.sample, chains.stepper, mass, keys, noise, trace, np.int32(draws), np.int32(depth), self.data
+            chains.sample,
+            chains.stepper,
+            mass,
+            self.keys,
+            self.noise,
+            trace,
+            np.int32(draws),
+            np.int32(depth),
+            self.data,
         )
         status = np.asarray(result.status)
         if status.any():
             raise BatchRuntimeError(f"chains {np.flatnonzero(status).tolist()} did not finish")
         sample, stepper, trace = result.value
-        self.calls += 1
         piece = Piece(np.asarray(trace.q[:, :draws]), np.asarray(trace.numbers[:, :draws]))
         return Chains(sample, stepper, chains.drawn + draws), piece
+
+    def _fill(self, row: int, draw: int) -> None:
+        """Make the key and the noise of a draw. They depend on the seed and the number of the draw alone, so that a run
+        may be cut into calls anywhere."""
+        rng = np.random.Generator(np.random.Philox(key=self.settings.seed, counter=[0, 0, 0, draw]))
+        self.keys[:, row] = rng.integers(0, 1 << 32, (self.settings.chains, 2), np.uint32)
+        self.noise[:, row] = rng.standard_normal((self.settings.chains, self.target.size), self.target.dtype)

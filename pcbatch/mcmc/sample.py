@@ -113,7 +113,7 @@ def sample(
         if state is None:
             spread = JITTER if jitter is None else float(jitter)
             first = positions(target, start, chains, spread, seed, machine.begin)
-            step = fixed(jnp.ones(count, target.dtype))
+            step = fixed(np.ones(count, target.dtype))
             state = Progress(warm_up(machine, Chains(first, step, 0), tick), ())
             run.keep(state, force=True)
         warm = time.perf_counter()
