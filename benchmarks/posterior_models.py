@@ -38,7 +38,9 @@ def regression(groups: int = 20, points: int = 10) -> Model:
     def logp(q: jax.Array) -> jax.Array:
         mean, slope, log_tau, log_sigma, raw = q[0], q[1], q[2], q[3], q[4:]
         effect = mean + jnp.exp(log_tau) * raw
-        residual = (y.reshape(groups, points) - effect[:, None] - slope * x.reshape(groups, points)) * jnp.exp(-log_sigma)
+        residual = (y.reshape(groups, points) - effect[:, None] - slope * x.reshape(groups, points)) * jnp.exp(
+            -log_sigma
+        )
         prior = -0.5 * (mean**2 / 25 + slope**2 / 25 + log_tau**2 + log_sigma**2 + jnp.sum(raw**2))
         return prior - 0.5 * jnp.sum(residual**2) - x.size * log_sigma
 
@@ -46,7 +48,7 @@ def regression(groups: int = 20, points: int = 10) -> Model:
 
 
 def volatility(days: int = 97) -> Model:
-    """Stochastic volatility of 97 returns, 100-d, non-centred: the log volatility is an AR(1) process, made by a scan."""
+    """Stochastic volatility of 97 returns, 100-d, non-centred: log volatility is an AR(1) process, by a scan."""
     rng = np.random.default_rng(2)
     h = np.zeros(days)
     h[0] = rng.normal()

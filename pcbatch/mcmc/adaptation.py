@@ -1,8 +1,9 @@
 """Warm-up: step sizes and mass matrices are learned, of all chains together or of each chain by itself.
 
-Both follow Stan's windows. Pooled, all chains have one step size, which is adjusted by the mean acceptance of all of
-them, in rounds of few draws: with so many chains that mean is precise at once, a chain where only tiny steps are accepted does
-not get a tiny step that all others would wait for, and a chain that is stuck lowers the step until it moves.
+Both follow Stan's windows. In the first window each chain adapts a step size of its own, to get from where it starts to
+where the others are. From then on, pooled, all chains have one step size, which is adjusted by the mean acceptance of
+all of them in rounds of few draws: of so many chains that mean is precise at once, and no chain has a tiny step that the
+others would wait for. Chains that are stuck have shorter steps meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MOST_TRIES = 40  # a factor of 2**40 either way: beyond it the target is at faul
 GAIN, FADING = 2.0, 0.6  # of the pooled search: log(step) moves by gain * round**-fading * error
 STUCK, MOST_STUCK = 0.2, 0.5  # acceptance below which a chain is stuck; more than these shorten the step of all
 STILL_STUCK, SHORTEST = np.log(2.0), np.log(16.0)  # of logarithms by which a step is shortened
-# Where more transitions diverge than this, the acceptance aimed at is higher by so much for each of them, up to a limit.
+# Where more transitions diverge than this, the acceptance aimed at is higher by so many times the excess.
 DIVERGING, PENALTY, MOST_PENALTY = 0.001, 20.0, 0.15
 SEARCH = 0x57E9  # of the seed of the noise with which first steps are looked for
 
@@ -113,8 +114,8 @@ def _pooled_window(
     """A window in which the step size of all chains is adjusted by their mean acceptance after every round.
 
     This is the iteration of Robbins and Monro; what is kept is the mean of the later half (Polyak and Ruppert). A
-    chain that accepts next to nothing is stuck where only shorter steps are accepted: it makes them until it gets away, and
-    does not count. If it is still there in the end it keeps shorter steps, within a limit.
+    chain that accepts next to nothing is stuck where only shorter steps are accepted: it makes them until it gets
+    away, and does not count. If it is still there in the end it keeps shorter steps, within a limit.
     """
     log_step, tried, shortened, pieces = float(np.log(step[0])), [], [], []
     shorter = np.zeros(step.shape, step.dtype)  # logarithm of what the steps of stuck chains are shortened by

@@ -54,14 +54,14 @@ def _mixing(settings: Settings, q: np.ndarray) -> Iterator[str]:
     bulk = _worst(convergence.ess_bulk(q), np.min)
     if not bulk >= wanted:
         yield (
-            f"Bulk Effective Samples Size (ESS) is too low ({bulk:.0f}, below {wanted}), indicating posterior means and "
-            "medians may be unreliable."
+            f"Bulk Effective Samples Size (ESS) is too low ({bulk:.0f}, below {wanted}), indicating posterior "
+            "means and medians may be unreliable."
         )
     tail = _worst(convergence.ess_tail(q), np.min)
     if not tail >= wanted:
         yield (
-            f"Tail Effective Samples Size (ESS) is too low ({tail:.0f}, below {wanted}), indicating posterior variances "
-            "and tail quantiles may be unreliable."
+            f"Tail Effective Samples Size (ESS) is too low ({tail:.0f}, below {wanted}), indicating posterior "
+            "variances and tail quantiles may be unreliable."
         )
 
 

@@ -16,7 +16,7 @@ def to_arviz(draws: Any, statistics: Statistics) -> Any:
     """Make ArviZ's form of draws; statistics get the names that ArviZ's plots look for.
 
     Raises:
-        UsageError: PCB464.
+        UsageError: PCB463.
     """
     try:
         with warnings.catch_warnings():
@@ -24,7 +24,7 @@ def to_arviz(draws: Any, statistics: Statistics) -> Any:
             import arviz
     except ImportError:
         help = "install it with `pip install 'pcbatch[mcmc]'`; `posterior.summary()` works without it"
-        raise usage("PCB464", "`to_arviz` needs the package arviz, which is not installed", help=help) from None
+        raise usage("PCB463", "`to_arviz` needs the package arviz, which is not installed", help=help) from None
     posterior = leaves_by_name(draws)
     sample_stats = {
         "lp": statistics.logp,

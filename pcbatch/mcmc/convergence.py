@@ -1,11 +1,13 @@
 """Convergence of draws: split, rank-normalised R-hat and effective sample sizes.
 
 The definitions are those of Vehtari, Gelman, Simpson, Carpenter and Buerkner 2021, "Rank-normalization, folding, and
-localization: An improved R-hat for assessing convergence of MCMC", as Stan and ArviZ compute them. All functions take draws [chains,
-draws, ...] and return an array of the further axes.
+localization: An improved R-hat for assessing convergence of MCMC", as Stan and ArviZ compute them. All functions take
+draws [chains, draws, ...] and return an array of the further axes.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from jax.scipy.special import ndtri
@@ -17,7 +19,8 @@ def rhat(x: np.ndarray) -> np.ndarray:
     """The larger one of R-hat of the ranks and of the ranks of the distances from the median."""
     halves = _split(np.asarray(x, np.float64))
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
-    return np.maximum(_rhat(_ranked(halves)), _rhat(_ranked(folded)))
+    larger: np.ndarray = np.maximum(_rhat(_ranked(halves)), _rhat(_ranked(folded)))
+    return larger
 
 
 def ess_bulk(x: np.ndarray) -> np.ndarray:
@@ -29,7 +32,8 @@ def ess_tail(x: np.ndarray) -> np.ndarray:
     """The smaller one of the effective sample sizes of the quantiles at 5 and at 95 percent."""
     halves = _split(np.asarray(x, np.float64))
     sizes = [_ess((halves <= np.quantile(halves, p, axis=(0, 1))).astype(np.float64)) for p in (0.05, 0.95)]
-    return np.minimum(*sizes)
+    smaller: np.ndarray = np.minimum(*sizes)
+    return smaller
 
 
 def ess_mean(x: np.ndarray) -> np.ndarray:
@@ -42,7 +46,8 @@ def bfmi(energy: np.ndarray) -> np.ndarray:
     energy = np.asarray(energy, np.float64)
     variance = energy.var(axis=1)
     moved = np.square(np.diff(energy, axis=1)).mean(axis=1)
-    return np.divide(moved, variance, out=np.full_like(variance, np.nan), where=variance > 0)
+    fraction: np.ndarray = np.divide(moved, variance, out=np.full_like(variance, np.nan), where=variance > 0)
+    return fraction
 
 
 def _split(x: np.ndarray) -> np.ndarray:
@@ -67,7 +72,8 @@ def _rhat(x: np.ndarray) -> np.ndarray:
     within = x.var(axis=1, ddof=1).mean(axis=0)
     between = x.mean(axis=1).var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.sqrt((draws - 1) / draws + between / within)
+        ratio: np.ndarray = np.sqrt((draws - 1) / draws + between / within)
+    return ratio
 
 
 def _ess(x: np.ndarray) -> np.ndarray:
@@ -80,7 +86,7 @@ def _ess(x: np.ndarray) -> np.ndarray:
     if chains > 1:
         total = total + flat.mean(axis=1).var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rho = 1 - (variance - covariance.mean(axis=0) * draws / (draws - 1)) / total
+        rho = 1 - (variance - covariance.mean(axis=0)) / total
     rho[0] = 1.0
     sizes = [_from_autocorrelation(column, chains * draws) for column in rho.T]
     return np.array(sizes).reshape(x.shape[2:])
@@ -91,7 +97,9 @@ def _autocovariance(x: np.ndarray) -> np.ndarray:
     draws = x.shape[1]
     centred = x - x.mean(axis=1, keepdims=True)
     transformed = np.fft.rfft(centred, 2 * draws, axis=1)
-    return np.fft.irfft(transformed * transformed.conj(), 2 * draws, axis=1)[:, :draws] / draws
+    both: np.ndarray = np.fft.irfft(transformed * transformed.conj(), 2 * draws, axis=1)[:, :draws]
+    both /= draws
+    return both
 
 
 def _from_autocorrelation(rho: np.ndarray, count: int) -> float:
@@ -103,5 +111,5 @@ def _from_autocorrelation(rho: np.ndarray, count: int) -> float:
     last = int(negative[0]) + 1 if len(negative) else len(pairs)
     kept = np.minimum.accumulate(pairs[:last])
     odd = max(float(rho[2 * last]), 0.0) if 2 * last < len(rho) else 0.0  # reduces the variance of antithetic chains
-    tau = max(-1 + 2 * float(kept.sum()) + odd, 1 / np.log10(count))
+    tau = max(-1 + 2 * float(kept.sum()) + odd, 1 / math.log10(count))
     return count / tau

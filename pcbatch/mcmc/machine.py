@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.api.batched import Batched
-from pcbatch.errors import BatchRuntimeError
 from pcbatch.mcmc.hamiltonian import Mass, Point, Sample, kinetic, leapfrog, momentum
+from pcbatch.mcmc.mass_matrix import unit
 from pcbatch.mcmc.nuts import NUMBERS, Trace, nuts
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.step_size import Stepper
@@ -74,20 +74,19 @@ class Machine:
         self.rows = max(16, min(MOST_ROWS, max(settings.draws, settings.warmup), TRACE_BYTES // row))
         self.keys = np.zeros((settings.chains, self.rows, 2), np.uint32)
         self.noise = np.zeros((settings.chains, self.rows, target.size), target.dtype)
-        self.numbers = np.zeros((settings.chains, self.rows, NUMBERS), target.dtype)
+        self.numbers = (settings.chains, self.rows, NUMBERS)
 
     def begin(self, q: np.ndarray) -> Sample:
         """The samples at positions `q` [chains, n]: a step of no length gives log densities and gradients."""
         chains = q.shape[0]
         zeros = np.zeros_like(q)
         zero = np.zeros(chains, q.dtype)
-        still = Sample(np.stack([q, zeros], axis=1), zero)
-        return self.programs.leap(still, zeros, zero, self.unit_mass(), self.data)[0]
+        still = Sample(jnp.asarray(np.stack([q, zeros], axis=1)), jnp.asarray(zero))
+        first: Sample = self.programs.leap(still, zeros, zero, self.unit_mass(), self.data)[0]
+        return first
 
     def unit_mass(self) -> Mass:
         """The identity, in the form of the mass matrices of the run."""
-        from pcbatch.mcmc.mass_matrix import unit
-
         s = self.settings
         return unit(self.target.size, s.dense, self.target.dtype, None if s.pooled else s.chains)
 
@@ -100,7 +99,7 @@ class Machine:
         """`draws` more draws of every chain, at most `rows`."""
         for row in range(draws):
             self._fill(row, chains.drawn + row)
-        trace = Trace(np.zeros_like(self.noise), self.numbers)
+        trace = Trace(jnp.zeros(self.noise.shape, self.noise.dtype), jnp.zeros(self.numbers, self.noise.dtype))
         result = self.chain.run(
             chains.sample,
             chains.stepper,
@@ -114,7 +113,7 @@ class Machine:
         )
         status = np.asarray(result.status)
         if status.any():
-            raise BatchRuntimeError(f"chains {np.flatnonzero(status).tolist()} did not finish")
+            raise RuntimeError(f"chains {np.flatnonzero(status).tolist()} did not finish")  # nothing in them can fail
         sample, stepper, trace = result.value
         piece = Piece(np.asarray(trace.q[:, :draws]), np.asarray(trace.numbers[:, :draws]))
         return Chains(sample, stepper, chains.drawn + draws), piece

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.mcmc.hamiltonian import Mass
@@ -15,7 +16,7 @@ def unit(size: int, dense: bool, dtype: np.dtype, chains: int | None = None) -> 
     one = np.eye(size, dtype=dtype) if dense else np.ones(size, dtype)
     if chains is not None:
         one = np.broadcast_to(one, (chains, *one.shape))
-    return Mass(one, one)
+    return Mass(jnp.asarray(one), jnp.asarray(one))
 
 
 def shrunk(q: np.ndarray, dense: bool) -> np.ndarray:
@@ -29,11 +30,11 @@ def shrunk(q: np.ndarray, dense: bool) -> np.ndarray:
         [n], or [n, n] if `dense`.
     """
     count = q.shape[0]
-    if not dense:
-        return (count * q.var(axis=0) + PRIOR * SCALE) / (count + PRIOR)
     centred = q - q.mean(axis=0)
-    covariance = centred.T @ centred / count
-    return (count * covariance + PRIOR * SCALE * np.eye(q.shape[1])) / (count + PRIOR)
+    found: np.ndarray = centred.T @ centred if dense else np.square(centred).sum(axis=0)
+    prior: np.ndarray = np.eye(q.shape[1]) if dense else np.ones(q.shape[1])
+    shrunken: np.ndarray = (found + PRIOR * SCALE * prior) / (count + PRIOR)
+    return shrunken
 
 
 def pooled(q: np.ndarray, dense: bool) -> np.ndarray:
@@ -67,7 +68,5 @@ def per_chain(q: np.ndarray, dense: bool) -> np.ndarray:
 
 def mass_of(inverse: np.ndarray, dense: bool, dtype: np.dtype) -> Mass:
     """The mass matrix whose inverse is given, with or without an axis of chains in front."""
-    if not dense:
-        return Mass(inverse.astype(dtype), (1 / np.sqrt(inverse)).astype(dtype))
-    root = np.linalg.inv(np.linalg.cholesky(inverse)).swapaxes(-1, -2)
-    return Mass(inverse.astype(dtype), root.astype(dtype))
+    root = np.linalg.inv(np.linalg.cholesky(inverse)).swapaxes(-1, -2) if dense else 1 / np.sqrt(inverse)
+    return Mass(jnp.asarray(inverse, dtype), jnp.asarray(root, dtype))

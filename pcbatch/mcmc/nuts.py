@@ -220,5 +220,3 @@ def nuts(logp_and_grad: LogpAndGrad, *, deepest: int = 10, mass_axis: int | None
         return sample, stepper, trace
 
     return Nuts(build_tree, transition, chain)
-
-

@@ -67,8 +67,8 @@ class Posterior:
     step_size: np.ndarray
     """of each chain after the warm-up, [chains]"""
     inverse_mass: np.ndarray
-    """the inverse mass matrix after the warm-up: [n] or, if it is dense, [n, n]; with an axis of chains in front if each
-    has one of its own. The order of coordinates is that of `jax.flatten_util.ravel_pytree`"""
+    """the inverse mass matrix after the warm-up: [n] or, if it is dense, [n, n]; with an axis of chains in front if
+    each has one of its own. The order of coordinates is that of `jax.flatten_util.ravel_pytree`"""
     settings: Settings
     """the options of the run"""
     warnings: tuple[str, ...] = ()
@@ -92,6 +92,6 @@ class Posterior:
             `sample_stats`.
 
         Raises:
-            UsageError: ArviZ, which the extra `mcmc` installs, is missing (PCB464).
+            UsageError: ArviZ, which the extra `mcmc` installs, is missing (PCB463).
         """
         return to_arviz(self.draws, self.statistics)

@@ -19,7 +19,7 @@ from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.mcmc.adaptation import Tick, warm_up
 from pcbatch.mcmc.advice import SamplingWarning, advice
-from pcbatch.mcmc.machine import Chains, Machine, Piece
+from pcbatch.mcmc.machine import Chains, Machine
 from pcbatch.mcmc.posterior import Posterior, Statistics
 from pcbatch.mcmc.saved import Progress, fingerprint, load, save
 from pcbatch.mcmc.settings import Adaptation, Matrix, Settings, check
@@ -57,8 +57,8 @@ def sample(
     Args:
         logp: log density up to a constant, `logp(parameters, *data)`, of the parameters of one chain: a function that
             JAX can trace and differentiate, which gives a scalar. Parameters range over all real numbers.
-        start: a pytree of floats (float32 or float64) where chains start: of one chain, if `chains` is given, which is then
-            jittered, or with a leading axis of chains in all leaves.
+        start: a pytree of floats (float32 or float64) where chains start: of one chain, if `chains` is given,
+            which is then jittered, or with a leading axis of chains in all leaves.
         chains: how many; left out if `start` has an axis of chains.
         draws: of each chain, after the warm-up.
         warmup: draws of each chain that adapt the sampler and are not kept.
@@ -73,8 +73,8 @@ def sample(
         save_to: a file in which the run is kept, and from which it goes on if the file is there: after the warm-up,
             and then every so many draws.
         every: seconds between two writes of that file.
-        data: further arguments of `logp`, pytrees of arrays, which all chains share. Other data of the same shapes need no
-            new compilation.
+        data: further arguments of `logp`, pytrees of arrays, which all chains share. Other data of the same shapes
+            need no new compilation.
 
     Returns:
         A `Posterior`: draws as a pytree with leaves [chains, draws, ...], statistics of each draw, step sizes, mass
@@ -100,9 +100,7 @@ def sample(
     if chains is None and jitter is not None:
         raise usage("PCB463", "`jitter` is for a start of one chain", help="give `chains`, or leave `jitter` out")
     count = each_chain(start) if chains is None else chains
-    settings = Settings(
-        count, draws, warmup, float(target_accept), max_tree_depth, mass, adapt, seed, devices
-    )
+    settings = Settings(count, draws, warmup, float(target_accept), max_tree_depth, mass, adapt, seed, devices)
     check(settings)
     data = jax.tree.map(jnp.asarray, _tuple(data))
     target = target_of(logp, start, chains, jitter, data)

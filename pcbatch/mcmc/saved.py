@@ -31,7 +31,7 @@ class Progress(NamedTuple):
 
 def fingerprint(target: Target, settings: Settings, start: Any, data: tuple[Any, ...]) -> str:
     """A hash of all that draws depend on: the operations of the log density, its constants, and what it is given."""
-    one = jax.ShapeDtypeStruct((target.size,), target.dtype)
+    one = np.zeros(target.size, target.dtype)
     closed = jax.make_jaxpr(target.logp_and_grad)(one, *data)
     parts = [str(closed.jaxpr), str(target.structure), repr(settings), jax.__version__]
     arrays = [np.asarray(x) for x in (*closed.consts, *jax.tree.leaves((start, data)))]

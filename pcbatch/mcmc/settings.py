@@ -51,7 +51,9 @@ def check(settings: Settings) -> None:
             note = {"warmup": "the step size and the mass matrix are learned in the warm-up"}.get(name, "")
             raise _wrong(f"`{name}` must be an integer of at least {least}, not {short(value)}", note, name, least)
     if not isinstance(s.target_accept, int | float) or not 0 < s.target_accept < 1:
-        raise _wrong(f"`target_accept` must lie between 0 and 1, not be {short(s.target_accept)}", "", "target_accept", 0.8)
+        raise _wrong(
+            f"`target_accept` must lie between 0 and 1, not be {short(s.target_accept)}", "", "target_accept", 0.8
+        )
     if s.mass not in ("diag", "dense"):
         raise _wrong(f'`mass` must be "diag" or "dense", not {short(s.mass)}', "", "mass", '"diag"')
     if s.adapt not in ("pooled", "per-chain"):

@@ -11,7 +11,7 @@ import numpy as np
 from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.mcmc.hamiltonian import Sample
-from pcbatch.mcmc.target import LogDensity, Target, make_target, parameters, ravel
+from pcbatch.mcmc.target import LogDensity, Target, make_target, ravel
 
 JITTER = 1.0
 MOST_TRIES = 100  # as Stan

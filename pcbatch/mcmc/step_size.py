@@ -18,9 +18,9 @@ LOG_AVERAGE = 1  # its place among the numbers
 class Stepper(NamedTuple):
     """The step size in use and the averages that steer it: numbers in one array, which a chain replaces at once.
 
-    They are the step size; the slowly varying average of its logarithm, which is what to keep in the end; the average of
-    target minus acceptance; how often the step has been adjusted; the logarithm of the step that the search is pulled
-    towards; the mean acceptance that is aimed at; and 1, or 0 if the step stays as it is.
+    They are the step size; the slowly varying average of its logarithm, which is what to keep in the end; the average
+    of target minus acceptance; how often the step has been adjusted; the logarithm of the step that the search is
+    pulled towards; the mean acceptance that is aimed at; and 1, or 0 if the step stays as it is.
     """
 
     numbers: Any  # [..., 7]
@@ -60,4 +60,5 @@ def adjust(stepper: Stepper, accept: jax.Array) -> Stepper:
 
 def settled(stepper: Stepper) -> np.ndarray:
     """The averaged step sizes [chains]: what to sample with after adaptation."""
-    return np.exp(np.asarray(stepper.numbers)[..., LOG_AVERAGE])
+    steps: np.ndarray = np.exp(np.asarray(stepper.numbers)[..., LOG_AVERAGE])
+    return steps

@@ -45,7 +45,9 @@ class Summary(Mapping[str, Row]):
 
     def __repr__(self) -> str:
         width = max(len(name) for name in self._rows)
-        columns = "".join(f"{name:>9}" for name in ("mean", "sd", "5%", "median", "95%", "ess_bulk", "ess_tail", "r_hat"))
+        columns = "".join(
+            f"{name:>9}" for name in ("mean", "sd", "5%", "median", "95%", "ess_bulk", "ess_tail", "r_hat")
+        )
         lines = [f"{'':{width}} {columns}"]
         for name, r in self._rows.items():
             numbers = "".join(f"{x:9.4g}" for x in (r.mean, r.sd, r.q5, r.median, r.q95))

@@ -36,7 +36,7 @@ class Target:
         leaves, first = [], 0
         for shape in self.shapes:
             last = first + math.prod(shape)
-            leaves.append(q[..., first:last].reshape(*q.shape[:-1], *shape))
+            leaves.append(q[..., first:last].reshape((*q.shape[:-1], *shape)))
             first = last
         return jax.tree.unflatten(self.structure, leaves)
 
@@ -101,7 +101,9 @@ def make_target(logp: LogDensity, one: Any, data: tuple[Any, ...]) -> Target:
         UsageError: PCB460 if what the log density gives is no scalar.
     """
     if not callable(logp):
-        raise usage("PCB460", f"the log density must be a function, not {short(logp)}", help="write `sample(logp, start, ...)`")
+        raise usage(
+            "PCB460", f"the log density must be a function, not {short(logp)}", help="write `sample(logp, start, ...)`"
+        )
     result = jax.eval_shape(logp, one, *data)
     leaves = jax.tree.leaves(result)
     if len(leaves) != 1 or not hasattr(result, "shape") or result.shape != ():
@@ -113,7 +115,9 @@ def make_target(logp: LogDensity, one: Any, data: tuple[Any, ...]) -> Target:
             help="sum the terms: `return jnp.sum(...)`",
         )
     if not jnp.issubdtype(result.dtype, jnp.floating):
-        raise usage("PCB460", f"the log density must give a float, and gives {result.dtype.name}", help="compute with floats")
+        raise usage(
+            "PCB460", f"the log density must give a float, and gives {result.dtype.name}", help="compute with floats"
+        )
     leaves, structure = jax.tree.flatten(one)
     return Target(logp, structure, tuple(leaf.shape for leaf in leaves), leaves[0].dtype)
 
