@@ -2,8 +2,8 @@
 
 Both follow Stan's windows. In the first window each chain adapts a step size of its own, to get from where it starts to
 where the others are. From then on, pooled, all chains have one step size, which is adjusted by the mean acceptance of
-all of them in rounds of few draws: of so many chains that mean is precise at once, and no chain has a tiny step that the
-others would wait for. Chains that are stuck have shorter steps meanwhile.
+all of them in rounds of few draws: of so many chains that mean is precise at once, and no chain has a tiny step that
+the others would wait for. Chains that are stuck have shorter steps meanwhile.
 """
 
 from __future__ import annotations
