@@ -28,8 +28,9 @@ LOGP, ENERGY, LEAPFROGS, DEPTH, ACCEPT, DIVERGED, STEP = range(7)  # the numbers
 NUMBERS = 7
 FRAMES = 3  # calls on the stack beside those of build_tree: the chain, the transition, and one to spare
 GRADIENT = "visit("  # the source text of the primitive that evaluates the gradient
-# Few chains are dense everywhere: to gather lanes costs more than to compute all of them.
-MODES = {text: Dense() for text in ("visit(", "join(", "extend(", "set_out(", "begin(", "record(", "depth - 1")}
+# Blocks compute all lanes: to gather those that wait costs more.
+STEPS = ("visit(", "join(", "extend(", "set_out(", "begin(", "record(", "depth - 1", "range(")
+MODES = {text: Dense() for text in STEPS}
 
 
 class Walker(NamedTuple):
@@ -200,12 +201,13 @@ def nuts(logp_and_grad: LogpAndGrad, *, deepest: int = 10, mass_axis: int | None
     def transition(key, noise, sample, step, mass, max_tree_depth, data):  # type: ignore[no-untyped-def]
         """One draw: double the trajectory until it turns, diverges or is as long as it may be."""
         walker, trajectory, energy = begin(noise, sample, mass)
+        walker, outward = set_out(walker, trajectory, key, 0, step)
         depth, growing = 0, True
         while growing:
-            walker, outward = set_out(walker, trajectory, key, depth, step)
             walker, span = build_tree(walker, depth, key, outward, energy, mass, data)
             walker, trajectory = extend(walker, trajectory, span, key, depth, outward, mass)
             depth += 1
+            walker, outward = set_out(walker, trajectory, key, depth, step)
             growing = walker.ok & (depth < max_tree_depth)
         return walker, trajectory.sample, energy, depth
 
