@@ -93,6 +93,7 @@ ALLOWED = {
     "learning": {"call", "compiler", *CORE},
     "api": {"call", "compiler", "report", "runs", "learning", *CORE},
     "cli": {"api", "compiler", "__init__", *CORE},
+    "mcmc": {"api", "call", "runs", *CORE},
     "__main__": {"cli"},
     "__init__": {"api", "call", "containers", "records", "report", "runs", "runtime", *BASE},
 }

@@ -1,0 +1,143 @@
+"""Warm-up: step sizes and mass matrices are learned, of all chains together or of each chain by itself.
+
+Both follow Stan's windows. In the first window each chain adapts a step size of its own, to get from where it starts to
+where the others are. From then on, pooled, all chains have one step size, which is adjusted by the mean acceptance of
+all of them in rounds of few draws: of so many chains that mean is precise at once, and no chain has a tiny step that
+the others would wait for. Chains that are stuck have shorter steps meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pcbatch.mcmc import mass_matrix
+from pcbatch.mcmc.hamiltonian import Mass
+from pcbatch.mcmc.machine import Chains, Machine, Piece
+from pcbatch.mcmc.nuts import ACCEPT, DIVERGED
+from pcbatch.mcmc.settings import Settings
+from pcbatch.mcmc.step_size import adaptive, fixed, settled
+from pcbatch.mcmc.windows import EARLY_DEPTH, Window, rounds, windows
+
+MOST_TRIES = 40  # a factor of 2**40 either way: beyond it the target is at fault
+GAIN, FADING = 2.0, 0.6  # of the pooled search: log(step) moves by gain * round**-fading * error
+STUCK, MOST_STUCK = 0.2, 0.5  # acceptance below which a chain is stuck; more than these shorten the step of all
+STILL_STUCK, SHORTEST = np.log(2.0), np.log(16.0)  # of logarithms by which a step is shortened
+# Where more transitions diverge than this, the acceptance aimed at is higher by so many times the excess.
+DIVERGING, PENALTY, MOST_PENALTY = 0.001, 20.0, 0.15
+SEARCH = 0x57E9  # of the seed of the noise with which first steps are looked for
+
+Tick = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Warm:
+    """What a warm-up has found, and its draws."""
+
+    chains: Chains  # with fixed step sizes
+    mass: Mass
+    pieces: tuple[Piece, ...]
+
+
+def warm_up(machine: Machine, chains: Chains, tick: Tick) -> Warm:
+    """Run the warm-up; the chains leave it with fixed step sizes and mass matrices."""
+    settings = machine.settings
+    mass, pieces = machine.unit_mass(), []
+    step = np.asarray(chains.stepper.step)
+    for number, window in enumerate(windows(settings.warmup)):
+        if settings.pooled:
+            step = np.full_like(step, np.median(step))
+        step = _first_step(machine, chains, step, mass, number)
+        opening = window.early and not window.estimates
+        run = _pooled_window if settings.pooled and not opening else _own_window
+        chains, step, drawn = run(machine, chains, step, mass, window, tick)
+        pieces += drawn
+        if window.estimates:
+            mass = _estimate(settings, np.concatenate([piece.q for piece in drawn], axis=1))
+    return Warm(chains._replace(stepper=fixed(step)), mass, tuple(pieces))
+
+
+def _estimate(settings: Settings, q: np.ndarray) -> Mass:
+    estimate = mass_matrix.pooled if settings.pooled else mass_matrix.per_chain
+    return mass_matrix.mass_of(estimate(q, settings.dense), settings.dense, q.dtype)
+
+
+def _first_step(machine: Machine, chains: Chains, step: np.ndarray, mass: Mass, window: int) -> np.ndarray:
+    """Step sizes of the right order of magnitude (Hoffman and Gelman 2014, algorithm 4).
+
+    They are doubled or halved until one leapfrog step is no longer, or is, accepted with a probability of 1/2: for
+    each chain, or for the mean of all.
+    """
+    rng = np.random.default_rng((machine.settings.seed, SEARCH, window))
+    noise = rng.normal(size=chains.sample.q.shape).astype(step.dtype)
+
+    def accepted(step: np.ndarray) -> np.ndarray:
+        accept = np.exp(np.minimum(machine.gains(chains.sample, step, mass, noise), 0.0))
+        return np.full(accept.shape, accept.mean() > 0.5) if machine.settings.pooled else accept > 0.5
+
+    growing = accepted(step)
+    factor = np.where(growing, 2.0, 0.5).astype(step.dtype)
+    searching = np.ones(step.shape, bool)
+    for _ in range(MOST_TRIES):
+        step = np.where(searching, step * factor, step)
+        searching &= accepted(step) == growing
+        if not searching.any():
+            break
+    return step
+
+
+def _depth(machine: Machine, window: Window) -> int:
+    """How deep trees of a window may be."""
+    deepest = machine.settings.max_tree_depth
+    return min(deepest, EARLY_DEPTH) if window.early else deepest
+
+
+def _own_window(
+    machine: Machine, chains: Chains, step: np.ndarray, mass: Mass, window: Window, tick: Tick
+) -> tuple[Chains, np.ndarray, list[Piece]]:
+    """A window in which each chain adjusts its own step size after every draw, by dual averaging."""
+    chains = chains._replace(stepper=adaptive(step, machine.settings.target_accept))
+    pieces = []
+    for first in range(0, window.draws, machine.rows):
+        count = min(machine.rows, window.draws - first)
+        chains, piece = machine.advance(chains, mass, count, _depth(machine, window))
+        pieces.append(piece)
+        tick(count)
+    return chains, settled(chains.stepper), pieces
+
+
+def _pooled_window(
+    machine: Machine, chains: Chains, step: np.ndarray, mass: Mass, window: Window, tick: Tick
+) -> tuple[Chains, np.ndarray, list[Piece]]:
+    """A window in which the step size of all chains is adjusted by their mean acceptance after every round.
+
+    This is the iteration of Robbins and Monro; what is kept is the mean of the later half (Polyak and Ruppert). A
+    chain that accepts next to nothing is stuck where only shorter steps are accepted: it makes them until it gets
+    away, and does not count. If it is still there in the end it keeps shorter steps, within a limit.
+    """
+    log_step, tried, shortened, pieces = float(np.log(step[0])), [], [], []
+    shorter = np.zeros(step.shape, step.dtype)  # logarithm of what the steps of stuck chains are shortened by
+    for number, count in enumerate(rounds(window.draws), 1):
+        tried.append(log_step)
+        stepper = fixed(np.exp(log_step - shorter).astype(step.dtype))
+        chains, piece = machine.advance(chains._replace(stepper=stepper), mass, count, _depth(machine, window))
+        accept = piece.numbers[:, :, ACCEPT].mean(axis=1)
+        stuck = accept < STUCK
+        shorter = np.where(stuck, shorter + np.log(2.0), np.maximum(shorter - np.log(2.0), 0.0)).astype(step.dtype)
+        usual = ~stuck & (shorter == 0)
+        counted = usual if usual.mean() > MOST_STUCK else np.ones_like(usual)
+        error = float(accept[counted].mean()) - machine.settings.target_accept
+        diverging = float(piece.numbers[counted, :, DIVERGED].mean())
+        error -= min(PENALTY * max(diverging - DIVERGING, 0.0), MOST_PENALTY)
+        log_step += GAIN * number**-FADING * error
+        shortened.append(shorter)
+        pieces.append(piece)
+        tick(count)
+    tried.append(log_step)
+    late = len(shortened) // 2
+    shorter = np.mean(shortened[late:], axis=0)
+    shorter[shorter < STILL_STUCK] = 0.0
+    kept = np.exp(np.mean(tried[late:]) - np.minimum(shorter, SHORTEST))
+    return chains, kept.astype(step.dtype), pieces

@@ -1,0 +1,126 @@
+"""The batched chains of one target, compiled once: every window and every chunk of draws is a call of one program."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.api.batched import Batched
+from pcbatch.mcmc.hamiltonian import Mass, Point, Sample, kinetic, leapfrog, momentum
+from pcbatch.mcmc.mass_matrix import unit
+from pcbatch.mcmc.nuts import NUMBERS, Trace, nuts
+from pcbatch.mcmc.settings import Settings
+from pcbatch.mcmc.step_size import Stepper
+from pcbatch.mcmc.target import Target
+
+TRACE_BYTES = 32 << 20  # of the positions of one call
+MOST_ROWS = 256  # draws in one call
+
+
+class Chains(NamedTuple):
+    """The state of all chains between two calls."""
+
+    sample: Sample
+    stepper: Stepper
+    drawn: int  # draws so far, of the warm-up too
+
+
+class Piece(NamedTuple):
+    """What a call has drawn."""
+
+    q: np.ndarray  # [chains, draws, n]
+    numbers: np.ndarray  # [chains, draws, NUMBERS]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Compiled functions of a target."""
+
+    chain: Batched[..., Any]
+    leap: Any  # one leapfrog step of all chains: what is gained, and where it leads
+
+
+@functools.lru_cache(maxsize=32)
+def programs(target: Target, deepest: int, per_chain: bool) -> Programs:
+    """The programs of a target, kept for later calls of `sample` with it."""
+    mass_axis = 0 if per_chain else None
+    sampler = nuts(target.logp_and_grad, deepest=deepest, mass_axis=mass_axis)
+
+    def leap(sample: Sample, noise: jax.Array, step: jax.Array, mass: Mass, data: Any) -> Any:
+        p = momentum(noise, mass)
+        point = Point(jnp.concatenate([sample.rows, p[None]]))
+        end, logp = leapfrog(target.logp_and_grad, point, step, mass, data)
+        return Sample(end.rows[:2], logp), logp - kinetic(end.p, mass) - sample.logp + kinetic(p, mass)
+
+    axes = (0, 0, 0, mass_axis, None)
+    return Programs(sampler.chain, jax.jit(jax.vmap(leap, in_axes=axes)))
+
+
+class Machine:
+    """The chains of one run: calls of the compiled program, and the numbers that they are given."""
+
+    def __init__(self, target: Target, settings: Settings, data: tuple[Any, ...]) -> None:
+        self.target, self.settings, self.data = target, settings, data
+        self.programs = programs(target, settings.max_tree_depth, not settings.pooled)
+        self.chain = self.programs.chain
+        if settings.devices is not None:
+            self.chain = self.chain.with_options(devices=settings.devices)
+        row = settings.chains * target.size * target.dtype.itemsize
+        self.rows = max(16, min(MOST_ROWS, max(settings.draws, settings.warmup), TRACE_BYTES // row))
+        self.keys = np.zeros((settings.chains, self.rows, 2), np.uint32)
+        self.noise = np.zeros((settings.chains, self.rows, target.size), target.dtype)
+        self.numbers = (settings.chains, self.rows, NUMBERS)
+
+    def begin(self, q: np.ndarray) -> Sample:
+        """The samples at positions `q` [chains, n]: a step of no length gives log densities and gradients."""
+        chains = q.shape[0]
+        zeros = np.zeros_like(q)
+        zero = np.zeros(chains, q.dtype)
+        still = Sample(jnp.asarray(np.stack([q, zeros], axis=1)), jnp.asarray(zero))
+        first: Sample = self.programs.leap(still, zeros, zero, self.unit_mass(), self.data)[0]
+        return first
+
+    def unit_mass(self) -> Mass:
+        """The identity, in the form of the mass matrices of the run."""
+        s = self.settings
+        return unit(self.target.size, s.dense, self.target.dtype, None if s.pooled else s.chains)
+
+    def gains(self, sample: Sample, step: np.ndarray, mass: Mass, noise: np.ndarray) -> np.ndarray:
+        """Energy lost in one leapfrog step of each chain, [chains]; -inf where it is not a number."""
+        gain = np.asarray(self.programs.leap(sample, noise, step, mass, self.data)[1])
+        return np.where(np.isnan(gain), -np.inf, gain)
+
+    def advance(self, chains: Chains, mass: Mass, draws: int, depth: int) -> tuple[Chains, Piece]:
+        """`draws` more draws of every chain, at most `rows`."""
+        for row in range(draws):
+            self._fill(row, chains.drawn + row)
+        trace = Trace(jnp.zeros(self.noise.shape, self.noise.dtype), jnp.zeros(self.numbers, self.noise.dtype))
+        result = self.chain.run(
+            chains.sample,
+            chains.stepper,
+            mass,
+            self.keys,
+            self.noise,
+            trace,
+            np.int32(draws),
+            np.int32(depth),
+            self.data,
+        )
+        status = np.asarray(result.status)
+        if status.any():
+            raise RuntimeError(f"chains {np.flatnonzero(status).tolist()} did not finish")  # nothing in them can fail
+        sample, stepper, trace = result.value
+        piece = Piece(np.asarray(trace.q[:, :draws]), np.asarray(trace.numbers[:, :draws]))
+        return Chains(sample, stepper, chains.drawn + draws), piece
+
+    def _fill(self, row: int, draw: int) -> None:
+        """Make the key and the noise of a draw. They depend on the seed and the number of the draw alone, so that a run
+        may be cut into calls anywhere."""
+        rng = np.random.Generator(np.random.Philox(key=self.settings.seed, counter=[0, 0, 0, draw]))
+        self.keys[:, row] = rng.integers(0, 1 << 32, (self.settings.chains, 2), np.uint32)
+        self.noise[:, row] = rng.standard_normal((self.settings.chains, self.target.size), self.target.dtype)

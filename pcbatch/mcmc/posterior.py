@@ -1,0 +1,97 @@
+"""What a run of `pcbatch.mcmc.sample` gives: draws, statistics of every draw, and what was learned in the warm-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pcbatch.mcmc import nuts
+from pcbatch.mcmc.arviz_export import to_arviz
+from pcbatch.mcmc.settings import Settings
+from pcbatch.mcmc.summary import Summary, summarise
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Statistics of draws, arrays [chains, draws]."""
+
+    logp: np.ndarray
+    """log density"""
+    energy: np.ndarray
+    """total energy of the draw's trajectory, at its start"""
+    leapfrogs: np.ndarray
+    """leapfrog steps, which is the number of gradients; int32"""
+    tree_depth: np.ndarray
+    """doublings of the trajectory; int32"""
+    acceptance: np.ndarray
+    """mean acceptance probability over the trajectory"""
+    diverging: np.ndarray
+    """whether the trajectory ended because the integrator failed; bool"""
+    step_size: np.ndarray
+    """of the leapfrog steps"""
+
+    @classmethod
+    def of(cls, numbers: np.ndarray) -> Statistics:
+        """Take apart the numbers [chains, draws, NUMBERS] that chains keep."""
+        return cls(
+            logp=numbers[..., nuts.LOGP],
+            energy=numbers[..., nuts.ENERGY],
+            leapfrogs=numbers[..., nuts.LEAPFROGS].astype(np.int32),
+            tree_depth=numbers[..., nuts.DEPTH].astype(np.int32),
+            acceptance=numbers[..., nuts.ACCEPT],
+            diverging=numbers[..., nuts.DIVERGED] > 0,
+            step_size=numbers[..., nuts.STEP],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Draws of a distribution by many chains.
+
+    Example:
+        >>> import jax.numpy as jnp, pcbatch.mcmc
+        >>> posterior = pcbatch.mcmc.sample(
+        ...     lambda x: -0.5 * jnp.sum(x**2), jnp.zeros(3), chains=16, draws=200, warmup=200)
+        >>> posterior.draws.shape
+        (16, 200, 3)
+    """
+
+    draws: Any
+    """a pytree like the parameters, with leaves [chains, draws, ...]"""
+    statistics: Statistics
+    """of these draws"""
+    warmup: Statistics
+    """of the draws of the warm-up, which are not kept themselves"""
+    step_size: np.ndarray
+    """of each chain after the warm-up, [chains]"""
+    inverse_mass: np.ndarray
+    """the inverse mass matrix after the warm-up: [n] or, if it is dense, [n, n]; with an axis of chains in front if
+    each has one of its own. The order of coordinates is that of `jax.flatten_util.ravel_pytree`"""
+    settings: Settings
+    """the options of the run"""
+    warnings: tuple[str, ...] = ()
+    """what was found wrong with the draws"""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """wall time of the "warmup" and of the "draws", with compiling"""
+
+    def summary(self) -> Summary:
+        """A table with a row for each coordinate: mean, sd, quantiles, R-hat, bulk and tail effective sample size.
+
+        Returns:
+            A mapping from names to rows; `print` shows it as a table.
+        """
+        return summarise(self.draws)
+
+    def to_arviz(self) -> Any:
+        """The draws and their statistics for ArviZ.
+
+        Returns:
+            `arviz.InferenceData` (ArviZ before 1.0) or `xarray.DataTree`, with the groups `posterior` and
+            `sample_stats`.
+
+        Raises:
+            UsageError: ArviZ, which the extra `mcmc` installs, is missing (PCB463).
+        """
+        return to_arviz(self.draws, self.statistics)

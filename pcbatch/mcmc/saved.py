@@ -1,0 +1,80 @@
+"""A run of chains in a file: its state after the warm-up, and the draws so far."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import StateError
+from pcbatch.mcmc.adaptation import Warm
+from pcbatch.mcmc.hamiltonian import Mass, Sample
+from pcbatch.mcmc.machine import Chains, Piece
+from pcbatch.mcmc.settings import Settings
+from pcbatch.mcmc.step_size import Stepper
+from pcbatch.mcmc.target import Target
+from pcbatch.runs.checkpoint_file import read, write_if_possible
+
+KIND = "chains"
+
+
+class Progress(NamedTuple):
+    """A run between two calls: what the warm-up has found, with the chains where they are now, and all draws."""
+
+    warm: Warm
+    pieces: tuple[Piece, ...]
+
+
+def fingerprint(target: Target, settings: Settings, start: Any, data: tuple[Any, ...]) -> str:
+    """A hash of all that draws depend on: the operations of the log density, its constants, and what it is given."""
+    one = np.zeros(target.size, target.dtype)
+    closed = jax.make_jaxpr(target.logp_and_grad)(one, *data)
+    parts = [str(closed.jaxpr), str(target.structure), repr(settings), jax.__version__]
+    arrays = [np.asarray(x) for x in (*closed.consts, *jax.tree.leaves((start, data)))]
+    digest = hashlib.sha256()
+    for part in [*parts, *(f"{x.dtype}{x.shape}" for x in arrays)]:
+        digest.update(part.encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def save(path: Path, of: str, progress: Progress) -> None:
+    """Write a run, or warn if that is not possible."""
+    chains, mass = progress.warm.chains, progress.warm.mass
+    arrays = {f"sample.{name}": x for name, x in chains.sample._asdict().items()}
+    arrays |= {f"stepper.{name}": x for name, x in chains.stepper._asdict().items()}
+    arrays |= {f"mass.{name}": x for name, x in mass._asdict().items()}
+    arrays["warmup.numbers"] = np.concatenate([piece.numbers for piece in progress.warm.pieces], axis=1)
+    if progress.pieces:
+        arrays["draws.q"] = np.concatenate([piece.q for piece in progress.pieces], axis=1)
+        arrays["draws.numbers"] = np.concatenate([piece.numbers for piece in progress.pieces], axis=1)
+    write_if_possible(path, {"kind": KIND, "of": of, "drawn": chains.drawn}, arrays)
+
+
+def load(path: Path, of: str) -> Progress | None:
+    """Read a run; None if there is no file.
+
+    Raises:
+        StateError: PCB442 if the file is damaged, PCB443 if it is of another run.
+    """
+    if not path.exists():
+        return None
+    about, arrays = read(path)
+    if about.get("kind") != KIND or about.get("of") != of:
+        title = f"{path.name} holds another run, not one of these chains"
+        notes = ("the log density, its data, the start, or an option is another",)
+        raise StateError(Diagnostic("PCB443", title, notes=notes, helps=("remove the file, or name another one",)))
+
+    def fields(kind: Any, name: str) -> Any:
+        return kind(**{key: arrays[f"{name}.{key}"] for key in kind._fields})
+
+    chains = Chains(fields(Sample, "sample"), fields(Stepper, "stepper"), int(about["drawn"]))
+    numbers = arrays["warmup.numbers"]
+    warm = Warm(chains, fields(Mass, "mass"), (Piece(np.empty((*numbers.shape[:2], 0)), numbers),))
+    pieces = (Piece(arrays["draws.q"], arrays["draws.numbers"]),) if "draws.q" in arrays else ()
+    return Progress(warm, pieces)
