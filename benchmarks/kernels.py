@@ -1,7 +1,7 @@
 """Kernels, copies, loops and bytes of a trip of some programs: `python -m benchmarks.kernels [--time]`
 
-On a CPU a trip of a small program costs its kernels. `--time` adds CPU microseconds a call (the best of several,
-one XLA thread).
+On a CPU a trip of a small program costs its kernels. `--time` adds CPU microseconds a call (the least of several, one
+XLA thread), with registers in arrays of their own and as rows of one array.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pcbatch
 from benchmarks.programs import collatz
 from benchmarks.recursions import ackermann, fib, queens
 from benchmarks.trip_kernels import Kernels, per_trip
+from pcbatch.runtime.vm import register_groups
 
 
 def slice_sample(key, x, draws):
@@ -125,17 +126,19 @@ def count(program: Program, lanes: int = 256) -> Kernels:
     return per_trip(pcbatch.batch(program.function).lower(*args).compile().as_text())
 
 
-def measure(program: Program, lanes: int, repeats: int = 7) -> float:
-    """The CPU microseconds of a call, the best of several."""
+def measure(program: Program, lanes: int, repeats: int = 15) -> tuple[float, float]:
+    """The CPU microseconds of a call, the least of several: with registers apart, and in rows; in turn."""
     args = jax.tree.map(jnp.asarray, program.inputs(lanes))
-    batched = pcbatch.batch(program.function)
-    best = float("inf")
-    jax.block_until_ready(batched(*args))
+    calls, times = [], [float("inf"), float("inf")]
+    for register_groups.ENABLED in (False, True):
+        calls.append(pcbatch.batch(program.function).lower(*args).compile())
+        jax.block_until_ready(calls[-1](*args))
     for _ in range(repeats):
-        start = time.process_time()
-        jax.block_until_ready(batched(*args))
-        best = min(best, time.process_time() - start)
-    return best * 1e6
+        for k, call in enumerate(calls):
+            start = time.process_time()
+            jax.block_until_ready(call(*args))
+            times[k] = min(times[k], time.process_time() - start)
+    return times[0] * 1e6, times[1] * 1e6
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -145,14 +148,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", choices=PROGRAMS, action="append", metavar="NAME")
     parser.add_argument("--time", action="store_true", help="measure calls as well")
     chosen = parser.parse_args(arguments)
-    print(
-        f"{'program':16} {'lanes':>6} {'kernels':>8} {'copies':>7} {'loops':>6} {'KiB':>8}" + " us a call" * chosen.time
-    )
+    heads = ["program", "lanes", "kernels", "copies", "loops", "KiB", *(["us apart", "us rows"] if chosen.time else [])]
+    print("{:16} {:>6} {:>8} {:>7} {:>6} {:>8}".format(*heads), *(f"{head:>9}" for head in heads[6:]))
     for name in chosen.only or PROGRAMS:
         for lanes in chosen.lanes:
             found = count(PROGRAMS[name], lanes)
             text = f"{name:16} {lanes:6} {found.kernels:8} {found.copies:7} {found.loops:6} {found.bytes / 1024:8.1f}"
-            print(text + (f" {measure(PROGRAMS[name], lanes):9.0f}" if chosen.time else ""), flush=True)
+            apart_rows = measure(PROGRAMS[name], lanes) if chosen.time else ()
+            print(text + "".join(f" {each:9.0f}" for each in apart_rows), flush=True)
 
 
 if __name__ == "__main__":

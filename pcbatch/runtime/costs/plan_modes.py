@@ -96,7 +96,7 @@ class Costs:
         width = few_width(block.often, lanes)
         if width > lanes // 2:
             return dense, "few lanes in all"
-        if self.drains and block.often >= INNER * max(self.blocks[k].often for k in self.expensive):
+        if self.drains and block.often >= INNER * max((self.blocks[k].often for k in self.expensive), default=math.inf):
             return dense, "in a loop that lanes go round together, between two visits of what they wait for"
         visits = DRAINED if self.drains else 1
         waiting = max(1.0, lanes * block.often * WAITING)
