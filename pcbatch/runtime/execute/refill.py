@@ -112,7 +112,7 @@ def run(
         return going if trips is None else going & (trips > 0)
 
     def turn(q: Queue) -> Queue:
-        q = replace(q, state=_trips(machine, blocks, q, narrower, left(q)))
+        q = replace(q, state=_trips(machine, q, narrower, left(q)))
         return refill(machine, blocks, q, inputs, grows)
 
     done: Queue = jax.lax.while_loop(unfinished, turn, queue)
@@ -143,11 +143,11 @@ def is_full(q: Queue, blocks: Blocks) -> jax.Array:
     return full
 
 
-def _trips(
-    machine: Machine, blocks: Blocks, q: Queue, narrower: jax.Array | int, most: jax.Array | None = None
-) -> State:
+def _trips(machine: Machine, q: Queue, narrower: jax.Array | int, most: jax.Array | None = None) -> State:
     """Make trips until too many lanes are idle, or `most` of them."""
     state, lanes = q.state, q.lanes
+    groups = machine.groups(state)
+    blocks = machine.blocks(state, groups)
     first = state.trips
     more = q.following < q.end
 
@@ -165,9 +165,10 @@ def _trips(
         alive = live(carry)
         return {**carry, DEBT: carry[DEBT] + lanes - alive}, alive, trips + 1
 
-    carry = {**state.carry, DEBT: jnp.zeros((), jnp.int32)}
+    carry = {**groups.pack(state.carry), DEBT: jnp.zeros((), jnp.int32)}
     carry, _, trips = jax.lax.while_loop(going, trip, (carry, live(carry), state.trips))
-    return replace(state, carry={k: v for k, v in carry.items() if k != DEBT}, trips=trips)
+    carry = groups.unpack({k: v for k, v in carry.items() if k != DEBT})
+    return replace(state, carry=carry, trips=trips)
 
 
 def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bool) -> Queue:

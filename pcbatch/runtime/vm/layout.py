@@ -27,12 +27,14 @@ import numpy as np
 from pcbatch.ir.def_use import calls, kept
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.typing.jax_types import storage_type, zeros
+from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type, zeros
 from pcbatch.runtime.vm import frames as frame_plans
+from pcbatch.runtime.vm import register_groups as grouping
 from pcbatch.runtime.vm import timeline, wide_counters
 from pcbatch.runtime.vm.block_body import BlockCode, Values, compile_blocks
 from pcbatch.runtime.vm.frames import Frames
 from pcbatch.runtime.vm.lane_window import lanes_first, lanes_last
+from pcbatch.runtime.vm.register_groups import Groups
 from pcbatch.runtime.vm.status import Status, reached, why
 
 # State keys besides those of variables.
@@ -152,6 +154,16 @@ def never_awaited(program: StackProgram) -> frozenset[str]:
     }
     fails = {block.label for block in program.blocks if isinstance(block.terminator, Fail) and not block.ops}
     return frozenset(fails - called - {program.entry})
+
+
+def register_groups(layout: Layout, lanes: Any) -> Groups:
+    """Return the registers that are rows of one array inside the loop of trips."""
+    if is_symbolic(lanes) or not grouping.ENABLED:
+        return Groups()
+    types = {v: storage_type(t) for v in layout.registers if (t := layout.program.vars[v].type) is not None}
+    dtypes = {reg(v): t.dtype for v, t in types.items() if t.shape == ()}
+    writes = [tuple(map(reg, code.updates)) for code in layout.codes]
+    return grouping.groups_of(grouping.plan(writes, dtypes, lanes))
 
 
 def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:

@@ -27,6 +27,7 @@ from pcbatch.runtime.vm.blocks import Blocks, Emitter
 from pcbatch.runtime.vm.lane_window import everyone, lane_mask
 from pcbatch.runtime.vm.layout import NAME, Layout, reg
 from pcbatch.runtime.vm.policies import FAIR, Policy, is_ours, one_trip
+from pcbatch.runtime.vm.register_groups import Groups
 from pcbatch.runtime.vm.run_once import run_once
 from pcbatch.runtime.vm.status import Status, status_of, unpark
 from pcbatch.runtime.vm.step import StepContext
@@ -130,7 +131,8 @@ class Machine:
 
         With `go`, a bool[] that is false, no trip is made.
         """
-        blocks = self.blocks(state)
+        groups = self.groups(state)
+        blocks = self.blocks(state, groups)
 
         def live(s: tuple[Values, jax.Array]) -> jax.Array:
             pred = blocks.live(s[0])
@@ -140,8 +142,8 @@ class Machine:
         def trip(s: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
             return self.trip(blocks, s[0], state.trips + s[1]), s[1] + 1
 
-        carry, trips = jax.lax.while_loop(live, trip, (state.carry, jnp.zeros((), jnp.int32)))
-        return State(carry, state.shared, state.trips + trips)
+        carry, trips = jax.lax.while_loop(live, trip, (groups.pack(state.carry), jnp.zeros((), jnp.int32)))
+        return State(groups.unpack(carry), state.shared, state.trips + trips)
 
     def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
         """Return the state after one trip; `trips` int32[] were made before it."""
@@ -177,10 +179,15 @@ class Machine:
         """The state keys of statistics."""
         return layouts.PER_BLOCK if self.layout.stats else ()
 
-    def blocks(self, state: State) -> Blocks:
-        """Return the blocks as the policy gets them, for the lanes of a state."""
+    def groups(self, state: State) -> Groups:
+        """Return the registers that are rows of one array inside the loop of trips, for the lanes of a state."""
+        return layouts.register_groups(self.layout, state.carry["pc"].shape[0])
+
+    def blocks(self, state: State, groups: Groups | None = None) -> Blocks:
+        """Return the blocks as the policy gets them, for the lanes of a state whose registers are in `groups`."""
         lanes = state.carry["pc"].shape[0]
         stage = self.stage(self.layout, state.shared, self.isolate_reads)
+        stage = stage if groups is None else replace(stage, groups=groups)
         return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage, self.left_behind(lanes))
 
     def results(self, carry: Values) -> tuple[tuple[Any, ...], jax.Array]:

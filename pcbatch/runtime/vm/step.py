@@ -23,6 +23,7 @@ from pcbatch.runtime.vm.blocks import BlockLike
 from pcbatch.runtime.vm.lane_reductions import any_lane
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import NAME, PER_BLOCK, Layout, reg
+from pcbatch.runtime.vm.register_groups import Groups
 from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.runtime.vm.status import Status, parked, reached
 
@@ -55,6 +56,7 @@ class StepContext:
     shared: Values
     isolate_reads: bool = False  # read in a loop of its own where XLA would copy a buffer, see `isolated`
     in_rows: bool = False  # give rows of frames and the mask of who writes them, instead of frames
+    groups: Groups = Groups()  # the registers that are rows of one array in the state
 
     def step(
         self,
@@ -85,7 +87,12 @@ class StepContext:
 
     def written(self, code: BlockCode) -> tuple[str, ...]:
         """Return the state keys that `step` gives for this block."""
-        return written(self.layout, code)
+        return self.groups.keys(written(self.layout, code))
+
+    def register(self, carry: Values, name: str) -> jax.Array:
+        """Return a variable's register."""
+        array: jax.Array = self.groups.read(carry, reg(name))
+        return array
 
 
 def wanted(carry: Values, code: BlockLike) -> jax.Array:
@@ -115,8 +122,11 @@ def step_block(
     if code.prints:
         prints.emit(code.prints, mask & prints_enabled, window.name(carry[NAME]), done.printed, layout.may_be_full)
     out: Values = {reg(v): array for v, array in done.placed.items()}
+    together = {reg(v): new for v, new in done.updates.items() if reg(v) in stage.groups.place}
+    out |= stage.groups.write(carry, together, window, mask)
     for v, new in done.updates.items():
-        out[reg(v)] = window.write(carry[reg(v)], new, mask, v in code.lanes_last)
+        if reg(v) not in together:
+            out[reg(v)] = window.write(carry[reg(v)], new, mask, v in code.lanes_last)
     if layout.frames is not None:
         assert depth is not None
         write = layout.frames.rows if stage.in_rows else layout.frames.write
@@ -132,7 +142,7 @@ def _compute(stage: StepContext, code: BlockCode, carry: Values, window: Window)
     if layout.frames is not None:
         depth = window.read(carry["depth"])
         popped = layout.frames.read(carry, window, depth, code.pops)
-    done = code.run(window, {v: carry[reg(v)] for v in code.reads}, popped, stage.shared, mask)
+    done = code.run(window, {v: stage.register(carry, v) for v in code.reads}, popped, stage.shared, mask)
     jumps = _jumps(layout, code, carry, window, depth, done.conditions)
     computed = Computed(mask, over_limit, depth, done, jumps, {})
     return computed._replace(extra=stage.extra(code, carry, window, popped, computed))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.lane_reductions import count_lanes
 from pcbatch.runtime.vm.lane_window import Window
-from pcbatch.runtime.vm.layout import Layout, reg
+from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.step import Computed, StepContext, step_block
 from pcbatch.transforms.tape.block_ssa import ExpensiveResult, LoadedPart, PoppedSlot, ReadRegister, SharedValue
 from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
@@ -46,7 +46,7 @@ class RecordingContext(StepContext):
         block = self.layout.tape.block(code.index)
         if block is None:
             return {}
-        values = _source_values(block, carry, window, popped, computed)
+        values = _source_values(self, block, carry, window, popped, computed)
         if expensive := [s for s in block.recorded if isinstance(s, ExpensiveResult)]:
             # The block has computed them already: XLA merges the two computations.
             env = replay(block.body, source_env(block.body, values, self.shared, window.width), window.width)
@@ -82,13 +82,15 @@ def recording_layout(layout: Layout, tape: Tape, rows: Sequence[int]) -> Recordi
     return RecordingLayout(**{**parts, "codes": codes}, tape=tape, tape_rows=tuple(rows))
 
 
-def _source_values(block: BlockTape, carry: Values, window: Window, popped: Values, computed: Computed) -> Values:
+def _source_values(
+    context: StepContext, block: BlockTape, carry: Values, window: Window, popped: Values, computed: Computed
+) -> Values:
     """The sources of a block for each lane, in storage form, by key; but for shared values, which no record holds."""
     values: Values = {}
     for source in block.body.sources:
         match source:
             case ReadRegister(name=v):
-                values[source.key] = window.read(carry[reg(v)], v in block.code.lanes_last)
+                values[source.key] = window.read(context.register(carry, v), v in block.code.lanes_last)
             case PoppedSlot(name=v):
                 values[source.key] = popped[v]
             case LoadedPart(name=load):
