@@ -107,6 +107,7 @@ FOLLOWED: dict[str, tuple[str, str, str]] = {
     "PCB442_folder": ('"run.npz"', "/no/such/folder/run.npz", "run.npz"),
     "PCB443_arguments": ("give another path", 'N + 1, save_to=folder / "run.npz"', 'N + 1, save_to=folder / "b.npz"'),
     "PCB443_kind": ("go on with what wrote it", "down.load(", "down.map(iter([N, N]), save_to="),
+    "PCB443_packed": ("`f.load(path, *args)`", 'load(folder / "run.npz")', 'load(folder / "run.npz", nodes)'),
     "PCB443_setting": (
         "`jax.config.update('jax_default_matmul_precision', None)`",
         'with jax.default_matmul_precision("float32"):\n    ',

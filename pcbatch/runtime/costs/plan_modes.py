@@ -93,6 +93,7 @@ class Costs:
     blocks: tuple[BlockCost, ...]  # in order
     chosen: Mapping[int, Mode]  # number of a block -> the mode that the user has chosen
     drains: bool  # a trip visits cheap blocks until no lane waits for any
+    sweeps: bool = False  # a trip visits every block
 
     @property
     def expensive(self) -> tuple[int, ...]:
@@ -111,7 +112,7 @@ class Costs:
         return tuple(said.get(k) or self._choice(block, lanes) for k, block in enumerate(self.blocks))
 
     def _choice(self, block: BlockCost, lanes: int) -> tuple[Mode, str]:
-        dense = Dense(spins=_turns(block, lanes) if block.loops else 0)
+        dense = Dense(spins=_turns(block, lanes) if self._spins(block) else 0)
         if block.expensive:
             return _expensive_choice(block, lanes, dense)
         visits, array = (DRAINED, LOOKED_UP_DRAINED) if self.drains else (1, LOOKED_UP)
@@ -124,6 +125,11 @@ class Costs:
         if block.few(lanes, width, waiting, array) > visits * block.dense(lanes):
             return dense, "cheap: looking lanes up costs more"
         return Few(width), "few lanes wait at a time"
+
+    def _spins(self, block: BlockCost) -> bool:
+        """Whether a visit should repeat the block, where a trip is not a visit of one block that the policy chose."""
+        most_visited = all(other is block or other.often < block.often for other in self.blocks)
+        return block.loops and (self.drains or self.sweeps or most_visited)
 
     def left_behind(self, lanes: int) -> float:
         """Return the share of the live lanes for which a drain makes no further sweep.
@@ -152,13 +158,19 @@ class Costs:
         return len(self.blocks) <= NARROWS
 
 
-def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None, drains: bool = False) -> Costs:
+def costs(
+    program: StackProgram,
+    modes: Mapping[str, Mode] | Mode | None = None,
+    drains: bool = False,
+    sweeps: bool = False,
+) -> Costs:
     """Estimate the costs of a typed program whose blocks are in order.
 
     Args:
         program: The program.
         modes: The modes that the user chose, see `Options.modes`.
         drains: Whether the policy visits cheap blocks until no lane waits for any.
+        sweeps: Whether it visits every block in a trip.
 
     Raises:
         UsageError: PCB416: a key of `modes` names no block.
@@ -171,7 +183,7 @@ def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None,
         _cost(program, b, often[b.label] / most, b.label in expensive, b.label in graph[b.label], b.label in inner)
         for b in program.blocks
     )
-    return Costs(tuple(blocks), _chosen(program, modes), drains)
+    return Costs(tuple(blocks), _chosen(program, modes), drains, sweeps)
 
 
 def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> dict[int, Mode]:

@@ -80,7 +80,9 @@ class PcExecutable:
     _task_devices: dict[Devices, DeviceTasks] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.costs = plan_modes.costs(self.program, self.options.modes, self.schedule == "drain")
+        self.costs = plan_modes.costs(
+            self.program, self.options.modes, self.schedule == "drain", self.schedule == "sweep"
+        )
         self.machine = Machine(
             layout.make(self.program, self.options.max_steps, self.options.stats or self.timed, self.timed),
             emit.pick(self.options.emitter),
