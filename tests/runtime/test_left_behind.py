@@ -11,12 +11,11 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import inner_loops, visits
 from pcbatch.runtime.costs import plan_modes
 
-
-GRID = jnp.arange(60, dtype=jnp.float32)
+GRID = jnp.arange(24, dtype=jnp.float32)
 
 
 def heavy(x):
-    for _ in range(3):
+    for _ in range(2):
         x = jnp.sin(GRID + x).sum()
     return x
 
@@ -47,11 +46,11 @@ def test_results_do_not_depend_on_who_is_left_behind() -> None:
 
 
 def test_a_trip_makes_one_sweep_at_least() -> None:
-    # One lane goes round the cheap loop for long, the others through the expensive block: it must not wait for them.
-    n, m = jnp.array([1] + [60] * 31), jnp.array([60] + [0] * 31)
-    stats = rounds.run(n, m).stats
+    # One lane goes through the cheap loop each time, the others never: it must not wait until they have ended.
+    n, m = jnp.array([30] + [60] * 31), jnp.array([1] + [0] * 31)
+    stats = rounds.with_options(modes=pcbatch.Dense()).run(n, m).stats
     assert stats is not None
-    assert stats.trips < 100
+    assert stats.trips < 75
 
 
 def test_loops_in_one_block_count_as_loops_where_control_enters_there() -> None:

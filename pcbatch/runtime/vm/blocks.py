@@ -185,7 +185,8 @@ class Blocks:
                 return any_waits(c[0]) & (c[1] < PATIENCE)
             live = c[0]["pc"] < len(self)
             waiting = count_lanes(live & ~_is_any(c[0]["pc"], others) if others else live)
-            few = jnp.where(c[1] == 0, 0.0, left_behind * count_lanes(live))
+            few = jnp.float32(left_behind) * count_lanes(live).astype(jnp.float32)
+            few = jnp.where(c[1] == 0, 0, few.astype(jnp.int32))
             return (waiting > few) & (c[1] < PATIENCE)
 
         def one_sweep(c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
