@@ -108,7 +108,7 @@ def _measure(alive: list[Row], bench: Bench, end: float) -> bool:
 
 
 def winner(rows: Sequence[Row]) -> Row:
-    """Return the fastest row, or the first, the defaults, if the gain is a tie or there are fewer than two runs of it."""
+    """Return the fastest row, or the defaults (the first) if it gains less than a tie or was run only once."""
     default, *others = rows
     best = min((row for row in others if not row.note and len(row.times) > 1), key=lambda r: r.seconds, default=default)
     return best if best.seconds < (1 - TIE) * default.seconds else default

@@ -15,7 +15,8 @@ def difference(ours: Any, theirs: Any) -> str | None:
 
     Integers, booleans and keys agree bit for bit; floating numbers up to rounding, with NaN in the same places.
     """
-    if jax.tree.structure(ours) != jax.tree.structure(theirs):
+    one: Any = jax.tree.structure(ours)
+    if one != jax.tree.structure(theirs):
         return "another structure of the result"
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         x, y = _on_host(a), _on_host(b)
@@ -41,5 +42,5 @@ def _scale(x: np.ndarray) -> float:
 
 
 def _on_host(leaf: Any) -> np.ndarray:
-    is_key = hasattr(leaf, "dtype") and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    is_key = hasattr(leaf, "dtype") and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return np.asarray(jax.random.key_data(leaf) if is_key else leaf)

@@ -91,7 +91,7 @@ ALLOWED = {
     "report": {"call", "compiler", *CORE},
     "runs": {"call", "compiler", *CORE},
     "learning": {"call", "compiler", *CORE},
-    "tuning": {"diagnostics", "errors.py"},
+    "tuning": {"diagnostics", "errors"},
     "api": {"call", "compiler", "report", "runs", "learning", *CORE},
     "cli": {"api", "compiler", "__init__", *CORE},
     "__main__": {"cli"},
