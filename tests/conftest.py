@@ -15,7 +15,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 
-from tests import emitters
+from tests import emitters, shares
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("PCBATCH_ON_FAILURE", "ignore")  # JAX keeps no program that can warn in its persistent cache
@@ -59,9 +59,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="every case of every test: an hour or more")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell `shares` what kind of run this is."""
+    shares.full = _takes_all(config)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what only `--full` runs, unless tests are asked for by name."""
-    if config.getoption("full") or any("::" in argument for argument in config.args):
+    if _takes_all(config):
         return
     counted = Counter[str]()
     kept: list[pytest.Item] = []
@@ -79,6 +84,10 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+def _takes_all(config: pytest.Config) -> bool:
+    return bool(config.getoption("full")) or any("::" in argument for argument in config.args)
 
 
 def _is_usual(item: pytest.Item, number: int) -> bool:

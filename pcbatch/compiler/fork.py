@@ -9,6 +9,7 @@ from pcbatch.call.usage import usage
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.tasks import TaskProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import depth_limit, pipeline, qualify
 from pcbatch.lowering.tasks.worth import Worth, worth, worth_deferring
@@ -28,6 +29,7 @@ class Forked:
 
 
 ALWAYS = Worth(True, 'the option is `fork="always"`', True)
+LEARNED = Worth(True, "the schedule is one that was learned for tasks", True)
 NOT_FORKED = Forked(None, 'the option is `fork="never"`')
 
 
@@ -80,8 +82,7 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
     if program is None:
         return None, "no two of its calls are seen to be independent of each other"
     learned = options.schedule if isinstance(options.schedule, Learned) else None
-    estimate = worth_deferring if defers else worth
-    pays = estimate(program) if options.fork == "auto" and learned is None else ALWAYS
+    pays = _worth(program, options, defers)
     if not pays.pays:
         return None, pays.reason
     if learned is not None and fingerprint.of_tasks(program) != learned.blocks:
@@ -96,6 +97,15 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
         policy=learned,
     )
     return TaskExecutable(program, chosen), pays.reason
+
+
+def _worth(program: TaskProgram, options: Options, defers: bool) -> Worth:
+    """Whether tasks are worth it: as the options say, or as is estimated."""
+    if options.fork == "always":
+        return ALWAYS
+    if isinstance(options.schedule, Learned):
+        return LEARNED
+    return worth_deferring(program) if defers else worth(program)
 
 
 def _against(options: Options) -> str | None:

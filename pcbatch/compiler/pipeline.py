@@ -49,7 +49,7 @@ from pcbatch.lowering.cfg_passes import (
     wrap_entry,
 )
 from pcbatch.lowering.diagnose import check_ownership, check_types
-from pcbatch.lowering.jaxpr_passes import fuse_products, rng_by_lane, unroll_threefry
+from pcbatch.lowering.jaxpr_passes import drop_conversions, fuse_products, rng_by_lane, unroll_threefry
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes import (
     block_layout,
@@ -230,7 +230,7 @@ def _compile(
         params = {p: inferred.types[entry.name, p] for p in entry.params}
         params |= {p: value for p, value in args.items() if p == TABLES}
         shared_leaves = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
-        cfg = checked(flatten.run(cfg, inferred), "flatten")
+        cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
     optimised = cfg
     for run in CFG_PASSES:
         optimised = _after(optimised, run(optimised), run.__module__)

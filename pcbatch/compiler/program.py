@@ -121,7 +121,7 @@ class Program:
 
     @property
     def all_infos(self) -> tuple[BlockStats, ...]:
-        """Where every block of lanes comes from, and then every block of tasks, if there are any."""
+        """The origins of all blocks of lanes, followed by those of all blocks of tasks, if there are any."""
         return self.infos if self.tasks is None else (*self.infos, *task_block_infos(self.tasks.program))
 
     @property

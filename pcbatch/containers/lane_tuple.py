@@ -28,7 +28,7 @@ MUTATORS = frozenset(name for name in vars(list) if not name.startswith("_")) - 
 
 @jax.tree_util.register_pytree_node_class
 class LaneTuple(LaneList):
-    """A tuple of the lane."""
+    """A tuple whose length depends on the lane."""
 
     __slots__ = ()
     NO_INDEX = "tuple index out of range"

@@ -64,11 +64,18 @@ class Symbols:
         self.functions: dict[str, Request] = {}
         self.changed: Changed = {}
         self.changing: set[CodeKey] = set()  # a nested function is another object in each round
+        self.raised: tuple[type[BaseException], ...] = ()
+        self.raising: dict[type[BaseException], None] = {}  # what functions raise for a `try` around their calls
 
     def start_again(self, changed: Changed) -> None:
         """Forget all functions; now it is known which parameters they change in place."""
         self.changed = changed
         self.changing |= {key_of(known.fn.__code__) for name, known in self.functions.items() if self.changes(name)}
+        self.functions.clear()
+
+    def ask_for_names(self) -> None:
+        """Forget all functions; now it is known which classes lanes may leave a `try` with."""
+        self.raised = tuple(self.raising)
         self.functions.clear()
 
     def changes(self, name: str) -> tuple[str, ...]:
@@ -144,9 +151,12 @@ def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: boo
         if program.entry not in {name for function in program.functions for name in _callees(function)}:
             changed.pop(program.entry, None)
         changed = {**symbols.changed, **changed}
-        if changed == symbols.changed:
+        if changed != symbols.changed:
+            symbols.start_again(changed)
+        elif set(symbols.raising) - set(symbols.raised):
+            symbols.ask_for_names()
+        else:
             return program
-        symbols.start_again(changed)
 
 
 def _compile_once(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
@@ -204,7 +214,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         lower_into(builder, builder.result, constant(None, unit.body[-1]))
         builder.end(Return())
     if request.catching:
-        end_catching(builder)
+        symbols.raising |= dict.fromkeys(end_catching(builder))
     check_nested(builder)
     check_deleted(builder)
     function = synced(builder.finish(name, request.inline, changed), symbols.decisions.linked)

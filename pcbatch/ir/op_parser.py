@@ -81,7 +81,7 @@ class Lines:
         return self.position >= len(self.lines)
 
     def take(self, expected: str) -> Line:
-        """Take the next line."""
+        """Return the next line of the text, and go on to the one behind it."""
         if self.done:
             raise ParseError(self.lines[-1].number if self.lines else 1, f"the text ends, expected {expected}")
         self.position += 1

@@ -179,7 +179,7 @@ class TaskBlock:
 
 @dataclass(frozen=True, slots=True)
 class TaskProgram:
-    """A program in task IR.
+    """A program in task IR: blocks at which tasks wait, and the types of their variables.
 
     Attributes:
         entry: the label of the block at which the task of an example begins.

@@ -32,7 +32,7 @@ from pcbatch.ir.tasks import (
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What a block computes for control alone.
+    """The part of a block that decides where its records go next.
 
     Attributes:
         params: the parameters that it reads for that.

@@ -25,7 +25,7 @@ MOST_STATES = 2048  # of a table
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a table is learned.
+    """The settings with which a table is learned.
 
     Attributes:
         encoding: the encoding of states.

@@ -33,7 +33,7 @@ class Simulation:
 
     @property
     def live(self) -> bool:
-        """Whether anything waits."""
+        """Whether some execution waits in the simulated run."""
         return bool(self.waiting.any())
 
     def choices(self) -> Ints:
@@ -91,7 +91,7 @@ class Outcome:
 
     @property
     def total(self) -> int:
-        """All visits."""
+        """The number of visits of all blocks together."""
         return int(self.visits.sum())
 
 

@@ -43,7 +43,7 @@ class TaskGraph:
 
     @cached_property
     def kin(self) -> list[tuple[int, ...]]:
-        """Of each execution the nearest ones of its own block that it needs, directly or through others."""
+        """For each execution, the nearest ones of its own block that it needs, directly or through others."""
         later = self._types_after()
         near: list[dict[int, frozenset[int]]] = []
         found: list[tuple[int, ...]] = []
@@ -95,7 +95,7 @@ class TaskGraph:
         return tuple(found)
 
     def _types_after(self) -> list[int]:
-        """Of each execution the blocks of those that need it, as bits."""
+        """For each execution, the blocks of those that need it, as bits."""
         found = [0] * len(self)
         for v in range(len(self) - 1, -1, -1):
             bits = found[v] | 1 << int(self.types[v])

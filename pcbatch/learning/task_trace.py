@@ -42,7 +42,7 @@ class TooLong(Exception):
 
 @dataclass(eq=False)
 class _Frame:
-    """What a task waits for: places of results, the number of tasks, and the executions that have brought them."""
+    """A frame of a traced task: places of results, the number of tasks that it waits for, and who has brought them."""
 
     owner: _Frame | None  # where the results of the task itself go
     dsts: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class _Frame:
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """Where the results of a task go: places of a frame, or a row of arrays there."""
+    """The destination of a task's results: places of a frame, or a row of arrays there."""
 
     frame: _Frame
     dsts: tuple[str, ...]

@@ -114,7 +114,7 @@ def _recorded(start: Callable[[], RunState]) -> tuple[RawResult, Recorded]:
 
 
 def _rows(tasks: TaskExecutable, examples: int) -> tuple[BlockPlan, ...]:
-    """The plan of each list."""
+    """Describe each list of tasks as a row of an explanation."""
     plan, width = tasks.plan(examples == 1), tasks.begins_with(examples).width
     costs = plan_modes.costs(plan.stack).blocks
     return tuple(

@@ -202,7 +202,8 @@ def _calls(compiled: Program) -> str:
         how += f", {compiled.options.schedule.brief()}" if follows else f", {OTHER_BLOCKS}"
     how += "" if fork.tasks.options.for_one else ", but for a single example"
     how += "" if fork.tasks.options.most is None else f", up to {fork.tasks.options.most} examples"
-    return f"side by side, {how}; the blocks below are those of lanes, for derivatives and examples that fail"
+    below = "the blocks below are those of lanes, for derivatives and examples that fail"
+    return f"side by side, {how}, which `f.profile` and `Result.stats` show; {below}"
 
 
 def _learned_for_tasks(compiled: Program) -> bool:

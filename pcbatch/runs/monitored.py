@@ -17,6 +17,7 @@ from pcbatch.call.signature import signature
 from pcbatch.compiler.program import Program
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.records.tables import TABLES
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_header import check, check_kind, refused, with_saved_capacity
 from pcbatch.runs.interrupts import Interrupted, interruptible
@@ -178,10 +179,14 @@ def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 def _described(file: Path, programs: Loadable, about: Mapping[str, Any]) -> Arguments:
     """Return the types of the call that a machine was started with, with descriptions of its arrays."""
-    then, now = list(about["types"]), list(signature(programs.fn).parameters)
+    then, now = [name for name in about["types"] if name != TABLES], list(signature(programs.fn).parameters)
     if then != now:
         note = f"it had other parameters: {', '.join(then)}; and here are: {', '.join(now)}"
         raise refused(file, "was written by another program", note)
+    if TABLES in about["types"]:
+        note = "objects that `pcbatch.pack` packs are of classes that the file does not hold: nothing in it is code"
+        help = "give the arguments of the run again: `f.load(path, *args)`"
+        raise refused(file, "began with packed objects", note, help)
     types: dict[str, Abstract] = dict(programs.types_of_fixed())
     for name, found in about["types"].items():
         if name not in types and found is None:

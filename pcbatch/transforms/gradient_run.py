@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class GradientRun(RunOperation):
-    """A run, and its gradient.
+    """A run in lanes together with its gradient, as one operation of JAX.
 
     Operands: the arguments of the run, and the cotangents of the floating leaves of its value. Results: these leaves,
     and the cotangents of the arguments that are `moved`.

@@ -59,7 +59,7 @@ def test_the_measure_tells_them_apart() -> None:
     assert growth([7 + k * k for k in SIZES]) == SQUARE
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_passes_are_linear(kind: str) -> None:
     program(kind, 5).lower(X)  # what only a first time needs
@@ -67,7 +67,7 @@ def test_the_passes_are_linear(kind: str) -> None:
     assert growth(counts) < MOST, counts
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(12, 6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_xla_gets_is_linear(kind: str) -> None:
     options = {"max_depth": 8, "schedule": "earliest", "emitter": "guard"}

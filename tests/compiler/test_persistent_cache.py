@@ -11,7 +11,7 @@ import linecache
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -157,9 +157,6 @@ PROGRAMS = """
 import hashlib, json, random, sys
 import jax, jax.numpy as jnp, numpy as np
 import pcbatch
-from examples.nuts.run import Settings, start
-from examples.nuts.sampler import nuts
-from examples.nuts.targets import gaussian
 from tests.programs import REGISTRY
 
 events = []
@@ -169,12 +166,16 @@ def program(name):
     return REGISTRY[name].batched(max_depth=8), REGISTRY[name].args(3)
 
 def sampler():
+    from examples.nuts.run import Settings, start
+    from examples.nuts.sampler import nuts
+    from examples.nuts.targets import gaussian
+
     target = gaussian(3)
     state = start(target, Settings(chains=2, step_size=0.1, adapt=False))
     transition = nuts(target.logp_and_grad, 3).transition.with_options(max_depth=6)
     return transition, (state.key, jnp.ones((2, 3)), state.sample, state.stepper.step, jnp.ones((2, 3)))
 
-made = {name: program(name) for name in NAMES} | {"nuts": sampler()}
+made = {name: sampler() if name == "nuts" else program(name) for name in NAMES}
 order = list(made)
 random.Random(SEED).shuffle(order)  # what was compiled before must not matter
 out = {}
@@ -192,11 +193,11 @@ print(json.dumps(out))
 
 
 # Recursion, mutual recursion, loops, dicts, closures, values that lanes share, messages.
-NAMES = ("fib", "is_even", "countdown", "catalan", "nested_ifs", "helper_reductions", "destructuring_nested")
+NAMES = ("fib", "is_even", "countdown", "catalan", "nested_ifs", "helper_reductions", "destructuring_nested", "nuts")
 COMPILED = ("fib", "is_even", "countdown", "nuts")
 
 
-def fresh_process(seed: int, cache: Path) -> dict[str, dict[str, Any]]:
+def fresh_process(seed: int, cache: Path, names: Sequence[str], compiled: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Compile the programs in a process of their own, where strings have other hashes."""
     settings = {
         "PYTHONHASHSEED": str(seed),
@@ -204,7 +205,7 @@ def fresh_process(seed: int, cache: Path) -> dict[str, dict[str, Any]]:
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
-    head = f"NAMES, COMPILED, SEED = {NAMES!r}, {COMPILED!r}, {seed}\n"
+    head = f"NAMES, COMPILED, SEED = {names!r}, {compiled!r}, {seed}\n"
     run = subprocess.run(
         [sys.executable, "-c", head + PROGRAMS],
         env={**os.environ, **settings},
@@ -219,9 +220,14 @@ def fresh_process(seed: int, cache: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def processes(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
-    cache = tmp_path_factory.mktemp("cache")
-    return fresh_process(1, cache), fresh_process(2, cache)
+def processes(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What two processes make of all programs; of few, if nothing more is compared."""
+    cache, asked = tmp_path_factory.mktemp("cache"), {item.name for item in request.session.items}
+    compiled = [name for name in COMPILED if f"test_the_next_process_finds_what_was_compiled[{name}]" in asked]
+    names = NAMES if any(name.startswith("test_every_process") for name in asked) else compiled
+    return fresh_process(1, cache, names, compiled), fresh_process(2, cache, names, compiled)
 
 
 @pytest.mark.full_only
@@ -231,6 +237,7 @@ def test_every_process_makes_the_same_program(stage: str, processes: tuple[Any, 
     assert [name for name in first if first[name][stage] != second[name][stage]] == []
 
 
+@pytest.mark.share(4, 0, 2)
 @pytest.mark.parametrize("name", COMPILED)
 def test_the_next_process_finds_what_was_compiled(name: str, processes: tuple[Any, Any]) -> None:
     first, second = processes

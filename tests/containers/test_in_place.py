@@ -59,6 +59,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.share(4, 0, 2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_table_is_copied_in_the_loop(name: str) -> None:
     fn, args, shape = PROGRAMS[name]

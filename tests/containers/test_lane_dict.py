@@ -18,6 +18,7 @@ from pcbatch.containers.capacity import using_capacity
 from pcbatch.containers.checks import CAPACITY, collecting
 from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList
+from tests.shares import examples
 
 pytestmark = pytest.mark.share(5)
 
@@ -109,7 +110,7 @@ def python(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", KEYS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25, 8), deadline=None)
 @given(data=st.data())
 def test_operations_give_what_pythons_dict_gives(kind: str, data: Any) -> None:
     keys, example = KEYS[kind]

@@ -20,6 +20,7 @@ from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.set_order import python_order
 from pcbatch.errors import Refusal
 from tests.containers.test_lane_dict import checked, python, tolist
+from tests.shares import examples
 
 pytestmark = pytest.mark.share(3)
 
@@ -42,7 +43,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {"add": add, "discard": discard, "re
 steps = {name: checked(fn) for name, fn in OPERATIONS.items()}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25, 8), deadline=None)
 @given(
     operations=st.lists(
         st.tuples(
@@ -82,7 +83,7 @@ def of_lanes(xs: Any, n: Any, ys: Any, m: Any) -> Any:
         return [each.keys_list() for each in sets], answers
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25, 8), deadline=None)
 @given(*[st.lists(st.integers(-3, 3), max_size=6)] * 2)
 def test_operators_give_what_pythons_give(xs: list[int], ys: list[int]) -> None:
     sets, answers = of_lanes(

@@ -58,7 +58,7 @@ SMALL: Args = {"width": 4, "frames": 9, "reserve": 2, "room": 8}
         (programs.treelstm, 3, SMALL),
     ],
 )
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_the_tasks_of_few_examples_are_dealt_out(
     make: Callable[[], TaskProgram], lanes: int, options: Args, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +123,7 @@ def test_trips_are_those_of_all_devices(monkeypatch: pytest.MonkeyPatch) -> None
     assert visits <= len(tasks.program.blocks) * int(raw.trips)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("count", [1, 20])
 def test_limits_on_two_devices(count: int) -> None:
     """Steps are those of all devices together."""
@@ -134,6 +135,7 @@ def test_limits_on_two_devices(count: int) -> None:
         assert_lanes_equal(found.value[1:], [pairs(3)] * (count - 1)) if count > 1 else None
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("count", [3, 19])
 def test_examples_that_fail_on_one_device(count: int) -> None:
     numbers = np.zeros(count, np.int32)

@@ -59,7 +59,7 @@ def check(program: Program, lanes: int, **options: Any) -> Any:
 
 
 @pytest.mark.long
-@pytest.mark.share(20, *range(12))
+@pytest.mark.share(20, *range(8))
 @every_program
 def test_default_options_on_every_lane_count(program: Program) -> None:
     if PROGRAMS.index(program) % 18 == 0:
@@ -111,6 +111,7 @@ def array_leaves(program: Program, params: Mapping[str, Abstract], example: tupl
     return [value if jnp.issubdtype(value.dtype, jax.dtypes.extended) else np.asarray(value) for value in values]
 
 
+@pytest.mark.share(2)
 @every_program
 def test_every_stage_verifies_and_interprets(program: Program, request: pytest.FixtureRequest) -> None:
     """On NumPy, with `--full` on JAX."""

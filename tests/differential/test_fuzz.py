@@ -17,22 +17,22 @@ from tests.programs.random_programs import RandomProgram, load_plain
 pytestmark = [pytest.mark.long, pytest.mark.promotion("standard"), pytest.mark.timeout(900)]
 
 
-@pytest.mark.share(40)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.share(80)
+@pytest.mark.parametrize("seed", range(80))
 def test_all_stages_mean_what_plain_python_means(seed: int) -> None:
-    interpreters_batch(seed, 50)
+    interpreters_batch(seed, 25)
+
+
+@pytest.mark.share(100)
+@pytest.mark.parametrize("seed", range(100))
+def test_batched_programs_mean_what_plain_python_means(seed: int) -> None:
+    jax_batch(1000 + seed, 2)
 
 
 @pytest.mark.share(40)
 @pytest.mark.parametrize("seed", range(40))
-def test_batched_programs_mean_what_plain_python_means(seed: int) -> None:
-    jax_batch(1000 + seed, 5)
-
-
-@pytest.mark.share(20)
-@pytest.mark.parametrize("seed", range(20))
 def test_derivatives_are_those_of_plain_python(seed: int) -> None:
-    gradients_batch(2000 + seed, 2)
+    gradients_batch(2000 + seed, 1)
 
 
 @pytest.mark.full_only

@@ -104,11 +104,12 @@ class TestData:
 
 
 class TestModel:
-    def test_lanes_equal_the_plain_recursion(self):
+    @pytest.mark.share(2)
+    @pytest.mark.parametrize("function", [model.loss, model.sentiment], ids=lambda f: f.__name__)
+    def test_lanes_equal_the_plain_recursion(self, function):
         of = trees()
-        for function in (model.sentiment, model.loss):
-            expected = np.stack([function.plain(weights(), of.pick(k)) for k in range(len(of.left))])
-            close(function(weights(), of), expected)
+        expected = np.stack([function.plain(weights(), of.pick(k)) for k in range(len(of.left))])
+        close(function(weights(), of), expected)
 
     def test_the_loss_of_the_root_is_that_of_its_class(self):
         of = trees(everywhere=False)

@@ -19,6 +19,7 @@ from pcbatch.ir.tasks import Finish, Give, SpawnInto, Start, TaskFork, TaskJump,
 from pcbatch.ir.verifier import verify
 from tests.ir import strategies
 from tests.ir.task_samples import ACROSS, EVERY, FAILS, FIB, FIB_SUMS, LOOP, ROWS, TREE, tasks
+from tests.shares import examples
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -29,7 +30,7 @@ def test_the_samples_print_as_they_are_written_and_are_valid(name):
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300, 75))
 @given(strategies.task_programs)
 def test_parsing_what_was_printed_gives_the_same_program(program):
     text = print_program(program)

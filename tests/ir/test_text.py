@@ -13,6 +13,7 @@ from pcbatch.ir.parser import ParseError, parse_program
 from pcbatch.ir.printer import print_program
 from tests.ir import strategies
 from tests.ir.samples import EVERY, FIB_CFG, FIB_STACK, FORK_STACK, GCD_CFG
+from tests.shares import examples
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -21,7 +22,7 @@ def test_the_samples_print_as_they_are_written(name):
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300, 75))
 @given(strategies.cfg_programs | strategies.stack_programs)
 def test_parsing_what_was_printed_gives_the_same_program(program):
     text = print_program(program)
@@ -29,7 +30,7 @@ def test_parsing_what_was_printed_gives_the_same_program(program):
     assert print_program(parse_program(text)) == text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300, 75))
 @given(strategies.texts)
 def test_braces_bring_every_text_back(text):
     line = f"a = {braced(text)} reads (b)"

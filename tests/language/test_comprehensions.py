@@ -116,6 +116,7 @@ def last_digits(n):
     return sorted({k * k % 10 for k in range(n)}), sum(squares), halves, largest, [d for d in {k % 2 for k in range(n)}]
 
 
+@pytest.mark.full_only
 def test_a_set_holds_equal_elements_only_once() -> None:
     found = pcbatch.batch(last_digits)(jnp.array(NUMBERS))
     ragged = [leaf.tolist() for leaf in jax.tree.leaves(found, is_leaf=lambda x: hasattr(x, "tolist"))]

@@ -31,7 +31,7 @@ def as_in_a_plain_session() -> Iterator[None]:
     jax.config.update("jax_traceback_filtering", filtering)
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(20)
 @pytest.mark.parametrize(("group", "part"), [(group, k) for group, count in PARTS.items() for k in range(count)])
 def test_a_lane_gives_what_python_gives_or_is_refused(group: str, part: int) -> None:
     plains = list(in_plain_python(texts(group)[part :: PARTS[group]]))

@@ -143,6 +143,31 @@ def test_what_no_handler_catches_ends_the_lane() -> None:
         pcbatch.batch(nested)(jnp.array([2, 3]))
 
 
+class TooLarge(Exception):
+    """An exception of the user's own."""
+
+
+def too_large(n):
+    if n > 7:
+        raise TooLarge
+    assert n < 5, "large"
+    return n
+
+
+def called_where_others_are_caught(n):
+    try:
+        return too_large(n)
+    except ValueError:
+        return -1
+
+
+@pytest.mark.parametrize(("n", "name"), [(6, "assertion"), (9, "`TooLarge`")])
+def test_what_a_function_raises_keeps_its_name_when_no_handler_catches_it(n: int, name: str) -> None:
+    assert pcbatch.batch(called_where_others_are_caught)(jnp.array([3])).tolist() == [3]
+    with pytest.raises(pcbatch.BatchRuntimeError, match=name):
+        pcbatch.batch(called_where_others_are_caught)(jnp.array([3, n]))
+
+
 def test_outside_of_a_try_nothing_is_checked() -> None:
     @pcbatch.batch
     def plain(a, b):

@@ -134,6 +134,7 @@ def test_a_schedule_of_calls_side_by_side() -> None:
     assert "a learned schedule" in fast.explain_schedule(*some).calls
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("seed", range(3))
 def test_tables_at_random_change_no_result(seed: int) -> None:
     f = pcbatch.batch(kinds).with_options(fork="always")
@@ -228,6 +229,7 @@ def test_options_that_ask_for_lanes() -> None:
         f.with_options(schedule=policy, fork="auto", modes=pcbatch.Dense())(*some)
 
 
+@pytest.mark.full_only
 def test_the_cost_of_visits() -> None:
     """Visits that cost little may be more."""
     f = pcbatch.batch(two_loops)

@@ -82,7 +82,7 @@ def machine_visits(
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("case", list(CASES))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_machine_of_lists_makes_the_visits_that_are_simulated(case: str, seed: int) -> None:
     make, given = CASES[case]
     program, args = make(), given()
@@ -95,7 +95,7 @@ def test_a_machine_of_lists_makes_the_visits_that_are_simulated(case: str, seed:
 
 
 @pytest.mark.parametrize("case", list(CASES))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_results_are_those_of_the_machine_without_a_schedule(case: str) -> None:
     """Also with tables at random, whose blocks may be such as nothing waits for, and little room."""
     make, given = CASES[case]

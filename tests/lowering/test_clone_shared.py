@@ -112,6 +112,7 @@ def test_which_functions_are_copied(fn: Callable[..., Any], names: list[str]) ->
     assert len(cfg(fn, cloned=False).functions) <= len(names)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fn", [two, by_another, of_a_lane, in_turn])
 def test_results_stay(fn: Callable[..., Any]) -> None:
     """Lanes are equal with copies and without them."""
@@ -153,10 +154,11 @@ def test_tasks_compute_values_of_shared_values_once() -> None:
     assert any("fork_2.w" in block.params for block in left.blocks)
 
 
-def test_tasks_equal_lanes() -> None:
+def test_tasks_equal_plain_python() -> None:
     """With weights of the prologue."""
     f = pcbatch.batch(side_by_side, in_axes=AXES)
-    found, want = (f.with_options(fork=way)(*ARGS) for way in ("always", "never"))
+    v, w, x, n = ARGS
+    found, want = f.with_options(fork="always")(*ARGS), [f.plain(v, w, *one) for one in zip(x, n, strict=True)]
     np.testing.assert_allclose(found, want, rtol=2e-5, atol=1e-6)
 
 

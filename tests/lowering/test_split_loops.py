@@ -16,6 +16,7 @@ from pcbatch.lowering.analysis.counted_loops import moving_variables
 from pcbatch.lowering.left_out import without
 from tests.ir.samples import cfg
 from tests.lowering.typed import typed
+from tests.oracles.numpy_jaxpr import on_numpy
 
 RNG = np.random.default_rng(0)
 HIDDEN, ROUNDS, LANES = 32, 5, 3
@@ -213,7 +214,8 @@ def test_which_loops_are_split(fn: Callable[..., Any]) -> None:
     program = compiled(fn)
     assert ahead(program) == SPLIT.get(fn, 0)
     for h, n in zip(H, COUNTS, strict=True):
-        (found,), _ = interpret_cfg(program, (W, U, V, XS, h, n))
+        with np.errstate(all="ignore"):
+            (found,), _ = interpret_cfg(on_numpy(program), tuple(map(np.asarray, (W, U, V, XS, h, n))))
         np.testing.assert_allclose(found, fn(W, U, V, XS, h, int(n)), rtol=1e-4, atol=1e-5)
 
 

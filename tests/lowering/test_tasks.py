@@ -23,6 +23,7 @@ from pcbatch.lowering.tasks.pending_calls import waits
 from pcbatch.lowering.tasks.pipeline import PASSES
 from tests.ir.samples import FIB_CFG
 from tests.lowering.typed import typed
+from tests.oracles.numpy_jaxpr import on_numpy
 
 SEEDS = range(6)
 
@@ -43,12 +44,13 @@ def lowered(text: str, *examples: Sequence[Any]) -> list[TaskProgram]:
     programs = [tasks]
     for run in PASSES:
         programs.append(run(programs[-1]))
+    wanted = [interpret_cfg(source, args)[0] for args in examples]
     for program in programs:
         assert verify(program) == (), print_program(program)
-        for args in examples:
-            want = interpret_cfg(source, args)[0]
+        runnable = on_numpy(program)
+        for args, want in zip(examples, wanted, strict=True):
             for seed in (None, *SEEDS):
-                found = interpret_tasks(program, args, seed=seed)[0]
+                found = interpret_tasks(runnable, args, seed=seed)[0]
                 assert [float(x) for x in found] == [float(x) for x in want], (args, seed, print_program(program))
     return programs
 

@@ -18,6 +18,8 @@ from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.trip import Trips
 from tests.runtime import task_programs as programs
 
+pytestmark = pytest.mark.share(2)
+
 N = np.array([0, 9, 1, 2, 14, 3, 0], np.int32)
 FIB = [programs.fib(int(n)) for n in N]
 Sized = Mapping[str, Any]

@@ -114,17 +114,20 @@ def test_children(fn: Any, plain: Any, lists: int) -> None:
     assert pcbatch.batch(fn)(trees).tolist() == [plain(tree) for tree in TREES]
 
 
-def test_small_machines() -> None:
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    "options", [{"width": 4, "frames": 9, "reserve": 2}, {"width": 1, "frames": 6, "reserve": 0, "room": 3}], ids=str
+)
+def test_small_machines(options: dict[str, int]) -> None:
     """Visits of a few records, a pool of few frames: every row comes to its own place."""
     trees = pcbatch.pack(TREES)
     made, call = pcbatch.batch(weighted, fork="always")._programs.of_call((trees,), {})
     assert made.tasks is not None
     named = dict(zip(made.tasks.program.params, made.params, strict=False))
     args = made.args(call)
-    for options in ({"width": 1, "frames": 6, "reserve": 0, "room": 3}, {"width": 4, "frames": 9, "reserve": 2}):
-        tasks = TaskExecutable(made.tasks.program, TaskOptions(**options))
-        found = tasks.run({v: args[name] for v, name in named.items()}, len(TREES))
-        assert np.asarray(found.raw.values[0]).tolist() == [weighted(tree) for tree in TREES]
+    tasks = TaskExecutable(made.tasks.program, TaskOptions(**options))
+    found = tasks.run({v: args[name] for v, name in named.items()}, len(TREES))
+    assert np.asarray(found.raw.values[0]).tolist() == [weighted(tree) for tree in TREES]
 
 
 @pytest.mark.full_only

@@ -46,11 +46,11 @@ WAYS = (
 )
 
 
-def test_a_usual_run_leaves_no_named_program_out() -> None:
-    """The machine runs each of them in one of these ways, half of them with default options."""
+def test_a_usual_run_takes_four_of_five_named_programs() -> None:
+    """The machine runs each of these in one of these ways, half of them with default options."""
     shares = [mark.args for way in WAYS for mark in way.pytestmark if mark.name == "share"]
     kept = [number for share in shares for number in range(400) if in_share(number, *share)]
-    assert sorted(kept) == list(range(400))
+    assert len(set(kept)) == len(kept) == 320
 
 
 def test_every_test_has_a_case_in_a_usual_run() -> None:

@@ -24,7 +24,12 @@ from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, 
 
 
 class Symbol(Protocol):
-    """The functions of the program: their names, and which parameters they change in place for their callers."""
+    """The functions of the program: their names, and which parameters they change in place for their callers.
+
+    `raised` are classes that functions called in the body of a `try` raise, as far as they are known.
+    """
+
+    raised: tuple[type[BaseException], ...]
 
     def __call__(self, target: Target, statics: Statics, catching: bool = False) -> str:
         """Return the name of a function; with `catching`, of its copy whose last result is what it raises."""

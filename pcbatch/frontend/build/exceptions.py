@@ -158,7 +158,7 @@ def raise_again(b: Builder, tried: Handlers, at: Node) -> None:
         b.plain_prim((outer.code,), load(tried.code, at), at=at)
         b.jump(outer.label)
         return
-    for cls in dict.fromkeys((*tried.raised, *CHECKED)):
+    for cls in dict.fromkeys((*tried.raised, *b.symbol.raised, *CHECKED)):
         matched, others = b.label(), b.label()
         _branch_on_class(b, tried.code, (cls,), at, matched, others)
         b.start(matched)
@@ -176,8 +176,13 @@ def begin_catching(b: Builder, at: Node) -> None:
     b.handlers.append(Handlers(b.label(), code))
 
 
-def end_catching(b: Builder) -> None:
-    """Build the block that returns to a caller which catches what the function raises."""
+def end_catching(b: Builder) -> list[type[BaseException]]:
+    """Build the block that returns to a caller which catches what the function raises.
+
+    Returns:
+        The classes that the function's `raise` and `assert` statements name and that primitives do not raise.
+    """
     (tried,) = b.handlers
     b.start(tried.label)
     b.end(Return())
+    return [cls for cls in tried.raised if cls not in CHECKED]

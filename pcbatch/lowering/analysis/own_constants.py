@@ -36,7 +36,7 @@ def functions(program: CfgProgram) -> frozenset[str]:
 
 
 def _own_numbers(program: CfgProgram, sites: Sites, name: str) -> int:
-    """How many numbers the arguments have that differ from call to call and are parameters of the entry in all."""
+    """Count the numbers of the arguments that differ from call to call, and are parameters of the entry in each."""
     callee, total = program.function(name), 0
     for k, param in enumerate(callee.params):
         sources = [_source(program, sites, caller, call.args[k]) for caller, call in sites[name]]

@@ -32,7 +32,7 @@ Context = tuple[str, ...]  # of each tracked parameter: the root of its value
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """What the functions of a program are called with.
+    """The shared values that calls of a program's functions give them, function by function.
 
     Attributes:
         tracked: of each function, the positions of its tracked parameters.

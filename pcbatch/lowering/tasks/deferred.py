@@ -186,7 +186,7 @@ class _Deferring:
 
     @property
     def room(self) -> int:
-        """How many rows there are."""
+        """The number of rows that hold results for a deferred operation."""
         elements = sum(math.prod(self.type_of(v).shape) for v in self.call.dsts)
         most = min(ELEMENTS // max(1, elements), int(COST / max(1.0, op_cost(self.op))))
         return max(LEAST, min(MOST, most))

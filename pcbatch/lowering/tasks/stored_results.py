@@ -24,6 +24,7 @@ from pcbatch.ir.cfg import Call, Function
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.jaxpr_passes.parts import part
 from pcbatch.lowering.typing.trace import JaxprFn
 
 Site = tuple[str, int]  # label of a block, index of the call in it
@@ -87,7 +88,7 @@ def _stored(op: Prim, fn: JaxprFn) -> tuple[str, ...]:
 
 
 def _store(dsts: tuple[str, ...], op: Prim, fn: JaxprFn, types: Mapping[str, ArrayType | None]) -> Store | None:
-    """What an operation does, if it appends all of these variables to lists."""
+    """Describe an operation as a store, if it appends all of these variables to lists."""
     jaxpr, ins = fn.closed.jaxpr, op.expr.ins
     if not dsts or len(set(ins)) < len(ins) or not set(dsts) <= set(ins):
         return None
@@ -160,27 +161,14 @@ def _without(op: Prim, fn: JaxprFn, outs: set[str], ins: set[str]) -> Prim | Non
     """An operation without some of its results and inputs; None if the other results depend on these inputs."""
     jaxpr = fn.closed.jaxpr
     kept = [k for k, dst in enumerate(op.dsts) if dst not in outs]
-    needed = {v for k in kept if isinstance(v := jaxpr.outvars[k], jex.Var)}
-    eqns: list[Any] = []
-    for eqn in reversed(jaxpr.eqns):
-        if needed.intersection(eqn.outvars):
-            if eqn.effects:
-                return None
-            eqns.insert(0, eqn)
-            needed |= {v for v in eqn.invars if isinstance(v, jex.Var)}
-    if any(v in needed for name, v in zip(op.expr.ins, jaxpr.invars, strict=True) if name in ins):
-        return None
     if not kept or any(eqn.effects for eqn in jaxpr.eqns):
         return None
-    used = [(name, v) for name, v in zip(op.expr.ins, jaxpr.invars, strict=True) if v in needed]
-    smaller = jaxpr.replace(
-        invars=[v for _, v in used],
-        outvars=[jaxpr.outvars[k] for k in kept],
-        eqns=eqns,
-        debug_info=jaxpr.debug_info.with_unknown_names(),
-    )
-    names = tuple(name for name, _ in used)
-    made = JaxprFn(jex.ClosedJaxpr(smaller, fn.closed.consts), [fn.casts[k] for k in kept])
+    smaller, used = part(fn.closed, [jaxpr.outvars[k] for k in kept])
+    name_of = dict(zip(jaxpr.invars, op.expr.ins, strict=True))
+    names = tuple(name_of[v] for v in used)
+    if not ins.isdisjoint(names):
+        return None
+    made = JaxprFn(smaller, [fn.casts[k] for k in kept])
     expr = replace(op.expr, ins=names, fn=made)
     return replace(op, dsts=tuple(op.dsts[k] for k in kept), expr=expr)
 

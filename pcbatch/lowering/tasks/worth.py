@@ -84,5 +84,5 @@ def _against(program: TaskProgram) -> str | None:
 
 
 def _size(block: TaskBlock, program: TaskProgram) -> int:
-    """The numbers of a record."""
+    """Count the numbers in one record of a block's list."""
     return sum(math.prod(t.shape) for v in block.params if (t := program.types[v]) is not None)

@@ -107,6 +107,6 @@ def as_result(value: Any, type_: ArrayType) -> Any:
     return convert_element_type_p.bind(value, new_dtype=value.dtype, weak_type=True, sharding=None)
 
 
-def zeros(type_: ArrayType, lanes: tuple[int, ...]) -> jax.Array:
+def zeros(type_: ArrayType, lanes: tuple[int, ...], xp: Any = jnp) -> Any:
     """Return an initial value for a register or a stack; `type_` is a storage type already."""
-    return jnp.zeros(lanes + type_.shape, np.dtype(jax_dtype(type_)))
+    return xp.zeros(lanes + type_.shape, np.dtype(jax_dtype(type_)))

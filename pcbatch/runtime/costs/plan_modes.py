@@ -26,6 +26,7 @@ WORD = 0.25  # moving one word of one lane: its share of a masked update, which 
 KERNEL = 150.0  # one more kernel in a trip
 FIND = 1.2  # looking whether one lane waits
 WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of the innermost loop
+INNER = 4  # so many times as often as the expensive blocks, a cheap block is in a loop inside of theirs
 DRAINED = 4  # visits that a cheap block gets in one trip which drains it
 # Lanes to look up at a time: (relative visits, part of all lanes, least, most). Too few, and the same trip visits the
 # block again and again; too many, and it computes lanes that do not wait.
@@ -95,6 +96,8 @@ class Costs:
         width = few_width(block.often, lanes)
         if width > lanes // 2:
             return dense, "few lanes in all"
+        if self.drains and block.often >= INNER * max(self.blocks[k].often for k in self.expensive):
+            return dense, "in a loop that lanes go round together, between two visits of what they wait for"
         visits = DRAINED if self.drains else 1
         waiting = max(1.0, lanes * block.often * WAITING)
         if block.few(lanes, width, waiting) > visits * block.dense(lanes):

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from pcbatch.options import Dense, Few, Mode, Strips
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import PATIENCE, PATIENCE_WHEN_EXPENSIVE, BlockLike, Blocks, StepLike
+from pcbatch.runtime.vm.lane_reductions import any_lane, count_lanes
 from pcbatch.runtime.vm.lane_window import everyone, first
 from pcbatch.runtime.vm.layout import DEBT
 from pcbatch.runtime.vm.step import waits, wanted
@@ -112,7 +113,7 @@ class _Guarded:
             waiting = waits(state, self.code)
             chosen = waiting & ((rounds < PATIENCE) | (group == rounds - PATIENCE))
             if self.code.unsafe_when_inactive:  # the round of a group without waiting lanes must not run for no lane
-                chosen = jnp.where(jnp.any(chosen), chosen, waiting)
+                chosen = jnp.where(any_lane(chosen), chosen, waiting)
             new = self.stage.step(self.code, state, first(chosen, width), on)
             return new, wanted(new, self.code) & (rounds < PATIENCE + groups), rounds + 1
 
@@ -122,7 +123,7 @@ class _Guarded:
         """Run the block once for each waiting lane: for all lanes at once if more than half of them wait, else for
         `width` lanes at a time."""
         waiting = waits(carry, self.code)
-        most_wait = 2 * jnp.sum(waiting, dtype=jnp.int32) > waiting.shape[0]
+        most_wait = 2 * count_lanes(waiting) > waiting.shape[0]
 
         def body(
             state: Values, on: jax.Array, memory: tuple[jax.Array, jax.Array]
@@ -132,7 +133,7 @@ class _Guarded:
             window = first(remaining, width)
             new = self.stage.step(self.code, state, window, on, continues_visit)
             remaining = remaining.at[window.index].set(False, mode="drop")
-            return new, jnp.any(remaining), (remaining, jnp.ones((), bool))
+            return new, any_lane(remaining), (remaining, jnp.ones((), bool))
 
         carry = self._loop(carry, pred & ~most_wait, body, (waiting, jnp.zeros((), bool)))[0]
         return self.once(carry, pred & most_wait)
@@ -164,7 +165,7 @@ class _Guarded:
 
 
 def _count(carry: Values, code: BlockLike) -> jax.Array:
-    return jnp.sum(waits(carry, code), dtype=jnp.int32)
+    return count_lanes(waits(carry, code))
 
 
 def visited(blocks: Blocks, code: BlockLike, carry: Values) -> Values:

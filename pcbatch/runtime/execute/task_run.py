@@ -24,7 +24,7 @@ from pcbatch.runtime.execute.task_places import Waiting
 from pcbatch.runtime.execute.task_programs import Chunk, TaskBuffers, TaskProgress
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.tasks import TaskExecutable, state
-from pcbatch.runtime.tasks.fallback import counted
+from pcbatch.runtime.tasks.fallback import counted, merged_by_number
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.machine import final
 from pcbatch.runtime.vm.raw_result import RawResult
@@ -105,7 +105,7 @@ class TaskRun(RunState):
 
     @property
     def tasks(self) -> TaskExecutable:
-        """The program of tasks."""
+        """The executable of the program of tasks that this run is of."""
         assert self.executable.tasks is not None
         return self.executable.tasks
 
@@ -242,7 +242,8 @@ class TaskRun(RunState):
         by_lanes = self.by_lanes
         if by_lanes is None:
             return replace(out, counts=counted(counts, (), exit_))
-        return merged(out, by_lanes.outcome(), np.flatnonzero(todo), exit_)
+        whole = merged_by_number(out, by_lanes.outcome(), np.flatnonzero(todo), inputs, exit_)
+        return replace(whole, trips=trips)  # with those of lanes
 
     def waiting(self) -> tuple[Waiting, ...]:
         """Read which records wait, of which examples."""
@@ -264,26 +265,6 @@ class TaskRun(RunState):
             return Running(np.zeros(0, np.int64), np.zeros(0, np.int64))
         found = by_lanes.running()
         return Running(found.pc, np.flatnonzero(np.asarray(self.state.todo))[found.inputs])
-
-
-def merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, exit_: int) -> RawResult:
-    """Return the result of all examples: of those in `which` what lanes say, in this order."""
-    count = len(tasks.status)
-
-    def spread(x: Any, fill: Any) -> Any:
-        return None if x is None else jnp.full((count, *x.shape[1:]), fill, x.dtype).at[which].set(x)
-
-    return replace(
-        lanes,
-        values=tuple(done.at[which].set(again) for done, again in zip(tasks.values, lanes.values, strict=True)),
-        status=spread(lanes.status, 0),
-        trips=tasks.trips,
-        pc=spread(jnp.asarray(lanes.pc), exit_),
-        depths=spread(lanes.depths, 0),
-        back=spread(lanes.back, 0),
-        counts=counted(tasks.counts, lanes.counts, exit_),
-        shown={v: spread(x, 0) for v, x in lanes.shown.items()},
-    )
 
 
 def _natural_rows(executable: PcExecutable, args: Mapping[str, Any], rows: Any) -> dict[str, Any]:

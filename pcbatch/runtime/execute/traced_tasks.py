@@ -25,7 +25,7 @@ def run_by_tasks(executable: PcExecutable, given: ShardedArguments, lanes: int) 
     args = executable.natural({**given.mapped, **given.common})
     done, todo = tasks.run_traced({v: args[name] for v, name in executable.named(tasks).items()}, lanes)
     again = run_in_lanes(executable, args, lanes, given.names, todo)
-    return merged(done, again, todo, counted(done.counts, again.counts, executable.machine.layout.exit))
+    return merged_by_mask(done, again, todo, counted(done.counts, again.counts, executable.machine.layout.exit))
 
 
 def run_in_lanes(
@@ -54,8 +54,8 @@ def run_in_lanes(
     return out
 
 
-def merged(tasks: RawResult, lanes: RawResult, todo: jax.Array, counts: tuple[Any, ...]) -> RawResult:
-    """Return the result of all inputs: of those of `todo`, bool[lanes], what lanes say."""
+def merged_by_mask(tasks: RawResult, lanes: RawResult, todo: jax.Array, counts: tuple[Any, ...]) -> RawResult:
+    """Return the result of all inputs inside a trace: of those of `todo`, bool[lanes], what lanes say."""
     pairs = zip(tasks.values, lanes.values, strict=True)
     values = tuple(jnp.where(lane_mask(todo, again), again, done) for done, again in pairs)
     return replace(lanes, values=values, trips=tasks.trips + lanes.trips, counts=counts)

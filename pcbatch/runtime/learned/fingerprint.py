@@ -1,4 +1,4 @@
-"""What identifies the program of a learned policy: the source, and the blocks with how they follow one another.
+"""The identity of the program of a learned policy: the source, and the blocks with how they follow one another.
 
 A policy of another source is refused. One source may have several sets of blocks: containers that have grown, arguments
 that `vmap` maps and other sizes may lead to other blocks. A policy is that of one of them, and others run without it.

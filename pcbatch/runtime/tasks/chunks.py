@@ -24,7 +24,7 @@ class Runs(Protocol):
 
 
 def run_chunks(tasks: Runs, args: Mapping[str, Any], mapped: frozenset[str], lanes: int, chunk: int = CHUNK) -> Outcome:
-    """Run examples by tasks.
+    """Run any number of examples by tasks, a chunk after the other.
 
     Args:
         tasks: The program.

@@ -233,7 +233,10 @@ class TaskExecutable:
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
         failed, unfinished = self.unfinished(recorder.plan, now, s, left)
-        return self.result(recorder.plan, now, s, trips), s, jnp.append(left & ~jnp.any(failed), unfinished)
+        # Frames of examples that have failed stay taken here, so that others may lack some: lanes run those as well,
+        # and no larger machine is tried.
+        stuck = left & ~jnp.any(failed)
+        return self.result(recorder.plan, now, s, trips), s, jnp.append(stuck, unfinished)
 
     def trips(self, machine: Machine, stop: Callable[[Values], jax.Array] | None = None, frees: bool = True) -> Trips:
         """Return the trips of a machine, by the learned schedule if there is one; `stop` and `frees`: see `Trips`."""

@@ -41,7 +41,7 @@ def completed(outcome: Outcome, args: Mapping[str, Any], mapped: frozenset[str],
     # The number of lanes is a power of two, so that few programs are compiled; the last example fills up.
     rows = np.concatenate([which, np.full(rounded(len(which)) - len(which), which[-1])]).astype(np.int32)
     given = {v: jnp.take(x, rows, axis=0) if v in mapped else x for v, x in args.items()}
-    return _merged(outcome.raw, run(given, len(rows)), which, count, exit)
+    return merged_by_number(outcome.raw, run(given, len(rows)), which, count, exit)
 
 
 @lru_cache(maxsize=256)
@@ -50,8 +50,16 @@ def _all_at(exit: int, count: int) -> np.ndarray:
     return np.full(count, exit, np.int32)
 
 
-def _merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, count: int, exit: int) -> RawResult:
-    """The result for all examples: of those in `which` what lanes say, in this order."""
+def merged_by_number(tasks: RawResult, lanes: RawResult, which: np.ndarray, count: int, exit: int) -> RawResult:
+    """Return the result of all examples outside traces: of those that lanes have run again, what lanes say.
+
+    Args:
+        tasks: The results of all examples by tasks.
+        lanes: Those of some, in the order of `which`, and maybe of more behind them.
+        which: int[again]: the numbers of the examples that lanes have run.
+        count: The number of all.
+        exit: The program counter of lanes that have returned.
+    """
 
     def spread(x: Any, fill: Any) -> Any:
         return None if x is None else jnp.full((count, *x.shape[1:]), fill, x.dtype).at[which].set(x[: len(which)])
@@ -59,19 +67,16 @@ def _merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, count: int, e
     values = tuple(
         done.at[which].set(again[: len(which)]) for done, again in zip(tasks.values, lanes.values, strict=True)
     )
-    shown = {
-        v: jnp.zeros((count, *x.shape[1:]), x.dtype).at[which].set(x[: len(which)]) for v, x in lanes.shown.items()
-    }
     return replace(
         lanes,
         values=values,
         status=spread(lanes.status, 0),
         trips=tasks.trips + lanes.trips,
         counts=counted(tasks.counts, lanes.counts, exit),
-        pc=spread(lanes.pc, exit),
+        pc=spread(jnp.asarray(lanes.pc), exit),
         depths=spread(lanes.depths, 0),
         back=spread(lanes.back, 0),
-        shown=shown,
+        shown={v: spread(x, 0) for v, x in lanes.shown.items()},
     )
 
 

@@ -37,7 +37,7 @@ class Tally:
         return self.every > 0
 
     def total(self, ok: jax.Array) -> jax.Array:
-        """int32[width]."""
+        """Return the number at each place, int32[width]."""
         out = jnp.full(self.width, self.every, I32)
         for mask in self.masks:
             out = out + mask.astype(I32)

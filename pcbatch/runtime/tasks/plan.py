@@ -41,7 +41,7 @@ LARGE = 2e5  # cost of a block per record, in about one arithmetic operation eac
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockPlan:
-    """One block with its list.
+    """One block of a program of tasks, with the list of records that wait for it.
 
     Attributes:
         number: that of the block in the program.
@@ -69,7 +69,7 @@ class BlockPlan:
 
     @property
     def label(self) -> str:
-        """The label of the block."""
+        """The label of the block in the program of tasks."""
         return self.block.label
 
     @property
@@ -125,7 +125,7 @@ class TaskPlan:
         return bounded(self.program, self.sites)
 
     def block(self, label: str) -> BlockPlan:
-        """The block of this label."""
+        """Return the plan of the block of this label."""
         return next(block for block in self.blocks if block.label == label)
 
     @cached_property

@@ -32,17 +32,20 @@ def give_back(s: Values, frames: jax.Array, k: jax.Array) -> None:
 
 def put(array: Any, at: jax.Array, mask: jax.Array, value: Any) -> Any:
     """Return an array with `value` at the rows `at` of the places in the mask, all different."""
-    nowhere = array.shape[0] + jnp.arange(at.shape[0], dtype=I32)
-    rows = jnp.where(mask, at, nowhere)
-    return array.at[rows].set(value.astype(array.dtype), mode="drop", unique_indices=True)
+    return array.at[_masked(array, at, mask)].set(value.astype(array.dtype), mode="drop", unique_indices=True)
 
 
 def put_rows(array: Any, at: jax.Array, slot: int, mask: jax.Array, value: Any) -> Any:
     """Return an array [frames, slots, ...] with the rows of `value`, [width, rows, ...], from a slot on."""
-    nowhere = array.shape[0] + jnp.arange(at.shape[0], dtype=I32)
-    rows = jnp.where(mask, at, nowhere)
     behind = slot + value.shape[1]
+    rows = _masked(array, at, mask)
     return array.at[rows, slot:behind].set(value.astype(array.dtype), mode="drop", unique_indices=True)
+
+
+def _masked(array: Any, at: jax.Array, mask: jax.Array) -> jax.Array:
+    """Return the rows `at` of the places in the mask, and for the others as many different rows behind the array."""
+    nowhere = array.shape[0] + jnp.arange(at.shape[0], dtype=I32)
+    return jnp.where(mask, at, nowhere)
 
 
 def put_result(s: Values, key: str, dest: jax.Array, mask: jax.Array, value: Any) -> None:

@@ -134,7 +134,7 @@ def _open_from(program: TaskProgram, first: TaskBlock) -> Iterator[TaskBlock]:
 
 
 def plan(program: TaskProgram) -> Sites:
-    """Assign slots and cells."""
+    """Assign places to the results of calls, and cells to what is saved across a `sync`."""
     parts = open_parts(program)
     rows = row_counts(program)
     slots = _slots(program, parts, rows)

@@ -4,8 +4,7 @@ All devices begin with the same state, in which tasks wait on lists and frames w
 record of a list and runs to its end; frames that were open before (*boundary* frames) hold on, so that none goes on
 where only some of its results arrive. Then each place of such a frame was written by one device at most, and each count
 changed by all: the sum of the changes of bits, with those of the counts, is the state of all. What has come to wait for
-nothing goes on. (FORK-join parallelism without stealing: tasks are dealt when there are many, and again whenever there
-are.)
+nothing goes on. Tasks are dealt when there are many, and again whenever there are; no device takes work from another.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import jax
@@ -37,47 +36,41 @@ from pcbatch.runtime.vm.layout import PER_BLOCK
 I32 = jnp.int32
 
 
-def empty(plan: TaskPlan, sizes: Sizes, stats: bool) -> Values:
-    """Return the arrays of a machine that has not run yet."""
-    s: Values = {VISITS: jnp.zeros((), I32)}
+def empty(plan: TaskPlan, sizes: Sizes, stats: bool, xp: Any = jnp) -> Values:
+    """Return the arrays of a machine that has not run yet, of JAX or of NumPy (`xp`)."""
+    s: Values = {VISITS: xp.zeros((), I32)}
     types = {v: storage_type(t) for v, t in plan.program.types.items() if t is not None}
     for block in plan.blocks:
         length = sizes.length(plan, block)
         for name in block.columns:
-            column = zeros(types[name], (length,)) if name in types else jnp.zeros(length, I32)
+            column = zeros(types[name], (length,), xp) if name in types else xp.zeros(length, I32)
             s[lists.column(block.label, name)] = column
-        s[lists.count(block.label)] = jnp.zeros((), I32)
+        s[lists.count(block.label)] = xp.zeros((), I32)
     rows = sizes.lanes + sizes.frames
     for results in plan.sites.results:
         for key, type_ in zip(results.keys, results.types, strict=True):
-            s[key] = zeros(type_, ((rows if results.framed else sizes.lanes) * results.slots,))
+            s[key] = zeros(type_, ((rows if results.framed else sizes.lanes) * results.slots,), xp)
     if plan.framed:
-        s[pool.FREE] = jnp.arange(sizes.lanes, sizes.lanes + sizes.frames + sizes.width, dtype=I32)
-        s[pool.FREE_COUNT] = jnp.full((), sizes.frames, I32)
+        s[pool.FREE] = xp.arange(sizes.lanes, sizes.lanes + sizes.frames + sizes.width, dtype=I32)
+        s[pool.FREE_COUNT] = xp.full((), sizes.frames, I32)
         several = (pool.AFTER,) if len(plan.joins) > 1 else ()
         known = (pool.ROOT,) if plan.roots else ()
         for key in (pool.DEST, pool.NEED, pool.LAST, *several, *known):
-            s[key] = jnp.zeros(rows, I32)
+            s[key] = xp.zeros(rows, I32)
         for key, type_ in plan.sites.cells.items():
-            s[key] = zeros(type_, (rows,))
+            s[key] = zeros(type_, (rows,), xp)
     if plan.fails:
-        s[FAILED] = jnp.zeros(sizes.lanes, bool)
+        s[FAILED] = xp.zeros(sizes.lanes, bool)
     if plan.max_steps is not None:
-        s[steps.STEPS] = steps.empty(sizes.lanes)
+        s[steps.STEPS] = steps.empty(sizes.lanes, xp)
     if stats:
-        s |= {key: wide_counters.zeros(len(plan.blocks)) for key in PER_BLOCK}
+        s |= {key: wide_counters.zeros(len(plan.blocks), xp) for key in PER_BLOCK}
     return s
 
 
 def on_device(plan: TaskPlan, sizes: Sizes, stats: bool) -> Values:
     """Return what `empty` does, outside traces, without a program that XLA would compile for it."""
-    arrays: dict[str, Any] = {
-        key: np.zeros(x.shape, x.dtype) for key, x in jax.eval_shape(partial(empty, plan, sizes, stats)).items()
-    }
-    if plan.framed:
-        arrays[pool.FREE] = np.arange(sizes.lanes, sizes.lanes + len(arrays[pool.FREE]), dtype=np.int32)
-        arrays[pool.FREE_COUNT] = np.int32(sizes.frames)
-    placed: Values = jax.device_put(arrays)
+    placed: Values = jax.device_put(empty(plan, sizes, stats, np))
     return placed
 
 

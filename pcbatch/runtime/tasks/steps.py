@@ -8,6 +8,8 @@ recursion is without steps.
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -15,9 +17,9 @@ STEPS = "steps"  # state key: uint32[examples]
 MOST = 2**30  # steps that are counted: as many again, of one trip, have room besides
 
 
-def empty(lanes: int) -> jax.Array:
-    """Return the counters of so many examples before a run."""
-    return jnp.zeros(lanes, jnp.uint32)
+def empty(lanes: int, xp: Any = jnp) -> Any:
+    """Return the counters of so many examples before a run, uint32[lanes], of JAX or of NumPy (`xp`)."""
+    return xp.zeros(lanes, xp.uint32)
 
 
 def added(steps: jax.Array, each: int, root: jax.Array | None, k: jax.Array, ok: jax.Array) -> jax.Array:

@@ -189,7 +189,7 @@ class Trips:
             most = min(width, MOST) if block.expensive else width
             return (min(most, max(LEAST, 1 << (self.machine.sizes.lanes - 1).bit_length())),)
         if block.expensive and block.finishes_only:  # only the last of several visits in a row is narrow
-            return _halves(min(width, MOST), 4, LEAST)
+            return _halves(min(width, MOST), PARTS, LEAST)
         if block.expensive:
             return _halves(min(width, MOST), 2, LEAST)
         if any(other.expensive for other in plan.blocks):  # these wait for what cheap visits send them

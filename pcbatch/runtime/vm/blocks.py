@@ -19,6 +19,7 @@ from pcbatch.ir.def_use import holds
 from pcbatch.ir.stack import StackBlock
 from pcbatch.options import Mode
 from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.lane_reductions import any_lane, least
 from pcbatch.runtime.vm.lane_window import Window
 
 # The most iterations of a loop inside of one trip: lanes that never end must not keep a trip from ending, or no host
@@ -129,7 +130,7 @@ class Blocks:
 
     def live(self, carry: Values) -> jax.Array:
         """Return whether any lane waits for a block, bool[]."""
-        return jnp.min(carry["pc"], initial=len(self)) < len(self)
+        return least(carry["pc"], len(self)) < len(self)
 
     def visit(self, block: int, carry: Values) -> Values:
         """Return the state after a visit of a block, for all lanes that wait for it; the same state if none does.
@@ -164,15 +165,14 @@ class Blocks:
         """
         if not blocks:
             return carry
-        if list(blocks) == list(range(len(blocks))):  # the usual case: one comparison
-            end = len(blocks)
+        others = [k for k in range(len(self)) if k not in set(blocks)]
 
-            def any_waits(c: Values) -> jax.Array:
-                return jnp.min(c["pc"], initial=end) < end
-        else:
-
-            def any_waits(c: Values) -> jax.Array:
-                return functools.reduce(jnp.logical_or, [jnp.any(c["pc"] == k) for k in blocks])
+        def any_waits(c: Values) -> jax.Array:
+            if not others:  # the usual case: one comparison
+                return least(c["pc"], len(self)) < len(self)
+            if len(others) < len(blocks):
+                return any_lane((c["pc"] < len(self)) & ~_is_any(c["pc"], others))
+            return any_lane(_is_any(c["pc"], blocks))
 
         def unfinished(c: tuple[Values, jax.Array]) -> jax.Array:
             return any_waits(c[0]) & (c[1] < PATIENCE)
@@ -182,6 +182,11 @@ class Blocks:
 
         drained: Values = jax.lax.while_loop(unfinished, one_sweep, (carry, jnp.zeros((), jnp.int32)))[0]
         return drained
+
+
+def _is_any(pc: jax.Array, blocks: Sequence[int]) -> jax.Array:
+    """Return the mask of the lanes at some blocks, bool[lanes]."""
+    return functools.reduce(jnp.logical_or, [pc == k for k in blocks])
 
 
 class Emitter(Protocol):

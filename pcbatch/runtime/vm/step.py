@@ -20,6 +20,7 @@ from pcbatch.runtime.vm import frames as frame_plans
 from pcbatch.runtime.vm import prints, wide_counters
 from pcbatch.runtime.vm.block_body import BlockCode, Effects, Values
 from pcbatch.runtime.vm.blocks import BlockLike
+from pcbatch.runtime.vm.lane_reductions import any_lane
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import NAME, PER_BLOCK, Layout, reg
 from pcbatch.runtime.vm.run_once import isolated
@@ -89,7 +90,7 @@ class StepContext:
 
 def wanted(carry: Values, code: BlockLike) -> jax.Array:
     """Return whether any lane waits for this block, bool[]."""
-    return jnp.any(waits(carry, code))
+    return any_lane(waits(carry, code))
 
 
 def waits(carry: Values, code: BlockLike) -> jax.Array:

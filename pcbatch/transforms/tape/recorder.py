@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.lane_reductions import count_lanes
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import Layout, reg
 from pcbatch.runtime.vm.step import Computed, StepContext, step_block
@@ -18,6 +19,7 @@ from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
 from pcbatch.transforms.tape.plan import HEAD, BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import active_first, append, reordered
 
+ORDER = "order"  # among the rows of a step: the places of the window whose rows they are, int32[width]
 MOST_COUNTED = 2**30  # records: counters stop here, before int32 overflows
 
 
@@ -51,7 +53,8 @@ class RecordingContext(StepContext):
             values |= {s.key: spread_over(env[s.number], window.width) for s in expensive}
         values |= {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
         order = active_first(window, computed.mask)
-        return {name: reordered(rows, order) for name, rows in block.record_layout.packed(values).items()}
+        rows = {name: reordered(rows, order) for name, rows in block.record_layout.packed(values).items()}
+        return rows if order is None else {**rows, ORDER: order}
 
     def written(self, code: BlockCode) -> tuple[str, ...]:
         names = StepContext.written(self, code)
@@ -101,11 +104,17 @@ def _append_records(
     layout: RecordingLayout, block: BlockTape, carry: Values, window: Window, computed: Computed
 ) -> Values:
     mask, before = computed.mask, carry[block.count]
-    out = {block.key(name): append(carry[block.key(name)], before, rows) for name, rows in computed.extra.items()}
-    # `active_first` keeps the order of active lanes: the record of each is its rank among them behind the last one.
-    rank = jnp.cumsum(mask, dtype=jnp.int32)
-    out[block.count] = jnp.minimum(before, MOST_COUNTED) + rank[-1]
-    out[HEAD] = window.write(carry[HEAD], layout.tape.record_id(before + rank - 1, block), mask)
+    rows, order = dict(computed.extra), computed.extra.get(ORDER)
+    rows.pop(ORDER, None)
+    out = {block.key(name): append(carry[block.key(name)], before, each) for name, each in rows.items()}
+    out[block.count] = jnp.minimum(before, MOST_COUNTED) + count_lanes(mask)
+    # The records of active lanes stand behind the last one in this order.
+    record = layout.tape.record_id(before + jnp.arange(window.width, dtype=jnp.int32), block)
+    if order is None:
+        out[HEAD] = window.write(carry[HEAD], record, mask)
+    else:
+        lane = order if window.dense else window.targets(mask).at[order].get(mode="fill", fill_value=window.lanes)
+        out[HEAD] = carry[HEAD].at[lane].set(record, mode="drop", unique_indices=False)
     return out
 
 

@@ -46,7 +46,7 @@ MANY, FEW = 512, 64  # rows that are undone at once at the end, and of the last 
 def argument_cotangents(
     tape: TaskTape, fixed: Values, lanes: int, parts: Mapping[str, Any], cotangents: Sequence[Any]
 ) -> tuple[Values, Values]:
-    """Undo a run.
+    """Undo the visits of a recorded run by tasks, the last one first.
 
     Args:
         tape: The plan of its tape.

@@ -82,7 +82,7 @@ class TaskBackward(Backward):
         return [poison(lane_mask(bad, ct), ct) for bad, ct in zip(each, found, strict=True)]
 
     def _lanes(self) -> GradientRun:
-        """The same gradient by lanes, inside a trace."""
+        """Return the operation that computes this gradient by lanes, inside a trace."""
         assert self.again is not None
         recorded = RecordedRun(self.run, self.again)
         room = Room(traced_rows(recorded), self.executable.traced_depth(), self.run.elements)

@@ -57,7 +57,7 @@ TRIAL = 2  # records that pullbacks are traced for
 
 @dataclass(frozen=True, eq=False)
 class TaskBlockTape:
-    """The rows of one block.
+    """The rows that a tape holds of one block of tasks.
 
     Attributes:
         block: the block.
@@ -97,7 +97,7 @@ class TaskBlockTape:
 
     @cached_property
     def layout(self) -> RecordLayout:
-        """The columns of a row."""
+        """The columns of a row of this block, with their types."""
         types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: _stored(s.type) for s in self.recorded}
         return record_layout(types | dict.fromkeys(self.numbers, ((), np.int32)))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.runtime.costs import xla_options
-from pcbatch.runtime.execute.traced_tasks import merged, run_in_lanes
+from pcbatch.runtime.execute.traced_tasks import merged_by_mask, run_in_lanes
 from pcbatch.runtime.tasks import TaskExecutable, state
 from pcbatch.runtime.tasks.chunks import CHUNK
 from pcbatch.runtime.tasks.fallback import completed
@@ -75,7 +75,7 @@ class TaskRecordedRun(RunOperation):
 
     @property
     def tasks(self) -> TaskExecutable:
-        """The executable of tasks."""
+        """The executable of the program of tasks that is recorded."""
         assert self.executable.tasks is not None
         return self.executable.tasks
 
@@ -119,7 +119,7 @@ class TaskRecordedRun(RunOperation):
         given = self.run.arguments(*args)
         natural = executable.natural({**given.mapped, **given.common})
         again = run_in_lanes(executable, natural, lanes, given.names, todo)
-        raw = merged(done, again, todo, again.counts)
+        raw = merged_by_mask(done, again, todo, again.counts)
         return [*jax.tree.leaves(raw), *(parts[key] for key in self.keys)]
 
     def _visits(self, lanes: int) -> int:

@@ -178,7 +178,7 @@ class TaskRecorder:
             s[VISITS] = jnp.minimum(s[VISITS], MOST_COUNTED) + 1
 
     def _numbers(self, tape: TaskBlockTape, s: Values, seen: Seen) -> dict[str, Any]:
-        """The columns of numbers."""
+        """Return the columns of a row that hold numbers of frames, examples and rows."""
         block, width = tape.block.block, seen.window.width
         found: dict[str, Any] = {}
         for name in tape.numbers:

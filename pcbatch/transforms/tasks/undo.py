@@ -86,7 +86,7 @@ class Rows:
 
     @property
     def width(self) -> int:
-        """The number of places."""
+        """The number of places of a window of rows."""
         return self.mask.shape[0]
 
 
