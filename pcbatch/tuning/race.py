@@ -17,6 +17,11 @@ class Candidate:
 
     name: str
     options: Mapping[str, Any]
+    lanes: int | None = None  # of `f.map`; None: a call
+
+
+class Impossible(Exception):
+    """A candidate cannot run; the text says why."""
 
 
 class Bench(Protocol):
@@ -26,7 +31,11 @@ class Bench(Protocol):
         """Return the time in seconds."""
 
     def run(self, candidate: Candidate) -> Any:
-        """Run a candidate to its end, compiling if it is the first time, and return its result."""
+        """Run a candidate to its end, compiling if it is the first time, and return its result.
+
+        Raises:
+            Impossible: It cannot run. (Never the first candidate.)
+        """
 
 
 @dataclass(slots=True)
@@ -62,8 +71,9 @@ def race(
     rows = [Row(candidate) for candidate in candidates]
     _first_runs(rows, bench, end, differs, told)
     alive = [row for row in rows if not row.note]
-    for _ in range(rounds):
-        if not _measure(alive, bench, end):
+    for number in range(rounds):
+        runs = 1 if number else 2  # one run alone may have been disturbed
+        if not all(_measure(alive, bench, end) for _ in range(runs)):
             break
         ranked = sorted(alive[1:], key=lambda row: row.seconds)  # stable: ties in the order that was given
         kept = ranked[: max(1, math.ceil(len(ranked) / 2))]
@@ -84,8 +94,14 @@ def _first_runs(
         began = bench.now()
         if number and began + longest > end:
             row.note = "skipped: compiling would exceed the budget"
+            told(number + 1, len(rows))
             continue
-        result = bench.run(row.candidate)
+        try:
+            result = bench.run(row.candidate)
+        except Impossible as reason:
+            row.note = f"impossible: {reason}"
+            told(number + 1, len(rows))
+            continue
         row.first = bench.now() - began
         longest = max(longest, row.first)
         if not number:
