@@ -344,7 +344,7 @@ class Batched(Generic[P, R]):
             ...         n, count = n // 10, count + 1
             ...     return count
             >>> xs = jnp.array([7, 1000, 42, 123456])
-            >>> tuned = digits.tune(xs, seconds=5, schedules=["drain"], emitters=[], modes=[])
+            >>> tuned = digits.tune(xs, seconds=5, schedules=["sweep"], emitters=[], modes=[])
             >>> digits.with_options(**tuned)(xs).tolist()
             [1, 4, 2, 6]
         """

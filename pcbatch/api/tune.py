@@ -78,7 +78,7 @@ class CallBench:
         except (PcbatchError, jax.errors.JaxRuntimeError) as error:
             if not candidate.options and candidate.lanes is None:
                 raise
-            raise Impossible(str(error).splitlines()[0]) from error
+            raise Impossible(str(error).strip().splitlines()[0]) from error
 
     def _run(self, candidate: Candidate) -> Any:
         key = str(dict(candidate.options))

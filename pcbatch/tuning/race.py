@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Protocol
 
+LEAST = 0.02  # seconds of a measurement; shorter runs are repeated, as the clock and the machine are not that steady
 TIE = 0.05  # a candidate that gains less than this share leaves the defaults as they are
 
 
@@ -44,7 +45,7 @@ class Row:
 
     candidate: Candidate
     first: float | None = None  # seconds of the first run, most of which is compiling
-    times: list[float] = field(default_factory=list)  # seconds of later runs
+    times: list[float] = field(default_factory=list)  # seconds of a later run, by measurement
     note: str = ""
 
     @property
@@ -112,14 +113,18 @@ def _first_runs(
 
 
 def _measure(alive: list[Row], bench: Bench, end: float) -> bool:
-    """Run each once, in order; whether there was time for all."""
+    """Measure each once, in order; whether there was time for all."""
     for row in alive:
         began = bench.now()
         expected = max(row.times) if row.times else 0.0
         if began + expected > end:
             return False
         bench.run(row.candidate)
-        row.times.append(bench.now() - began)
+        runs, took = 1, bench.now() - began
+        while took < LEAST and began + took < end:
+            bench.run(row.candidate)
+            runs, took = runs + 1, bench.now() - began
+        row.times.append(took / runs)
     return True
 
 

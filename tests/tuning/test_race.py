@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from pcbatch.tuning.race import Candidate, race, winner
+from pcbatch.tuning.race import LEAST, Candidate, Impossible, race, winner
 from pcbatch.tuning.tolerance import difference
 
 
@@ -23,6 +23,8 @@ class FakeBench:
 
     def run(self, candidate: Candidate) -> Any:
         name = candidate.name
+        if name == "impossible":
+            raise Impossible("it needs what is not there")
         self.time += self.seconds[name] + (0 if name in self.runs else self.compiling)
         self.runs.append(name)
         return self.results.get(name, np.arange(3))
@@ -43,7 +45,7 @@ def test_the_fastest_candidate_wins_and_compiling_does_not_count() -> None:
 def test_slow_candidates_are_dropped_after_the_first_round() -> None:
     bench = FakeBench(0, {"default": 1, "slow": 9, "quick": 0.5})
     rows = race(names("default", "slow", "quick"), bench, 100, difference)
-    assert [len(row.times) for row in rows] == [5, 1, 5]
+    assert [len(row.times) for row in rows] == [6, 2, 6]
 
 
 def test_a_tie_keeps_the_defaults() -> None:
@@ -56,6 +58,21 @@ def test_the_budget_is_kept() -> None:
     rows = race(names("default", "a", "b"), bench, 25, difference)
     assert bench.time <= 25
     assert rows[2].note.startswith("skipped") and not rows[2].times
+
+
+def test_short_runs_are_repeated() -> None:
+    bench = FakeBench(1, {"default": LEAST / 10, "quick": LEAST / 20})
+    rows = race(names("default", "quick"), bench, 100, difference)
+    assert bench.runs.count("default") > 40
+    assert abs(winner(rows).seconds - LEAST / 20) < 1e-9
+
+
+def test_what_cannot_run_is_left_out() -> None:
+    told: list[tuple[int, int]] = []
+    bench = FakeBench(1, {"default": 1})
+    rows = race(names("default", "impossible"), bench, 100, difference, lambda done, of: told.append((done, of)))
+    assert rows[1].note == "impossible: it needs what is not there" and winner(rows) is rows[0]
+    assert told == [(1, 2), (2, 2)]
 
 
 def test_another_result_is_refused() -> None:
