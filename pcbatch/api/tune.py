@@ -75,10 +75,11 @@ class CallBench:
         """Run a candidate, and return the values and how each lane ended."""
         try:
             return self._run(candidate)
-        except (PcbatchError, jax.errors.JaxRuntimeError) as error:
+        except Exception as error:  # the user did not ask for this candidate: a fault of it must not lose the others
             if not candidate.options and candidate.lanes is None:
                 raise
-            raise Impossible(str(error).strip().splitlines()[0]) from error
+            text = (str(error).strip() or "no message").splitlines()[0]
+            raise Impossible(text if isinstance(error, PcbatchError) else f"{type(error).__name__}: {text}") from error
 
     def _run(self, candidate: Candidate) -> Any:
         key = str(dict(candidate.options))
@@ -141,6 +142,11 @@ def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], op
     if any(isinstance(arg, Iterator) for arg in args):
         title = "`tune` runs its arguments many times, and an iterator gives them only once"
         raise usage("PCB427", title, help="give the arrays of a typical chunk")
+    for schedule in options.schedules or ():
+        if not isinstance(schedule, str):
+            title = f"tuned options are kept in files, and {short(schedule)} cannot be"
+            help = 'name schedules, as in `schedules=["sweep", "drain"]`; measure a policy of your own by itself'
+            raise usage("PCB427", title, help=help)
     for width in options.lanes or ():
         checked_lanes(width)
 

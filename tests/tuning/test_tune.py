@@ -77,6 +77,7 @@ def with_print(n: Any) -> Any:
         (digits, (XS,), {"timeout": 3}, "`timeout` is an option of a run"),
         (digits, (XS,), {"seconds": 0}, "seconds must be"),
         (digits, (XS,), {"schedules": ["random"]}, "unknown schedule"),
+        (digits, (XS,), {"schedules": [3]}, "kept in files"),
         (digits, (XS,), {"modes": ["dense"]}, "modes must be"),
         (digits, (XS,), {"lanes": [0]}, "lanes must be"),
         (digits.with_options(strategy="local"), (XS,), {}, "strategy"),
@@ -90,3 +91,24 @@ def test_refused(f: Any, args: Any, options: dict[str, Any], message: str) -> No
 def test_a_trace_is_refused() -> None:
     with pytest.raises(pcbatch.UsageError, match="cannot be traced"):
         jax.jit(lambda xs: digits.tune(xs).lanes or xs)(XS)
+
+
+class Broken:
+    """A policy with a fault."""
+
+    name = "broken"
+
+    def trip(self, blocks: Any, carry: Any) -> Any:
+        raise ValueError("a fault of the policy")
+
+
+def test_a_candidate_that_raises_is_a_line_of_the_table() -> None:
+    modes = [{"no such text": pcbatch.Dense()}]
+    tuned = digits.tune(XS, seconds=20, schedules=[], emitters=[], modes=modes)
+    assert tuned.rows[1].note.startswith("impossible: ") and tuned.rows[1].seconds is None
+    assert not tuned
+
+
+def test_an_error_of_the_function_itself_is_raised() -> None:
+    with pytest.raises(ValueError, match="a fault"):
+        digits.with_options(schedule=Broken()).tune(XS, seconds=20, **FEW)
