@@ -44,6 +44,7 @@ from pcbatch.runtime.learned.policy import Learned as Learned
 from pcbatch.runtime.vm.blocks import Blocks as Blocks
 from pcbatch.runtime.vm.policies import Policy as Policy
 from pcbatch.runtime.vm.status import Status as Status
+from pcbatch.tuning.tuned import Tuned as Tuned
 
 __version__ = "0.1.0"
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "Texts",
     "Timeline",
     "TooLargeError",
+    "Tuned",
     "UsageError",
     "batch",
     "inline",

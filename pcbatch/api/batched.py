@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -16,6 +16,7 @@ from pcbatch.api.map import MapOptions, run_map
 from pcbatch.api.programs import Programs
 from pcbatch.api.public import public
 from pcbatch.api.stages import Lowered, Traced, avals_of
+from pcbatch.api.tune import TuneOptions, tune_call
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.placement import without_explicit_axes
 from pcbatch.call.plain_arguments import plain_arguments
@@ -26,7 +27,7 @@ from pcbatch.compiler.program import Program
 from pcbatch.contexts import setting
 from pcbatch.frontend import assigned_items
 from pcbatch.frontend.source.callee import Target
-from pcbatch.options import Options, checked_lanes
+from pcbatch.options import Mode, Options, checked_lanes
 from pcbatch.report.lane_failures import raise_failures
 from pcbatch.report.profile import Profile, profile_call
 from pcbatch.report.schedule import Explanation, explain_call
@@ -37,6 +38,7 @@ from pcbatch.runs.progress import Progress
 from pcbatch.runs.run_handle import Machine
 from pcbatch.runs.run_options import RunOptions
 from pcbatch.runtime.vm.raw_result import RawResult
+from pcbatch.tuning.tuned import Tuned
 
 P = ParamSpec("P")  # the parameters of a function of one example
 Q = ParamSpec("Q")  # those of a method, less its object
@@ -297,6 +299,58 @@ class Batched(Generic[P, R]):
         self._programs.pop_devices(kwargs)  # a tape has the same size on any device
         return tape_use(*self._programs.with_options(max_tape=None).of_call(args, kwargs))
 
+    @public
+    def tune(
+        self,
+        /,
+        *args: Any,
+        seconds: float = 30.0,
+        schedules: Sequence[str] | None = None,
+        emitters: Sequence[str] | None = None,
+        modes: Sequence[Mode | Mapping[str, Mode]] | None = None,
+        lanes: Sequence[int] | None = None,
+        progress: Progress | bool | None = None,
+        **kwargs: Any,
+    ) -> Tuned:
+        """Measure calls under other options, and `map` with a few widths, and return the fastest.
+
+        Each candidate changes one option; it is compiled, run on these arguments, and compared with the result under
+        the options that the function has. Then the candidates run in turn, and the slower half of them is left out
+        after each round. One that gains less than 5% does not win.
+
+        Args:
+            *args, **kwargs: as in a call, of the size that is to be fast; `devices=` and `mesh=` as well.
+            seconds: that it may take, with compiling. A program that is being compiled or run is not stopped; none is
+                begun that is expected to end later.
+            schedules: to try. None: "sweep", "drain", "earliest" and "largest".
+            emitters: to try. None: "guard", "port" and "mask".
+            modes: to try. None: `Dense()`, and `Few(32)` and `Strips(32)` if there are more lanes.
+            lanes: widths of `f.map` to try. None: 32, 128 and 512, if there are at least twice as many inputs.
+            progress: called with the number of candidates that were compiled, and of all; True for a bar of tqdm.
+
+        Returns:
+            A `Tuned`, which prints as a table.
+
+        Raises:
+            CompileError, UsageError: as in a call; UsageError also inside of a transformation of JAX, for strategy
+                "local", and for a function that prints or calls back to the host.
+
+        Example:
+            >>> import jax.numpy as jnp, pcbatch
+            >>> @pcbatch.batch
+            ... def digits(n):
+            ...     count = 1
+            ...     while n >= 10:
+            ...         n, count = n // 10, count + 1
+            ...     return count
+            >>> xs = jnp.array([7, 1000, 42, 123456])
+            >>> tuned = digits.tune(xs, seconds=5, schedules=["sweep"], emitters=[], modes=[])
+            >>> digits.with_options(**tuned)(xs).tolist()
+            [1, 4, 2, 6]
+        """
+        options = TuneOptions(seconds, schedules, emitters, modes, lanes, progress)
+        return tune_call(self._programs, lambda programs: _with_programs(self, programs), args, kwargs, options)
+
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """Trace the function for these arguments, as `jax.jit(f).trace` does.
 
@@ -447,6 +501,13 @@ class Batched(Generic[P, R]):
         return _again, (named, self.options)
 
 
+def _with_programs(f: Batched[..., Any], programs: Programs) -> Batched[..., Any]:
+    """The function under other options, with the same object if it is that of a method."""
+    other: Batched[..., Any] = object.__new__(Batched)
+    vars(other).update(vars(f), options=programs.options, _programs=programs)
+    return other
+
+
 def _by_name(module: str, path: str) -> Any:
     value: Any = sys.modules.get(module)
     for name in path.split("."):
@@ -504,6 +565,7 @@ class BoundMethod(Generic[P, R]):
     explain_schedule = _forwarded(Batched.explain_schedule)
     profile = _forwarded(Batched.profile)
     tape = _forwarded(Batched.tape)
+    tune = _forwarded(Batched.tune)
     trace = _forwarded(Batched.trace)
     lower = _forwarded(Batched.lower)
 

@@ -86,6 +86,9 @@ FOLLOWED: dict[str, tuple[str, str, str]] = {
     "PCB426_lanes": ('`fork="auto"`', 'fork="never"', 'fork="auto"'),
     "PCB426_plain": ("`@pcbatch.batch`", "f.fn, n", "f, n"),
     "PCB426_samples": ("give a batch of typical inputs", "n[:0], k[:0]", "n, k, episodes=5"),
+    "PCB427_seconds": ("`seconds=30`", "seconds=0", "seconds=5"),
+    "PCB427_stale": ("`tuned = f.tune(*args)`", "tuned = halvings", "tuned = thirds"),
+    "PCB427_traced": ("outside of `jax.jit`", "jax.jit(best)(n)", "best(n)"),
     "PCB426_traced": ("outside of `jit`", "jax.jit(learn)(n)", "learn(n)"),
     "PCB424_reverse": (
         "as a `while` or `for` statement",

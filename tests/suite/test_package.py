@@ -59,6 +59,7 @@ PUBLIC = {
     "TapeUse",
     "Timeline",
     "TooLargeError",
+    "Tuned",
     "UsageError",
     "Dicts",
     "Made",
@@ -91,11 +92,12 @@ ALLOWED = {
     "report": {"call", "compiler", *CORE},
     "runs": {"call", "compiler", *CORE},
     "learning": {"call", "compiler", *CORE},
-    "api": {"call", "compiler", "report", "runs", "learning", *CORE},
+    "tuning": {"call", "compiler", *CORE},
+    "api": {"call", "compiler", "report", "runs", "learning", "tuning", *CORE},
     "cli": {"api", "compiler", "__init__", *CORE},
     "mcmc": {"api", "call", "runs", *CORE},
     "__main__": {"cli"},
-    "__init__": {"api", "call", "containers", "records", "report", "runs", "runtime", *BASE},
+    "__init__": {"api", "call", "containers", "records", "report", "runs", "runtime", "tuning", *BASE},
 }
 
 # Third-party modules with one place only, or with places where they must not be.

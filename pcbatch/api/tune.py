@@ -1,0 +1,194 @@
+"""`f.tune`: the candidates for one call, and their runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import jax
+
+from pcbatch.api.programs import Programs
+from pcbatch.call.results import Result
+from pcbatch.call.signature import signature
+from pcbatch.call.usage import usage
+from pcbatch.compiler.program import Program
+from pcbatch.compiler.schedules import source_of
+from pcbatch.diagnostics.short_repr import short
+from pcbatch.errors import PcbatchError
+from pcbatch.ir.ops import Prim
+from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
+from pcbatch.options import Dense, Few, Mode, Strips, checked_lanes
+from pcbatch.runs.progress import Progress, reporting
+from pcbatch.runs.run_options import RunOptions
+from pcbatch.runtime.execute.host_loop import RunCounts
+from pcbatch.runtime.local_strategy.executor import needs_pc
+from pcbatch.runtime.vm.raw_result import is_tracing
+from pcbatch.tuning.race import Candidate, Impossible, race
+from pcbatch.tuning.tolerance import difference
+from pcbatch.tuning.tuned import Tuned, chosen
+
+SCHEDULES = ("sweep", "drain", "earliest", "largest")
+EMITTERS = ("guard", "port", "mask")
+WIDTH = 32  # of modes that compute some lanes at a time
+WIDTHS = (32, 128, 512)  # of `f.map`
+
+
+class Runs(Protocol):
+    """A batched function, as far as it is measured."""
+
+    def run(self, /, *args: Any, **kwargs: Any) -> Result:
+        """Run a lane for each input."""
+
+    def map(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Result:
+        """Run the inputs through a number of lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOptions:
+    """The options of one call of `f.tune`; None for the candidates that are tried unless the user names some."""
+
+    seconds: float
+    schedules: Sequence[str] | None
+    emitters: Sequence[str] | None
+    modes: Sequence[Mode | Mapping[str, Mode]] | None
+    lanes: Sequence[int] | None
+    progress: Progress | bool | None
+
+
+@dataclass(slots=True)
+class CallBench:
+    """Runs candidates on the arguments of a call, which no run uses up."""
+
+    programs: Programs
+    make: Callable[[Programs], Runs]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    made: dict[str, Runs] = field(default_factory=dict)
+
+    def now(self) -> float:
+        """Return the time in seconds."""
+        return time.monotonic()
+
+    def run(self, candidate: Candidate) -> Any:
+        """Run a candidate, and return the values and how each lane ended."""
+        try:
+            return self._run(candidate)
+        except Exception as error:  # the user did not ask for this candidate: a fault of it must not lose the others
+            if not candidate.options and candidate.lanes is None:
+                raise
+            text = (str(error).strip() or "no message").splitlines()[0]
+            raise Impossible(text if isinstance(error, PcbatchError) else f"{type(error).__name__}: {text}") from error
+
+    def _run(self, candidate: Candidate) -> Any:
+        key = str(dict(candidate.options))
+        if key not in self.made:
+            changed = self.programs.with_options(**candidate.options) if candidate.options else self.programs
+            self.made[key] = self.make(changed)
+        f, kwargs = self.made[key], dict(self.kwargs)
+        if candidate.lanes is None:
+            result = f.run(*self.args, **kwargs)
+        else:
+            result = f.map(*self.args, lanes=candidate.lanes, **kwargs)
+        outcome: Any = (result.value, result.status)
+        jax.tree.map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, jax.Array) else leaf, outcome)
+        return outcome
+
+
+def tune_call(
+    programs: Programs,
+    make: Callable[[Programs], Runs],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: TuneOptions,
+) -> Tuned:
+    """Measure the candidates for a call. `make` gives the function with other programs."""
+    _check(programs, args, kwargs, options)
+    if programs.options.donate_argnames:
+        programs = programs.with_options(donate_argnames=())  # each run needs the arguments again
+    plain = dict(kwargs)
+    programs.pop_devices(plain)
+    program, call = programs.of_call(args, plain)
+    if program.captures or is_tracing(call.arrays):
+        help = "call it outside of `jax.jit` and other transformations, with arrays that have values"
+        raise usage("PCB427", "`tune` measures runs, and cannot be traced", help=help)
+    if not call.lanes:
+        raise usage("PCB427", "no inputs to measure runs of", help="give a batch of the size that is to be fast")
+    _refuse_effects(programs.name, program)
+    candidates = list(_candidates(programs, program, call.lanes, options))
+    bench = CallBench(programs, make, args, kwargs)
+    with reporting(options.progress, "candidates") as report:
+
+        def told(done: int, of: int) -> None:
+            if report is not None:
+                report(RunCounts(total=of, finished=done))
+
+        rows = race(candidates, bench, options.seconds, difference, told)
+    return chosen(rows, programs.name, source_of(programs.fn))
+
+
+def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], options: TuneOptions) -> None:
+    seconds: object = options.seconds
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < float("inf"):
+        title = f"seconds must be a positive number, not {short(seconds)}"
+        raise usage("PCB427", title, help="leave seconds out, or give a number such as `seconds=30`")
+    if programs.options.strategy == "local":
+        raise needs_pc("`tune`")
+    given = RunOptions.pop_from(dict(kwargs), signature(programs.fn).parameters)
+    if given is not None:
+        title = f"`{given.first_given}` is an option of a run, and `tune` makes many"
+        raise usage("PCB427", title, help=f"leave `{given.first_given}` out, and limit the time by `seconds=30`")
+    if any(isinstance(arg, Iterator) for arg in args):
+        title = "`tune` runs its arguments many times, and an iterator gives them only once"
+        raise usage("PCB427", title, help="give the arrays of a typical chunk")
+    for schedule in options.schedules or ():
+        if not isinstance(schedule, str):
+            title = f"tuned options are kept in files, and {short(schedule)} cannot be"
+            help = 'name schedules, as in `schedules=["sweep", "drain"]`; measure a policy of your own by itself'
+            raise usage("PCB427", title, help=help)
+    for width in options.lanes or ():
+        checked_lanes(width)
+
+
+def _refuse_effects(name: str, program: Program) -> None:
+    """Refuse a function that would do something besides computing in each of many runs."""
+    if program.prints:
+        title = f"`tune` runs `{name}` many times, and it prints"
+        raise usage("PCB427", title, help="measure it without the `print`")
+    if any(_calls_host(op) for block in program.stages.opt.blocks for op in block.ops):
+        title = f"`tune` runs `{name}` many times, and it calls back to Python"
+        raise usage("PCB427", title, help="measure it without the callback")
+
+
+def _calls_host(op: object) -> bool:
+    closed = getattr(op.expr.fn, "closed", None) if isinstance(op, Prim) else None
+    return closed is not None and _has_host(closed.jaxpr)
+
+
+def _has_host(jaxpr: Any) -> bool:
+    return any(eqn.primitive.name in HOST or any(map(_has_host, inner_jaxprs(eqn))) for eqn in jaxpr.eqns)
+
+
+def _candidates(programs: Programs, program: Program, lanes: int, options: TuneOptions) -> Iterator[Candidate]:
+    """Yield what is tried, the options of the function first; the budget may end before the last."""
+    now = programs.options
+    yield Candidate("as it is", {})
+    widths = [w for w in WIDTHS if 2 * w <= lanes] if options.lanes is None else options.lanes
+    yield from (Candidate(f"map, lanes={width}", {}, width) for width in widths)
+    tried: list[tuple[str, Sequence[Any]]] = [
+        ("schedule", SCHEDULES if options.schedules is None else options.schedules),
+        ("fork", ("never",) if program.forked.tasks is not None else ()),
+        ("modes", _modes(lanes) if options.modes is None else options.modes),
+        ("emitter", EMITTERS if options.emitters is None else options.emitters),
+    ]
+    for name, values in tried:
+        for value in values:
+            programs.with_options(**{name: value})  # refuses what is no value of the option
+            if value != getattr(now, name):
+                yield Candidate(f"{name}={value!r}", {name: value})
+
+
+def _modes(lanes: int) -> list[Mode]:
+    narrow: list[Mode] = [Few(WIDTH), Strips(WIDTH)]
+    return [Dense(), *(narrow if lanes > WIDTH else [])]

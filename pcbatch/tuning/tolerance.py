@@ -1,0 +1,46 @@
+"""Whether the result of a candidate is that of the defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+RELATIVE = {2: 1e-2, 4: 1e-4, 8: 1e-9}  # by the bytes of a real number; bfloat16 and float16 have 2
+
+
+def difference(ours: Any, theirs: Any) -> str | None:
+    """Return in words how two pytrees differ; None if they agree.
+
+    Integers, booleans and keys agree bit for bit; floating numbers up to rounding, with NaN in the same places.
+    """
+    one: Any = jax.tree.structure(ours)
+    if one != jax.tree.structure(theirs):
+        return "another structure of the result"
+    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        x, y = _on_host(a), _on_host(b)
+        if x.shape != y.shape or x.dtype != y.dtype:
+            return f"{y.dtype}{list(y.shape)} instead of {x.dtype}{list(x.shape)}"
+        if not _agree(x, y):
+            return f"other values of {x.dtype}{list(x.shape)}"
+    return None
+
+
+def _agree(x: np.ndarray, y: np.ndarray) -> bool:
+    if not jax.numpy.issubdtype(x.dtype, np.inexact):
+        return x.tobytes() == y.tobytes()
+    size = x.dtype.itemsize // (2 if jax.numpy.issubdtype(x.dtype, np.complexfloating) else 1)
+    wide: Any = np.complex128 if jax.numpy.issubdtype(x.dtype, np.complexfloating) else np.float64
+    x, y, near = x.astype(wide), y.astype(wide), RELATIVE[size]
+    return bool(np.allclose(x, y, rtol=near, atol=near * _scale(x), equal_nan=True))
+
+
+def _scale(x: np.ndarray) -> float:
+    finite = np.abs(x[np.isfinite(x)])
+    return min(1.0, float(finite.max())) if finite.size else 0.0
+
+
+def _on_host(leaf: Any) -> np.ndarray:
+    is_key = hasattr(leaf, "dtype") and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
