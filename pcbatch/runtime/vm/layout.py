@@ -158,7 +158,9 @@ def never_awaited(program: StackProgram) -> frozenset[str]:
 
 def register_groups(layout: Layout, lanes: Any) -> Groups:
     """Return the registers that are rows of one array inside the loop of trips."""
-    if is_symbolic(lanes) or not grouping.ENABLED:
+    # XLA copies an array that is stored into in place where the index comes from a row that the block writes too.
+    stores = any(code.stores for code in layout.codes)
+    if is_symbolic(lanes) or stores or not grouping.ENABLED:
         return Groups()
     types = {v: storage_type(t) for v in layout.registers if (t := layout.program.vars[v].type) is not None}
     dtypes = {reg(v): t.dtype for v, t in types.items() if t.shape == ()}

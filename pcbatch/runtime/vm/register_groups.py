@@ -20,7 +20,6 @@ from pcbatch.runtime.vm.lane_window import Window
 
 ENABLED = True  # benchmarks compare with a machine that has no groups
 ROWS = 8  # of a group, at most
-ENABLED = True  # benchmarks compare with a machine that has no groups
 MOST_BYTES = 512  # of a register in a group: of more, kernels cost their bytes
 BYTES = 2500  # that a kernel writes in the time that it takes to start
 # XLA cannot write rows in place that the same kernel reads, and copies the array first; measured, two rows do not gain.
