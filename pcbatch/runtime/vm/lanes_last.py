@@ -24,8 +24,6 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.lowering.analysis.cost import inner_jaxprs
-
 T = TypeVar("T")
 
 SMALL = 32  # elements of an array that is kept with the lanes last
@@ -49,8 +47,9 @@ def is_small(shape: Sequence[int]) -> bool:
 def pays(jaxpr: Any) -> bool:
     """Return whether some equation of a jaxpr makes a small array by a rule of this module."""
     return any(
-        (e.primitive.name in RULES and any(is_small(v.aval.shape) for v in e.outvars))
-        or any(map(pays, inner_jaxprs(e)))
+        pays(e.params[CALLS[e.primitive.name]].jaxpr)
+        if e.primitive.name in CALLS
+        else e.primitive.name in RULES and any(is_small(v.aval.shape) for v in e.outvars)
         for e in jaxpr.eqns
     )
 
@@ -75,7 +74,7 @@ class _Evaluation:
         env.update(zip(jaxpr.invars, operands, strict=True))
 
         def look(v: Any) -> Placed:
-            return Placed(v.val, None) if isinstance(v, jex.Literal) else env[v]
+            return Placed(np.asarray(v.val, v.aval.dtype), None) if isinstance(v, jex.Literal) else env[v]
 
         for eqn in jaxpr.eqns:
             env.update(zip(eqn.outvars, self.equation(jaxpr, eqn, [look(v) for v in eqn.invars]), strict=True))
