@@ -74,7 +74,7 @@ class _Evaluation:
         env.update(zip(jaxpr.invars, operands, strict=True))
 
         def look(v: Any) -> Placed:
-            return Placed(np.asarray(v.val, v.aval.dtype), None) if isinstance(v, jex.Literal) else env[v]
+            return Placed(np.asarray(v.val, _dtype(v)), None) if isinstance(v, jex.Literal) else env[v]
 
         for eqn in jaxpr.eqns:
             env.update(zip(eqn.outvars, self.equation(jaxpr, eqn, [look(v) for v in eqn.invars]), strict=True))
@@ -136,9 +136,13 @@ def _of_variables(eqn: Any, operands: Sequence[T]) -> list[T]:
     return list({v: x for v, x in zip(eqn.invars, operands, strict=True) if isinstance(v, jex.Var)}.values())
 
 
+def _dtype(v: Any) -> Any:
+    return v.aval.dtype
+
+
 def _fits(v: Any) -> bool:
     shape = v.aval.shape
-    plain = not jnp.issubdtype(v.aval.dtype, jax.dtypes.extended)
+    plain = not jnp.issubdtype(_dtype(v), jax.dtypes.extended)
     return plain and (not shape or is_small(shape))
 
 
