@@ -17,9 +17,13 @@ from pcbatch.mcmc.nuts import NUMBERS, Trace, nuts
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.step_size import Stepper
 from pcbatch.mcmc.target import Target
+from pcbatch.options import Dense
 
 TRACE_BYTES = 32 << 20  # of the positions of one call
 MOST_ROWS = 256  # draws in one call
+# Numbers in a vector of all chains up to which blocks compute all lanes: the code is smaller and compiles in half of
+# the time, and beyond it that is not worth computing what chains do not wait for.
+SMALL = 8192
 
 
 class Chains(NamedTuple):
@@ -35,6 +39,7 @@ class Piece(NamedTuple):
 
     q: np.ndarray  # [chains, draws, n]
     numbers: np.ndarray  # [chains, draws, NUMBERS]
+    computed: int  # gradients, those for chains that did not want one included
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ class Machine:
         self.target, self.settings, self.data = target, settings, data
         self.programs = programs(target, settings.max_tree_depth, not settings.pooled)
         self.chain = self.programs.chain
+        if settings.chains * target.size <= SMALL:
+            self.chain = self.chain.with_options(modes=Dense())
         if settings.devices is not None:
             self.chain = self.chain.with_options(devices=settings.devices)
         row = settings.chains * target.size * target.dtype.itemsize
@@ -89,6 +96,10 @@ class Machine:
         """The identity, in the form of the mass matrices of the run."""
         s = self.settings
         return unit(self.target.size, s.dense, self.target.dtype, None if s.pooled else s.chains)
+
+    def compile(self, chains: Chains) -> tuple[Chains, Piece]:
+        """Compile the program by a call of no draws; the piece is empty."""
+        return self.advance(chains, self.unit_mass(), 0, 0)
 
     def gains(self, sample: Sample, step: np.ndarray, mass: Mass, noise: np.ndarray) -> np.ndarray:
         """Energy lost in one leapfrog step of each chain, [chains]; -inf where it is not a number."""
@@ -115,7 +126,9 @@ class Machine:
         if status.any():
             raise RuntimeError(f"chains {np.flatnonzero(status).tolist()} did not finish")  # nothing in them can fail
         sample, stepper, trace = result.value
-        piece = Piece(np.asarray(trace.q[:, :draws]), np.asarray(trace.numbers[:, :draws]))
+        parts = len(sample.logp.sharding.device_set)  # in each trip a device computes the gradient of all its chains
+        computed = int(result.stats.trips) * self.settings.chains // parts
+        piece = Piece(np.asarray(trace.q[:, :draws]), np.asarray(trace.numbers[:, :draws]), computed)
         return Chains(sample, stepper, chains.drawn + draws), piece
 
     def _fill(self, row: int, draw: int) -> None:

@@ -74,7 +74,14 @@ class Posterior:
     warnings: tuple[str, ...] = ()
     """what was found wrong with the draws"""
     seconds: dict[str, float] = field(default_factory=dict)
-    """wall time of the "warmup" and of the "draws", with compiling"""
+    """wall time of "compile", "warmup" and "draws"; a run that goes on from a file compiles with its first draws"""
+    gradients_computed: int = 0
+    """for these draws: each batched gradient is one for every chain, whether it wants it or not"""
+
+    @property
+    def utilisation(self) -> float:
+        """The part of the gradients computed that chains wanted: 1 if no chain ever waited."""
+        return float(self.statistics.leapfrogs.sum() / self.gradients_computed)
 
     def summary(self) -> Summary:
         """A table with a row for each coordinate: mean, sd, quantiles, R-hat, bulk and tail effective sample size.
