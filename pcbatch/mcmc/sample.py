@@ -44,6 +44,7 @@ def sample(
     seed: int = 0,
     jitter: float | None = None,
     progress: bool | Callable[[int, int | None], object] = False,
+    stats: bool = False,
     save_to: str | os.PathLike[str] | None = None,
     every: float = 60.0,
     data: tuple[Any, ...] = (),
@@ -68,6 +69,7 @@ def sample(
         seed: of all random numbers; the same seed gives the same draws.
         jitter: a uniform number between -jitter and jitter is added to each coordinate of a start of one chain; 1.
         progress: True for a bar, or a function of the draws of a chain that are done and of all.
+        stats: count the gradients that are computed, for `posterior.utilisation`; small programs are slower by it.
         save_to: a file in which the run is kept, and from which it goes on if the file is there: after the warm-up,
             and then every so many draws.
         every: seconds between two writes of that file.
@@ -98,7 +100,7 @@ def sample(
         raise usage("PCB463", "`jitter` is for a start of one chain", help="give `chains`, or leave `jitter` out")
     count = each_chain(start) if chains is None else chains
     settings = Settings(
-        count, draws, warmup, float(target_accept), max_tree_depth, mass, adapt, seed, devices, step_size
+        count, draws, warmup, float(target_accept), max_tree_depth, mass, adapt, seed, devices, step_size, stats
     )
     check(settings)
     data = jax.tree.map(jnp.asarray, _tuple(data))

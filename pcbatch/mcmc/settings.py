@@ -28,6 +28,7 @@ class Settings:
     seed: int
     devices: Any = None
     step_size: float | None = None
+    stats: bool = False
 
     @property
     def dense(self) -> bool:
