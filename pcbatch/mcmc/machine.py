@@ -22,7 +22,7 @@ from pcbatch.options import Dense
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 
 TRACE_BYTES = 32 << 20  # of the positions of one call
-MOST_ROWS = 256  # draws in one call
+LEAST_ROWS, MOST_ROWS = 16, 256  # draws in one call, if there are so many
 # Numbers in a vector of all chains up to which blocks compute all lanes: the code is smaller and compiles in half of
 # the time, and beyond it that is not worth computing what chains do not wait for.
 SMALL = 8192
@@ -83,7 +83,7 @@ class Machine:
             self.chain = self.chain.with_options(stats=True)
         self.together = LaneSharding(mesh_of(settings.devices), settings.chains).each  # chains of one device
         row = settings.chains * target.size * target.dtype.itemsize
-        self.rows = max(16, min(MOST_ROWS, max(settings.draws, settings.warmup), TRACE_BYTES // row))
+        self.rows = min(MOST_ROWS, max(settings.draws, settings.warmup), max(LEAST_ROWS, TRACE_BYTES // row))
         self.keys = np.zeros((settings.chains, self.rows, 2), np.uint32)
         self.noise = np.zeros((settings.chains, self.rows, target.size), target.dtype)
         self.numbers = (settings.chains, self.rows, NUMBERS)
