@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -33,12 +33,12 @@ class Run:
             self.tick(state.warm.chains.drawn)
         return state
 
-    def warm(self, first: Sample) -> Progress:
+    def warm(self, first: Callable[[], Sample]) -> Progress:
         """Make the warm-up, if there is one, from the first positions."""
         settings = self.machine.settings
         step = np.full(settings.chains, settings.step_size or FIRST_STEP, self.machine.target.dtype)
         with self._timed("compile"):
-            chains, nothing = self.machine.compile(Chains(first, fixed(step), 0))
+            chains, nothing = self.machine.compile(Chains(first(), fixed(step), 0))
         with self._timed("warmup"):
             if settings.warmup:
                 warm = warm_up(self.machine, chains, self.tick)

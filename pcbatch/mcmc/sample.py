@@ -113,7 +113,7 @@ def sample(
         run = Run(machine, file, tick)
         state = run.resumed()
         if state is None:
-            state = run.warm(positions(target, start, chains, spread, seed, machine.begin))
+            state = run.warm(lambda: positions(target, start, chains, spread, seed, machine.begin))
         state = run.draw(state, small=progress is not False)
     posterior = _posterior(machine, state, run.seconds)
     for text in posterior.warnings:

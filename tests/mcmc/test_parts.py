@@ -16,11 +16,7 @@ from pcbatch.mcmc.hamiltonian import Mass, Sample
 from pcbatch.mcmc.nuts import LEAPFROGS, NUMBERS, Trace, nuts
 from pcbatch.mcmc.random import threefry, uniform
 from pcbatch.mcmc.windows import rounds, windows
-
-
-def logistic(q: jax.Array) -> jax.Array:
-    """Independent standard logistic distributions."""
-    return -jnp.sum(q + 2 * jnp.logaddexp(0.0, -q))
+from tests.mcmc.densities import logistic, normal
 
 
 def test_threefry_is_that_of_the_paper() -> None:
@@ -133,10 +129,6 @@ def test_convergence_is_that_of_arviz() -> None:
 
 def _bfmi(x: np.ndarray) -> np.ndarray:
     return np.asarray([np.square(np.diff(row)).mean() / row.var() for row in x])
-
-
-def normal(q: jax.Array) -> jax.Array:
-    return -0.5 * jnp.sum(q**2)
 
 
 @pytest.mark.parametrize(
