@@ -14,9 +14,9 @@ import pytest
 from jax.experimental import multihost_utils
 
 import pcbatch
-from examples.nuts.hamiltonian import Sample
-from examples.nuts.sampler import nuts
 from examples.nuts.targets import gaussian
+from pcbatch.mcmc.hamiltonian import Mass, Sample
+from pcbatch.mcmc.nuts import nuts
 from tests.programs.batched import deep, fib, fragile, walk, walks
 from tests.programs.compare import to_numpy
 
@@ -30,17 +30,17 @@ def chains(lanes: int) -> tuple[Any, tuple[Any, ...]]:
     """A step of NUTS, and arguments of it."""
     target = gaussian(3)
     q = jnp.asarray(target.start(1, lanes), jnp.float32)
-    state = Sample(q, *jax.vmap(target.logp_and_grad)(q))
+    logp, grad = jax.vmap(target.logp_and_grad)(q)
     noise = jax.random.normal(jax.random.key(2), q.shape)
     keys = jax.random.split(jax.random.key(3), lanes)
-    step = nuts(target.logp_and_grad, max_tree_depth=5).transition
-    return step.with_options(in_axes=(0, 0, 0, None, None)), (
-        keys,
-        noise,
-        state,
-        np.float32(0.4),
-        np.ones(3, np.float32),
-    )
+    transition = nuts(target.logp_and_grad, deepest=5).transition
+
+    @pcbatch.batch(in_axes=(0, 0, 0, None, None))
+    def step(key, noise, sample, step, mass):
+        return transition(jax.random.key_data(key), noise, sample, step, mass, 5, ())
+
+    ones = np.ones(3, np.float32)
+    return step, (keys, noise, Sample(jnp.stack([q, grad], axis=1), logp), np.float32(0.4), Mass(ones, ones))
 
 
 def run(mesh: Any) -> dict[str, Any]:
