@@ -64,8 +64,7 @@ class Unrolling(Rewrite):
         call = _as_call(draw, eqn) if self._trusted(_partitionable(eqn)) else None
         if call is None:
             return eqn
-        call = self.any_equation(call)
-        return _computed_once(call) if eqn.primitive.name == "random_bits" else call
+        return self.any_equation(call)
 
 
 def _as_call(fn: Callable[..., Any], eqn: Any) -> Any | None:
@@ -75,20 +74,6 @@ def _as_call(fn: Callable[..., Any], eqn: Any) -> Any | None:
     if call is None or eqn.primitive.name != "threefry2x32":
         return call
     return call.replace(params={**call.params, "inline": True})  # into the draw that hashes
-
-
-def _computed_once(call: Any) -> Any:
-    """Return a call of drawn bits that XLA does not inline.
-
-    An integer operation counts as cheap there: XLA:CPU would fuse the hash into each kernel that uses a number, and
-    compute it anew for each element of an array to which the number is broadcast.
-    """
-    if jax.default_backend() != "cpu":
-        return call
-    not_inlined: Any = set_xla_metadata  # untyped
-    with not_inlined(inlineable="false"), jax.threefry_partitionable(_partitionable(call)):
-        context = jax.make_jaxpr(jnp.negative)(0.0).eqns[0].ctx
-    return call.replace(ctx=context)
 
 
 def _partitionable(eqn: Any) -> bool:
@@ -131,7 +116,23 @@ def _jax_own() -> Any:
 @partial(jax.jit, static_argnames=("bit_width", "shape"))
 def random_bits(keys: Any, *, bit_width: int, shape: tuple[int, ...]) -> Any:
     """Draw random bits from each key: uint of `bit_width`, of shape `keys.shape + shape`."""
-    return _mapped(keys.ndim, lambda key: _jax_own().random_bits(key, bit_width, shape))(jax.random.key_data(keys))
+    draw = _mapped(keys.ndim, lambda key: _jax_own().random_bits(key, bit_width, shape))
+    return jax.lax.platform_dependent(jax.random.key_data(keys), cpu=_computed_once(draw), default=draw)
+
+
+def _computed_once(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function as a call that XLA does not inline.
+
+    An integer operation counts as cheap there: XLA:CPU would fuse the hash into each kernel that uses a number, and
+    compute it anew for each element of an array to which the number is broadcast.
+    """
+    not_inlined: Any = set_xla_metadata  # untyped
+
+    def once(words: Any) -> Any:
+        with not_inlined(inlineable="false"):
+            return jax.jit(draw)(words)
+
+    return once
 
 
 @partial(jax.jit, static_argnames="shape")

@@ -47,11 +47,19 @@ def is_small(shape: Sequence[int]) -> bool:
 def pays(jaxpr: Any) -> bool:
     """Return whether some equation of a jaxpr makes a small array by a rule of this module."""
     return any(
-        pays(e.params[CALLS[e.primitive.name]].jaxpr)
-        if e.primitive.name in CALLS
-        else e.primitive.name in RULES and any(is_small(v.aval.shape) for v in e.outvars)
+        any(pays(called.jaxpr) for called in _called(e))
+        or (e.primitive.name in RULES and any(is_small(v.aval.shape) for v in e.outvars))
         for e in jaxpr.eqns
     )
+
+
+def _called(eqn: Any) -> Sequence[jex.ClosedJaxpr]:
+    """The jaxpr that an equation calls, or those of which the platform decides; none of other equations."""
+    name, params = eqn.primitive.name, eqn.params
+    if name in CALLS:
+        return (params[CALLS[name]],)
+    of_platforms: Sequence[jex.ClosedJaxpr] = params["branches"] if params.get("branches_platforms") else ()
+    return of_platforms
 
 
 def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Placed], width: int) -> list[Placed]:
@@ -84,8 +92,8 @@ class _Evaluation:
         name = eqn.primitive.name
         if all(x.axis is None for x in ins):
             return [Placed(value, None) for value in _alone(jaxpr, eqn)(*_of_variables(eqn, [x.array for x in ins]))]
-        if name in CALLS and pays(eqn.params[CALLS[name]].jaxpr):
-            return self.called(eqn, ins)
+        if any(pays(called.jaxpr) for called in _called(eqn)):
+            return self.called(eqn, ins) if name in CALLS else self.by_platform(eqn, ins)
         rule = RULES.get(name)
         if rule is not None and all(_fits(v) for v in (*eqn.invars, *eqn.outvars)):
             last = [x if x.axis is None else Placed(_last(x), -1) for x in ins]
@@ -108,6 +116,23 @@ class _Evaluation:
         call.__name__ = eqn.params.get("name", "call")
         with eqn.ctx.manager:
             return list(map(Placed, jax.jit(call)(*(x.array for x in ins)), placed))
+
+    def by_platform(self, eqn: Any, ins: Sequence[Placed]) -> list[Placed]:
+        """The branch that is chosen when the program is lowered for a platform; the first operand stands for it."""
+        axes = [x.axis for x in ins[1:]]
+
+        def branch(closed: jex.ClosedJaxpr) -> Callable[..., list[Any]]:
+            def run(*arrays: Any) -> list[Any]:
+                outs = self.run(closed.jaxpr, closed.consts, list(map(Placed, arrays, axes)))
+                return [_full(x, v.aval.shape, self.width) for x, v in zip(outs, eqn.outvars, strict=True)]
+
+            return run
+
+        choices = list(zip(eqn.params["branches_platforms"], map(branch, eqn.params["branches"]), strict=True))
+        named = {platform: run for platforms, run in choices if platforms for platform in platforms}
+        default = next((run for platforms, run in choices if not platforms), None)
+        outs = jax.lax.platform_dependent(*(x.array for x in ins[1:]), default=default, **named)
+        return [Placed(array, -1) for array in outs]
 
     def vmapped(self, jaxpr: Any, eqn: Any, ins: Sequence[Placed]) -> list[Placed]:
         ins = _of_variables(eqn, ins)
@@ -162,7 +187,7 @@ Rule = Callable[[Any, Sequence[Placed], int], list[Any] | None]
 
 def _full(x: Placed, shape: tuple[int, ...], width: int) -> Any:
     """Return a value of this shape or a scalar as an array of [*shape, width]."""
-    array, batched = jnp.asarray(x.array), x.axis is not None
+    array, batched = jnp.asarray(_last(x)), x.axis is not None
     wide = (*shape, width)
     if batched and array.ndim == len(wide):
         return array
