@@ -100,7 +100,7 @@ def programs(inputs: int) -> dict[str, Callable[[], Call]]:
     def mapped(f: Any, *args: Any) -> Callable[[], Call]:
         return lambda: lambda lanes: f.map(*args, lanes=lanes).value
 
-    numbers = jnp.asarray(random.integers(1, 1_000_000, inputs), jnp.int32)
+    numbers = jnp.asarray(random.integers(1, 100_000, inputs), jnp.int32)
     draws = jnp.asarray(random.integers(1, 40, inputs), jnp.int32)
     keys = jax.random.split(jax.random.key(0), inputs)
     start = jnp.full((inputs,), 3.0)

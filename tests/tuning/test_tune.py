@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,6 +11,9 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.api.tune import _about_budget, _forks, combined
+from pcbatch.tuning.race import Candidate, Race
+from pcbatch.tuning.tolerance import difference
 
 
 @pcbatch.batch
@@ -18,6 +22,40 @@ def digits(n: Any) -> Any:
     while n >= 10:
         n, count = n // 10, count + 1
     return count
+
+
+@pcbatch.batch
+def checked(n: Any) -> Any:
+    assert n >= 0, "it has no digits"
+    return digits(n)
+
+
+@pcbatch.batch
+def wide_calls(n: Any) -> Any:
+    """Its calls are independent, but by estimate its records are too large for that to pay."""
+    wide = jnp.arange(200) * n
+    if n < 2:
+        return wide
+    return jnp.sort(wide_calls(n - 1)) + wide_calls(n - 2)
+
+
+@pcbatch.batch
+def fib(n: Any) -> Any:
+    return n if n < 2 else fib(n - 2) + fib(n - 1)
+
+
+class Differs:
+    """Runs of which each candidate has another result, half of it."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def run(self, candidate: Candidate) -> Any:
+        self.time += 1
+        return np.array([0, len(candidate.options)])
 
 
 class Scale:
@@ -35,10 +73,48 @@ FEW: dict[str, Any] = {"schedules": ["sweep"], "emitters": [], "modes": []}
 def test_candidates_are_measured_and_the_options_keep_the_result() -> None:
     told: list[tuple[int, int | None]] = []
     tuned = digits.tune(XS, seconds=20, lanes=[2], progress=lambda *counts: told.append(counts), **FEW)
-    assert [row.name for row in tuned.rows] == ["as it is", "map, lanes=2", "schedule='sweep'"]
-    assert all(row.runs >= 2 and not row.note for row in tuned.rows)
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    # Whether a combination is tried besides depends on what is fast here.
+    assert [row.name for row in tuned.rows[:3]] == ["as it is", "map, lanes=2", "schedule='sweep'"]
+    assert all(row.runs >= 1 and not row.note for row in tuned.rows)
+    assert told[:3] == [(1, 3), (2, 3), (3, 3)]
     assert digits.with_options(**tuned)(XS).tolist() == [digits.plain(int(x)) for x in XS]
+
+
+def test_failed_inputs_are_told() -> None:
+    tuned = checked.tune(jnp.array([4, -1, 9], jnp.int32), seconds=20, lanes=[2], **FEW)
+    assert tuned.note.startswith("1 of 3 inputs fail (`checked.run(...).status` says how)")
+    assert all(not row.note for row in tuned.rows)
+
+
+def test_a_tiny_budget_is_told() -> None:
+    tuned = digits.with_options(max_steps=9).tune(XS, seconds=1e-9, **FEW)
+    assert not tuned and tuned.lanes is None and tuned.rows[0].runs == 0
+    assert tuned.note.startswith("nothing was compared: the first run of `digits` took ")
+    assert "`seconds=" in tuned.note and f"note: {tuned.note}" in str(tuned)
+
+
+def test_chaos_needs_a_word_of_the_user() -> None:
+    """The candidate is another function here: what differs must be refused, and the note says what to do."""
+    race = Race(Differs(), 100, partial(difference, alike=1.0))
+    race.run([Candidate("as it is", {}), Candidate("other", {"emitter": "mask"})])
+    assert "`alike=0.9`" in "".join(_about_budget(race, "f"))
+    race = Race(Differs(), 100, partial(difference, alike=0.5))
+    race.run([Candidate("as it is", {}), Candidate("other", {"emitter": "mask"})])
+    assert not list(_about_budget(race, "f"))
+
+
+@pytest.mark.parametrize(("f", "tried"), [(fib, ["never"]), (wide_calls, ["always"]), (digits, [])])
+def test_calls_side_by_side_are_a_candidate_where_they_are_possible(f: Any, tried: list[str]) -> None:
+    program, call = f._programs.of_call((XS,), {})
+    assert list(_forks(program, call, None)) == tried
+
+
+def test_combinations_are_of_options_that_go_together() -> None:
+    fork, width = Candidate("fork", {"fork": "always"}), Candidate("map", {}, 32)
+    sweep, mask = Candidate("sweep", {"schedule": "sweep"}), Candidate("mask", {"emitter": "mask"})
+    assert combined(width, sweep) == Candidate("map + sweep", {"schedule": "sweep"}, 32)
+    assert combined(fork, sweep) is None and combined(width, fork) is None
+    assert combined(fork, mask) is not None
 
 
 def test_arguments_are_not_used_up() -> None:
