@@ -1,7 +1,8 @@
-"""Inputs per second of `f.map` over the number of lanes: `python -m benchmarks.map_widths [--only ode] [--inputs 20000]`
+"""Inputs per second of `f.map` over the number of lanes: `python -m benchmarks.map_widths [--only ode]`
 
-For each program the rate at every width from 16 to 4096 lanes, the width that `f.map` has by itself, and what it loses to
-the best. CPU seconds, one XLA thread; all widths of a program take turns in one process, and their results are compared.
+For each program the rate at every width from 16 to 4096 lanes, relative to the width that `f.map` has by itself, and
+what that loses to the best. CPU seconds, one XLA thread; all widths of a program take turns in one process, and their
+results are compared.
 """
 
 from __future__ import annotations
@@ -105,7 +106,9 @@ def programs(inputs: int) -> dict[str, Callable[[], Call]]:
     keys = jax.random.split(jax.random.key(0), inputs)
     start = jnp.full((inputs,), 3.0)
     boards = jnp.asarray(2 ** random.integers(4, 8, inputs) - 1, jnp.int32)
-    solvers = {p.name: mapped(pcbatch.batch(p.solve), *p.inputs(inputs)) for p in (ode.PROBLEM, ssa.PROBLEM, march.PROBLEM)}
+    solvers = {
+        p.name: mapped(pcbatch.batch(p.solve), *p.inputs(inputs)) for p in (ode.PROBLEM, ssa.PROBLEM, march.PROBLEM)
+    }
     fits = fit.PROBLEM.inputs(inputs // 8)
     return {
         "collatz": mapped(collatz, numbers),
@@ -154,7 +157,9 @@ def table(rows: Sequence[Measured], widths: Sequence[int]) -> str:
     for row in rows:
         rates = [f"{row.unnamed / row.seconds[width]:.2f}" for width in widths]
         rate = row.inputs / row.unnamed
-        lines.append(f"| {row.name} | {' | '.join(rates)} | {rate:,.0f} | {max(0.0, row.loss):.0%} | {row.compiling:.1f} s |")
+        lines.append(
+            f"| {row.name} | {' | '.join(rates)} | {rate:,.0f} | {max(0.0, row.loss):.0%} | {row.compiling:.1f} s |"
+        )
     return "\n".join(lines)
 
 

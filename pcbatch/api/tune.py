@@ -37,7 +37,7 @@ from pcbatch.tuning.tuned import Tuned, chosen
 SCHEDULES = ("sweep", "drain", "earliest", "largest")
 EMITTERS = ("guard", "port", "mask")
 WIDTH = 32  # of modes that compute some lanes at a time
-WIDTHS = (32, 128, 512)  # of `f.map`
+WIDTHS = (512, 128, 32)  # of `f.map`
 
 
 class Runs(Protocol):
@@ -160,8 +160,8 @@ def _about_budget(race: Race, name: str) -> Iterator[str]:
     if race.interrupted:
         yield f"interrupted: {sum(row.compared for row in others)} of {len(others)} candidates were measured"
     elif skipped:
-        longest = max(row.first or 0.0 for row in race.rows)
-        enough = math.ceil(1.5 * longest * (len(others) + 1 + COMBINATIONS))
+        more = sum(race.expected(row) for row in others if row.note == SKIPPED)
+        enough = math.ceil(1.2 * (race.budget + more + COMBINATIONS * race.expected(default)))
         first = f"the first run of `{name}` took {default.first or 0.0:.3g} s"
         what = f"{skipped} of {len(others)} candidates were not tried"
         if skipped == len(others):
@@ -184,7 +184,9 @@ def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], op
     alike: object = options.alike
     if not isinstance(alike, int | float) or isinstance(alike, bool) or not 0 <= alike <= 1:
         title = f"alike must be a share from 0 to 1, not {short(alike)}"
-        raise usage("PCB427", title, help="leave alike out, or give the share of the numbers that must agree: `alike=0.9`")
+        raise usage(
+            "PCB427", title, help="leave alike out, or give the share of the numbers that must agree: `alike=0.9`"
+        )
     given = RunOptions.pop_from(dict(kwargs), signature(programs.fn).parameters)
     if given is not None:
         title = f"`{given.first_given}` is an option of a run, and `tune` makes many"
@@ -223,19 +225,23 @@ def _has_host(jaxpr: Any) -> bool:
 def _candidates(
     programs: Programs, program: Program, call: Arguments, devices: Devices, options: TuneOptions
 ) -> Iterator[Candidate]:
-    """Yield what is tried, the options of the function first; the budget may end before the last."""
+    """Yield what is tried, the options of the function first. The budget may end before the last, so what gains most
+    stands first, and `map`, which compiles several machines, behind what compiles sooner."""
     now, lanes = programs.options, call.lanes
     yield Candidate("as it is", {})
     widths = [w for w in WIDTHS if 2 * w <= lanes] if options.lanes is None else options.lanes
-    yield from (Candidate(f"map, lanes={width}", {}, width) for width in widths)
     tried: list[tuple[str, Sequence[Any]]] = [
-        ("schedule", SCHEDULES if options.schedules is None else options.schedules),
         ("fork", _forks(program, call, devices)),
+        ("schedule", SCHEDULES if options.schedules is None else options.schedules),
+        ("lanes", widths),
         ("modes", _modes(lanes) if options.modes is None else options.modes),
         ("emitter", EMITTERS if options.emitters is None else options.emitters),
     ]
     for name, values in tried:
         for value in values:
+            if name == "lanes":  # of `map`, which is no option
+                yield Candidate(f"map, lanes={value}", {}, value)
+                continue
             programs.with_options(**{name: value})  # refuses what is no value of the option
             if value != getattr(now, name):
                 yield Candidate(f"{name}={value!r}", {name: value})

@@ -1,4 +1,4 @@
-"""The race: candidates measured within a budget, the slower half dropped after each round, and the best put together."""
+"""The race: candidates measured within a budget, and the best put together."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ HOPELESS = 2.0  # a candidate that takes so many times as long as the defaults i
 COMBINATIONS = 3  # of options that are tried, at most
 ROUNDS = 4  # in which candidates are measured in turn, the first of them before combinations
 SKIPPED = "skipped: compiling would exceed the budget"
+ENDED = "not measured: the budget ended"
 INTERRUPTED = "skipped: interrupted"
 
 
@@ -82,10 +83,10 @@ def together(one: Candidate, other: Candidate) -> Candidate | None:
 class Race:
     """Measures candidates, of which the first is the defaults, until the budget of seconds is spent.
 
-    No run begins that is expected to end after the budget: a first run is expected to take as long as the longest
-    first run so far, and to leave time for measurements; a later one as long as the longest of the candidate. The first
-    run of the defaults is made in any case, as there is nothing to compare with before. Ctrl-C after that ends the race
-    with what is measured.
+    No run begins that is expected to end after the budget: a first run is expected to take as long as the longest of
+    its kind so far (a call, or `f.map`), and to leave time for measurements; a later one as long as the longest of the
+    candidate. The first run of the defaults is made in any case, as there is nothing to compare with before. Ctrl-C
+    after that ends the race with what is measured.
 
     Attributes:
         bench: runs candidates.
@@ -116,10 +117,11 @@ class Race:
             for number, row in enumerate(self.rows[1:], 1):
                 self._try(row)
                 self.told(number + 1, len(self.rows))
-            alive = [row for row in self.rows if not row.note]
-            if self._round([row for row in alive if row.seconds <= HOPELESS * self.rows[0].seconds]):
+            if self._round(self._promising()):
                 self._combinations()
                 self._finals()
+            for row in self.rows[1:]:
+                row.note = row.note or ("" if row.times else ENDED)
         except KeyboardInterrupt:
             self.interrupted = True
             for row in self.rows:
@@ -138,9 +140,8 @@ class Race:
     def _try(self, row: Row) -> None:
         """Make the first run of a candidate, compare its result, and measure it."""
         default, began = self.rows[0], self.bench.now()
-        longest = max(other.first or 0.0 for other in self.rows)
-        left = sum(other.seconds for other in self.rows if other.times)  # for a round in which they take turns
-        if began + longest + 2 * (default.seconds if default.times else 0.0) + left > self._end:
+        left = sum(other.seconds for other in self._promising() if other.times)  # for a round in which they take turns
+        if began + self.expected(row) + 2 * (default.seconds if default.times else 0.0) + left > self._end:
             row.note = SKIPPED
             return
         try:
@@ -153,6 +154,15 @@ class Race:
             row.note = f"refused: {difference}"
         elif self._measure(row) and row.seconds <= HOPELESS * default.seconds:
             self._measure(row)  # one measurement alone may have been disturbed
+
+    def _promising(self) -> list[Row]:
+        return [row for row in self.rows if not row.note and row.seconds <= HOPELESS * self.rows[0].seconds]
+
+    def expected(self, row: Row) -> float:
+        """Return the seconds that the first run of a candidate is expected to take."""
+        kind = row.candidate.lanes is None
+        alike = [other.first for other in self.rows if other.first and (other.candidate.lanes is None) == kind]
+        return max(alike, default=max(other.first or 0.0 for other in self.rows))
 
     def _measure(self, row: Row) -> bool:
         """Measure a candidate once, and say whether there was time for it."""
@@ -170,7 +180,7 @@ class Race:
 
     def _round(self, rows: Sequence[Row]) -> bool:
         """Measure rows in turn, and say whether there was time for all."""
-        return all([self._measure(row) for row in rows])
+        return all(self._measure(row) for row in rows)
 
     def _combinations(self) -> None:
         """Try the fastest candidate together with the fastest that change something else, and keep what gains."""
@@ -187,8 +197,10 @@ class Race:
             if pair is None:
                 continue
             row, tried = Row(pair), tried + 1
-            self.rows.append(row)
             self._try(row)
+            if row.note == SKIPPED:
+                return
+            self.rows.append(row)
             self.told(len(self.rows), len(self.rows))
             if row.times and self._round([best, row]) and row.seconds < best.seconds:
                 best = row

@@ -41,7 +41,8 @@ def _agree(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     size = x.dtype.itemsize // (2 if jax.numpy.issubdtype(x.dtype, np.complexfloating) else 1)
     wide: Any = np.complex128 if jax.numpy.issubdtype(x.dtype, np.complexfloating) else np.float64
     x, y, near = x.astype(wide), y.astype(wide), RELATIVE[size]
-    return np.isclose(x, y, rtol=near, atol=near * _scale(x), equal_nan=True)
+    close: np.ndarray = np.isclose(x, y, rtol=near, atol=near * _scale(x), equal_nan=True)
+    return close
 
 
 def _scale(x: np.ndarray) -> float:

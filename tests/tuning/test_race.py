@@ -117,7 +117,11 @@ class Together(FakeBench):
 
 
 def test_the_best_of_several_options_are_combined() -> None:
-    rows = race(options("default", "slow", "good", "best"), Together(0, {"default": 1, "slow": 3, "good": 0.8, "best": 0.5}), 100)
+    rows = race(
+        options("default", "slow", "good", "best"),
+        Together(0, {"default": 1, "slow": 3, "good": 0.8, "best": 0.5}),
+        100,
+    )
     assert [row.candidate.name for row in rows[4:]] == ["best + good"]
     assert winner(rows).candidate.options == {"best": 1, "good": 1}
 
@@ -182,3 +186,16 @@ def test_a_share_of_the_numbers_may_differ() -> None:
     y = np.where(x == 3, 0, x)
     assert difference(x, y) == "1 of 10 numbers differ in int64[10]"
     assert difference(x, y, alike=0.9) is None and difference(x, y, alike=0.95) is not None
+
+
+def test_a_first_run_is_expected_to_take_as_long_as_those_of_its_kind() -> None:
+    """Compiling `map` takes longer than compiling a call, for which there may still be time."""
+    bench = FakeBench(0, {"default": 1, "wide": 20, "narrow": 20, "call": 1})
+    candidates = [
+        Candidate("default", {}),
+        Candidate("wide", {}, 512),
+        Candidate("narrow", {}, 32),
+        *names("", "call")[1:],
+    ]
+    rows = race(candidates, bench, 50)
+    assert [row.note for row in rows] == ["", "", SKIPPED, ""]
