@@ -23,7 +23,7 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
-from pcbatch.options import Dense, Few, Mode, Strips, checked_lanes
+from pcbatch.options import Dense, Few, Mode, Strips
 from pcbatch.runs.progress import Progress, reporting
 from pcbatch.runs.run_options import RunOptions
 from pcbatch.runtime.execute.host_loop import RunCounts
@@ -36,6 +36,7 @@ from pcbatch.tuning.tuned import Tuned, chosen
 
 SCHEDULES = ("sweep", "drain", "earliest", "largest")
 EMITTERS = ("guard", "port", "mask")
+LISTS = {"schedules": "schedule", "emitters": "emitter", "modes": "mode", "lanes": "width"}  # and one of each
 WIDTH = 32  # of modes that compute some lanes at a time
 WIDTHS = (512, 128, 32)  # of `f.map`
 
@@ -76,7 +77,7 @@ class CallBench:
 
     def now(self) -> float:
         """Return the time in seconds."""
-        return time.monotonic()
+        return time.perf_counter()
 
     def run(self, candidate: Candidate) -> Any:
         """Run a candidate, and return the values and how each lane ended."""
@@ -194,13 +195,34 @@ def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], op
     if any(isinstance(arg, Iterator) for arg in args):
         title = "`tune` runs its arguments many times, and an iterator gives them only once"
         raise usage("PCB427", title, help="give the arrays of a typical chunk")
+    _check_lists(programs, kwargs, options)
     for schedule in options.schedules or ():
         if not isinstance(schedule, str):
             title = f"tuned options are kept in files, and {short(schedule)} cannot be"
             help = 'name schedules, as in `schedules=["sweep", "drain"]`; measure a policy of your own by itself'
             raise usage("PCB427", title, help=help)
     for width in options.lanes or ():
-        checked_lanes(width)
+        if not isinstance(width, int | np.integer) or isinstance(width, bool) or width < 1:
+            title = f"lanes must be a list of positive integers, and {short(width)} is none"
+            raise usage("PCB427", title, help="write `lanes=[32, 128]`, or `lanes=[]` to leave `map` out")
+
+
+def _check_lists(programs: Programs, kwargs: dict[str, Any], options: TuneOptions) -> None:
+    """Refuse one candidate where a list of them belongs, and the name of one option where there is one for a list."""
+    given = (options.schedules, options.emitters, options.modes, options.lanes)
+    for name, values in zip(LISTS, given, strict=True):
+        if values is not None and (isinstance(values, str) or not isinstance(values, Sequence)):
+            title = f"`{name}` must be a list of candidates, not {short(values)}"
+            raise usage("PCB427", title, help=f"write `{name}=[{_example(values)}]`, or `{name}=[]` for none")
+    for name, wanted in LISTS.items():
+        if wanted in kwargs and wanted not in signature(programs.fn).parameters:
+            title = f"`{wanted}` is one option, and `tune` measures several"
+            help = f"name candidates in a list: `{name}=[{_example(kwargs[wanted])}]`"
+            raise usage("PCB427", title, help=help)
+
+
+def _example(value: object) -> str:
+    return str(short(value)) if isinstance(value, str | int | Mode | Mapping) else "..."
 
 
 def _refuse_effects(name: str, program: Program) -> None:
@@ -238,9 +260,11 @@ def _candidates(
         ("emitter", EMITTERS if options.emitters is None else options.emitters),
     ]
     for name, values in tried:
-        for value in values:
+        for number, value in enumerate(values):
+            if value in values[:number]:
+                continue
             if name == "lanes":  # of `map`, which is no option
-                yield Candidate(f"map, lanes={value}", {}, value)
+                yield Candidate(f"map, lanes={value}", {}, int(value))
                 continue
             programs.with_options(**{name: value})  # refuses what is no value of the option
             if value != getattr(now, name):

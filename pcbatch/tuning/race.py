@@ -170,12 +170,12 @@ class Race:
         expected = max(row.times) if row.times else 0.0
         if began + expected > self._end:
             return False
-        self.bench.run(row.candidate)
-        runs, took = 1, self.bench.now() - began
-        while took < LEAST and began + took < self._end:
+        times = list[float]()
+        while not times or sum(times) < LEAST and began + sum(times) < self._end:
+            start = self.bench.now()
             self.bench.run(row.candidate)
-            runs, took = runs + 1, self.bench.now() - began
-        row.times.append(took / runs)
+            times.append(self.bench.now() - start)
+        row.times.append(median(times))  # a mean would count what else the machine does in some of them
         return True
 
     def _round(self, rows: Sequence[Row]) -> bool:

@@ -109,6 +109,12 @@ def test_calls_side_by_side_are_a_candidate_where_they_are_possible(f: Any, trie
     assert list(_forks(program, call, None)) == tried
 
 
+def test_a_candidate_that_is_named_twice_is_tried_once() -> None:
+    tuned = digits.tune(XS, seconds=20, schedules=["sweep", "sweep"], emitters=[], modes=[], lanes=[np.int64(2), 2])
+    assert [row.name for row in tuned.rows[:3]] == ["as it is", "schedule='sweep'", "map, lanes=2"]
+    assert not any(row.name in ("as it is", "schedule='sweep'", "map, lanes=2") for row in tuned.rows[3:])
+
+
 def test_combinations_are_of_options_that_go_together() -> None:
     fork, width = Candidate("fork", {"fork": "always"}), Candidate("map", {}, 32)
     sweep, mask = Candidate("sweep", {"schedule": "sweep"}), Candidate("mask", {"emitter": "mask"})
@@ -156,6 +162,12 @@ def with_print(n: Any) -> Any:
         (digits, (XS,), {"schedules": [3]}, "kept in files"),
         (digits, (XS,), {"modes": ["dense"]}, "modes must be"),
         (digits, (XS,), {"lanes": [0]}, "lanes must be"),
+        (digits, (XS,), {"lanes": [None]}, "lanes must be"),
+        (digits, (XS,), {"lanes": 64}, r"`lanes` must be a list of candidates, not 64\n.*`lanes=\[64\]`"),
+        (digits, (XS,), {"modes": pcbatch.Dense()}, "`modes` must be a list of candidates"),
+        (digits, (XS,), {"modes": {"n": pcbatch.Dense()}}, "`modes` must be a list of candidates"),
+        (digits, (XS,), {"schedule": "sweep"}, r"`schedules=\['sweep'\]`"),
+        (digits, (XS,), {"alike": 2}, "alike must be a share"),
         (digits.with_options(strategy="local"), (XS,), {}, "strategy"),
     ],
 )
