@@ -26,6 +26,7 @@ from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
 from pcbatch.options import Dense, Few, Mode, Strips
 from pcbatch.runs.progress import Progress, reporting
 from pcbatch.runs.run_options import RunOptions
+from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import RunCounts
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.lane_sharding import Devices
@@ -249,15 +250,15 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """Yield what is tried, the options of the function first. The budget may end before the last, so what gains most
     stands first, and `map`, which compiles several machines, behind what compiles sooner."""
-    now, lanes = programs.options, call.lanes
+    now, lanes, runs = programs.options, call.lanes, program.with_pc("tune")
     yield Candidate("as it is", {})
     widths = [w for w in WIDTHS if 2 * w <= lanes] if options.lanes is None else options.lanes
     tried: list[tuple[str, Sequence[Any]]] = [
         ("fork", _forks(program, call, devices)),
-        ("schedule", SCHEDULES if options.schedules is None else options.schedules),
+        ("schedule", _others(SCHEDULES, runs.schedule) if options.schedules is None else options.schedules),
         ("lanes", widths),
-        ("modes", _modes(lanes) if options.modes is None else options.modes),
-        ("emitter", EMITTERS if options.emitters is None else options.emitters),
+        ("modes", _modes(runs, lanes) if options.modes is None else options.modes),
+        ("emitter", _others(EMITTERS, runs.machine.emitter.name) if options.emitters is None else options.emitters),
     ]
     for name, values in tried:
         for number, value in enumerate(values):
@@ -278,6 +279,15 @@ def _forks(program: Program, call: Arguments, devices: Devices) -> Sequence[str]
     return ("always",) if program.forked.possible else ()
 
 
-def _modes(lanes: int) -> list[Mode]:
-    narrow: list[Mode] = [Few(WIDTH), Strips(WIDTH)]
-    return [Dense(), *(narrow if lanes > WIDTH else [])]
+def _others(values: Sequence[str], now: object) -> Sequence[str]:
+    """The values that do not give the program that there is: what "auto" stands for is one of them."""
+    return [value for value in values if value != now]
+
+
+def _modes(runs: PcExecutable, lanes: int) -> list[Mode]:
+    """The modes that compute a block otherwise than the program does; only one emitter has a choice."""
+    if runs.machine.emitter.name != "guard":
+        return []
+    now = {mode for mode, _ in runs.costs.choices(runs.costs.lanes(lanes))}
+    narrow: list[Mode] = [Few(WIDTH), Strips(WIDTH)] if lanes > WIDTH else []
+    return [mode for mode in (Dense(), *narrow) if now != {mode}]

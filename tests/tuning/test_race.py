@@ -199,3 +199,9 @@ def test_a_first_run_is_expected_to_take_as_long_as_those_of_its_kind() -> None:
     ]
     rows = race(candidates, bench, 50)
     assert [row.note for row in rows] == ["", "", SKIPPED, ""]
+
+
+def test_a_disturbed_measurement_of_the_defaults_lets_nothing_win() -> None:
+    default = Row(Candidate("default", {}), 1.0, [1.0, 1.5, 1.6])
+    assert winner([default, Row(Candidate("lucky", {"schedule": "sweep"}), 1.0, [0.98, 1.0, 1.0])]) is default
+    assert winner([default, Row(Candidate("quick", {"schedule": "sweep"}), 1.0, [0.9, 1.0, 1.0])]) is not default

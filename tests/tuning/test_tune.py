@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.api.tune import _about_budget, _forks, combined
+from pcbatch.api.tune import TuneOptions, _about_budget, _candidates, _forks, combined
 from pcbatch.tuning.race import Candidate, Race
 from pcbatch.tuning.tolerance import difference
 
@@ -200,3 +200,13 @@ def test_a_candidate_that_raises_is_a_line_of_the_table() -> None:
 def test_an_error_of_the_function_itself_is_raised() -> None:
     with pytest.raises(ValueError, match="a fault"):
         digits.with_options(schedule=Broken()).tune(XS, seconds=20, **FEW)
+
+
+def test_what_auto_stands_for_is_no_candidate() -> None:
+    everything = TuneOptions(1, None, None, None, None, 1.0, None)
+    program, call = digits._programs.of_call((jnp.arange(100),), {})
+    names = [c.name for c in _candidates(digits._programs, program, call, None, everything)]
+    explained = digits.explain_schedule(jnp.arange(100))
+    assert "emitter='port'" in names and f"emitter={explained.emitter!r}" not in names
+    assert "schedule='largest'" in names and f"schedule={explained.policy!r}" not in names
+    assert "map, lanes=32" in names and "map, lanes=128" not in names
