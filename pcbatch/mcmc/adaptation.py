@@ -34,7 +34,7 @@ Tick = Callable[[int], object]
 
 @dataclass(frozen=True)
 class Warm:
-    """What a warm-up has found, and its draws."""
+    """The result of a warm-up: step sizes, mass and positions that were found, and its draws."""
 
     chains: Chains  # with fixed step sizes
     mass: Mass
@@ -89,7 +89,7 @@ def _first_step(machine: Machine, chains: Chains, step: np.ndarray, mass: Mass, 
 
 
 def _depth(machine: Machine, window: Window) -> int:
-    """How deep trees of a window may be."""
+    """Return the largest depth of trees in a window."""
     deepest = machine.settings.max_tree_depth
     return min(deepest, EARLY_DEPTH) if window.early else deepest
 

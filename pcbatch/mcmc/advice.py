@@ -1,4 +1,4 @@
-"""What is wrong with draws, in Stan's words."""
+"""Warnings about draws that should not be trusted, in Stan's words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def advice(settings: Settings, statistics: Statistics, q: np.ndarray) -> Iterato
 
 
 def _mixing(settings: Settings, q: np.ndarray) -> Iterator[str]:
-    """What R-hat and effective sample sizes say. Not a number is the value of a coordinate that does not move."""
+    """Yield the warnings about R-hat and effective sample sizes, which are NaN for a coordinate that does not move."""
     largest = _worst(convergence.rhat(q), np.max)
     if not largest <= HIGH_RHAT:
         yield f"The largest R-hat is {largest:.2f}, indicating chains have not mixed. Run more draws, and more warmup."

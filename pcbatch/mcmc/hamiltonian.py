@@ -33,12 +33,12 @@ class Sample(NamedTuple):
 
     @property
     def q(self) -> jax.Array:
-        """Position."""
+        """The position, [..., n]."""
         return self.rows[..., 0, :]
 
     @property
     def grad(self) -> jax.Array:
-        """Gradient of the log density there."""
+        """The gradient of the log density at the position, [..., n]."""
         return self.rows[..., 1, :]
 
 
@@ -49,17 +49,17 @@ class Point(NamedTuple):
 
     @property
     def q(self) -> jax.Array:
-        """Position."""
+        """The position, [..., n]."""
         return self.rows[..., 0, :]
 
     @property
     def grad(self) -> jax.Array:
-        """Gradient of the log density there."""
+        """The gradient of the log density at the position, [..., n]."""
         return self.rows[..., 1, :]
 
     @property
     def p(self) -> jax.Array:
-        """Momentum."""
+        """The momentum, [..., n]."""
         return self.rows[..., 2, :]
 
 

@@ -31,7 +31,7 @@ class Chains(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What a call has drawn."""
+    """The draws of one call of the compiled program."""
 
     q: np.ndarray  # [chains, draws, n]
     numbers: np.ndarray  # [chains, draws, NUMBERS]

@@ -1,4 +1,4 @@
-"""What a run of `pcbatch.mcmc.sample` gives: draws, statistics of every draw, and what was learned in the warm-up."""
+"""The result of `pcbatch.mcmc.sample`: draws, statistics of every draw, and what was learned in the warm-up."""
 
 from __future__ import annotations
 

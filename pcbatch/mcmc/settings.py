@@ -15,7 +15,7 @@ LEAST_WARMUP = 20  # draws: a step size is not found in fewer
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to run. The fields are the arguments of `sample`."""
+    """The settings of a run. The fields are the arguments of `sample`."""
 
     chains: int
     draws: int

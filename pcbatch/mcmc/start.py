@@ -1,4 +1,4 @@
-"""Where chains start: at positions that are given, or around one of them."""
+"""The first positions of chains: those that are given, or drawn around one of them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Stepper(NamedTuple):
 
     @property
     def step(self) -> Any:
-        """The step size in use."""
+        """The step size that the next draw is made with."""
         return self.numbers[..., 0]
 
 

@@ -28,7 +28,7 @@ class Target:
 
     @property
     def size(self) -> int:
-        """Number of coordinates."""
+        """The number of coordinates of a position."""
         return sum(math.prod(shape) for shape in self.shapes)
 
     def unravel(self, q: Any) -> Any:

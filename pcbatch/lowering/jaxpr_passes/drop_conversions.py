@@ -11,31 +11,24 @@ nothing, but stand between an array and what stores into it, which then would no
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import jax.extend.core as jex
 
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.ops import Prim
-from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite
 
 
 def run(program: CfgProgram) -> CfgProgram:
     """Drop the conversions of all primitives of a typed program."""
-    functions = []
-    for function in program.functions:
-        blocks = tuple(replace(block, ops=tuple(map(_op, block.ops))) for block in function.blocks)
-        functions.append(replace(function, blocks=blocks))
-    return replace(program, functions=tuple(functions))
+    return _Dropping().cfg(program)
 
 
-def _op(op: Any) -> Any:
-    if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
-        return op
-    fn = op.expr.fn
-    closed = without_conversions(fn.closed)
-    return op if closed is fn.closed else replace(op, expr=replace(op.expr, fn=JaxprFn(closed, fn.casts)))
+class _Dropping(Rewrite):
+    """Rewrites the jaxprs of primitives; those inside of their equations stay as they are."""
+
+    def inner(self, value: Any) -> Any:
+        return without_conversions(value)
 
 
 def without_conversions(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:

@@ -173,21 +173,19 @@ class Blocks:
             return carry
         others = [k for k in range(len(self)) if k not in set(blocks)]
 
-        def any_waits(c: Values) -> jax.Array:
-            if not others:  # the usual case: one comparison
-                return least(c["pc"], len(self)) < len(self)
-            if len(others) < len(blocks):
-                return any_lane((c["pc"] < len(self)) & ~_is_any(c["pc"], others))
-            return any_lane(_is_any(c["pc"], blocks))
+        def waiting(c: Values) -> jax.Array:
+            if len(others) >= len(blocks):
+                return _is_any(c["pc"], blocks)
+            live: jax.Array = c["pc"] < len(self)  # fewer comparisons
+            return jnp.logical_and(live, ~_is_any(c["pc"], others)) if others else live
 
         def unfinished(c: tuple[Values, jax.Array]) -> jax.Array:
             if not left_behind:
-                return any_waits(c[0]) & (c[1] < PATIENCE)
-            live = c[0]["pc"] < len(self)
-            waiting = count_lanes(live & ~_is_any(c[0]["pc"], others) if others else live)
-            few = jnp.float32(left_behind) * count_lanes(live).astype(jnp.float32)
+                any_waits = any_lane(waiting(c[0])) if others else self.live(c[0])
+                return any_waits & (c[1] < PATIENCE)
+            few = jnp.float32(left_behind) * count_lanes(c[0]["pc"] < len(self)).astype(jnp.float32)
             few = jnp.where(c[1] == 0, 0, few.astype(jnp.int32))
-            return (waiting > few) & (c[1] < PATIENCE)
+            return (count_lanes(waiting(c[0])) > few) & (c[1] < PATIENCE)
 
         def one_sweep(c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
             return self.sweep(blocks, c[0]), c[1] + 1
