@@ -327,7 +327,7 @@ class Batched(Generic[P, R]):
             schedules: to try. None: "sweep", "drain", "earliest" and "largest".
             emitters: to try. None: "guard", "port" and "mask".
             modes: to try. None: `Dense()`, and `Few(32)` and `Strips(32)` if there are more lanes.
-            lanes: widths of `f.map` to try. None: 32, 128 and 512, if there are at least twice as many inputs.
+            lanes: widths of `f.map` to try. None: the widest three of 1024, 512, 128 and 32 that inputs fill twice.
             alike: the least share of the numbers in each array of the result that must be those of the defaults
                 (integers bit for bit, floating numbers up to rounding). Less than 1 where rounding sends runs another
                 way, as in sampling.

@@ -39,7 +39,8 @@ SCHEDULES = ("sweep", "drain", "earliest", "largest")
 EMITTERS = ("guard", "port", "mask")
 LISTS = {"schedules": "schedule", "emitters": "emitter", "modes": "mode", "lanes": "width"}  # and one of each
 WIDTH = 32  # of modes that compute some lanes at a time
-WIDTHS = (512, 128, 32)  # of `f.map`
+WIDTHS = (1024, 512, 128, 32)  # of `f.map`
+MOST_WIDTHS = 3  # of them, the widest that inputs fill twice: each is several machines to compile
 
 
 class Runs(Protocol):
@@ -252,7 +253,7 @@ def _candidates(
     stands first, and `map`, which compiles several machines, behind what compiles sooner."""
     now, lanes, runs = programs.options, call.lanes, program.with_pc("tune")
     yield Candidate("as it is", {})
-    widths = [w for w in WIDTHS if 2 * w <= lanes] if options.lanes is None else options.lanes
+    widths = [w for w in WIDTHS if 2 * w <= lanes][:MOST_WIDTHS] if options.lanes is None else options.lanes
     tried: list[tuple[str, Sequence[Any]]] = [
         ("fork", _forks(program, call, devices)),
         ("schedule", _others(SCHEDULES, runs.schedule) if options.schedules is None else options.schedules),

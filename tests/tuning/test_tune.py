@@ -12,7 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch.api.tune import TuneOptions, _about_budget, _candidates, _forks, combined
-from pcbatch.tuning.race import Candidate, Race
+from pcbatch.tuning.race import INTERRUPTED, Candidate, Race, Row
 from pcbatch.tuning.tolerance import difference
 
 
@@ -91,6 +91,13 @@ def test_a_tiny_budget_is_told() -> None:
     assert not tuned and tuned.lanes is None and tuned.rows[0].runs == 0
     assert tuned.note.startswith("nothing was compared: the first run of `digits` took ")
     assert "`seconds=" in tuned.note and f"note: {tuned.note}" in str(tuned)
+
+
+def test_ctrl_c_is_told() -> None:
+    race = Race(Differs(), 100, difference, interrupted=True)
+    race.rows = [Row(Candidate("as it is", {}), 1.0, [1.0, 1.0]), Row(Candidate("a", {"a": 1}), 1.0, [1.0, 1.0])]
+    race.rows.append(Row(Candidate("b", {"b": 1}), note=INTERRUPTED))
+    assert list(_about_budget(race, "f")) == ["interrupted: 1 of 2 candidates were measured"]
 
 
 def test_chaos_needs_a_word_of_the_user() -> None:
@@ -210,3 +217,10 @@ def test_what_auto_stands_for_is_no_candidate() -> None:
     assert "emitter='port'" in names and f"emitter={explained.emitter!r}" not in names
     assert "schedule='largest'" in names and f"schedule={explained.policy!r}" not in names
     assert "map, lanes=32" in names and "map, lanes=128" not in names
+
+
+@pytest.mark.parametrize(("inputs", "widths"), [(3, []), (100, [32]), (1024, [512, 128, 32]), (5000, [1024, 512, 128])])
+def test_widths_are_those_that_inputs_fill(inputs: int, widths: list[int]) -> None:
+    everything = TuneOptions(1, [], [], [], None, 1.0, None)
+    program, call = digits._programs.of_call((jnp.arange(inputs),), {})
+    assert [c.lanes for c in _candidates(digits._programs, program, call, None, everything)] == [None, *widths]
