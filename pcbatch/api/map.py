@@ -26,7 +26,6 @@ from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.runs.monitored import run_monitored
 from pcbatch.runs.monitored_chunks import resumed_program, run_chunks_monitored
 from pcbatch.runs.run_options import RunOptions
-from pcbatch.runtime.costs.plan_modes import STREAM
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
@@ -102,7 +101,7 @@ def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Re
     if options.run_options is None:
         program, raw = run_growing(program, lambda program: program.stream(call, options.lanes, options.mesh))
     else:
-        lanes = options.lanes or (None if program.runs_tasks(call, options.mesh) else STREAM)
+        lanes = options.lanes or program.stream_lanes(call, options.mesh)
         program, raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes, "inputs")
     return program.result(raw, call.lanes, call)
 
