@@ -241,13 +241,6 @@ class Program:
 
         return self._execute(given, where, run)
 
-    def stream_lanes(self, given: Arguments, mesh: Devices) -> int | None:
-        """The lanes on each device of a stream of these inputs that names none; None: it runs by tasks."""
-        if self.runs_tasks(given, mesh):
-            return None
-        each = LaneSharding(self.placed(given, mesh), given.lanes).each
-        return self.with_pc("map").costs.stream_lanes(each)
-
     def placed(self, given: Arguments, asked: Devices) -> Devices:
         """The devices that the lanes of a call run on; `asked`: those that the call names."""
         if isinstance(self.executable, LocalExecutable) or is_symbolic(given.lanes) or not given.lanes:
