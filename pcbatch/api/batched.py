@@ -148,7 +148,7 @@ class Batched(Generic[P, R]):
         Args:
             *args, **kwargs: as in a call, the inputs along the mapped axes; `devices=` and `mesh=` as well. Or, alone,
                 an iterator of chunks: each is a tuple of arguments as in a call (of one parameter: or that argument).
-            lanes: of the machine on each device. None: 512.
+            lanes: of the machine on each device. None: 512, or 768 for more than 12,000 inputs.
             chunk: inputs that are sent to the devices at a time. None: all, unless they are NumPy arrays of more than
                 256 MiB in all (then 64 MiB) or come in chunks. Results of chunks are arrays of NumPy.
             progress: called with the number of inputs that are done, and of all (None: not known yet), now and then
@@ -309,14 +309,16 @@ class Batched(Generic[P, R]):
         emitters: Sequence[str] | None = None,
         modes: Sequence[Mode | Mapping[str, Mode]] | None = None,
         lanes: Sequence[int] | None = None,
+        alike: float = 1.0,
         progress: Progress | bool | None = None,
         **kwargs: Any,
     ) -> Tuned:
         """Measure calls under other options, and `map` with a few widths, and return the fastest.
 
-        Each candidate changes one option; it is compiled, run on these arguments, and compared with the result under
-        the options that the function has. Then the candidates run in turn, and the slower half of them is left out
-        after each round. One that gains less than 5% does not win.
+        Each candidate changes one option; it is compiled, run on these arguments, compared with the result under the
+        options that the function has, and measured. Then the fastest is tried together with the fastest of other
+        options, and the best run in turn, the slower half of them left out after each round. One that gains less than
+        5% does not win. Ctrl-C ends it with what is measured so far.
 
         Args:
             *args, **kwargs: as in a call, of the size that is to be fast; `devices=` and `mesh=` as well.
@@ -325,7 +327,10 @@ class Batched(Generic[P, R]):
             schedules: to try. None: "sweep", "drain", "earliest" and "largest".
             emitters: to try. None: "guard", "port" and "mask".
             modes: to try. None: `Dense()`, and `Few(32)` and `Strips(32)` if there are more lanes.
-            lanes: widths of `f.map` to try. None: 32, 128 and 512, if there are at least twice as many inputs.
+            lanes: widths of `f.map` to try. None: the widest three of 1024, 512, 128 and 32 that inputs fill twice.
+            alike: the least share of the numbers in each array of the result that must be those of the defaults
+                (integers bit for bit, floating numbers up to rounding). Less than 1 where rounding sends runs another
+                way, as in sampling.
             progress: called with the number of candidates that were compiled, and of all; True for a bar of tqdm.
 
         Returns:
@@ -348,7 +353,7 @@ class Batched(Generic[P, R]):
             >>> digits.with_options(**tuned)(xs).tolist()
             [1, 4, 2, 6]
         """
-        options = TuneOptions(seconds, schedules, emitters, modes, lanes, progress)
+        options = TuneOptions(seconds, schedules, emitters, modes, lanes, alike, progress)
         return tune_call(self._programs, lambda programs: _with_programs(self, programs), args, kwargs, options)
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:

@@ -26,7 +26,6 @@ from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.runs.monitored import run_monitored
 from pcbatch.runs.monitored_chunks import resumed_program, run_chunks_monitored
 from pcbatch.runs.run_options import RunOptions
-from pcbatch.runtime.costs.plan_modes import STREAM
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
@@ -102,9 +101,17 @@ def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Re
     if options.run_options is None:
         program, raw = run_growing(program, lambda program: program.stream(call, options.lanes, options.mesh))
     else:
-        lanes = options.lanes or (None if program.runs_tasks(call, options.mesh) else STREAM)
+        lanes = options.lanes or _own_lanes(program, call, options.mesh)
         program, raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes, "inputs")
     return program.result(raw, call.lanes, call)
+
+
+def _own_lanes(program: Program, call: Arguments, mesh: Devices) -> int | None:
+    """The lanes on each device of a run that names none; None: it runs by tasks."""
+    if program.runs_tasks(call, mesh):
+        return None
+    each = LaneSharding(program.placed(call, mesh), call.lanes).each
+    return program.with_pc("map").costs.stream_lanes(each)
 
 
 def _chunk_size(call: Arguments, options: MapOptions) -> int | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import jax
+import numpy as np
 
 from pcbatch.api.programs import Programs
+from pcbatch.call.arguments import Arguments
 from pcbatch.call.results import Result
 from pcbatch.call.signature import signature
 from pcbatch.call.usage import usage
@@ -19,20 +23,24 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
-from pcbatch.options import Dense, Few, Mode, Strips, checked_lanes
+from pcbatch.options import Dense, Few, Mode, Strips
 from pcbatch.runs.progress import Progress, reporting
 from pcbatch.runs.run_options import RunOptions
+from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import RunCounts
 from pcbatch.runtime.local_strategy.executor import needs_pc
+from pcbatch.runtime.sharding.lane_sharding import Devices
 from pcbatch.runtime.vm.raw_result import is_tracing
-from pcbatch.tuning.race import Candidate, Impossible, race
+from pcbatch.tuning.race import COMBINATIONS, SKIPPED, Candidate, Impossible, Race, together
 from pcbatch.tuning.tolerance import difference
 from pcbatch.tuning.tuned import Tuned, chosen
 
 SCHEDULES = ("sweep", "drain", "earliest", "largest")
 EMITTERS = ("guard", "port", "mask")
+LISTS = {"schedules": "schedule", "emitters": "emitter", "modes": "mode", "lanes": "width"}  # and one of each
 WIDTH = 32  # of modes that compute some lanes at a time
-WIDTHS = (32, 128, 512)  # of `f.map`
+WIDTHS = (1024, 512, 128, 32)  # of `f.map`
+MOST_WIDTHS = 3  # of them, the widest that inputs fill twice: each is several machines to compile
 
 
 class Runs(Protocol):
@@ -54,6 +62,7 @@ class TuneOptions:
     emitters: Sequence[str] | None
     modes: Sequence[Mode | Mapping[str, Mode]] | None
     lanes: Sequence[int] | None
+    alike: float
     progress: Progress | bool | None
 
 
@@ -66,10 +75,11 @@ class CallBench:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     made: dict[str, Runs] = field(default_factory=dict)
+    failed: int | None = None  # of the inputs, in the first run
 
     def now(self) -> float:
         """Return the time in seconds."""
-        return time.monotonic()
+        return time.perf_counter()
 
     def run(self, candidate: Candidate) -> Any:
         """Run a candidate, and return the values and how each lane ended."""
@@ -92,6 +102,8 @@ class CallBench:
         else:
             result = f.map(*self.args, lanes=candidate.lanes, **kwargs)
         outcome: Any = (result.value, result.status)
+        if self.failed is None:
+            self.failed = int(np.count_nonzero(result.status))
         jax.tree.map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, jax.Array) else leaf, outcome)
         return outcome
 
@@ -108,7 +120,7 @@ def tune_call(
     if programs.options.donate_argnames:
         programs = programs.with_options(donate_argnames=())  # each run needs the arguments again
     plain = dict(kwargs)
-    programs.pop_devices(plain)
+    devices = programs.pop_devices(plain)
     program, call = programs.of_call(args, plain)
     if program.captures or is_tracing(call.arrays):
         help = "call it outside of `jax.jit` and other transformations, with arrays that have values"
@@ -116,7 +128,6 @@ def tune_call(
     if not call.lanes:
         raise usage("PCB427", "no inputs to measure runs of", help="give a batch of the size that is to be fast")
     _refuse_effects(programs.name, program)
-    candidates = list(_candidates(programs, program, call.lanes, options))
     bench = CallBench(programs, make, args, kwargs)
     with reporting(options.progress, "candidates") as report:
 
@@ -124,8 +135,46 @@ def tune_call(
             if report is not None:
                 report(RunCounts(total=of, finished=done))
 
-        rows = race(candidates, bench, options.seconds, difference, told)
-    return chosen(rows, programs.name, source_of(programs.fn))
+        race = Race(bench, options.seconds, partial(difference, alike=options.alike), combined, told)
+        race.run(list(_candidates(programs, program, call, devices, options)))
+    lines = [*_about_inputs(programs.name, bench.failed or 0, call.lanes), *_about_budget(race, programs.name)]
+    return chosen(race.rows, programs.name, source_of(programs.fn), "\n".join(lines))
+
+
+def combined(one: Candidate, other: Candidate) -> Candidate | None:
+    """Return the candidate that changes what both change; None if it would be no other program than one of them, or
+    cannot be."""
+    pair = together(one, other)
+    of_lanes = pair is not None and pair.changes & {"schedule", "modes", "lanes"}
+    return None if pair is None or ("fork" in pair.changes and of_lanes) else pair
+
+
+def _about_inputs(name: str, failed: int, lanes: int) -> Iterator[str]:
+    if failed:
+        which = "every input fails" if failed == lanes else f"{failed:,} of {lanes:,} inputs fail"
+        yield f"{which} (`{name}.run(...).status` says how); what was measured is how long that takes"
+
+
+def _about_budget(race: Race, name: str) -> Iterator[str]:
+    """Yield what keeps the table from being complete, and what to do about it."""
+    default, *others = race.rows
+    skipped = sum(row.note == SKIPPED for row in others)
+    refused = sum(row.note.startswith("refused") for row in others)
+    if race.interrupted:
+        yield f"interrupted: {sum(row.compared for row in others)} of {len(others)} candidates were measured"
+    elif skipped:
+        more = sum(race.expected(row) for row in others if row.note == SKIPPED)
+        enough = math.ceil(1.2 * (race.budget + more + COMBINATIONS * race.expected(default)))
+        first = f"the first run of `{name}` took {default.first or 0.0:.3g} s"
+        what = f"{skipped} of {len(others)} candidates were not tried"
+        if skipped == len(others):
+            what = f"nothing was compared: {first}, of {race.budget:.3g} s in all"
+        yield f"{what}; `seconds={enough}` should be enough for all"
+    if refused and refused == sum(row.first is not None for row in others):
+        yield (
+            "no candidate has the result of the defaults; if rounding sends runs another way (random draws that are "
+            "accepted or not, chaos), let fewer numbers agree: `alike=0.9`, or `alike=0`"
+        )
 
 
 def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], options: TuneOptions) -> None:
@@ -135,6 +184,12 @@ def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], op
         raise usage("PCB427", title, help="leave seconds out, or give a number such as `seconds=30`")
     if programs.options.strategy == "local":
         raise needs_pc("`tune`")
+    alike: object = options.alike
+    if not isinstance(alike, int | float) or isinstance(alike, bool) or not 0 <= alike <= 1:
+        title = f"alike must be a share from 0 to 1, not {short(alike)}"
+        raise usage(
+            "PCB427", title, help="leave alike out, or give the share of the numbers that must agree: `alike=0.9`"
+        )
     given = RunOptions.pop_from(dict(kwargs), signature(programs.fn).parameters)
     if given is not None:
         title = f"`{given.first_given}` is an option of a run, and `tune` makes many"
@@ -142,13 +197,34 @@ def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], op
     if any(isinstance(arg, Iterator) for arg in args):
         title = "`tune` runs its arguments many times, and an iterator gives them only once"
         raise usage("PCB427", title, help="give the arrays of a typical chunk")
+    _check_lists(programs, kwargs, options)
     for schedule in options.schedules or ():
         if not isinstance(schedule, str):
             title = f"tuned options are kept in files, and {short(schedule)} cannot be"
             help = 'name schedules, as in `schedules=["sweep", "drain"]`; measure a policy of your own by itself'
             raise usage("PCB427", title, help=help)
     for width in options.lanes or ():
-        checked_lanes(width)
+        if not isinstance(width, int | np.integer) or isinstance(width, bool) or width < 1:
+            title = f"lanes must be a list of positive integers, and {short(width)} is none"
+            raise usage("PCB427", title, help="write `lanes=[32, 128]`, or `lanes=[]` to leave `map` out")
+
+
+def _check_lists(programs: Programs, kwargs: dict[str, Any], options: TuneOptions) -> None:
+    """Refuse one candidate where a list of them belongs, and the name of one option where there is one for a list."""
+    given = (options.schedules, options.emitters, options.modes, options.lanes)
+    for name, values in zip(LISTS, given, strict=True):
+        if values is not None and (isinstance(values, str) or not isinstance(values, Sequence)):
+            title = f"`{name}` must be a list of candidates, not {short(values)}"
+            raise usage("PCB427", title, help=f"write `{name}=[{_example(values)}]`, or `{name}=[]` for none")
+    for name, wanted in LISTS.items():
+        if wanted in kwargs and wanted not in signature(programs.fn).parameters:
+            title = f"`{wanted}` is one option, and `tune` measures several"
+            help = f"name candidates in a list: `{name}=[{_example(kwargs[wanted])}]`"
+            raise usage("PCB427", title, help=help)
+
+
+def _example(value: object) -> str:
+    return str(short(value)) if isinstance(value, str | int | Mode | Mapping) else "..."
 
 
 def _refuse_effects(name: str, program: Program) -> None:
@@ -170,25 +246,49 @@ def _has_host(jaxpr: Any) -> bool:
     return any(eqn.primitive.name in HOST or any(map(_has_host, inner_jaxprs(eqn))) for eqn in jaxpr.eqns)
 
 
-def _candidates(programs: Programs, program: Program, lanes: int, options: TuneOptions) -> Iterator[Candidate]:
-    """Yield what is tried, the options of the function first; the budget may end before the last."""
-    now = programs.options
+def _candidates(
+    programs: Programs, program: Program, call: Arguments, devices: Devices, options: TuneOptions
+) -> Iterator[Candidate]:
+    """Yield what is tried, the options of the function first. The budget may end before the last, so what gains most
+    stands first, and `map`, which compiles several machines, behind what compiles sooner."""
+    now, lanes, runs = programs.options, call.lanes, program.with_pc("tune")
     yield Candidate("as it is", {})
-    widths = [w for w in WIDTHS if 2 * w <= lanes] if options.lanes is None else options.lanes
-    yield from (Candidate(f"map, lanes={width}", {}, width) for width in widths)
+    widths = [w for w in WIDTHS if 2 * w <= lanes][:MOST_WIDTHS] if options.lanes is None else options.lanes
     tried: list[tuple[str, Sequence[Any]]] = [
-        ("schedule", SCHEDULES if options.schedules is None else options.schedules),
-        ("fork", ("never",) if program.forked.tasks is not None else ()),
-        ("modes", _modes(lanes) if options.modes is None else options.modes),
-        ("emitter", EMITTERS if options.emitters is None else options.emitters),
+        ("fork", _forks(program, call, devices)),
+        ("schedule", _others(SCHEDULES, runs.schedule) if options.schedules is None else options.schedules),
+        ("lanes", widths),
+        ("modes", _modes(runs, lanes) if options.modes is None else options.modes),
+        ("emitter", _others(EMITTERS, runs.machine.emitter.name) if options.emitters is None else options.emitters),
     ]
     for name, values in tried:
-        for value in values:
+        for number, value in enumerate(values):
+            if value in values[:number]:
+                continue
+            if name == "lanes":  # of `map`, which is no option
+                yield Candidate(f"map, lanes={value}", {}, int(value))
+                continue
             programs.with_options(**{name: value})  # refuses what is no value of the option
             if value != getattr(now, name):
                 yield Candidate(f"{name}={value!r}", {name: value})
 
 
-def _modes(lanes: int) -> list[Mode]:
-    narrow: list[Mode] = [Few(WIDTH), Strips(WIDTH)]
-    return [Dense(), *(narrow if lanes > WIDTH else [])]
+def _forks(program: Program, call: Arguments, devices: Devices) -> Sequence[str]:
+    """The choice that calls of this program do not make by themselves, where they have one."""
+    if program.runs_tasks(call, devices):
+        return ("never",)
+    return ("always",) if program.forked.possible else ()
+
+
+def _others(values: Sequence[str], now: object) -> Sequence[str]:
+    """The values that do not give the program that there is: what "auto" stands for is one of them."""
+    return [value for value in values if value != now]
+
+
+def _modes(runs: PcExecutable, lanes: int) -> list[Mode]:
+    """The modes that compute a block otherwise than the program does; only one emitter has a choice."""
+    if runs.machine.emitter.name != "guard":
+        return []
+    now = {mode for mode, _ in runs.costs.choices(runs.costs.lanes(lanes))}
+    narrow: list[Mode] = [Few(WIDTH), Strips(WIDTH)] if lanes > WIDTH else []
+    return [mode for mode in (Dense(), *narrow) if now != {mode}]

@@ -36,10 +36,19 @@ def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Boun
     try:
         return parameters.bind(*args, **kwargs)
     except TypeError as error:
-        help = "pass each parameter once; only those with a default may be left out"
-        raise usage(
-            "PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{_in_short(parameters)}", help=help
-        ) from None
+        note = f"the signature is {fn.__name__}{_in_short(parameters)}"
+        help = _about_options(fn.__name__, set(kwargs) - set(parameters.parameters))
+        raise usage("PCB402", f"{fn.__name__}(): {error}", note, help=help) from None
+
+
+def _about_options(name: str, unknown: set[str]) -> str:
+    """The help for a call whose arguments do not fit, with these names that are no parameters."""
+    options = sorted(unknown & set(Options.__dataclass_fields__))
+    if options:
+        return f"`{options[0]}` is an option of the function: `{name}.with_options({options[0]}=...)(...)`"
+    if unknown & {"lanes", "chunk"}:
+        return f"`{min(unknown & {'lanes', 'chunk'})}` is for `{name}.map(...)`; a call has a lane for each input"
+    return "pass each parameter once; only those with a default may be left out"
 
 
 def _in_short(full: inspect.Signature) -> inspect.Signature:

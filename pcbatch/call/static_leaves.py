@@ -11,6 +11,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import is_array
 
+SAME = " if it is the same for all lanes"
 LIKE_ARRAYS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
 
 
@@ -45,9 +46,11 @@ def check_leaf(name: str, leaf: Any, path: Any) -> None:
         raise _refused(title, f"{help}, or `{name}.filled(0)`")
     if is_array(leaf) or is_number(leaf):
         return
-    help = f"name it in `static_argnames=('{name}',)` if it is the same for all lanes"
+    help = f"name it in `static_argnames=('{name}',)`{SAME}"
     if any(hasattr(type(leaf), method) for method in LIKE_ARRAYS):
         help = "pass an array of JAX or NumPy in its place, for example by `jnp.asarray`"
+    elif isinstance(leaf, range):
+        help = f"pass an array: `jnp.array({name})`; or {help}"
     elif path:
         help = f"put None in its place in `in_axes` of `{name}`; if lanes share all of it, `in_axes={{'{name}': None}}`"
     elif isinstance(leaf, type):

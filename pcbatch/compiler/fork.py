@@ -22,10 +22,17 @@ from pcbatch.runtime.tasks import CannotRun, TaskExecutable, TaskOptions
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The outcome of the option `fork`: a program of tasks, or none, and the reason."""
+    """The outcome of the option `fork`: a program of tasks, or none, and the reason.
+
+    Attributes:
+        tasks: the executable.
+        reason: why there is one, or none.
+        possible: whether `fork="always"` gives one; False where that was not looked at.
+    """
 
     tasks: TaskExecutable | None
     reason: str
+    possible: bool = False
 
 
 ALWAYS = Worth(True, 'the option is `fork="always"`', True)
@@ -49,28 +56,26 @@ def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -
         return NOT_FORKED
     captured = "it captures values of a function that JAX traces" if stages.captures else None
     reason = _against(options) or captured or qualify.why_not(stages.inlined_cfg)
-    tasks = None
-    if reason is None:
-        tasks, reason = _attempt(stages, options, frozenset(shared))
-    if tasks is None and options.fork == "always":
-        title = f'`{name}` cannot run with `fork="always"`: {reason}'
+    outcome = _attempt(stages, options, frozenset(shared)) if reason is None else Forked(None, reason)
+    if outcome.tasks is None and options.fork == "always":
+        title = f'`{name}` cannot run with `fork="always"`: {outcome.reason}'
         raise usage("PCB401", title, help='write `fork="auto"`, which runs calls side by side where that is possible')
-    return Forked(tasks, reason)
+    return outcome
 
 
-def _attempt(stages: Stages, options: Options, shared: frozenset[str]) -> tuple[TaskExecutable | None, str]:
+def _attempt(stages: Stages, options: Options, shared: frozenset[str]) -> Forked:
     """The executable of tasks, or why there is none; with "auto" a fault of ours is such a reason, as lanes can run."""
     try:
         return _executable(stages, options, shared)
     except CannotRun as error:
-        return None, f"the machine of lists has no place for its results: {error}"
+        return Forked(None, f"the machine of lists has no place for its results: {error}")
     except InternalError as error:
         if options.fork == "always":
             raise
-        return None, f"a fault of pcbatch, please report it: {str(error).splitlines()[0]}"
+        return Forked(None, f"a fault of pcbatch, please report it: {str(error).splitlines()[0]}")
 
 
-def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tuple[TaskExecutable | None, str]:
+def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> Forked:
     """The executable of tasks of a function that may have one, or why it has none."""
     cfg = rng_by_lane.run_cfg(stages.inlined_cfg)
     leaves = _shared_leaves(stages, cfg, shared)
@@ -80,11 +85,11 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
     defers = program is None
     program = program or pipeline.run(cfg, leaves)
     if program is None:
-        return None, "no two of its calls are seen to be independent of each other"
+        return Forked(None, "no two of its calls are seen to be independent of each other")
     learned = options.schedule if isinstance(options.schedule, Learned) else None
     pays = _worth(program, options, defers)
     if not pays.pays:
-        return None, pays.reason
+        return Forked(None, pays.reason, possible=True)
     if learned is not None and fingerprint.of_tasks(program) != learned.blocks:
         learned = None  # other blocks of the same source
     limit = memory.share_of_device() if options.memory is None else options.memory
@@ -96,7 +101,7 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
         most=pays.most,
         policy=learned,
     )
-    return TaskExecutable(program, chosen), pays.reason
+    return Forked(TaskExecutable(program, chosen), pays.reason, possible=True)
 
 
 def _worth(program: TaskProgram, options: Options, defers: bool) -> Worth:

@@ -74,7 +74,7 @@ class Explanation:
         policy: the policy that decides which block runs next, such as "drain".
         reason: the reason for this policy.
         emitter: how blocks are dispatched.
-        map_lanes: the lanes that `f.map` would use for many inputs.
+        map_lanes: the lanes that `f.map` would use for these inputs, or for 1024 if they are fewer.
         rows: the plan of each block, in order of the program.
         along: a line for each function without a decorator that is compiled along, with the reason.
         shared: the large values that all lanes share, of which there is one.
@@ -240,7 +240,7 @@ def _explain(
             infos, machine.layout.codes, costs.blocks, choices, times, strict=True
         )
     )
-    reason, map_lanes = _reason(machine, rows, chosen), costs.stream_lanes(WIDEST)
+    reason, map_lanes = _reason(machine, rows, chosen), costs.stream_lanes(max(WIDEST, inputs))
     return Explanation(name, inputs, lanes, policy, reason, machine.emitter.name, map_lanes, rows)
 
 

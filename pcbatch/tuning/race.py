@@ -1,4 +1,4 @@
-"""The race: candidates measured in turn within a budget, of which the slower half is dropped after each round."""
+"""The race: candidates measured within a budget, and the best put together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from statistics import median
 from typing import Any, Protocol
 
 LEAST = 0.02  # seconds of a measurement; shorter runs are repeated, as the clock and the machine are not that steady
-TIE = 0.05  # a candidate that gains less than this share leaves the defaults as they are
+TIE = 0.05  # a candidate that gains less than this share leaves the simpler one as it is
+HOPELESS = 2.0  # a candidate that takes so many times as long as the defaults is measured once
+COMBINATIONS = 3  # of options that are tried, at most
+ROUNDS = 4  # in which candidates are measured in turn, the first of them before combinations
+SKIPPED = "skipped: compiling would exceed the budget"
+ENDED = "not measured: the budget ended"
+INTERRUPTED = "skipped: interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,11 @@ class Candidate:
     name: str
     options: Mapping[str, Any]
     lanes: int | None = None  # of `f.map`; None: a call
+
+    @property
+    def changes(self) -> frozenset[str]:
+        """The names of what differs from the defaults."""
+        return frozenset(self.options) | ({"lanes"} if self.lanes is not None else set())
 
 
 class Impossible(Exception):
@@ -53,83 +64,173 @@ class Row:
         """The median of the runs after the first; infinity without any, or for what was refused."""
         return median(self.times) if self.times else math.inf
 
+    @property
+    def compared(self) -> bool:
+        """Whether it was measured often enough to win."""
+        return not self.note and len(self.times) > 1
 
-def race(
-    candidates: Sequence[Candidate],
-    bench: Bench,
-    budget: float,
-    differs: Callable[[Any, Any], str | None],
-    told: Callable[[int, int], None] = lambda done, of: None,
-    rounds: int = 5,
-) -> list[Row]:
-    """Measure candidates, of which the first is the defaults, until the budget of seconds is spent.
 
-    No run begins that is expected to end after the budget: a first run is expected to take as long as the longest
-    first run so far, and a later one as long as the longest of the candidate. The first run of the defaults is made in
-    any case, as there is nothing to compare with before.
+def together(one: Candidate, other: Candidate) -> Candidate | None:
+    """Return the candidate that changes what both change; None if they have an option in common."""
+    if one.changes & other.changes:
+        return None
+    options = {**one.options, **other.options}
+    lanes = one.lanes if other.lanes is None else other.lanes
+    return Candidate(f"{one.name} + {other.name}", options, lanes)
+
+
+@dataclass(slots=True)
+class Race:
+    """Measures candidates, of which the first is the defaults, until the budget of seconds is spent.
+
+    No run begins that is expected to end after the budget: a first run is expected to take as long as the longest of
+    its kind so far (a call, or `f.map`), and to leave time for measurements; a later one as long as the longest of the
+    candidate. The first run of the defaults is made in any case, as there is nothing to compare with before. Ctrl-C
+    after that ends the race with what is measured.
+
+    Attributes:
+        bench: runs candidates.
+        budget: seconds.
+        differs: says how a candidate's result differs from that of the defaults; None if it does not.
+        combine: makes one candidate of two; None if they do not go together.
+        told: is called with the numbers of candidates that are through, and of all.
+        rows: what was measured, in the order of the candidates; combinations come last.
+        interrupted: whether Ctrl-C has ended it.
     """
-    end = bench.now() + budget
-    rows = [Row(candidate) for candidate in candidates]
-    _first_runs(rows, bench, end, differs, told)
-    alive = [row for row in rows if not row.note]
-    for number in range(rounds):
-        runs = 1 if number else 2  # one run alone may have been disturbed
-        if not all(_measure(alive, bench, end) for _ in range(runs)):
-            break
-        ranked = sorted(alive[1:], key=lambda row: row.seconds)  # stable: ties in the order that was given
-        kept = ranked[: max(1, math.ceil(len(ranked) / 2))]
-        alive = [row for row in alive if row is alive[0] or row in kept]
-    return rows
 
+    bench: Bench
+    budget: float
+    differs: Callable[[Any, Any], str | None]
+    combine: Callable[[Candidate, Candidate], Candidate | None] = together
+    told: Callable[[int, int], None] = lambda done, of: None
+    rows: list[Row] = field(default_factory=list)
+    interrupted: bool = False
+    _end: float = 0.0
+    _reference: Any = None
 
-def _first_runs(
-    rows: list[Row],
-    bench: Bench,
-    end: float,
-    differs: Callable[[Any, Any], str | None],
-    told: Callable[[int, int], None],
-) -> None:
-    reference: Any = None
-    longest = 0.0
-    for number, row in enumerate(rows):
-        began = bench.now()
-        if number and began + longest > end:
-            row.note = "skipped: compiling would exceed the budget"
-            told(number + 1, len(rows))
-            continue
+    def run(self, candidates: Sequence[Candidate]) -> list[Row]:
+        """Measure candidates, and combinations of the best of them."""
+        self._end = self.bench.now() + self.budget
+        self.rows = [Row(candidate) for candidate in candidates]
+        self._default(self.rows[0])
         try:
-            result = bench.run(row.candidate)
+            for number, row in enumerate(self.rows[1:], 1):
+                self._try(row)
+                self.told(number + 1, len(self.rows))
+            if self._round(self._promising()):
+                self._combinations()
+                self._finals()
+            for row in self.rows[1:]:
+                row.note = row.note or ("" if row.times else ENDED)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            for row in self.rows:
+                row.note = row.note or (INTERRUPTED if row.first is None else "")
+        self._reference = None  # a result may be large
+        return self.rows
+
+    def _default(self, row: Row) -> None:
+        began = self.bench.now()
+        self._reference = self.bench.run(row.candidate)
+        row.first = self.bench.now() - began
+        self.told(1, len(self.rows))
+        for _ in range(2):
+            self._measure(row)
+
+    def _try(self, row: Row) -> None:
+        """Make the first run of a candidate, compare its result, and measure it."""
+        default, began = self.rows[0], self.bench.now()
+        left = sum(other.seconds for other in self._promising() if other.times)  # for a round in which they take turns
+        if began + self.expected(row) + 2 * (default.seconds if default.times else 0.0) + left > self._end:
+            row.note = SKIPPED
+            return
+        try:
+            result = self.bench.run(row.candidate)
         except Impossible as reason:
             row.note = f"impossible: {reason}"
-            told(number + 1, len(rows))
-            continue
-        row.first = bench.now() - began
-        longest = max(longest, row.first)
-        if not number:
-            reference = result
-        elif (difference := differs(reference, result)) is not None:
+            return
+        row.first = self.bench.now() - began
+        if (difference := self.differs(self._reference, result)) is not None:
             row.note = f"refused: {difference}"
-        told(number + 1, len(rows))
+        elif self._measure(row) and row.seconds <= HOPELESS * default.seconds:
+            self._measure(row)  # one measurement alone may have been disturbed
 
+    def _promising(self) -> list[Row]:
+        return [row for row in self.rows if not row.note and row.seconds <= HOPELESS * self.rows[0].seconds]
 
-def _measure(alive: list[Row], bench: Bench, end: float) -> bool:
-    """Measure each once, in order; whether there was time for all."""
-    for row in alive:
-        began = bench.now()
+    def expected(self, row: Row) -> float:
+        """Return the seconds that the first run of a candidate is expected to take."""
+        kind = row.candidate.lanes is None
+        alike = [other.first for other in self.rows if other.first and (other.candidate.lanes is None) == kind]
+        return max(alike, default=max(other.first or 0.0 for other in self.rows))
+
+    def _measure(self, row: Row) -> bool:
+        """Measure a candidate once, and say whether there was time for it."""
+        began = self.bench.now()
         expected = max(row.times) if row.times else 0.0
-        if began + expected > end:
+        if began + expected > self._end:
             return False
-        bench.run(row.candidate)
-        runs, took = 1, bench.now() - began
-        while took < LEAST and began + took < end:
-            bench.run(row.candidate)
-            runs, took = runs + 1, bench.now() - began
-        row.times.append(took / runs)
-    return True
+        times = list[float]()
+        while not times or sum(times) < LEAST and began + sum(times) < self._end:
+            start = self.bench.now()
+            self.bench.run(row.candidate)
+            times.append(self.bench.now() - start)
+        row.times.append(median(times))  # a mean would count what else the machine does in some of them
+        return True
+
+    def _round(self, rows: Sequence[Row]) -> bool:
+        """Measure rows in turn, and say whether there was time for all."""
+        return all(self._measure(row) for row in rows)
+
+    def _combinations(self) -> None:
+        """Try the fastest candidate together with the fastest that change something else, and keep what gains."""
+        default, ranked = self.rows[0], _ranked(self.rows)
+        if not ranked or ranked[0].seconds >= default.seconds:
+            return
+        best, *others = ranked
+        tried = 0
+        for other in others:
+            # What is as fast as the defaults alone may still gain together with another option.
+            if tried == COMBINATIONS or other.seconds > (1 + TIE) * default.seconds:
+                return
+            pair = self.combine(best.candidate, other.candidate)
+            if pair is None:
+                continue
+            row, tried = Row(pair), tried + 1
+            self._try(row)
+            if row.note == SKIPPED:
+                return
+            self.rows.append(row)
+            self.told(len(self.rows), len(self.rows))
+            if row.times and self._round([best, row]) and row.seconds < best.seconds:
+                best = row
+
+    def _finals(self) -> None:
+        """Measure the best in turn with the defaults, fewer in each round."""
+        alive = _ranked(self.rows)
+        for _ in range(ROUNDS - 1):
+            alive = alive[: max(1, math.ceil(len(alive) / 2))]
+            if not self._round([self.rows[0], *alive]):
+                return
+            alive = sorted(alive, key=lambda row: row.seconds)
+
+
+def _ranked(rows: Sequence[Row]) -> list[Row]:
+    """The rows but the first that may win, the fastest first; ties in the order that was given."""
+    return sorted((row for row in rows[1:] if row.compared), key=lambda row: row.seconds)
 
 
 def winner(rows: Sequence[Row]) -> Row:
-    """Return the fastest row, or the defaults (the first) if it gains less than a tie or was run only once."""
-    default, *others = rows
-    best = min((row for row in others if not row.note and len(row.times) > 1), key=lambda r: r.seconds, default=default)
-    return best if best.seconds < (1 - TIE) * default.seconds else default
+    """Return the fastest row, or a simpler one (with fewer changes of the defaults, the first row) in a tie."""
+    best = rows[0]
+    for changes in sorted({len(row.candidate.changes) for row in rows[1:]}):
+        alike = (row for row in _ranked(rows) if len(row.candidate.changes) == changes and _gains(row, best))
+        best = next(alike, best)
+    return best
+
+
+def _gains(row: Row, over: Row) -> bool:
+    """Whether a row is faster by more than a tie, in the median and at best: a busy machine disturbs few of both."""
+    if not over.times:
+        return True
+    return row.seconds < (1 - TIE) * over.seconds and min(row.times) < (1 - TIE) * min(over.times)

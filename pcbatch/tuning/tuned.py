@@ -44,6 +44,7 @@ class Tuned(Mapping[str, Any]):
         function: the name of the function.
         fingerprint: of its text; `load` refuses a file with another.
         rows: the table.
+        note: what should be known of the measurement, as that the budget was too short; it stands below the table.
     """
 
     options: Mapping[str, Any]
@@ -51,6 +52,7 @@ class Tuned(Mapping[str, Any]):
     function: str
     fingerprint: str
     rows: tuple[Measured, ...]
+    note: str = ""
 
     def __getitem__(self, name: str) -> Any:
         return self.options[name]
@@ -62,20 +64,22 @@ class Tuned(Mapping[str, Any]):
         return len(self.options)
 
     def __str__(self) -> str:
-        lines = [f"{'candidate':<24}{'first run':>12}{'median':>12}{'runs':>6}"]
+        wide = max([24, *(len(row.name) + 2 for row in self.rows)])
+        lines = [f"{'candidate':<{wide}}{'first run':>12}{'median':>12}{'runs':>6}"]
         lines += [
-            f"{row.name:<24}{_seconds(row.first):>12}{_seconds(row.seconds):>12}{row.runs:>6}  {row.note}".rstrip()
+            f"{row.name:<{wide}}{_seconds(row.first):>12}{_seconds(row.seconds):>12}{row.runs:>6}  {row.note}".rstrip()
             for row in self.rows
         ]
-        return "\n".join([*lines, f"fastest: {self._advice()}"])
+        notes = [f"note: {line}" for line in self.note.splitlines()]
+        return "\n".join([*lines, *notes, f"fastest: {self._advice()}"])
 
     def _advice(self) -> str:
-        if self.lanes is not None:
-            return f"{self.function}.map(..., lanes={self.lanes})"
-        if not self.options:
-            return f"{self.function} as it is"
+        """The code that runs the function so."""
         changes = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
-        return f"{self.function}.with_options({changes})"
+        function = f"{self.function}.with_options({changes})" if changes else self.function
+        if self.lanes is not None:
+            return f"{function}.map(..., lanes={self.lanes})"
+        return function if changes else f"{function} as it is"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the options and the table to a file, as JSON.
@@ -90,6 +94,7 @@ class Tuned(Mapping[str, Any]):
             "options": {name: _as_json(value) for name, value in self.options.items()},
             "lanes": self.lanes,
             "rows": [asdict(row) for row in self.rows],
+            "note": self.note,
         }
         Path(path).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
@@ -149,7 +154,7 @@ def _of_json(value: Any) -> Any:
     return MODES[kind](**fields)
 
 
-def chosen(rows: Sequence[Row], function: str, fingerprint: str) -> Tuned:
+def chosen(rows: Sequence[Row], function: str, fingerprint: str, note: str = "") -> Tuned:
     """Return the options of the row that won."""
     table = tuple(
         Measured(
@@ -162,7 +167,7 @@ def chosen(rows: Sequence[Row], function: str, fingerprint: str) -> Tuned:
         for row in rows
     )
     best = winner(rows).candidate
-    return Tuned(dict(best.options), best.lanes, function, fingerprint, table)
+    return Tuned(dict(best.options), best.lanes, function, fingerprint, table, note)
 
 
 def _seconds(value: float | None) -> str:

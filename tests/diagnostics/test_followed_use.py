@@ -32,6 +32,7 @@ FOLLOWED: dict[str, tuple[str, str, str]] = {
     "PCB401_policy": ("`schedule=Mine()`", "schedule=Mine)", "schedule=Mine())"),
     "PCB401_policy_name": ("give it a `name`, a string", "class Mine:", 'class Mine:\n    name = "mine"'),
     "PCB401_width": ("`pcbatch.Few(32)`", "pcbatch.Few(0)", "pcbatch.Few(32)"),
+    "PCB402_option": ("with_options(schedule=", 'f(N, N, schedule="sweep")', 'f.with_options(schedule="sweep")(N, N)'),
     "PCB402_unexpected": ("pass each parameter once", "f(N, N, c=N)", "f(N, N)"),
     "PCB403_dataclass": (
         "`jax.tree_util.register_dataclass`",
@@ -86,6 +87,7 @@ FOLLOWED: dict[str, tuple[str, str, str]] = {
     "PCB426_lanes": ('`fork="auto"`', 'fork="never"', 'fork="auto"'),
     "PCB426_plain": ("`@pcbatch.batch`", "f.fn, n", "f, n"),
     "PCB426_samples": ("give a batch of typical inputs", "n[:0], k[:0]", "n, k, episodes=5"),
+    "PCB427_list": ("`schedules=['sweep']`", 'schedules="sweep"', "schedules=['sweep']"),
     "PCB427_seconds": ("`seconds=30`", "seconds=0", "seconds=5"),
     "PCB427_stale": ("`tuned = f.tune(*args)`", "tuned = halvings", "tuned = thirds"),
     "PCB427_traced": ("outside of `jax.jit`", "jax.jit(best)(n)", "best(n)"),

@@ -478,3 +478,40 @@ def lambda_log(x):
     while x > 3.5:
         x -= 1
     return jnp.log(x)
+
+
+@pcbatch.batch
+def halvings(n):
+    count = 0
+    while n > 1:
+        n, count = n // 2, count + 1
+    return count
+
+
+@pcbatch.batch
+def heavy(n, table):
+    while n > 1:
+        n, table = n // 2, table + n
+    return table
+
+
+class TestWidth:
+    """The number of lanes where the call names none."""
+
+    @pytest.mark.parametrize(("inputs", "lanes"), [(100, 100), (5000, 512), (12287, 512), (12288, 768), (50000, 768)])
+    def test_by_inputs(self, inputs: int, lanes: int) -> None:
+        plan = halvings.explain_schedule(jax.ShapeDtypeStruct((inputs,), "int32"))
+        assert plan.lanes == (lanes if inputs > 100 else inputs)
+        assert plan.map_lanes == max(lanes, 512)
+
+    def test_of_lanes_with_much_state(self) -> None:
+        """A wider machine of those takes memory, and gains nothing."""
+        shapes = jax.ShapeDtypeStruct((20_000,), "int32"), jax.ShapeDtypeStruct((20_000, 4096), "int32")
+        assert heavy.explain_schedule(*shapes).map_lanes == 512
+
+    def test_many_inputs(self) -> None:
+        numbers = np.arange(1, 12_301, dtype=np.int32)
+        expected = [int(n).bit_length() - 1 for n in numbers]
+        assert halvings.map(numbers).value.tolist() == expected
+        assert halvings.map(numbers, progress=lambda *_: None).value.tolist() == expected
+        assert halvings.map(numbers[:0], progress=lambda *_: None).value.tolist() == []

@@ -45,10 +45,18 @@ def test_a_width_stands_beside_the_options() -> None:
     assert str(tuned).endswith("fastest: f.map(..., lanes=32)")
 
 
+def test_a_combination_names_both_and_notes_stand_above_it() -> None:
+    both = Row(Candidate("drain + map", {"schedule": "drain"}, 32), 2.0, [0.5, 0.5])
+    tuned = chosen([ROWS[0], both], "f", "abc", "one thing\nanother")
+    assert str(tuned).endswith(
+        "note: one thing\nnote: another\nfastest: f.with_options(schedule='drain').map(..., lanes=32)"
+    )
+
+
 @pytest.mark.parametrize("modes", [Dense(), Dense(3), Few(8), {"x": Strips(4), "y": Dense()}])
 def test_a_file_gives_the_same_again(tmp_path: Path, modes: Any) -> None:
     best = Row(Candidate("best", {"schedule": "drain", "modes": modes}), 2.0, [0.5, 0.5])
-    tuned = chosen([ROWS[0], best], "f", source_of(f.fn))
+    tuned = chosen([ROWS[0], best], "f", source_of(f.fn), "a note")
     tuned.save(tmp_path / "tuned.json")
     assert Tuned.load(tmp_path / "tuned.json", f) == tuned
 

@@ -39,6 +39,9 @@ NARROW_STRIP, NARROW_STRIP_LANE = 32, 1000.0  # lanes; from that time per lane, 
 LOOK = 3000.0  # in a visit that takes longer, the cost of counting waiting lanes is negligible
 MOST_LEFT = 0.5  # of the live lanes
 STREAM = 512  # lanes of a stream
+LONG_STREAM = 768  # of one with so many inputs for each lane that its end, where few lanes are left, does not matter:
+LONG = 16
+LIGHT = 1024.0  # words that a visit of any block reads or writes per lane, of a program whose lanes are no heavier
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
 
@@ -150,7 +153,10 @@ class Costs:
 
     def stream_lanes(self, inputs: int) -> int:
         """Return the number of lanes for a stream of `inputs` inputs."""
-        return STREAM if is_symbolic(inputs) else min(inputs, STREAM)
+        if is_symbolic(inputs):
+            return STREAM
+        light = all(block.words <= LIGHT for block in self.blocks)
+        return LONG_STREAM if light and inputs >= LONG * LONG_STREAM else min(inputs, STREAM)
 
     @property
     def narrows(self) -> bool:

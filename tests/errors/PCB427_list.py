@@ -1,0 +1,22 @@
+import jax.numpy as jnp
+
+import pcbatch
+
+
+@pcbatch.batch
+def halvings(n):
+    count = 0
+    while n > 1:
+        n = n // 2
+        count = count + 1
+    return count
+
+
+n = jnp.array([7, 1000, 42])
+
+
+def best(n):
+    return halvings.tune(n, seconds=5, schedules="sweep", emitters=[], modes=[])
+
+
+best(n)
