@@ -137,7 +137,7 @@ def test_eight_queens() -> None:
 
 
 def test_lanes_split_over_devices() -> None:
-    square = devices.split(lambda x, y: x * x + y, (jnp.arange(4), jnp.int32(1)), 2, shared=(1,))
+    square = devices.split(lambda x, y: x * x + y, (jnp.arange(4), jnp.ones(4, jnp.int32)), 2)
     assert square().tolist() == [1, 2, 5, 10]
     assert len(square().devices()) == 2
 
