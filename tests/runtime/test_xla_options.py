@@ -69,3 +69,33 @@ def test_older_emitters_of_xla_get_copies(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
     assert not xla_options.keeps_in_place()
     assert xla_options.compiler_options(1.0, 2) == xla_options.ONE_THREAD
+
+
+def decayed_sums(n, x):
+    """A `scan` reads a register that the block assigns after it, which XLA with `IN_PLACE` did first."""
+    row = jnp.zeros(16)
+    for _ in range(n):
+        _, row = jax.lax.scan(lambda carry, pair: (carry, 0.5 * pair[0] + 0.25 * pair[1] + 0.1), 0.0, (row, x))
+        x = 0.9 * x
+    return row
+
+
+def nearest_power(n, x):
+    """The same with a `while_loop`."""
+    row = jnp.zeros(16)
+    for _ in range(n):
+        first = jax.lax.while_loop(lambda s: s[1] < 3, lambda s: (s[0] + x[s[1]], s[1] + 1), (0.0, 0))[0]
+        row = row + first
+        x = 0.9 * x
+    return row
+
+
+@pytest.mark.promotion("standard")
+@pytest.mark.parametrize("function", [decayed_sums, nearest_power])
+def test_what_a_loop_of_jax_reads_is_not_overwritten_before(function) -> None:
+    batched = pcbatch.batch(function)
+    lengths, x = np.array([3, 10, 30], np.int32), np.ones((3, 16), np.float32)
+    plain = [batched.plain(n, each) for n, each in zip(lengths, x, strict=True)]
+    np.testing.assert_allclose(batched(lengths, x), plain, rtol=1e-5)
+    np.testing.assert_allclose(batched.map(lengths, x, lanes=2).value, plain, rtol=1e-5)
+    assert xla_options.has_loops(batched.lower(lengths, x).stages.opt)

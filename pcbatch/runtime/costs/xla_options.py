@@ -7,7 +7,8 @@ threads of their own and are not affected.
 
 And XLA copies a buffer of which one block reads and writes parts, unless it analyses the order of the two: frames that
 a block pops from and pushes to, registers of which a few lanes are gathered and scattered back. Where that option
-cannot be given, steps read in a loop of its own (`runtime/vm/run_once.py`, `isolated`).
+cannot be given, steps read in a loop of its own (`runtime/vm/run_once.py`, `isolated`). It is not given to programs
+with a loop of JAX inside a primitive, for which it is wrong.
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ from functools import cache
 from typing import Any
 
 import jax
+import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import visits
-from pcbatch.lowering.analysis.cost import most_expensive_kernel
+from pcbatch.lowering.analysis.cost import inner_jaxprs, most_expensive_kernel
 from pcbatch.lowering.typing.trace import JaxprFn
 
 ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
+LOOPS = {"scan", "while", "random_gamma", "igamma", "igammac"}  # the last three have loops in what they lower to
 OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/users/performance.md
 
@@ -38,7 +41,7 @@ def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[s
     Args:
         kernel: The `typical_kernel` of the program.
         lanes: The number of lanes.
-        in_place: Whether the program relies on XLA to analyse the order of reads and writes, see `keeps_in_place`.
+        in_place: Whether XLA may analyse the order of reads and writes, see `keeps_in_place`.
     """
     if jax.default_backend() != "cpu":
         return None
@@ -47,9 +50,25 @@ def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[s
     return {k: v for option in wanted if _known(tuple(option.items())) for k, v in option.items()} or None
 
 
-def keeps_in_place() -> bool:
-    """Whether XLA has the option to analyse the order of reads and writes, and is right to use it."""
+def keeps_in_place(program: StackProgram | None = None) -> bool:
+    """Whether XLA has the option to analyse the order of reads and writes, and is right to use it for this program."""
+    if program is not None and has_loops(program):
+        return False
     return jax.default_backend() == "cpu" and not _older_emitters() and _known(tuple(IN_PLACE.items()))
+
+
+def has_loops(program: StackProgram) -> bool:
+    """Whether a primitive has a loop of JAX, such as `jax.lax.scan`.
+
+    What such a loop reads but does not change, XLA with `IN_PLACE` may overwrite before the loop runs: a register that
+    the same block assigns after the loop (`tests/runtime/test_xla_options.py` has a program of a few lines).
+    """
+    fns = (op.expr.fn for block in program.blocks for op in block.ops if isinstance(op, Prim))
+    return any(_loops(fn.closed.jaxpr) for fn in fns if isinstance(fn, JaxprFn))
+
+
+def _loops(jaxpr: jex.Jaxpr) -> bool:
+    return any(eqn.primitive.name in LOOPS or any(map(_loops, inner_jaxprs(eqn))) for eqn in jaxpr.eqns)
 
 
 def _older_emitters() -> bool:

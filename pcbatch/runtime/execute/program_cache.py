@@ -52,9 +52,11 @@ class ProgramCache:
 
     Attributes:
         kernel: the size of a typical kernel, by which XLA's options are chosen.
+        in_place: Whether XLA may analyse the order of reads and writes.
     """
 
     kernel: float
+    in_place: bool
     _jitted: dict[tuple[DeviceProgram, Any], Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
@@ -66,7 +68,7 @@ class ProgramCache:
 
         Only outside traces: JAX allows no compiler options inside one.
         """
-        options = xla_options.compiler_options(self.kernel, lanes)
+        options = xla_options.compiler_options(self.kernel, lanes, self.in_place)
         key = program, options is None or tuple(options)
         if key not in self._jitted:
             jitted = jax.jit(

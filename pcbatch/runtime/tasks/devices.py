@@ -109,7 +109,7 @@ class DeviceTasks:
         """Return the compiled form of a function of this module, for machines of these sizes."""
         key = (function, sharding, sizes)
         if key not in self._jitted:
-            options = xla_options.compiler_options(self.tasks.kernel, sizes[0].width)
+            options = xla_options.compiler_options(self.tasks.kernel, sizes[0].width, self.tasks.in_place)
             donated = (0,) if function is _dealt and not debug_checks() else ()
             bound = partial(function, self.tasks, sharding, *sizes)
             self._jitted[key] = jax.jit(bound, donate_argnums=donated, compiler_options=options)

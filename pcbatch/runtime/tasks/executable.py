@@ -166,7 +166,7 @@ class TaskExecutable:
         """Return the compiled form of a function of this object, for machines of these sizes."""
         key = (function.__name__, static)
         if key not in self._jitted:
-            options = xla_options.compiler_options(self.kernel, static[0].width)
+            options = xla_options.compiler_options(self.kernel, static[0].width, self.in_place)
             bound = partial(function, *static)
             donated = (0,) if function.__name__ == "advance" and not debug_checks() else ()
             self._jitted[key] = jax.jit(bound, donate_argnums=donated, compiler_options=options)
@@ -176,6 +176,11 @@ class TaskExecutable:
     def kernel(self) -> float:
         """The size of a typical kernel, by which XLA's options are chosen."""
         return xla_options.typical_kernel(self._several.stack)
+
+    @cached_property
+    def in_place(self) -> bool:
+        """Whether XLA may analyse the order of reads and writes."""
+        return not xla_options.has_loops(self._several.stack)
 
     # Functions that are compiled
 
@@ -228,7 +233,7 @@ class TaskExecutable:
         """Run from the beginning, and record; see `advance`. What is recorded is in the state."""
         fixed, per_example = self.stored(args, now.lanes, single=False)
         s = state.begin(recorder.plan, now, s, per_example)
-        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
+        isolate = not xla_options.keeps_in_place(self._several.stack) if isolate is None else isolate
         loop = self.trips(Machine(recorder.plan, now, fixed, False, isolate, recorder), frees=False)
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
@@ -245,7 +250,7 @@ class TaskExecutable:
 
     def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
         """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""
-        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
+        isolate = not xla_options.keeps_in_place(self._several.stack) if isolate is None else isolate
         return Machine(self.plan(now.lanes == 1), now, fixed, self.options.stats, isolate)
 
     def unfinished(self, prepared: TaskPlan, now: Sizes, s: Values, left: jax.Array) -> tuple[jax.Array, jax.Array]:

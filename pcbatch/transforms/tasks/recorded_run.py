@@ -260,7 +260,7 @@ class Recording:
     def _jit(self, what: str, now: Sizes, room: TapeRoom | None) -> Any:
         key = (what, now, room)
         if key not in self._jitted:
-            options = xla_options.compiler_options(self.tasks.kernel, now.width)
+            options = xla_options.compiler_options(self.tasks.kernel, now.width, self.tasks.in_place)
             if room is None:
                 recorder = TaskRecorder(self.tape, self._first(now.lanes), now.lanes, now.width)
                 self._jitted[key] = jax.jit(partial(_empty, recorder, now), compiler_options=options)
