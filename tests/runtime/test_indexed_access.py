@@ -13,8 +13,9 @@ import pytest
 from pcbatch.ir.ops import Expr, Prim
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm import indexed_access
-from pcbatch.runtime.vm.indexed_access import Batch, Common, Cut, Operand, Whole
+from pcbatch.runtime.vm.indexed_access import Cut
 from pcbatch.runtime.vm.lane_window import Window, everyone, first
+from pcbatch.runtime.vm.operands import Batch, Common, Operand, Whole
 
 pytestmark = pytest.mark.share(3)
 

@@ -30,7 +30,9 @@ from pcbatch.lowering.typing.trace import JaxprFn
 
 ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
-LOOPS = {"scan", "while", "random_gamma", "igamma", "igammac"}  # the last three have loops in what they lower to
+# Those behind "while" have loops in what they lower to.
+LOOPS = {"scan", "while", "igamma", "igammac", "igamma_grad_a", "random_gamma", "random_gamma_grad"}
+LOOPS |= {"regularized_incomplete_beta", "threefry2x32", "random_bits", "random_fold_in", "random_split"}
 OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/users/performance.md
 

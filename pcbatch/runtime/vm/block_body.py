@@ -22,10 +22,11 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
 from pcbatch.lowering.typing.jax_types import from_storage, is_key, storage_type, to_storage
 from pcbatch.lowering.typing.trace import JaxprFn
-from pcbatch.runtime.vm import indexed_access, lanes_last
-from pcbatch.runtime.vm.indexed_access import Batch, Common, Cut, Operand, Whole
+from pcbatch.runtime.vm import indexed_access, lanes_last, operands
+from pcbatch.runtime.vm.indexed_access import Cut
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.named_scopes import scope
+from pcbatch.runtime.vm.operands import Batch, Common, Operand, Whole
 from pcbatch.runtime.vm.prints import Shown, prints_of
 
 Values = dict[str, Any]
@@ -129,24 +130,24 @@ class BlockCode:
     ) -> dict[str, Operand]:
         match op:
             case Prim(dsts=dsts, expr=expr):
-                operands = [env[v] for v in expr.ins]
+                given = [env[v] for v in expr.ins]
                 cut = self.cuts.get(position)
                 # A register that the block has given a new value is no longer `Whole`: then all of it is an operand.
-                if cut is not None and all(isinstance(operands[k], Whole) for k in cut.registers):
-                    outs, read = indexed_access.run(cut, operands, window, mask, position in self.by_lanes_last)
+                if cut is not None and all(isinstance(given[k], Whole) for k in cut.registers):
+                    outs, read = indexed_access.run(cut, given, window, mask, position in self.by_lanes_last)
                     loaded.update({indexed_access.load_key(position, step): value for step, value in read.items()})
                     return dict(zip(dsts, outs, strict=True))
                 if position in self.by_lanes_last and isinstance(expr.fn, JaxprFn):
-                    outs = indexed_access.small_arrays_lanes_last(expr.fn.closed, operands, window)
+                    outs = operands.applied_lanes_last(expr.fn.closed, given, window)
                     cast = zip(outs, expr.fn.casts, strict=True)
-                    return dict(zip(dsts, (indexed_access.converted(x, c) for x, c in cast), strict=True))
+                    return dict(zip(dsts, (operands.converted(x, c) for x, c in cast), strict=True))
                 one = (lambda *args: [expr.fn(*args)]) if len(dsts) == 1 else expr.fn  # type: ignore[misc]
-                return dict(zip(dsts, indexed_access.batched(one, operands, window), strict=True))
+                return dict(zip(dsts, operands.batched(one, given, window), strict=True))
             case Move(dst=dst, src=src):
-                return {dst: indexed_access.moved(env[src], window)}
+                return {dst: operands.moved(env[src], window)}
             case Select(dst=dst):
                 ins = [env[v] for v in (op.cond, op.on_true, op.on_false)]
-                return {dst: indexed_access.batched(lambda c, a, b: [jnp.where(c, a, b)], ins, window)[0]}
+                return {dst: operands.batched(lambda c, a, b: [jnp.where(c, a, b)], ins, window)[0]}
             case _:
                 assert_never(op)
 
@@ -157,8 +158,8 @@ class BlockCode:
         type_ = self.type(name)
         if isinstance(operand, Common) and is_key(type_):
             operand = Common(to_storage(operand.value, type_))
-            return indexed_access.value(operand, window)
-        return to_storage(indexed_access.value(operand, window), type_)
+            return operands.everywhere(operand, window)
+        return to_storage(operands.everywhere(operand, window), type_)
 
     def type(self, name: str) -> ArrayType:
         """Return the type of a variable; programs are typed before they are emitted."""

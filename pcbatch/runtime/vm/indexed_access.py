@@ -12,7 +12,7 @@ segments between them run under `vmap`. Lanes that do not store get a number out
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -20,13 +20,23 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.ir.ops import Prim
-from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.cost import SCATTERS
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
 from pcbatch.lowering.typing.jax_types import integer_limits
-from pcbatch.lowering.typing.trace import JaxprFn, is_key_array
+from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm import lanes_last
-from pcbatch.runtime.vm.lane_window import Window, lanes_first
+from pcbatch.runtime.vm.lane_window import Window
+from pcbatch.runtime.vm.operands import (
+    Batch,
+    Common,
+    Operand,
+    Whole,
+    applied_lanes_last,
+    at_places,
+    batched,
+    everywhere,
+    moved,
+)
 
 LOADS = ("gather", "dynamic_slice")
 LIMIT = 2**31 - 1
@@ -63,36 +73,6 @@ class Cut:
     outvars: tuple[Any, ...]
     registers: frozenset[int]  # positions of the inputs that are touched
     stored: tuple[tuple[int, int], ...]  # (output, input) positions: the output is the input's register, stored into
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """An operand that is a whole register, [lanes, ...], in place: touches gather from it and scatter into it."""
-
-    array: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """An operand with one value for each place of the window, [width, ...], or [..., width] if `lanes_are_last`."""
-
-    array: Any
-    lanes_are_last: bool = False
-
-    @property
-    def value(self) -> Any:
-        """The values, [width, ...]."""
-        return lanes_first(self.array) if self.lanes_are_last else self.array
-
-
-@dataclass(frozen=True, slots=True)
-class Common:
-    """An operand with one value for all lanes, unbatched."""
-
-    value: Any
-
-
-Operand = Whole | Batch | Common
 
 
 def cut(op: Prim, among: Collection[str] | None = None) -> Cut | None:
@@ -255,7 +235,7 @@ def run(
             case Segment():
                 ins = [look(v) for v in step.ins]
                 if by_lanes_last and lanes_last.pays(step.closed.jaxpr):
-                    outs = small_arrays_lanes_last(step.closed, ins, window)
+                    outs = applied_lanes_last(step.closed, ins, window)
                 else:
                     outs = batched(jex.jaxpr_as_fun(step.closed), ins, window)
                 env.update(zip(step.outs, outs, strict=True))
@@ -274,74 +254,8 @@ def run(
     return outs, loaded
 
 
-def moved(operand: Operand, window: Window) -> Operand:
-    """Return an operand as the source of a move: a register is read, since only the register itself is stored into."""
-    return Batch(window.read(operand.array)) if isinstance(operand, Whole) else operand
-
-
-def batched(fn: Any, operands: Sequence[Operand], window: Window) -> list[Operand]:
-    """Apply a function of one lane to all places at once.
-
-    `fn` takes a value per operand and gives a list. `Common` operands enter it unbatched; if all are, results are
-    `Common` as well.
-    """
-    values = [_value(operand, window) for operand in operands]
-    axes = tuple(None if isinstance(operand, Common) else 0 for operand in operands)
-    if all(axis is None for axis in axes):
-        return [Common(value) for value in fn(*values)]
-    outs: Sequence[Any] = jax.vmap(fn, in_axes=axes, axis_size=window.width)(*values)
-    return [Batch(value) for value in outs]
-
-
-def small_arrays_lanes_last(closed: jex.ClosedJaxpr, operands: Sequence[Operand], window: Window) -> list[Operand]:
-    """Evaluate the jaxpr of one lane for all places at once, see `lanes_last.py`."""
-
-    def placed(operand: Operand) -> lanes_last.Placed:
-        match operand:
-            case Common(value=value):
-                return lanes_last.Placed(value, None)
-            case Batch(array=array, lanes_are_last=last):
-                return lanes_last.Placed(array, -1 if last or jnp.ndim(array) == 1 else 0)
-            case Whole(array=array):
-                return lanes_last.Placed(window.read(array), 0)
-
-    ins = [placed(operand) for operand in operands]
-    ins = [replace(x, array=_of_dtype(x.array, v.aval.dtype)) for x, v in zip(ins, closed.jaxpr.invars, strict=True)]
-    outs = lanes_last.evaluate(closed, ins, window.width)
-    return [Common(x.array) if x.axis is None else Batch(x.array, x.axis == -1 and x.array.ndim > 1) for x in outs]
-
-
-def _of_dtype(array: Any, dtype: Any) -> Any:
-    return array if is_key_array(array) else jnp.asarray(array, dtype)
-
-
-def converted(operand: Operand, cast: ArrayType | None) -> Operand:
-    """Return a result converted to another type, if one is given."""
-    if cast is None:
-        return operand
-    dtype = jnp.dtype(cast.dtype)
-    match operand:
-        case Batch(array=array):
-            return replace(operand, array=jax.lax.convert_element_type(array, dtype))
-        case Common(value=value):
-            return Common(jax.lax.convert_element_type(value, dtype))
-        case Whole():
-            raise AssertionError("a register that is stored into keeps its type")
-
-
-def _value(operand: Operand, window: Window) -> Any:
-    return window.read(operand.array) if isinstance(operand, Whole) else operand.value
-
-
-def value(operand: Operand, window: Window) -> Any:
-    """Return an operand's values at all places, [width, ...]."""
-    if isinstance(operand, Common):
-        return jnp.broadcast_to(operand.value, (window.width, *jnp.shape(operand.value)))
-    return _value(operand, window)
-
-
 def _load(eqn: Any, array: Any, rest: Sequence[Operand], window: Window) -> Any:
-    values = [_value(operand, window) for operand in rest]
+    values = [at_places(operand, window) for operand in rest]
     axes = tuple(None if isinstance(operand, Common) else 0 for operand in rest)
 
     def slice_(lane: jax.Array, *starts: Any) -> Any:
@@ -378,7 +292,7 @@ def _start(index: jax.Array, last: int) -> jax.Array:
 
 
 def _store(eqn: Any, array: Any, rest: Sequence[Operand], window: Window, mask: jax.Array) -> Any:
-    indices, updates = (value(operand, window) for operand in rest)
+    indices, updates = (everywhere(operand, window) for operand in rest)
     numbers = of_all_lanes(eqn.params["dimension_numbers"])
     params = {**eqn.params, "dimension_numbers": numbers, "indices_are_sorted": False}
     return eqn.primitive.bind(array, targets(indices, window, mask), updates, **params)

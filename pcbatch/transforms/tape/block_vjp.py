@@ -20,8 +20,8 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.lowering.typing.jax_types import from_storage, storage_type, zeros
-from pcbatch.runtime.vm.indexed_access import Batch, Common, Operand
 from pcbatch.runtime.vm.lane_window import lane_mask
+from pcbatch.runtime.vm.operands import Batch, Common, Operand
 from pcbatch.transforms.tape.block_ssa import Body, Load, Node, SharedValue, Store
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 
