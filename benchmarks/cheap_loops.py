@@ -24,6 +24,8 @@ import numpy as np
 import pcbatch
 from benchmarks.common import paired_cpu
 from benchmarks.recursions import fib, fib_by_hand
+from examples.gallery import elliptical_slice as gallery_elliptical
+from examples.gallery import slice_sampling as gallery_slice
 
 DRAWS, WIDTH, SIZE, NODES = 100, 1.0, 10, 64
 LANES = (32, 256, 2048)
@@ -35,36 +37,15 @@ def log_density(x):
 
 
 def slice_sampling(key, x):
-    """Neal's slice sampling of one number with stepping out: the last draw and the sum of all."""
-    total = 0.0
-    for _ in range(DRAWS):
-        key, height, place, inside = jax.random.split(key, 4)
-        level = log_density(x) + jnp.log(jax.random.uniform(height))
-        left = x - WIDTH * jax.random.uniform(place)
-        right = left + WIDTH
-        while log_density(left) > level:
-            left = left - WIDTH
-        while log_density(right) > level:
-            right = right + WIDTH
-        inside, now = jax.random.split(inside)
-        y = left + (right - left) * jax.random.uniform(now)
-        while log_density(y) < level:
-            if y < x:
-                left = y
-            else:
-                right = y
-            inside, now = jax.random.split(inside)
-            y = left + (right - left) * jax.random.uniform(now)
-        x = y
-        total = total + x
-    return x, total
+    """The gallery's sampler."""
+    return gallery_slice.sample(log_density, key, x, DRAWS, WIDTH)
 
 
 def slice_by_hand(key: jax.Array, x: jax.Array) -> Any:
     """The loops of `slice_sampling`; bounds step out in one loop, as under `vmap` two would wait for each other."""
 
     def one(_: int, s: Any) -> Any:
-        key, x, total = s
+        key, x, mean, square = s
         key, height, place, inside = jax.random.split(key, 4)
         level = log_density(x) + jnp.log(jax.random.uniform(height))
         left = x - WIDTH * jax.random.uniform(place)
@@ -90,9 +71,9 @@ def slice_by_hand(key: jax.Array, x: jax.Array) -> Any:
 
         inside, y = propose(inside, left, right)
         y = jax.lax.while_loop(lambda s: log_density(s[3]) < level, shrink, (inside, left, right, y))[3]
-        return key, y, total + y
+        return key, y, mean + y / DRAWS, square + y**2 / DRAWS
 
-    return jax.lax.fori_loop(0, DRAWS, one, (key, x, jnp.zeros_like(x)))[1:]
+    return jax.lax.fori_loop(0, DRAWS, one, (key, x, x * 0, x * 0))[1:]
 
 
 def log_likelihood(f):
@@ -101,34 +82,15 @@ def log_likelihood(f):
 
 
 def elliptical_slice(key, f):
-    """Elliptical slice sampling (Murray, Adams, MacKay, 2010) under a standard normal prior: the sum of all draws."""
-    total = f * 0
-    for _ in range(DRAWS):
-        key, prior, height, inside = jax.random.split(key, 4)
-        nu = jax.random.normal(prior, (SIZE,))
-        level = log_likelihood(f) + jnp.log(jax.random.uniform(height))
-        inside, now = jax.random.split(inside)
-        angle = 2 * jnp.pi * jax.random.uniform(now)
-        low, high = angle - 2 * jnp.pi, angle
-        new = f * jnp.cos(angle) + nu * jnp.sin(angle)
-        while log_likelihood(new) <= level:
-            if angle < 0:
-                low = angle
-            else:
-                high = angle
-            inside, now = jax.random.split(inside)
-            angle = low + (high - low) * jax.random.uniform(now)
-            new = f * jnp.cos(angle) + nu * jnp.sin(angle)
-        f = new
-        total = total + f
-    return total
+    """The gallery's sampler."""
+    return gallery_elliptical.sample(log_likelihood, key, f, DRAWS)
 
 
 def elliptical_by_hand(key: jax.Array, f: jax.Array) -> Any:
     """The loops of `elliptical_slice`."""
 
     def one(_: int, s: Any) -> Any:
-        key, f, total = s
+        key, f, mean, square = s
         key, prior, height, inside = jax.random.split(key, 4)
         nu = jax.random.normal(prior, (SIZE,))
         level = log_likelihood(f) + jnp.log(jax.random.uniform(height))
@@ -147,9 +109,9 @@ def elliptical_by_hand(key: jax.Array, f: jax.Array) -> Any:
 
         start = (inside, angle - 2 * jnp.pi, angle, angle, at(angle))
         f = jax.lax.while_loop(lambda s: log_likelihood(s[4]) <= level, shrink, start)[4]
-        return key, f, total + f
+        return key, f, mean + f / DRAWS, square + f**2 / DRAWS
 
-    return jax.lax.fori_loop(0, DRAWS, one, (key, f, jnp.zeros_like(f)))[2]
+    return jax.lax.fori_loop(0, DRAWS, one, (key, f, f * 0, f * 0))[2:]
 
 
 def scanning(lengths, goal):

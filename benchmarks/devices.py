@@ -18,15 +18,14 @@ def use(devices: int) -> None:
         jax.config.update("jax_num_cpu_devices", devices)
 
 
-def split(function: Callable[..., Any], args: tuple[Any, ...], devices: int, shared: tuple[int, ...] = ()) -> Any:
+def split(function: Callable[..., Any], args: tuple[Any, ...], devices: int) -> Any:
     """`function(*args)` ready to be called: every leaf of the arguments and results split along its leading axis.
 
-    The arguments with the numbers `shared` go to all devices whole. A function over few lanes each must give leading
-    axes to all of its results.
+    A function over few lanes each must give leading axes to all of its results.
     """
     mesh = Mesh(np.array(jax.devices()[:devices]), (LANES,))
-    specs = tuple(PartitionSpec() if k in shared else PartitionSpec(LANES) for k in range(len(args)))
-    placed = tuple(jax.device_put(a, NamedSharding(mesh, s)) for a, s in zip(args, specs, strict=True))
+    specs = (PartitionSpec(LANES),) * len(args)
+    placed = jax.device_put(args, NamedSharding(mesh, PartitionSpec(LANES)))
     run = jax.jit(
         jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=PartitionSpec(LANES), check_vma=False)
         if devices > 1

@@ -17,18 +17,17 @@ import numpy as np
 
 from benchmarks.common import Curve, Row, interleaved_medians, timed
 from benchmarks.samplers import (
-    TREE_DEPTH,
     Setting,
     batches,
     chain,
-    chain_arguments,
     correlated,
+    draws_of,
     pcbatch_sampler,
     peers,
     regression,
     utilisation,
 )
-from examples.nuts.run import FRAMES
+from pcbatch.mcmc.nuts import LEAPFROGS
 
 DRAWS = 10  # as in figure 7
 GAUSSIAN_CHAINS = (1, 3, 10, 30, 100, 300, 1000)
@@ -39,13 +38,8 @@ PC, LOCAL, RIVAL, PLAIN = "program counter", "local", "BlackJAX", "plain Python"
 def calls(setting: Setting, chains: int) -> dict[str, Callable[[], Any]]:
     """Every strategy on so many chains; each gives draws and gradients."""
     ours = pcbatch_sampler(setting, chains, DRAWS)
-    local = chain(setting, strategy="local").run
-
-    def run_local() -> Any:
-        trace = local(*ours.arguments).value[-1]
-        return trace.q, trace.leapfrogs
-
-    found = {PC: lambda: ours.run(*ours.arguments), LOCAL: run_local}
+    local, arguments = chain(setting, chains, DRAWS, strategy="local")
+    found = {PC: lambda: ours.run(*ours.arguments), LOCAL: lambda: draws_of(local.run(*arguments))}
     if "blackjax" in peers():
         theirs = peers()["blackjax"](setting, chains, DRAWS)
         compiled = jax.jit(theirs.run)
@@ -57,20 +51,18 @@ def busy(setting: Setting, chains: int, strategy: str, gradients: np.ndarray) ->
     """The share of batched gradients that are of use."""
     if strategy == RIVAL:
         return utilisation(gradients)
-    options: dict[str, Any] = {"max_depth": TREE_DEPTH + FRAMES} if strategy == PC else {"strategy": "local"}
-    count, wanted = batches(setting, chains, DRAWS, **options)
+    count, wanted = batches(setting, chains, DRAWS, strategy="pc" if strategy == PC else "local")
     return float(wanted.sum()) / (chains * count)
 
 
 def plain_rate(setting: Setting, draws: int = 2) -> float:
     """Gradients per second of one chain in plain Python."""
-    keys, sample, stepper, inv_mass, trace, _ = chain_arguments(setting, 1, draws)
-    one = jax.tree.map(lambda a: a[0], (keys, sample, stepper, trace))
-    run = chain(setting).plain
-    call = lambda: run(*one[:3], inv_mass, one[3], draws)  # noqa: E731
+    batched, (sample, stepper, mass, keys, noise, trace, _, depth, data) = chain(setting, 1, draws)
+    sample, stepper, *own = jax.tree.map(lambda a: a[0], (sample, stepper, keys, noise, trace))
+    call = lambda: batched.plain(sample, stepper, mass, *own, draws, int(depth), data)  # noqa: E731
     call()
     began = time.perf_counter()
-    gradients = np.asarray(call()[-1].leapfrogs).sum()
+    gradients = np.asarray(call()[-1].numbers)[:, LEAPFROGS].sum()
     return float(gradients) / (time.perf_counter() - began)
 
 

@@ -22,8 +22,7 @@ import pcbatch
 from benchmarks.common import Row, paired, report, seconds
 from benchmarks.queues import ode
 from benchmarks.recursions import fib
-from benchmarks.samplers import TREE_DEPTH, chain, chain_arguments, correlated
-from examples.nuts.run import FRAMES
+from benchmarks.samplers import chain, correlated
 
 GOAL = 1.02
 Call = Callable[..., Any]
@@ -36,12 +35,11 @@ def _numbers(low: int, high: int, count: int) -> tuple[Any, ...]:
 def cases(quick: bool) -> dict[str, tuple[Any, tuple[Any, ...], bool]]:
     """Functions, their arguments, and whether they go through `f.map`."""
     setting = correlated()
-    nuts = chain(setting, max_depth=TREE_DEPTH + FRAMES)
     solver = pcbatch.batch(ode.solve)
     small: dict[str, tuple[Any, tuple[Any, ...], bool]] = {
         "fib, n in 0..15, 1000 lanes": (pcbatch.batch(fib, max_depth=32, fork="never"), _numbers(0, 15, 1000), False),
         "ODE, 512 lanes": (solver, ode.inputs(512), False),
-        "NUTS, 100 chains, 10 draws": (nuts, chain_arguments(setting, 100, 10), False),
+        "NUTS, 100 chains, 10 draws": (*chain(setting, 100, 10), False),
     }
     if quick:
         return small
@@ -53,7 +51,7 @@ def cases(quick: bool) -> dict[str, tuple[Any, tuple[Any, ...], bool]]:
             True,
         ),
         "ODE, 65536 inputs by map": (solver, ode.inputs(65536), True),
-        "NUTS, 100 chains, 50 draws": (nuts, chain_arguments(setting, 100, 50), False),
+        "NUTS, 100 chains, 50 draws": (*chain(setting, 100, 50), False),
     }
 
 

@@ -1,7 +1,7 @@
 """NUTS with a fixed step size: gradients per second, side by side. `python -m benchmarks.nuts [--target logistic]`
 
 Programs take turns in one process: the batched leapfrog steps alone (the ceiling of any sampler), pcbatch on the
-textbook sampler of `examples/nuts`, and, if they are installed, the hand-written samplers of BlackJAX and NumPyro under
+textbook sampler of `pcbatch.mcmc`, and, if they are installed, the hand-written samplers of BlackJAX and NumPyro under
 `jax.vmap`. Useful gradients are those that a chain's own trajectory asked for; a batched gradient serves every chain,
 wanted or not. With `--devices 4` all of them split their chains over so many devices of the CPU.
 
@@ -22,7 +22,6 @@ import numpy as np
 from benchmarks.common import Row, interleaved_medians, report, seconds, timed
 from benchmarks.devices import split, use
 from benchmarks.samplers import (
-    TREE_DEPTH,
     Sampler,
     batches,
     ceiling,
@@ -32,7 +31,6 @@ from benchmarks.samplers import (
     regression,
     utilisation,
 )
-from examples.nuts.run import FRAMES
 
 SETTINGS = {"gaussian": correlated, "logistic": regression}
 DRAWS = {"gaussian": 50, "logistic": 20}
@@ -55,7 +53,7 @@ COMPILE_GOAL = 10.0
 def ready(sampler: Sampler, devices: int, compiled: bool) -> Callable[[], Any]:
     """A call of all its chains; `compiled` if it has to be compiled first, which `f.run` does by itself."""
     if compiled:
-        return split(sampler.run, sampler.arguments, devices, sampler.shared)
+        return split(sampler.run, sampler.arguments, devices)
     return lambda: sampler.run(*sampler.arguments)
 
 
@@ -81,7 +79,7 @@ def rows(target: str, chains: int, draws: int, devices: int, repeats: int) -> li
     if devices == 1:
         rate = rates[CEILING] * times[OURS] / chains
         goal = CEILING_GOALS.get((target, chains)) if usual else None
-        out += _counted(title, batches(setting, chains, draws, max_depth=TREE_DEPTH + FRAMES), rate, goal)
+        out += _counted(title, batches(setting, chains, draws), rate, goal)
     return out + _ratios(title, rates, RIVAL_GOALS.get((target, chains, devices)) if usual else None)
 
 

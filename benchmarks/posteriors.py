@@ -63,7 +63,8 @@ def ours(model: Model, chains: int, draws: int, warmup: int, adapt: Any = "poole
         )
         cpu.append(time.process_time() - began)
         share = cpu[-1] / (time.perf_counter() - wall)  # of wall time: the machine may have had other work
-    warm, drawn = (share * posterior.seconds[part] for part in ("warmup", "draws"))
+    seconds = posterior.seconds  # "compile" is the first positions here: nothing is compiled any more
+    warm, drawn = share * (seconds["compile"] + seconds["warmup"]), share * seconds["draws"]
     statistics = posterior.statistics
     return Run(posterior.draws, statistics.leapfrogs, statistics.diverging, cpu[0] - cpu[1], warm, drawn)
 

@@ -15,11 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from examples.nuts.hamiltonian import Sample
-from examples.nuts.run import FRAMES, GRADIENT, empty_trace
-from examples.nuts.sampler import nuts
-from examples.nuts.stepsize import fixed
+from examples.nuts.run import fixed_chain
 from examples.nuts.targets import Target, gaussian, logistic
+from pcbatch.mcmc.nuts import GRADIENT, LEAPFROGS
 
 TREE_DEPTH, SIZE, POINTS = 10, 100, 10_000
 Draws = tuple[jax.Array, jax.Array]  # positions [chains, draws, size], gradients [chains, draws]
@@ -41,11 +39,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Sampler:
-    """`run(*arguments)` gives the draws; `shared` are the numbers of the arguments that all chains share."""
+    """`run(*arguments)` gives the draws."""
 
     run: Callable[..., Draws]
     arguments: tuple[Any, ...]
-    shared: tuple[int, ...] = ()
 
 
 def correlated(size: int = SIZE) -> Setting:
@@ -76,36 +73,32 @@ def laplace(target: Target, steps: int = 5) -> tuple[np.ndarray, np.ndarray]:
     return q, np.linalg.inv(-np.asarray(curvature(q), np.float64))
 
 
-def chain_arguments(setting: Setting, chains: int, draws: int) -> tuple[Any, ...]:
-    """What the batched chain of examples/nuts is called with."""
-    keys, q = setting.arguments(chains)
-    sample = Sample(q, *jax.jit(jax.vmap(setting.target.logp_and_grad))(q))
-    stepper = fixed(jnp.full(chains, setting.step, q.dtype))
-    return keys, sample, stepper, jnp.ones(q.shape[1], q.dtype), empty_trace(q, draws), jnp.int32(draws)
+def chain(setting: Setting, chains: int, draws: int, **options: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The textbook sampler of pcbatch.mcmc for this target, batched, and its arguments."""
+    q = np.asarray(setting.start(chains), np.float32)
+    batched, arguments = fixed_chain(setting.target, q, setting.step, draws, TREE_DEPTH)
+    return batched.with_options(**options), jax.device_put(arguments)
 
 
-def chain(setting: Setting, **options: Any) -> Any:
-    """The textbook sampler of examples/nuts for this target, batched."""
-    return nuts(setting.target.logp_and_grad, TREE_DEPTH).chain.with_options(**options)
+def draws_of(result: Any) -> Draws:
+    """Positions and gradients of what the batched chain gives."""
+    trace = result.value[-1]
+    return trace.q, trace.numbers[..., LEAPFROGS].astype(jnp.int32)
 
 
 def pcbatch_sampler(setting: Setting, chains: int, draws: int, devices: int = 1) -> Sampler:
     """Ours; it splits its chains over the devices itself."""
-    batched = chain(setting, max_depth=TREE_DEPTH + FRAMES, devices=devices)
-
-    def run(*arguments: Any) -> Draws:
-        trace = batched.run(*arguments).value[-1]
-        return trace.q, trace.leapfrogs
-
-    return Sampler(run, chain_arguments(setting, chains, draws), shared=(3, 5))
+    batched, arguments = chain(setting, chains, draws, devices=devices)
+    return Sampler(lambda *arguments: draws_of(batched.run(*arguments)), arguments)
 
 
 def batches(setting: Setting, chains: int, draws: int, **options: Any) -> tuple[int, np.ndarray]:
     """How many gradients ours evaluated for all chains at once, and how many each chain wanted of each draw."""
-    result = chain(setting, stats=True, **options).run(*chain_arguments(setting, chains, draws))
+    batched, arguments = chain(setting, chains, draws, stats=True, **options)
+    result = batched.run(*arguments)
     if np.any(np.asarray(result.status)):
         raise SystemExit("a chain did not finish: nothing to measure")
-    return int(result.stats.visits(GRADIENT)), np.asarray(result.value[-1].leapfrogs)
+    return int(result.stats.visits(GRADIENT)), np.asarray(draws_of(result)[1])
 
 
 def blackjax_sampler(setting: Setting, chains: int, draws: int) -> Sampler:

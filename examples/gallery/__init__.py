@@ -1,4 +1,4 @@
-"""Twenty-three first programs, each compared with something that does not use pcbatch; see README.md."""
+"""Twenty-six first programs, each compared with something that does not use pcbatch; see README.md."""
 
 NAMES = (
     "quicksort",
@@ -24,4 +24,7 @@ NAMES = (
     "slice_sampling",
     "elliptical_slice",
     "delayed_acceptance",
+    "coupled_chains",
+    "tempered_smc",
+    "particle_filter",
 )

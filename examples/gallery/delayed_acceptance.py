@@ -8,7 +8,7 @@ import numpy as np
 
 import pcbatch
 
-TERMS = jnp.linspace(-1, 1, 200)  # the dear density is a mean over all of these
+TERMS = jnp.linspace(-1, 1, 2000)  # the dear density is a mean over all of these
 
 
 def cheap(x):

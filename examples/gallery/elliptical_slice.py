@@ -11,13 +11,13 @@ import pcbatch
 SEEN, NOISE = jnp.array([1.0, -0.5, 0.0]), 0.1
 
 
-def log_likelihood(f):
+def log_seen(f):
     """What was seen is `f` with Gaussian noise."""
     return -0.5 * jnp.sum((f - SEEN) ** 2) / NOISE
 
 
-@pcbatch.batch
-def sample(key, f, draws):
+@pcbatch.batch(static_argnames="log_likelihood")
+def sample(log_likelihood, key, f, draws):
     """The means of the draws and of their squares, under a standard normal prior."""
     mean = square = f * 0
     for _ in range(draws):
@@ -46,7 +46,7 @@ def main(lanes: int = 100, draws: int = 500) -> None:
     """Compare moments with those of the posterior, within five standard errors that the spread of the chains tells."""
     keys = jax.random.split(jax.random.key(0), lanes)
     start = np.asarray(SEEN) / (1 + NOISE)  # the mean of the posterior
-    found = sample.with_options(in_axes=(0, None, None))(keys, start, draws)
+    found = sample.with_options(in_axes=(None, 0, None, None))(log_seen, keys, start, draws)
     variance = NOISE / (1 + NOISE)
     for values, known in zip(found, (start, start**2 + variance), strict=True):
         error = np.std(values, axis=0, ddof=1) / np.sqrt(lanes)

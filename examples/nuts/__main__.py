@@ -11,9 +11,10 @@ from pathlib import Path
 import jax
 
 from examples.nuts import report
-from examples.nuts.run import Run, Settings, sample
+from examples.nuts.run import sample
 from examples.nuts.targets import TARGETS
 from examples.options import at_least, check_outputs, positive, write_json
+from pcbatch.mcmc.settings import LEAST_WARMUP
 
 CHAINS, DRAWS, WARMUP = 32, 500, 300
 
@@ -28,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         jax.config.update("jax_num_cpu_devices", options.devices)
         if len(jax.devices()) < options.devices:
             parser.error(f"--devices {options.devices}: there are only {len(jax.devices())}")
-    settings = Settings(
+    run = sample(
+        TARGETS[options.target](),
         chains=options.chains,
         draws=options.draws,
         warmup=options.warmup,
@@ -37,9 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         max_tree_depth=options.max_depth,
         devices=options.devices,
         seed=options.seed,
+        progress=not options.no_adapt and sys.stderr.isatty(),
     )
-    run = _sample(options.target, settings)
-    rows = report.summarise(run)
+    rows = report.coordinates(run)
     numbers = report.metrics(run, rows)
     print(report.table(rows), report.summary(numbers), sep="\n\n")
     if options.json:
@@ -51,16 +53,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _sample(target: str, settings: Settings) -> Run:
-    """Sample with a progress bar; a fixed run is a single call and has none."""
-    from tqdm import tqdm
-
-    quiet = not settings.adapt or not sys.stderr.isatty()
-    total = settings.warmup + settings.draws
-    with tqdm(total=total, unit="draw", desc=target, leave=False, disable=quiet) as bar:
-        return sample(TARGETS[target](), settings, bar.update)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m examples.nuts", description=__doc__)
     parser.add_argument("--target", choices=sorted(TARGETS), default="breast-cancer", help="default: %(default)s")
@@ -68,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--draws", type=at_least(1), default=DRAWS, help="draws kept per chain; default: %(default)s")
     parser.add_argument("--warmup", type=at_least(0), help=f"draws before; default: {WARMUP}, or 0 with --no-adapt")
     parser.add_argument("--step-size", type=positive, help="leapfrog step; adaptation starts from it")
-    parser.add_argument("--no-adapt", action="store_true", help="fixed step size, unit mass matrix, one batched call")
+    parser.add_argument("--no-adapt", action="store_true", help="fixed step size, unit mass matrix")
     parser.add_argument("--max-depth", type=at_least(1), default=10, help="of a tree; default: %(default)s")
     parser.add_argument("--devices", type=at_least(1), default=1, help="CPU devices to split the chains over")
     parser.add_argument("--seed", type=at_least(0), default=0)
@@ -86,8 +78,11 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
     check_outputs(parser, {"json": options.json}, options.plot)
     if options.warmup is None:
         options.warmup = 0 if options.no_adapt else WARMUP
-    if not options.no_adapt and options.warmup == 0:
-        parser.error("--warmup 0 leaves no draws to adapt in: give --no-adapt and --step-size")
+    if not options.no_adapt and options.warmup < LEAST_WARMUP:
+        parser.error(
+            f"--warmup {options.warmup} leaves no draws to adapt in, at least {LEAST_WARMUP}: give more, or --no-adapt "
+            "and --step-size"
+        )
 
 
 if __name__ == "__main__":

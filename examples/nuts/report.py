@@ -3,70 +3,51 @@
 from __future__ import annotations
 
 import platform
-import warnings
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 import numpy as np
 
 import pcbatch
 from examples.nuts.run import Run
+from pcbatch.mcmc.summary import Row, summarise
 
 MOST_ROWS = 40  # coordinates that the table shows
 
 
-class Row(NamedTuple):
-    """Summary of one coordinate."""
-
-    name: str
-    mean: float
-    sd: float
-    ess: float
-    rhat: float
+def coordinates(run: Run) -> dict[str, Row]:
+    """The summary of each coordinate, by the names that the target has for them."""
+    return dict(zip(run.target.names, summarise(run.q).values(), strict=True))
 
 
-def summarise(run: Run) -> list[Row]:
-    """Mean and standard deviation; bulk effective sample size and rank-normalised R-hat by ArviZ."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ArviZ announces its next version when imported
-        import arviz
-
-        q = run.trace.q.astype(np.float64)
-        if min(q.shape[:2]) < 1 or q.shape[1] < 4:
-            return [Row(name, float("nan"), float("nan"), float("nan"), float("nan")) for name in run.target.names]
-        columns = [q[:, :, j] for j in range(q.shape[2])]
-        return [
-            Row(name, float(x.mean()), float(x.std()), float(arviz.ess(x)), float(arviz.rhat(x)))
-            for name, x in zip(run.target.names, columns, strict=True)
-        ]
-
-
-def metrics(run: Run, rows: list[Row]) -> dict[str, Any]:
+def metrics(run: Run, rows: Mapping[str, Row]) -> dict[str, Any]:
     """The numbers of a run that a program may want to read."""
-    settings = run.settings
+    posterior, settings = run.posterior, run.posterior.settings
+    seconds, statistics = posterior.seconds, posterior.statistics
     return {
         "target": run.target.name,
         "chains": settings.chains,
-        "draws": settings.draws,
-        "warmup": settings.warmup,
-        "adapt": settings.adapt,
+        "draws": run.q.shape[1],
+        "warmup": settings.warmup or run.dropped,
+        "adapt": settings.warmup > 0,
         "seed": settings.seed,
         "max_depth": settings.max_tree_depth,
-        "devices": settings.devices,
+        "devices": settings.devices or 1,
         "step_size": run.step_size,
-        "mean_accept": float(run.trace.accept.mean()),
-        "divergences": int(run.trace.diverged.sum()),
+        "mean_accept": float(statistics.acceptance.mean()),
+        "divergences": int(statistics.diverging.sum()),
         "useful_gradients": int(run.gradients.sum()),
-        "gradient_batches": int(run.meter.batches.max()),
-        "gradient_batches_per_device": run.meter.batches.tolist(),
+        "gradient_batches": run.batches,
         "longest_chain_gradients": int(run.gradients.max()),
-        "utilisation": run.utilisation,
-        "useful_gradients_per_second": run.gradients_per_second,
-        "compile_seconds": run.compile_seconds,
-        "warmup_seconds": run.warmup_seconds,
-        "run_seconds": run.meter.seconds,
-        "max_rhat": _finite(max(row.rhat for row in rows)),
-        "min_ess": _finite(min(row.ess for row in rows)),
+        "utilisation": posterior.utilisation,
+        "useful_gradients_per_second": float(run.gradients.sum() / seconds["draws"]),
+        "compile_seconds": seconds["compile"],
+        "warmup_seconds": seconds["warmup"],
+        "run_seconds": seconds["draws"],
+        "max_rhat": _finite(max(row.rhat for row in rows.values())),
+        "min_ess": _finite(min(row.ess_bulk for row in rows.values())),
+        "warnings": posterior.warnings,
         "device": jax.devices()[0].device_kind,
         "platform": jax.devices()[0].platform,
         "versions": {
@@ -78,12 +59,12 @@ def metrics(run: Run, rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: Mapping[str, Row]) -> str:
     """One line for each coordinate."""
-    width = max(len(row.name) for row in rows)
+    width = max(map(len, rows))
     lines = [f"{'':{width}}  {'mean':>9} {'sd':>9} {'ess':>7} {'r_hat':>6}"]
-    for row in rows[:MOST_ROWS]:
-        lines.append(f"{row.name:{width}}  {row.mean:9.3f} {row.sd:9.3f} {row.ess:7.0f} {row.rhat:6.3f}")
+    for name, row in list(rows.items())[:MOST_ROWS]:
+        lines.append(f"{name:{width}}  {row.mean:9.3f} {row.sd:9.3f} {row.ess_bulk:7.0f} {row.rhat:6.3f}")
     if len(rows) > MOST_ROWS:
         lines.append(f"... and {len(rows) - MOST_ROWS} more")
     return "\n".join(lines)
@@ -100,6 +81,7 @@ def summary(numbers: dict[str, Any]) -> str:
             f"{n['gradient_batches']} batched gradients, {n['longest_chain_gradients']} in the longest chain",
             f"{n['useful_gradients_per_second']:,.0f} useful gradients/s, utilisation {n['utilisation']:.2f}",
             f"largest R-hat {_shown(n['max_rhat'], '.3f')}, smallest ESS {_shown(n['min_ess'], '.0f')}",
+            *n["warnings"],
         )
     )
 

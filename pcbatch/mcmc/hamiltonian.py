@@ -6,6 +6,7 @@ Everything here is straight-line code for one chain, so the compiler sees each f
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -22,44 +23,42 @@ class Mass(NamedTuple):
     root: jax.Array  # what makes momenta of standard normal numbers: root @ root.T is the mass matrix
 
 
-class Sample(NamedTuple):
-    """A position of the chain. Its gradient travels with it, so that no draw computes one twice.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position and the gradient of the log density there.
 
     Vectors that change together are the rows of one array: what a chain keeps or replaces is then few arrays.
     """
 
-    rows: jax.Array  # position and gradient, [2, n]
-    logp: jax.Array
+    rows: Any  # [..., rows, n]: position, gradient, and what a subclass adds
 
     @property
-    def q(self) -> jax.Array:
-        """The position, [..., n]."""
+    def q(self) -> Any:
+        """Position."""
         return self.rows[..., 0, :]
 
     @property
-    def grad(self) -> jax.Array:
-        """The gradient of the log density at the position, [..., n]."""
+    def grad(self) -> Any:
+        """Gradient of the log density there."""
         return self.rows[..., 1, :]
 
 
-class Point(NamedTuple):
-    """A point of phase space from which the integrator can go on."""
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, slots=True)
+class Sample(Place):
+    """A position of the chain. Its gradient travels with it, so that no draw computes one twice."""
 
-    rows: jax.Array  # position, gradient of the log density and momentum, [3, n]
+    logp: Any
 
-    @property
-    def q(self) -> jax.Array:
-        """The position, [..., n]."""
-        return self.rows[..., 0, :]
 
-    @property
-    def grad(self) -> jax.Array:
-        """The gradient of the log density at the position, [..., n]."""
-        return self.rows[..., 1, :]
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, slots=True)
+class Point(Place):
+    """A point of phase space from which the integrator can go on: its third row is the momentum."""
 
     @property
-    def p(self) -> jax.Array:
-        """The momentum, [..., n]."""
+    def p(self) -> Any:
+        """Momentum."""
         return self.rows[..., 2, :]
 
 

@@ -11,15 +11,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.api.batched import Batched
+from pcbatch.call.devices import mesh_of
 from pcbatch.mcmc.hamiltonian import Mass, Point, Sample, kinetic, leapfrog, momentum
 from pcbatch.mcmc.mass_matrix import unit
-from pcbatch.mcmc.nuts import NUMBERS, Trace, nuts
+from pcbatch.mcmc.nuts import GRADIENT, NUMBERS, Trace, nuts
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.step_size import Stepper
 from pcbatch.mcmc.target import Target
+from pcbatch.options import Dense
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 
 TRACE_BYTES = 32 << 20  # of the positions of one call
-MOST_ROWS = 256  # draws in one call
+LEAST_ROWS, MOST_ROWS = 16, 256  # draws in one call, if there are so many
+# Numbers in a vector of all chains up to which blocks compute all lanes: the code is smaller and compiles in half of
+# the time, and beyond it that is not worth computing what chains do not wait for.
+SMALL = 8192
 
 
 class Chains(NamedTuple):
@@ -35,6 +41,7 @@ class Piece(NamedTuple):
 
     q: np.ndarray  # [chains, draws, n]
     numbers: np.ndarray  # [chains, draws, NUMBERS]
+    computed: int  # gradients, those for chains that wait for another one included; 0 if they are not counted
 
 
 @dataclass(frozen=True)
@@ -68,10 +75,15 @@ class Machine:
         self.target, self.settings, self.data = target, settings, data
         self.programs = programs(target, settings.max_tree_depth, not settings.pooled)
         self.chain = self.programs.chain
+        if settings.chains * target.size <= SMALL:
+            self.chain = self.chain.with_options(modes=Dense())
         if settings.devices is not None:
             self.chain = self.chain.with_options(devices=settings.devices)
+        if settings.stats:
+            self.chain = self.chain.with_options(stats=True)
+        self.together = LaneSharding(mesh_of(settings.devices), settings.chains).each  # chains of one device
         row = settings.chains * target.size * target.dtype.itemsize
-        self.rows = max(16, min(MOST_ROWS, max(settings.draws, settings.warmup), TRACE_BYTES // row))
+        self.rows = min(MOST_ROWS, max(settings.draws, settings.warmup), max(LEAST_ROWS, TRACE_BYTES // row))
         self.keys = np.zeros((settings.chains, self.rows, 2), np.uint32)
         self.noise = np.zeros((settings.chains, self.rows, target.size), target.dtype)
         self.numbers = (settings.chains, self.rows, NUMBERS)
@@ -90,32 +102,32 @@ class Machine:
         s = self.settings
         return unit(self.target.size, s.dense, self.target.dtype, None if s.pooled else s.chains)
 
+    def compile(self, chains: Chains) -> tuple[Chains, Piece]:
+        """Compile the program by a call of no draws; the piece is empty."""
+        return self.advance(chains, self.unit_mass(), 0, 0)
+
     def gains(self, sample: Sample, step: np.ndarray, mass: Mass, noise: np.ndarray) -> np.ndarray:
         """Energy lost in one leapfrog step of each chain, [chains]; -inf where it is not a number."""
         gain = np.asarray(self.programs.leap(sample, noise, step, mass, self.data)[1])
         return np.where(np.isnan(gain), -np.inf, gain)
 
-    def advance(self, chains: Chains, mass: Mass, draws: int, depth: int) -> tuple[Chains, Piece]:
-        """`draws` more draws of every chain, at most `rows`."""
+    def arguments(self, chains: Chains, mass: Mass, draws: int, depth: int) -> tuple[Any, ...]:
+        """The arguments of `chain` for `draws` more draws of every chain, at most `rows`."""
         for row in range(draws):
             self._fill(row, chains.drawn + row)
         trace = Trace(jnp.zeros(self.noise.shape, self.noise.dtype), jnp.zeros(self.numbers, self.noise.dtype))
-        result = self.chain.run(
-            chains.sample,
-            chains.stepper,
-            mass,
-            self.keys,
-            self.noise,
-            trace,
-            np.int32(draws),
-            np.int32(depth),
-            self.data,
-        )
+        state = chains.sample, chains.stepper, mass, self.keys, self.noise, trace
+        return *state, np.int32(draws), np.int32(depth), self.data
+
+    def advance(self, chains: Chains, mass: Mass, draws: int, depth: int) -> tuple[Chains, Piece]:
+        """`draws` more draws of every chain, at most `rows`."""
+        result = self.chain.run(*self.arguments(chains, mass, draws, depth))
         status = np.asarray(result.status)
         if status.any():
             raise RuntimeError(f"chains {np.flatnonzero(status).tolist()} did not finish")  # nothing in them can fail
         sample, stepper, trace = result.value
-        piece = Piece(np.asarray(trace.q[:, :draws]), np.asarray(trace.numbers[:, :draws]))
+        computed = int(result.stats.visits(GRADIENT)) * self.together if self.settings.stats else 0
+        piece = Piece(np.asarray(trace.q[:, :draws]), np.asarray(trace.numbers[:, :draws]), computed)
         return Chains(sample, stepper, chains.drawn + draws), piece
 
     def _fill(self, row: int, draw: int) -> None:

@@ -20,7 +20,6 @@ from pcbatch.api.batch import batch
 from pcbatch.mcmc.hamiltonian import LogpAndGrad, Mass, Point, Sample, kinetic, leapfrog, momentum, turning
 from pcbatch.mcmc.random import uniform
 from pcbatch.mcmc.step_size import Stepper, adjust
-from pcbatch.options import Dense
 
 DIVERGENCE = -1000.0  # a point whose weight is below exp(this) ends the trajectory: the integrator has failed
 POINTS, SIDES, HALVES = 0, 1, 2  # the streams of a draw's random numbers, for each kind of choice one
@@ -28,9 +27,6 @@ LOGP, ENERGY, LEAPFROGS, DEPTH, ACCEPT, DIVERGED, STEP = range(7)  # the numbers
 NUMBERS = 7
 FRAMES = 3  # calls on the stack beside those of build_tree: the chain, the transition, and one to spare
 GRADIENT = "visit("  # the source text of the primitive that evaluates the gradient
-# Blocks compute all lanes: to gather those that wait costs more.
-STEPS = ("visit(", "join(", "extend(", "set_out(", "begin(", "record(", "depth - 1", "range(")
-MODES = {text: Dense() for text in STEPS}
 
 
 class Walker(NamedTuple):
@@ -110,6 +106,30 @@ def set_out(
     return walker._replace(point=point, log_weight=nothing), jnp.where(rightward, step, -step)
 
 
+def visit(
+    logp_and_grad: LogpAndGrad,
+    walker: Walker,
+    key: jax.Array,
+    step: jax.Array,
+    energy: jax.Array,
+    mass: Mass,
+    data: tuple[Any, ...],
+) -> tuple[Walker, Span]:
+    """One leapfrog step and the span of the point it reaches: the only gradient of the sampler.
+
+    The point replaces the walker's sample with the probability that keeps the choice among all points met
+    multinomial (progressive sampling: Betancourt 2017, appendix A.3.1).
+    """
+    point, logp = leapfrog(logp_and_grad, walker.point, step, mass, data)
+    log_weight = energy + logp - kinetic(point.p, mass)
+    ok = log_weight > DIVERGENCE  # false for NaN as well
+    total = jnp.logaddexp(walker.log_weight, log_weight)
+    take = jnp.log(uniform(key, POINTS, walker.leapfrogs, step.dtype)) < log_weight - total
+    sample = choose(take, Sample(point.rows[:2], logp), walker.sample)
+    accept = walker.accept + jnp.where(ok, jnp.exp(jnp.minimum(log_weight, 0.0)), 0.0)
+    return Walker(point, sample, total, ok, ~ok, walker.leapfrogs + 1, accept), Span(jnp.stack([point.p, point.p]))
+
+
 def join(walker: Walker, first: Span, second: Span, mass: Mass) -> tuple[Walker, Span]:
     """Two spans, one after the other, as one."""
     momenta = first.momenta + second.momenta
@@ -169,28 +189,11 @@ def nuts(logp_and_grad: LogpAndGrad, *, deepest: int = 10, mass_axis: int | None
         mass_axis: 0 if each chain has a mass matrix of its own.
     """
 
-    def visit(
-        walker: Walker, key: jax.Array, step: jax.Array, energy: jax.Array, mass: Mass, data: tuple[Any, ...]
-    ) -> tuple[Walker, Span]:
-        """One leapfrog step and the span of the point it reaches: the only gradient of the sampler.
-
-        The point replaces the walker's sample with the probability that keeps the choice among all points met
-        multinomial (progressive sampling: Betancourt 2017, appendix A.3.1).
-        """
-        point, logp = leapfrog(logp_and_grad, walker.point, step, mass, data)
-        log_weight = energy + logp - kinetic(point.p, mass)
-        ok = log_weight > DIVERGENCE  # false for NaN as well
-        total = jnp.logaddexp(walker.log_weight, log_weight)
-        take = jnp.log(uniform(key, POINTS, walker.leapfrogs, step.dtype)) < log_weight - total
-        sample = choose(take, Sample(point.rows[:2], logp), walker.sample)
-        accept = walker.accept + jnp.where(ok, jnp.exp(jnp.minimum(log_weight, 0.0)), 0.0)
-        return Walker(point, sample, total, ok, ~ok, walker.leapfrogs + 1, accept), Span(jnp.stack([point.p, point.p]))
-
     @batch(in_axes=(0, 0, 0, 0, 0, mass_axis, None))
     def build_tree(walker, depth, key, step, energy, mass, data):  # type: ignore[no-untyped-def]
         """Take 2**depth leapfrog steps, fewer if a subtree turns; return the walker and the span it covered."""
         if depth == 0:
-            return visit(walker, key, step, energy, mass, data)
+            return visit(logp_and_grad, walker, key, step, energy, mass, data)
         walker, first = build_tree(walker, depth - 1, key, step, energy, mass, data)
         if not walker.ok:
             return walker, first
@@ -211,7 +214,7 @@ def nuts(logp_and_grad: LogpAndGrad, *, deepest: int = 10, mass_axis: int | None
             growing = walker.ok & (depth < max_tree_depth)
         return walker, trajectory.sample, energy, depth
 
-    @batch(in_axes=(0, 0, mass_axis, 0, 0, 0, None, None, None), max_depth=deepest + FRAMES, modes=MODES)
+    @batch(in_axes=(0, 0, mass_axis, 0, 0, 0, None, None, None), max_depth=deepest + FRAMES)
     def chain(sample, stepper, mass, keys, noise, trace, draws, max_tree_depth, data):  # type: ignore[no-untyped-def]
         """`draws` draws, written to the rows of `trace`; the step size adapts as `stepper` says."""
         for t in range(draws):

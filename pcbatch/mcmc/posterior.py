@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,7 +75,15 @@ class Posterior:
     warnings: tuple[str, ...] = ()
     """what was found wrong with the draws"""
     seconds: dict[str, float] = field(default_factory=dict)
-    """wall time of the "warmup" and of the "draws", with compiling"""
+    """wall time of "compile", "warmup" and "draws"; a run that goes on from a file compiles with its first draws"""
+    gradients_computed: int = 0
+    """for these draws: each batched gradient is one for every chain, whether it wants it or not. With `stats=True`"""
+
+    @property
+    def utilisation(self) -> float:
+        """The part of the gradients computed that chains wanted, at most 1; NaN without `stats=True`."""
+        wanted = float(self.statistics.leapfrogs.sum())
+        return wanted / self.gradients_computed if self.gradients_computed else math.nan
 
     def summary(self) -> Summary:
         """A table with a row for each coordinate: mean, sd, quantiles, R-hat, bulk and tail effective sample size.

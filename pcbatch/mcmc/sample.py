@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,20 +14,18 @@ import numpy as np
 
 from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.mcmc.adaptation import Tick, warm_up
+from pcbatch.mcmc.adaptation import Tick
 from pcbatch.mcmc.advice import SamplingWarning, advice
-from pcbatch.mcmc.machine import Chains, Machine
+from pcbatch.mcmc.machine import Machine
 from pcbatch.mcmc.posterior import Posterior, Statistics
-from pcbatch.mcmc.saved import Progress, fingerprint, load, save
+from pcbatch.mcmc.run import Run
+from pcbatch.mcmc.saved import Progress, RunFile, fingerprint
 from pcbatch.mcmc.settings import Adaptation, Matrix, Settings, check
 from pcbatch.mcmc.start import JITTER, each_chain, positions, target_of
-from pcbatch.mcmc.step_size import fixed
 from pcbatch.mcmc.target import parameters
 from pcbatch.runs.checkpoint_file import checked_path
 from pcbatch.runs.progress import reporting
 from pcbatch.runtime.execute.host_loop import RunCounts
-
-REPORTS = 20  # with `progress`, so often at least while draws are made
 
 
 def sample(
@@ -42,12 +37,14 @@ def sample(
     warmup: int = 500,
     target_accept: float = 0.8,
     max_tree_depth: int = 10,
+    step_size: float | None = None,
     mass: Matrix = "diag",
     adapt: Adaptation = "pooled",
     devices: Any = None,
     seed: int = 0,
     jitter: float | None = None,
     progress: bool | Callable[[int, int | None], object] = False,
+    stats: bool = False,
     save_to: str | os.PathLike[str] | None = None,
     every: float = 60.0,
     data: tuple[Any, ...] = (),
@@ -61,15 +58,18 @@ def sample(
             which is then jittered, or with a leading axis of chains in all leaves.
         chains: how many; left out if `start` has an axis of chains.
         draws: of each chain, after the warm-up.
-        warmup: draws of each chain that adapt the sampler and are not kept.
+        warmup: draws of each chain that adapt the sampler and are not kept: at least 20, or 0, which leaves the mass
+            matrix the identity and the step size `step_size`.
         target_accept: mean acceptance probability that step sizes are adapted to; nearer to 1 they are smaller.
         max_tree_depth: most doublings of a trajectory.
+        step_size: of a leapfrog step. The warm-up starts from it; with `warmup=0` all draws have it.
         mass: whether the mass matrix is diagonal or dense.
         adapt: "pooled", one step size and mass matrix for all chains, learned of all; "per-chain", each its own.
         devices: as in `pcbatch.batch`: a number, "all", devices of JAX.
         seed: of all random numbers; the same seed gives the same draws.
         jitter: a uniform number between -jitter and jitter is added to each coordinate of a start of one chain; 1.
         progress: True for a bar, or a function of the draws of a chain that are done and of all.
+        stats: count the gradients that are computed, for `posterior.utilisation`; small programs are slower by it.
         save_to: a file in which the run is kept, and from which it goes on if the file is there: after the warm-up,
             and then every so many draws.
         every: seconds between two writes of that file.
@@ -95,69 +95,30 @@ def sample(
         >>> posterior.draws["y"].shape
         (16, 200, 2)
     """
-    began = time.perf_counter()
     start = parameters(start)
     if chains is None and jitter is not None:
         raise usage("PCB463", "`jitter` is for a start of one chain", help="give `chains`, or leave `jitter` out")
     count = each_chain(start) if chains is None else chains
-    settings = Settings(count, draws, warmup, float(target_accept), max_tree_depth, mass, adapt, seed, devices)
+    settings = Settings(
+        count, draws, warmup, float(target_accept), max_tree_depth, mass, adapt, seed, devices, step_size, stats
+    )
     check(settings)
     data = jax.tree.map(jnp.asarray, _tuple(data))
     target = target_of(logp, start, chains, jitter, data)
     machine = Machine(target, settings, data)
-    run = _Run(machine, _path(save_to), every, fingerprint(target, settings, (start, jitter), data) if save_to else "")
+    of = "" if save_to is None else fingerprint(target, settings, (start, jitter), data)
+    file = RunFile(None if save_to is None else checked_path(save_to), every, of)
+    spread = JITTER if jitter is None else float(jitter)
     with _ticks(progress, warmup + draws) as tick:
-        state = run.resumed(tick)
+        run = Run(machine, file, tick)
+        state = run.resumed()
         if state is None:
-            spread = JITTER if jitter is None else float(jitter)
-            first = positions(target, start, chains, spread, seed, machine.begin)
-            step = fixed(np.ones(count, target.dtype))
-            state = Progress(warm_up(machine, Chains(first, step, 0), tick), ())
-            run.keep(state, force=True)
-        warm = time.perf_counter()
-        state = run.draw(state, tick, small=progress is not False)
-    posterior = _posterior(machine, state, {"warmup": warm - began, "draws": time.perf_counter() - warm})
+            state = run.warm(lambda: positions(target, start, chains, spread, seed, machine.begin))
+        state = run.draw(state, small=progress is not False)
+    posterior = _posterior(machine, state, run.seconds)
     for text in posterior.warnings:
         warnings.warn(text, SamplingWarning, stacklevel=2)
     return posterior
-
-
-class _Run:
-    """The drawing of one run, kept in a file if there is one."""
-
-    def __init__(self, machine: Machine, path: Path | None, every: float, of: str) -> None:
-        self.machine, self.path, self.every, self.of = machine, path, every, of
-        self.kept = time.monotonic()
-
-    def resumed(self, tick: Tick) -> Progress | None:
-        """The run that the file holds."""
-        state = None if self.path is None else load(self.path, self.of)
-        if state is not None:
-            tick(state.warm.chains.drawn)
-        return state
-
-    def keep(self, state: Progress, *, force: bool = False) -> None:
-        """Write the run if it is time, or in any case."""
-        if self.path is not None and (force or time.monotonic() - self.kept > self.every):
-            save(self.path, self.of, state)
-            self.kept = time.monotonic()
-
-    def draw(self, state: Progress, tick: Tick, *, small: bool) -> Progress:
-        """Make the draws that are missing. `small` calls let progress be seen, and do not change draws."""
-        machine, settings = self.machine, self.machine.settings
-        most = max(1, min(machine.rows, settings.draws // REPORTS)) if small else machine.rows
-        end = settings.warmup + settings.draws
-        try:
-            while (left := end - state.warm.chains.drawn) > 0:
-                count = min(most, left)
-                warm = state.warm
-                chains, piece = machine.advance(warm.chains, warm.mass, count, settings.max_tree_depth)
-                state = Progress(replace(warm, chains=chains), (*state.pieces, piece))
-                tick(count)
-                self.keep(state)
-        finally:
-            self.keep(state, force=True)  # also when it is interrupted
-        return state
 
 
 def _posterior(machine: Machine, state: Progress, seconds: dict[str, float]) -> Posterior:
@@ -173,6 +134,7 @@ def _posterior(machine: Machine, state: Progress, seconds: dict[str, float]) -> 
         settings=settings,
         warnings=tuple(advice(settings, statistics, q)),
         seconds=seconds,
+        gradients_computed=sum(piece.computed for piece in state.pieces),
     )
 
 
@@ -196,7 +158,3 @@ def _tuple(data: Any) -> tuple[Any, ...]:
         title = f"`data` must be a tuple of the further arguments of the log density, not {short(data)}"
         raise usage("PCB463", title, help="write `data=(x, y)`, or `data=(x,)` for one argument")
     return data
-
-
-def _path(save_to: str | os.PathLike[str] | None) -> Path | None:
-    return None if save_to is None else checked_path(save_to)

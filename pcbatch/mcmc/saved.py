@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
@@ -43,17 +45,35 @@ def fingerprint(target: Target, settings: Settings, start: Any, data: tuple[Any,
     return digest.hexdigest()
 
 
+class RunFile:
+    """The file of a run, written again when so many seconds have passed; without a path there is none."""
+
+    def __init__(self, path: Path | None, every: float, of: str) -> None:
+        self.path, self.every, self.of = path, every, of
+        self.kept = time.monotonic()
+
+    def load(self) -> Progress | None:
+        """Read the run; None if there is no file."""
+        return None if self.path is None else load(self.path, self.of)
+
+    def keep(self, state: Progress, *, force: bool = False) -> None:
+        """Write the run if it is time, or in any case."""
+        if self.path is not None and (force or time.monotonic() - self.kept > self.every):
+            save(self.path, self.of, state)
+            self.kept = time.monotonic()
+
+
 def save(path: Path, of: str, progress: Progress) -> None:
     """Write a run, or warn if that is not possible."""
     chains, mass = progress.warm.chains, progress.warm.mass
-    arrays = {f"sample.{name}": x for name, x in chains.sample._asdict().items()}
-    arrays |= {f"stepper.{name}": x for name, x in chains.stepper._asdict().items()}
-    arrays |= {f"mass.{name}": x for name, x in mass._asdict().items()}
+    arrays: dict[str, Any] = {"sample.rows": chains.sample.rows, "sample.logp": chains.sample.logp}
+    arrays |= {"stepper.numbers": chains.stepper.numbers, "mass.inverse": mass.inverse, "mass.root": mass.root}
     arrays["warmup.numbers"] = np.concatenate([piece.numbers for piece in progress.warm.pieces], axis=1)
     if progress.pieces:
         arrays["draws.q"] = np.concatenate([piece.q for piece in progress.pieces], axis=1)
         arrays["draws.numbers"] = np.concatenate([piece.numbers for piece in progress.pieces], axis=1)
-    write_if_possible(path, {"kind": KIND, "of": of, "drawn": chains.drawn}, arrays)
+    computed = sum(piece.computed for piece in progress.pieces)
+    write_if_possible(path, {"kind": KIND, "of": of, "drawn": chains.drawn, "computed": computed}, arrays)
 
 
 def load(path: Path, of: str) -> Progress | None:
@@ -69,12 +89,13 @@ def load(path: Path, of: str) -> Progress | None:
         title = f"{path.name} holds another run, not one of these chains"
         notes = ("the log density, its data, the start, or an option is another",)
         raise StateError(Diagnostic("PCB443", title, notes=notes, helps=("remove the file, or name another one",)))
-
-    def fields(kind: Any, name: str) -> Any:
-        return kind(**{key: arrays[f"{name}.{key}"] for key in kind._fields})
-
-    chains = Chains(fields(Sample, "sample"), fields(Stepper, "stepper"), int(about["drawn"]))
+    sample = Sample(arrays["sample.rows"], arrays["sample.logp"])
+    chains = Chains(sample, Stepper(arrays["stepper.numbers"]), int(about["drawn"]))
     numbers = arrays["warmup.numbers"]
-    warm = Warm(chains, fields(Mass, "mass"), (Piece(np.empty((*numbers.shape[:2], 0)), numbers),))
-    pieces = (Piece(arrays["draws.q"], arrays["draws.numbers"]),) if "draws.q" in arrays else ()
+    warmup = Piece(np.empty((*numbers.shape[:2], 0)), numbers, 0)  # its positions are needed no more
+    mass = Mass(jnp.asarray(arrays["mass.inverse"]), jnp.asarray(arrays["mass.root"]))
+    warm = Warm(chains, mass, (warmup,))
+    pieces: tuple[Piece, ...] = ()
+    if "draws.q" in arrays:
+        pieces = (Piece(arrays["draws.q"], arrays["draws.numbers"], int(about["computed"])),)
     return Progress(warm, pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,6 +27,8 @@ class Settings:
     adapt: Adaptation
     seed: int
     devices: Any = None
+    step_size: float | None = None
+    stats: bool = False
 
     @property
     def dense(self) -> bool:
@@ -45,11 +48,19 @@ def check(settings: Settings) -> None:
         UsageError: PCB463.
     """
     s = settings
-    for name, least in (("chains", 1), ("draws", 1), ("warmup", LEAST_WARMUP), ("max_tree_depth", 1), ("seed", 0)):
+    for name, least in (("chains", 1), ("draws", 1), ("warmup", 0), ("max_tree_depth", 1), ("seed", 0)):
         value = getattr(s, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            note = {"warmup": "the step size and the mass matrix are learned in the warm-up"}.get(name, "")
-            raise _wrong(f"`{name}` must be an integer of at least {least}, not {short(value)}", note, name, least)
+            raise _wrong(f"`{name}` must be an integer of at least {least}, not {short(value)}", "", name, least)
+    if s.step_size is not None and (not isinstance(s.step_size, int | float) or not 0 < s.step_size < math.inf):
+        raise _wrong(f"`step_size` must be a positive number, not {short(s.step_size)}", "", "step_size", 0.1)
+    if s.warmup < LEAST_WARMUP and (s.warmup or s.step_size is None):
+        raise usage(
+            "PCB463",
+            f"`warmup` must be an integer of at least {LEAST_WARMUP}, not {s.warmup}",
+            "the step size and the mass matrix are learned in the warm-up",
+            help=f"write `warmup={LEAST_WARMUP}` or more; or `warmup=0, step_size=0.1`, for a step size that you know",
+        )
     if not isinstance(s.target_accept, int | float) or not 0 < s.target_accept < 1:
         raise _wrong(
             f"`target_accept` must lie between 0 and 1, not be {short(s.target_accept)}", "", "target_accept", 0.8

@@ -146,7 +146,7 @@ def test_mutually_recursive_functions() -> None:
 
 @pytest.mark.full_only
 def test_options_have_caches_of_their_own() -> None:
-    f = pcbatch.batch(fib)
+    f = pcbatch.batch(fib, fork="never")
     (x,) = batches(3)
     counted(BACKEND, lambda: f.run(x))
     assert counted(BACKEND, lambda: f.with_options(stats=True).run(x)) == 1
@@ -166,14 +166,10 @@ def program(name):
     return REGISTRY[name].batched(max_depth=8), REGISTRY[name].args(3)
 
 def sampler():
-    from examples.nuts.run import Settings, start
-    from examples.nuts.sampler import nuts
+    from examples.nuts.run import fixed_chain, start
     from examples.nuts.targets import gaussian
 
-    target = gaussian(3)
-    state = start(target, Settings(chains=2, step_size=0.1, adapt=False))
-    transition = nuts(target.logp_and_grad, 3).transition.with_options(max_depth=6)
-    return transition, (state.key, jnp.ones((2, 3)), state.sample, state.stepper.step, jnp.ones((2, 3)))
+    return fixed_chain(gaussian(3), start(gaussian(3), 2), step=0.1, draws=3, max_tree_depth=3)
 
 made = {name: sampler() if name == "nuts" else program(name) for name in NAMES}
 order = list(made)

@@ -31,7 +31,6 @@ FIXED = ["--target", "eight-schools", "--chains", "4", "--step-size", "0.3", "--
 
 
 def test_json_of_a_fixed_run(tmp_path, capsys):
-    pytest.importorskip("arviz")
     out = tmp_path / "run.json"
     assert main([*FIXED, "--draws", "30", "--json", str(out)]) == 0
     numbers = json.loads(out.read_text())
@@ -54,6 +53,7 @@ def test_json_of_a_fixed_run(tmp_path, capsys):
         (["--step-size", "nan", "--no-adapt"], "not a positive number"),
         (["--no-adapt"], "needs --step-size"),
         (["--warmup", "0"], "no draws to adapt in"),
+        (["--warmup", "19"], "no draws to adapt in"),
         (["--chains", "10", "--devices", "3"], "not a multiple"),
         (["--json", "/no/such/directory/run.json"], "no such directory"),
     ],

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from examples.nuts import targets
+from examples.nuts.run import sample
+from pcbatch.mcmc.convergence import ess_mean
 
 pytestmark = [pytest.mark.share(3), pytest.mark.long]
 
@@ -66,12 +68,9 @@ def test_logistic_shapes():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.promotion("standard")
 def test_breast_cancer_posterior_agrees_with_numpyro():
-    arviz = pytest.importorskip("arviz", exc_type=ImportError)
     infer = pytest.importorskip("numpyro.infer")
-    from examples.nuts.run import Settings, sample
-
     target = targets.breast_cancer()
-    ours = sample(target, Settings(chains=16, draws=250, warmup=200, seed=4)).trace.q.astype(np.float64)
+    ours = sample(target, chains=16, draws=250, warmup=200, seed=4).q.astype(np.float64)
     kernel = infer.NUTS(potential_fn=lambda q: -target.logp(q))
     theirs = infer.MCMC(kernel, num_warmup=300, num_samples=500, num_chains=4, chain_method="vectorized")
     with warnings.catch_warnings(), jax.numpy_rank_promotion("allow"):
@@ -79,6 +78,6 @@ def test_breast_cancer_posterior_agrees_with_numpyro():
         theirs.run(jax.random.key(1), init_params=jnp.asarray(target.start(9, 4), jnp.float32))
     theirs = np.asarray(theirs.get_samples(group_by_chain=True), np.float64)
     for j in range(target.size):
-        error = [x[..., j].std() / np.sqrt(float(arviz.ess(x[..., j]))) for x in (ours, theirs)]
+        error = [x[..., j].std() / np.sqrt(float(ess_mean(x[..., j]))) for x in (ours, theirs)]
         distance = abs(ours[..., j].mean() - theirs[..., j].mean())
         assert distance < 5 * np.hypot(*error), target.names[j]

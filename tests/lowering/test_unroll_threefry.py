@@ -371,3 +371,16 @@ class TestCosts:
 
     def test_junk_is_no_matter(self) -> None:
         assert not unsafe_when_inactive(unrolled(jax.make_jaxpr(jax.random.split)(keys(1)[0])).jaxpr)
+
+
+def test_bits_are_hashed_once() -> None:
+    """One hash has 20 rotations; XLA would compute it anew in each of the two kernels that use the number."""
+
+    def turned(key: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        angle = jax.random.uniform(key)
+        return x * jnp.cos(angle), jnp.sum(x) + angle
+
+    xs = jnp.ones((512, 10))
+    closed = unrolled(jax.make_jaxpr(turned)(keys(1)[0], xs[0]))
+    text = jax.jit(jax.vmap(jex.jaxpr_as_fun(closed))).lower(keys(512), xs).compile().as_text()
+    assert text.count(" shift-left(") <= 20

@@ -16,11 +16,7 @@ from pcbatch.mcmc.hamiltonian import Mass, Sample
 from pcbatch.mcmc.nuts import LEAPFROGS, NUMBERS, Trace, nuts
 from pcbatch.mcmc.random import threefry, uniform
 from pcbatch.mcmc.windows import rounds, windows
-
-
-def logistic(q: jax.Array) -> jax.Array:
-    """Independent standard logistic distributions."""
-    return -jnp.sum(q + 2 * jnp.logaddexp(0.0, -q))
+from tests.mcmc.densities import logistic, normal
 
 
 def test_threefry_is_that_of_the_paper() -> None:
@@ -77,6 +73,22 @@ def test_momenta_have_the_mass_as_covariance() -> None:
     assert isinstance(mass, Mass)
 
 
+def test_dual_averaging_finds_the_step_that_is_accepted_as_often_as_asked() -> None:
+    def accept(step: jax.Array) -> jax.Array:
+        return jnp.exp(-step)
+
+    stepper = step_size.adaptive(np.float32(0.01), 0.8)
+    for _ in range(300):
+        stepper = step_size.adjust(stepper, accept(stepper.step))
+    np.testing.assert_allclose(accept(step_size.settled(stepper)), 0.8, atol=0.02)
+
+
+def test_a_fixed_step_stays() -> None:
+    stepper = step_size.fixed(np.array([0.3], np.float32))
+    one = step_size.Stepper(jnp.asarray(stepper.numbers[0]))
+    np.testing.assert_array_equal(step_size.adjust(one, jnp.float32(0.1)).numbers, one.numbers)
+
+
 @pytest.mark.parametrize("warmup", [20, 24, 25, 60, 149, 150, 300, 1000, 1234])
 def test_windows_add_up(warmup: int) -> None:
     stretches = list(windows(warmup))
@@ -119,10 +131,6 @@ def _bfmi(x: np.ndarray) -> np.ndarray:
     return np.asarray([np.square(np.diff(row)).mean() / row.var() for row in x])
 
 
-def normal(q: jax.Array) -> jax.Array:
-    return -0.5 * jnp.sum(q**2)
-
-
 @pytest.mark.parametrize(
     ("call", "code", "said"),
     [
@@ -140,6 +148,10 @@ def normal(q: jax.Array) -> jax.Array:
         (lambda: sample(jnp.log, np.array([1.0, -1.0], np.float32)), "PCB462", "1 of 2 chains"),
         (lambda: sample(normal, 0.0, chains=0), "PCB463", "`chains`"),
         (lambda: sample(normal, 0.0, chains=2, warmup=3), "PCB463", "`warmup`"),
+        (lambda: sample(normal, 0.0, chains=2, warmup=3, step_size=0.1), "PCB463", "`warmup`"),
+        (lambda: sample(normal, 0.0, chains=2, warmup=0), "PCB463", "`warmup`"),
+        (lambda: sample(normal, 0.0, chains=2, step_size=0), "PCB463", "`step_size`"),
+        (lambda: sample(normal, 0.0, chains=2, step_size="0.1"), "PCB463", "`step_size`"),
         (lambda: sample(normal, 0.0, chains=2, draws=2.5), "PCB463", "`draws`"),
         (lambda: sample(normal, 0.0, chains=2, target_accept=1.0), "PCB463", "`target_accept`"),
         (lambda: sample(normal, 0.0, chains=2, mass="full"), "PCB463", "`mass`"),

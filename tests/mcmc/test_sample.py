@@ -63,7 +63,7 @@ def test_what_was_learned_is_told() -> None:
 @pytest.mark.parametrize("adapt", ["pooled", "per-chain"])
 @pytest.mark.parametrize("mass", ["dense", "diag"])
 def test_correlated_target(mass: Any, adapt: Any) -> None:
-    posterior = sample(correlated, np.zeros(2, np.float32), mass=mass, adapt=adapt, **SMALL)
+    posterior = sample(correlated, np.zeros(2, np.float32), mass=mass, adapt=adapt, step_size=1e-3, **SMALL)
     each = (16,) if adapt == "per-chain" else ()
     assert posterior.inverse_mass.shape == (*each, 2, 2) if mass == "dense" else (*each, 2)
     covariance = np.cov(posterior.draws.reshape(-1, 2).T)

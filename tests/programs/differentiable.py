@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from examples.nuts.hamiltonian import Sample
-from examples.nuts.sampler import nuts
+from pcbatch.mcmc.hamiltonian import Mass, Sample
+from pcbatch.mcmc.nuts import nuts
 from tests.programs.registry import Program, cycle, each, floats, ints, keys, shared
 
 DIFFERENTIABLE: list[Program] = []
@@ -109,7 +109,7 @@ def keys_are_carried(key, n, scale):
 
 
 LN_DENSITY = jax.value_and_grad(lambda q: -0.5 * jnp.sum(q * q * jnp.array([1.0, 4.0, 0.25])))
-TRANSITION = nuts(LN_DENSITY, max_tree_depth=4).transition
+TRANSITION = nuts(LN_DENSITY, deepest=4).transition
 
 
 def _noise(rng: np.random.Generator, lanes: int) -> Any:
@@ -120,7 +120,8 @@ def _noise(rng: np.random.Generator, lanes: int) -> Any:
 @pcbatch.batch
 def step_of_nuts(key, noise, q, step, inv_mass):
     logp, grad = LN_DENSITY(q)
-    walker, sample = TRANSITION(key, noise, Sample(q, logp, grad), step, inv_mass)
+    start, mass = Sample(jnp.stack([q, grad]), logp), Mass(inv_mass, 1 / jnp.sqrt(inv_mass))
+    walker, sample, _, _ = TRANSITION(jax.random.key_data(key), noise, start, step, mass, 4, ())
     return sample.q, sample.logp, walker.accept, walker.leapfrogs
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +11,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from examples.nuts import stepsize
-from examples.nuts.hamiltonian import Sample
-from examples.nuts.run import empty_trace
-from examples.nuts.sampler import nuts
+from examples.nuts.run import fixed_chain
 from examples.nuts.targets import gaussian
 from tests.programs import REGISTRY
 from tests.programs.classics import fib
@@ -120,20 +116,11 @@ def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbat
 @pytest.mark.promotion("standard")
 @every_mode
 def test_a_sampler_copies_no_frames(modes: pcbatch.options.Mode | None) -> None:
-    chain = nuts(gaussian(size=3).logp_and_grad, max_tree_depth=5).chain.with_options(modes=modes, max_depth=DEPTH)
-    text = compiled_text(chain, *chains(3, draws=71))
+    chain, args = fixed_chain(gaussian(size=3), np.zeros((LANES, 3), np.float32), step=0.5, draws=71, max_tree_depth=5)
+    text = compiled_text(chain.with_options(modes=modes, max_depth=DEPTH), *args)
     assert f"u32[{ROOM}," in text
     wide = [shape for shape in copies(text) if shape.startswith(str(ROOM)) or "71" in shape.split(",")]
     assert wide == []
-
-
-def chains(size: int, draws: int) -> tuple[Any, ...]:
-    """Arguments of a sampler."""
-    q = jnp.zeros((LANES, size))
-    state = Sample(q, jnp.zeros(LANES), q)
-    stepper = stepsize.adaptive(jnp.full(LANES, 0.5, jnp.float32))
-    keys = jax.random.split(jax.random.key(0), LANES)
-    return keys, state, stepper, jnp.ones(size), empty_trace(q, draws), jnp.int32(draws)
 
 
 def record(x, n, trace):

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import pcbatch.compiler.program
-from examples.nuts.run import Settings, empty_trace, start
-from examples.nuts.sampler import nuts
+from examples.nuts.run import fixed_chain, start
 from examples.nuts.targets import gaussian
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.ir.interpret import interpret_stack
@@ -145,8 +143,7 @@ def test_gallery(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nuts() -> None:
     """The end of a tree, of its first half, of the doubling, of the draw; the starts of all these; a leaf."""
     target = gaussian(10)
-    state = start(target, Settings(chains=4, step_size=0.2, adapt=False))
-    args = (*state, jnp.ones(10), empty_trace(state.sample.q, 3), jnp.int32(3))
-    opt = nuts(target.logp_and_grad, 8).chain.lower(*args).stages.opt
-    assert (len(opt.blocks), stacked(opt)) <= (9, 3)
-    assert sum(len(block.ops) for block in opt.blocks) <= 45
+    chain, args = fixed_chain(target, start(target, chains=4), step=0.2, draws=3, max_tree_depth=8)
+    opt = chain.lower(*args).stages.opt
+    assert (len(opt.blocks), stacked(opt)) <= (8, 2)
+    assert sum(len(block.ops) for block in opt.blocks) <= 35

@@ -20,6 +20,7 @@ import pytest
 import pcbatch
 from benchmarks import (
     against,
+    break_even,
     common,
     compile_stages,
     devices,
@@ -136,7 +137,7 @@ def test_eight_queens() -> None:
 
 
 def test_lanes_split_over_devices() -> None:
-    square = devices.split(lambda x, y: x * x + y, (jnp.arange(4), jnp.int32(1)), 2, shared=(1,))
+    square = devices.split(lambda x, y: x * x + y, (jnp.arange(4), jnp.ones(4, jnp.int32)), 2)
     assert square().tolist() == [1, 2, 5, 10]
     assert len(square().devices()) == 2
 
@@ -311,3 +312,20 @@ def test_no_schedule_makes_fewer_visits_than_the_bound(monkeypatch: pytest.Monke
     monkeypatch.setattr(policies, "FEW", (2,))
     rows = [line.split("|") for line in policies.small().splitlines()[2:]]
     assert [(int(row[3]) >= int(row[4])) for row in rows] == [True, True]
+
+
+@pytest.mark.parametrize("name", break_even.SHAPES)
+@pytest.mark.promotion("standard")
+def test_break_even_compares_the_same(name: str) -> None:
+    shape, cost = break_even.SHAPES[name], break_even.COSTS["cheap"]
+    given = break_even.inputs(shape, cost, "long tail", 5)
+    ours, peer = pcbatch.batch(shape.ours(cost.block)), jax.vmap(shape.by_hand(cost.block))
+    for mine, theirs in zip(jax.tree.leaves(ours(*given)), jax.tree.leaves(peer(*given)), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5)
+
+
+def test_ratios_of_the_break_even() -> None:
+    number = break_even.Number(by_hand=2.0, ours=4.0, ratio=0.5)
+    assert break_even.cell(number, times=False) == "0.5"
+    assert break_even.cell(number, times=True) == "0.5 (2.00, 4.00)"
+    assert break_even.cell(break_even.Number(240.0, 20.0, 12.03), times=False) == "12"

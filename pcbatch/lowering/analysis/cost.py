@@ -68,12 +68,14 @@ def visit_cost(op: object, types: Any = None) -> float:
         return cost
     jaxpr = op.expr.fn.closed.jaxpr
     rows = _on_rows(jaxpr)
-    one = 0.0 if rows else SCATTER
-    saved = (
-        _eqn_cost(eqn) - one - STORE * _size(eqn.invars[WRITES_PART[eqn.primitive.name]]) for eqn in _in_place(op, jaxpr)
-    )
-    stores = sum(saved) if rows else sum(max(0.0, each) for each in saved)
+    start = 0.0 if rows else SCATTER
+    stores = sum(max(0.0, _eqn_cost(eqn) - start - STORE * _stored(eqn)) for eqn in _in_place(op, jaxpr))
     return cost - stores - (1 - 1 / VECTOR) * sum(_eqn_cost(eqn) for eqn in rows)
+
+
+def _stored(eqn: Any) -> float:
+    """The number of elements that a scatter stores."""
+    return _size(eqn.invars[WRITES_PART[eqn.primitive.name]])
 
 
 def _on_rows(jaxpr: Any) -> list[Any]:

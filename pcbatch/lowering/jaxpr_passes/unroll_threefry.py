@@ -5,8 +5,9 @@ after:   k:key<fry>[2] = jit[name=split jaxpr={ ... some 110 additions, shifts a
 
 JAX compiles its hash, threefry2x32, as a loop of five rounds on CPU (elsewhere as this arithmetic): dozens of kernels
 for each draw, none of which XLA can fuse with what uses the numbers, where a trip of the machine is a few dozen kernels
-altogether. The straight line is one fusion or two. It was faster at every size that was measured, from 32 to a million
-numbers, and sooner compiled (docs/users/performance.md), so there is no size from which on the loop is kept.
+altogether. The straight line is one fusion or two; drawn bits are a call of their own, so that they are computed once.
+It was faster at every size that was measured, from 32 to a million numbers, and sooner compiled
+(docs/users/performance.md), so there is no size from which on the loop is kept.
 
 The bits stay the same, by construction: which counters a draw hashes is asked of JAX itself (`jax.extend.random`), and
 only the hash is written here. Both are compared with `jax.random` before the first use; should a later JAX differ,
@@ -24,6 +25,7 @@ import jax.extend.core as jex
 import jax.extend.random as jex_random
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.xla_metadata import set_xla_metadata
 
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.stack import StackProgram
@@ -60,13 +62,18 @@ class Unrolling(Rewrite):
         if draw is None or eqn.invars[0].aval.dtype not in (np.uint32, _key_dtype()):
             return eqn
         call = _as_call(draw, eqn) if self._trusted(_partitionable(eqn)) else None
-        return eqn if call is None else self.any_equation(call)
+        if call is None:
+            return eqn
+        return self.any_equation(call)
 
 
 def _as_call(fn: Callable[..., Any], eqn: Any) -> Any | None:
     """An equation that calls a jitted function in place of `eqn`."""
     with jax.threefry_partitionable(_partitionable(eqn)):
-        return as_call(fn, eqn)
+        call = as_call(fn, eqn)
+    if call is None or eqn.primitive.name != "threefry2x32":
+        return call
+    return call.replace(params={**call.params, "inline": True})  # into the draw that hashes
 
 
 def _partitionable(eqn: Any) -> bool:
@@ -109,7 +116,23 @@ def _jax_own() -> Any:
 @partial(jax.jit, static_argnames=("bit_width", "shape"))
 def random_bits(keys: Any, *, bit_width: int, shape: tuple[int, ...]) -> Any:
     """Draw random bits from each key: uint of `bit_width`, of shape `keys.shape + shape`."""
-    return _mapped(keys.ndim, lambda key: _jax_own().random_bits(key, bit_width, shape))(jax.random.key_data(keys))
+    draw = _mapped(keys.ndim, lambda key: _jax_own().random_bits(key, bit_width, shape))
+    return jax.lax.platform_dependent(jax.random.key_data(keys), cpu=_computed_once(draw), default=draw)
+
+
+def _computed_once(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function as a call that XLA does not inline.
+
+    An integer operation counts as cheap there: XLA:CPU would fuse the hash into each kernel that uses a number, and
+    compute it anew for each element of an array to which the number is broadcast.
+    """
+    not_inlined: Any = set_xla_metadata  # untyped
+
+    def once(words: Any) -> Any:
+        with not_inlined(inlineable="false"):
+            return jax.jit(draw)(words)
+
+    return once
 
 
 @partial(jax.jit, static_argnames="shape")

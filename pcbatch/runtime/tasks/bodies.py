@@ -58,7 +58,9 @@ def _in_part(code: BlockCode, constants: Collection[str]) -> BlockCode:
     prims = [(k, op) for k, op in enumerate(code.block.ops) if isinstance(op, Prim)]
     cuts = {k: cut for k, op in prims if (cut := indexed_access.cut(op, constants)) is not None}
     parted = {op.expr.ins[j] for k, op in prims if k in cuts for j in cuts[k].registers}
-    return replace(code, cuts=cuts, parted=frozenset(parted & set(code.reads)), lanes_last=frozenset())
+    return replace(
+        code, cuts=cuts, parted=frozenset(parted & set(code.reads)), lanes_last=frozenset(), by_lanes_last=frozenset()
+    )
 
 
 def costs(program: StackProgram) -> dict[str, float]:

@@ -7,8 +7,7 @@ step (`step.py`).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, assert_never
 
@@ -23,14 +22,13 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
 from pcbatch.lowering.typing.jax_types import from_storage, is_key, storage_type, to_storage
 from pcbatch.lowering.typing.trace import JaxprFn
-from pcbatch.runtime.vm import indexed_access
+from pcbatch.runtime.vm import indexed_access, lanes_last
 from pcbatch.runtime.vm.indexed_access import Batch, Common, Cut, Operand, Whole
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.named_scopes import scope
 from pcbatch.runtime.vm.prints import Shown, prints_of
 
 Values = dict[str, Any]
-SMALL = 32  # elements of an array that is kept with the lanes last
 
 
 class Effects(NamedTuple):
@@ -60,6 +58,7 @@ class BlockCode:
     cuts: Mapping[int, Cut]  # position of an operation -> its reads and writes of parts of registers
     parted: frozenset[str]  # registers of which some operation reads or writes a part
     lanes_last: frozenset[str]  # registers of the program whose last axis are the lanes
+    by_lanes_last: frozenset[int]  # positions of operations that are evaluated with the lanes last
     risky: bool  # an operation must not run on the values of inactive lanes
     prints: tuple[Print, ...]
     scope: str  # its name in XLA's programs and profiles
@@ -134,9 +133,13 @@ class BlockCode:
                 cut = self.cuts.get(position)
                 # A register that the block has given a new value is no longer `Whole`: then all of it is an operand.
                 if cut is not None and all(isinstance(operands[k], Whole) for k in cut.registers):
-                    outs, read = indexed_access.run(cut, operands, window, mask)
+                    outs, read = indexed_access.run(cut, operands, window, mask, position in self.by_lanes_last)
                     loaded.update({indexed_access.load_key(position, step): value for step, value in read.items()})
                     return dict(zip(dsts, outs, strict=True))
+                if position in self.by_lanes_last and isinstance(expr.fn, JaxprFn):
+                    outs = indexed_access.small_arrays_lanes_last(expr.fn.closed, operands, window)
+                    cast = zip(outs, expr.fn.casts, strict=True)
+                    return dict(zip(dsts, (indexed_access.converted(x, c) for x, c in cast), strict=True))
                 one = (lambda *args: [expr.fn(*args)]) if len(dsts) == 1 else expr.fn  # type: ignore[misc]
                 return dict(zip(dsts, indexed_access.batched(one, operands, window), strict=True))
             case Move(dst=dst, src=src):
@@ -188,15 +191,38 @@ def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
     place = {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
     codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
     rows = {v for code in codes for v in (*code.parted, *_in_rows(code.block))}
-    lanes_last = frozenset(v for v in place if v not in rows and _is_small(program.vars[v]))
-    return tuple(replace(code, lanes_last=lanes_last) for code in codes)
+    last = frozenset(v for v in place if v not in rows and _is_small(program.vars[v]))
+    beside = {v for code in codes for v in _of_products(code.block)}
+    return tuple(replace(code, lanes_last=last, by_lanes_last=_by_lanes_last(code.block, beside)) for code in codes)
+
+
+def _by_lanes_last(block: StackBlock, beside: Collection[str]) -> frozenset[int]:
+    """Return the positions of the operations that are evaluated with the lanes last: those of small arrays, if no
+    kernel of a library reads or makes one of them."""
+    return frozenset(
+        k
+        for k, op in enumerate(block.ops)
+        if isinstance(op, Prim)
+        and isinstance(op.expr.fn, JaxprFn)
+        and lanes_last.pays(op.expr.fn.closed.jaxpr)
+        and not any(v in beside for v in (*op.expr.ins, *op.dsts))
+    )
+
+
+def _of_products(block: StackBlock) -> set[str]:
+    """Return the variables that kernels of libraries read or make."""
+    made = {v for op in block.ops if isinstance(op, Prim) and _wants_rows(op) for v in op.dsts}
+    return made | _in_rows(block)
 
 
 def _in_rows(block: StackBlock) -> set[str]:
     """Return the variables that kernels of libraries read: those want each lane's elements to be neighbours."""
-    fns = [(op.expr.fn, op.expr.ins) for op in block.ops if isinstance(op, Prim)]
-    typed = [(fn, ins) for fn, ins in fns if isinstance(fn, JaxprFn)]
-    return {v for fn, ins in typed if fn.beside_product or wants_rows(fn.closed.jaxpr) for v in ins}
+    return {v for op in block.ops if isinstance(op, Prim) and _wants_rows(op) for v in op.expr.ins}
+
+
+def _wants_rows(op: Prim) -> bool:
+    fn = op.expr.fn
+    return isinstance(fn, JaxprFn) and (fn.beside_product or wants_rows(fn.closed.jaxpr))
 
 
 def _is_small(var: Var) -> bool:
@@ -207,7 +233,7 @@ def _is_small(var: Var) -> bool:
     """
     assert var.type is not None
     shape = storage_type(var.type).shape
-    return bool(shape) and 0 < math.prod(shape) <= SMALL
+    return bool(shape) and lanes_last.is_small(shape)
 
 
 def _compile(
@@ -234,6 +260,7 @@ def _compile(
         cuts=cuts,
         parted=frozenset(parted & set(registers(used))),
         lanes_last=frozenset(),  # known when all blocks are compiled
+        by_lanes_last=frozenset(),
         risky=any(is_risky(op) for op in block.ops),
         prints=prints_of(block.ops),
         scope=scope(block),

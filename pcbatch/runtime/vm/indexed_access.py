@@ -12,7 +12,7 @@ segments between them run under `vmap`. Lanes that do not store get a number out
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -20,11 +20,13 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.ir.ops import Prim
+from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.cost import SCATTERS
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
 from pcbatch.lowering.typing.jax_types import integer_limits
-from pcbatch.lowering.typing.trace import JaxprFn
-from pcbatch.runtime.vm.lane_window import Window
+from pcbatch.lowering.typing.trace import JaxprFn, is_key_array
+from pcbatch.runtime.vm import lanes_last
+from pcbatch.runtime.vm.lane_window import Window, lanes_first
 
 LOADS = ("gather", "dynamic_slice")
 LIMIT = 2**31 - 1
@@ -72,9 +74,15 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """An operand with one value for each place of the window, [width, ...]."""
+    """An operand with one value for each place of the window, [width, ...], or [..., width] if `lanes_are_last`."""
 
-    value: Any
+    array: Any
+    lanes_are_last: bool = False
+
+    @property
+    def value(self) -> Any:
+        """The values, [width, ...]."""
+        return lanes_first(self.array) if self.lanes_are_last else self.array
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +229,9 @@ def load_key(position: int, step: int) -> str:
     return f"{position}.{step}"
 
 
-def run(cut: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array) -> tuple[list[Operand], dict[int, Any]]:
+def run(
+    cut: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array, by_lanes_last: bool = False
+) -> tuple[list[Operand], dict[int, Any]]:
     """Run a primitive that is cut.
 
     Args:
@@ -229,6 +239,7 @@ def run(cut: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array) 
         operands: Its operands; those of `cut.registers` are `Whole`.
         window: The lanes.
         mask: bool[width]: the places that store.
+        by_lanes_last: Whether its segments are evaluated with the lanes last where that pays.
 
     Returns:
         The results, and the gathered values [width, ...] by step. A result of `cut.stored` is `Whole`.
@@ -242,7 +253,11 @@ def run(cut: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array) 
     for k, step in enumerate(cut.steps):
         match step:
             case Segment():
-                outs = batched(jex.jaxpr_as_fun(step.closed), [look(v) for v in step.ins], window)
+                ins = [look(v) for v in step.ins]
+                if by_lanes_last and lanes_last.pays(step.closed.jaxpr):
+                    outs = small_arrays_lanes_last(step.closed, ins, window)
+                else:
+                    outs = batched(jex.jaxpr_as_fun(step.closed), ins, window)
                 env.update(zip(step.outs, outs, strict=True))
             case Touch(eqn=eqn):
                 target = look(eqn.invars[0])
@@ -276,6 +291,42 @@ def batched(fn: Any, operands: Sequence[Operand], window: Window) -> list[Operan
         return [Common(value) for value in fn(*values)]
     outs: Sequence[Any] = jax.vmap(fn, in_axes=axes, axis_size=window.width)(*values)
     return [Batch(value) for value in outs]
+
+
+def small_arrays_lanes_last(closed: jex.ClosedJaxpr, operands: Sequence[Operand], window: Window) -> list[Operand]:
+    """Evaluate the jaxpr of one lane for all places at once, see `lanes_last.py`."""
+
+    def placed(operand: Operand) -> lanes_last.Placed:
+        match operand:
+            case Common(value=value):
+                return lanes_last.Placed(value, None)
+            case Batch(array=array, lanes_are_last=last):
+                return lanes_last.Placed(array, -1 if last or jnp.ndim(array) == 1 else 0)
+            case Whole(array=array):
+                return lanes_last.Placed(window.read(array), 0)
+
+    ins = [placed(operand) for operand in operands]
+    ins = [replace(x, array=_of_dtype(x.array, v.aval.dtype)) for x, v in zip(ins, closed.jaxpr.invars, strict=True)]
+    outs = lanes_last.evaluate(closed, ins, window.width)
+    return [Common(x.array) if x.axis is None else Batch(x.array, x.axis == -1 and x.array.ndim > 1) for x in outs]
+
+
+def _of_dtype(array: Any, dtype: Any) -> Any:
+    return array if is_key_array(array) else jnp.asarray(array, dtype)
+
+
+def converted(operand: Operand, cast: ArrayType | None) -> Operand:
+    """Return a result converted to another type, if one is given."""
+    if cast is None:
+        return operand
+    dtype = jnp.dtype(cast.dtype)
+    match operand:
+        case Batch(array=array):
+            return replace(operand, array=jax.lax.convert_element_type(array, dtype))
+        case Common(value=value):
+            return Common(jax.lax.convert_element_type(value, dtype))
+        case Whole():
+            raise AssertionError("a register that is stored into keeps its type")
 
 
 def _value(operand: Operand, window: Window) -> Any:
