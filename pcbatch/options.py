@@ -26,11 +26,16 @@ class Dense:
 
     The best mode of cheap blocks, and of blocks where most lanes usually wait. `spins`: a block that may follow itself
     is repeated while most lanes stay in it, this many times between two counts of those lanes; 0 for no repetition.
+    `always`: computed without asking whether any lane waits, which is not repeated: for few lanes of cheap blocks the
+    question takes longer than the answer.
     """
 
     spins: int = 0
+    always: bool = False
 
     def __str__(self) -> str:
+        if self.always:
+            return "dense, always"
         return "dense, repeated" if self.spins else "dense"
 
 

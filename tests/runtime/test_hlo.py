@@ -43,7 +43,7 @@ def copies(text: str, least: int = 3) -> list[str]:
 
 LANE = np.zeros(LANES, np.int32)
 VECTOR = np.zeros((LANES, 61), np.float32)
-MODES = [None, pcbatch.Dense(), pcbatch.Few(4), pcbatch.Strips(8)]
+MODES = [None, pcbatch.Dense(), pcbatch.Dense(always=True), pcbatch.Few(4), pcbatch.Strips(8)]
 every_mode = pytest.mark.parametrize("modes", MODES, ids=str)
 
 

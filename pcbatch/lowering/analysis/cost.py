@@ -30,6 +30,7 @@ TRANSCENDENTAL = {"exp", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "
 SCATTERS = ("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
 READS_PART = {"gather", "dynamic_slice", "slice"}
 WRITES_PART = dict.fromkeys(SCATTERS, 2) | {"dynamic_update_slice": 1}  # the input that is written
+SCATTER = 32.0  # of each store in place: two nanoseconds
 STORE = 4.0  # of each element that is stored in place
 VECTOR = 8  # elements with which one instruction computes
 TOGETHER = {"dot_general", "conv_general_dilated", "sort", "top_k", "fft", *_LINALG.split(), "tridiagonal_solve"}
@@ -59,20 +60,22 @@ def op_cost(op: object, types: Any = None) -> float:
 def visit_cost(op: object, types: Any = None) -> float:
     """Estimate one IR operation where it stands in a block of the machine.
 
-    A look-up in a hash table reads short rows, each of which is one vector, and its stores are made in place. So it is
-    cheaper than its operations tell.
+    A store into a part of a variable is made in place, whatever the size of the variable. A look-up in a hash table
+    reads short rows, each of which is one vector. So both are cheaper than their operations tell.
     """
     cost = op_cost(op, types)
     if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
         return cost
     jaxpr = op.expr.fn.closed.jaxpr
     rows = _on_rows(jaxpr)
-    if not rows:
-        return cost
-    stores = sum(
-        _eqn_cost(eqn) - STORE * _size(eqn.invars[WRITES_PART[eqn.primitive.name]]) for eqn in _in_place(op, jaxpr)
-    )
+    start = 0.0 if rows else SCATTER
+    stores = sum(max(0.0, _eqn_cost(eqn) - start - STORE * _stored(eqn)) for eqn in _in_place(op, jaxpr))
     return cost - stores - (1 - 1 / VECTOR) * sum(_eqn_cost(eqn) for eqn in rows)
+
+
+def _stored(eqn: Any) -> float:
+    """The number of elements that a scatter stores."""
+    return _size(eqn.invars[WRITES_PART[eqn.primitive.name]])
 
 
 def _on_rows(jaxpr: Any) -> list[Any]:

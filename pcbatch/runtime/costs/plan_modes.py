@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
-from pcbatch.ir.def_use import block_uses, block_writes, holds, pops, pushes
+from pcbatch.ir.def_use import block_uses, block_writes, edges, holds, pops, pushes
+from pcbatch.ir.ops import Jump, Prim
 from pcbatch.ir.stack import StackBlock, StackProgram
 from pcbatch.lowering.analysis.block_frequency import flow, inner_loops, visits
 from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
@@ -26,6 +27,9 @@ WORD = 0.25  # moving one word of one lane: its share of a masked update, which 
 KERNEL = 150.0  # one more kernel in a trip
 LOOKED_UP = 1000.0  # one more array in a visit that looks lanes up: about four kernels, gather and scatter among them
 LOOKED_UP_DRAINED = 300.0  # the same where a trip drains: a dense visit is repeated more often than `DRAINED` says
+# To ask whether a lane waits takes longer than to compute so much, of so few arrays, for nothing; and where fewer lanes
+# than that are expected at a block, it is computed for nothing most of the time.
+ASKED, ASKED_ARRAYS, EXPECTED = 100.0, 6, 0.5
 FIND = 1.2  # looking whether one lane waits
 WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of the innermost loop
 INNER = 4  # so many times as often as the expensive blocks, a cheap block is in a loop inside of theirs
@@ -58,6 +62,8 @@ class BlockCost:
     expensive: bool  # lanes should gather before it runs
     loops: bool  # it is its own successor, by a jump or a return
     inner: bool = False  # on a loop of cheap blocks alone
+    jumps: bool = False  # it jumps to itself
+    stores: bool = False  # into parts of registers
 
     @property
     def lane(self) -> float:
@@ -67,6 +73,13 @@ class BlockCost:
     def dense(self, lanes: int) -> float:
         """Return the time of a visit that computes all lanes."""
         return self.arrays * KERNEL + lanes * self.lane
+
+    def is_small(self, lanes: int) -> bool:
+        """Whether a visit for all lanes takes no longer than to find out whether any lane waits.
+
+        A block that stores into an array in place is never small: XLA might copy the array.
+        """
+        return lanes * self.lane <= ASKED and self.arrays <= ASKED_ARRAYS and not self.stores
 
     def few(self, lanes: int, width: int, waiting: float, array: float = LOOKED_UP) -> float:
         """Return the time of a visit for which `waiting` lanes wait, when `width` of them are looked up at a time.
@@ -119,6 +132,8 @@ class Costs:
         if block.expensive:
             return _expensive_choice(block, lanes, dense)
         visits, array = (DRAINED, LOOKED_UP_DRAINED) if self.drains else (1, LOOKED_UP)
+        if self._always(block, lanes) and not dense.spins:
+            return Dense(always=True), "cheap: to ask whether a lane waits takes longer"
         width = max(few_width(block.often, lanes), block.filled(lanes, array))
         if width > lanes // 2:
             return dense, "cheap: looking lanes up costs more"
@@ -129,10 +144,19 @@ class Costs:
             return dense, "cheap: looking lanes up costs more"
         return Few(width), "few lanes wait at a time"
 
+    def _always(self, block: BlockCost, lanes: int) -> bool:
+        """Whether a sweep should compute the block without asking whether any lane waits for it."""
+        expected = lanes * block.often / sum(other.often for other in self.blocks)
+        return self.sweeps and block.is_small(lanes) and expected >= EXPECTED
+
     def _spins(self, block: BlockCost) -> bool:
         """Whether a visit should repeat the block, where a trip is not a visit of one block that the policy chose."""
         most_visited = all(other is block or other.often < block.often for other in self.blocks)
-        return block.loops and (self.drains or self.sweeps or most_visited)
+        # In a recursion like Fibonacci's, whose blocks are visited equally often, few lanes return to the same block at
+        # once; to repeat blocks for those took 1.7 times as long.
+        hottest = all(other.often <= block.often for other in self.blocks)
+        swept = self.sweeps and (block.jumps or not hottest)
+        return block.loops and (self.drains or swept or most_visited)
 
     def left_behind(self, lanes: int) -> float:
         """Return the share of the live lanes for which a drain makes no further sweep.
@@ -226,6 +250,8 @@ def _cost(
         expensive,
         loops,
         inner,
+        any(isinstance(edge, Jump) and edge.target == block.label for edge in edges(block.terminator)),
+        any(cut.stored for op in block.ops if isinstance(op, Prim) and (cut := indexed_access.cut(op)) is not None),
     )
 
 

@@ -30,6 +30,8 @@ class Guard:
 
     def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
         code = blocks.layout.codes[block]
+        if is_always(blocks.modes[block]):
+            return {**carry, **visited(blocks, code, carry)}
         return self._in_mode(blocks, code, carry, wanted(carry, code))
 
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
@@ -54,7 +56,7 @@ class _Guarded:
 
     def in_mode(self, carry: Values, pred: jax.Array, mode: Mode) -> Values:
         match mode:
-            case Dense(spins=0):
+            case Dense(spins=0) | Dense(always=True):
                 return self.once(carry, pred)
             case Dense(spins=repeats):
                 return self.spinning(carry, pred, 1 if self.code.risky else repeats)
@@ -162,6 +164,11 @@ class _Guarded:
 
         _, new, memory = jax.lax.while_loop(lambda c: c[0], iteration, (pred, {k: carry[k] for k in names}, memory))
         return {**rest, **new}, memory
+
+
+def is_always(mode: Mode) -> bool:
+    """Whether a visit computes the block without asking whether any lane waits."""
+    return isinstance(mode, Dense) and mode.always
 
 
 def _count(carry: Values, code: BlockLike) -> jax.Array:
