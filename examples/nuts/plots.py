@@ -10,7 +10,7 @@ import numpy as np
 
 from examples.nuts.run import Run, fixed_chain, start
 from examples.nuts.targets import Target
-from pcbatch.mcmc.nuts import GRADIENT, LEAPFROGS
+from pcbatch.mcmc.nuts import GRADIENT, LEAF, LEAPFROGS
 
 SHOWN = 6  # coordinates in the pictures of draws
 SIZES = (1, 3, 10, 30, 100)
@@ -22,7 +22,7 @@ def utilisation(target: Target, strategy: str, chains: int, draws: int, step: fl
     chain, arguments = fixed_chain(target, start(target, chains), step, draws, max_tree_depth)
     result = chain.with_options(strategy=strategy, stats=True).run(*arguments)
     useful = np.asarray(result.value[-1].numbers)[..., LEAPFROGS].sum()
-    return float(useful / (chains * int(result.stats.visits(GRADIENT))))
+    return float(useful / (LEAF * chains * int(result.stats.visits(GRADIENT))))
 
 
 def plot_utilisation(run: Run, path: Path, draws: int = 10, sizes: tuple[int, ...] = SIZES) -> None:

@@ -25,8 +25,13 @@ MOST_TRIES = 40  # a factor of 2**40 either way: beyond it the target is at faul
 GAIN, FADING = 2.0, 0.6  # of the pooled search: log(step) moves by gain * round**-fading * error
 STUCK, MOST_STUCK = 0.2, 0.5  # acceptance below which a chain is stuck; more than these shorten the step of all
 STILL_STUCK, SHORTEST = np.log(2.0), np.log(16.0)  # of logarithms by which a step is shortened
-# Where more transitions diverge than this, the acceptance aimed at is higher by so many times the excess.
-DIVERGING, PENALTY, MOST_PENALTY = 0.001, 20.0, 0.15
+# Where transitions diverge, the acceptance aimed at is higher by so many times their share, within a limit.
+# That is the share among the last so many draws, as chains may not come to where they diverge for long; and no chain
+# counts for more than so large a share of its draws, so that one that is lost does not set the pace of all.
+PENALTY, MOST_PENALTY = 200.0, 0.15
+RECENT, MOST_OF_A_CHAIN = 200, 0.05
+TRANSIENT = 4  # the first rounds of a window, in which the step may be far too long
+RESTART = 8.0  # a step found anew for a new mass matrix within this factor of the one in use is not better than it
 SEARCH = 0x57E9  # of the seed of the noise with which first steps are looked for
 
 Tick = Callable[[int], object]
@@ -44,15 +49,20 @@ class Warm:
 def warm_up(machine: Machine, chains: Chains, tick: Tick) -> Warm:
     """Run the warm-up; the chains leave it with fixed step sizes and mass matrices."""
     settings = machine.settings
-    mass, pieces = machine.unit_mass(), []
-    step = np.asarray(chains.stepper.step)
+    mass, pieces = machine.unit_mass(), list[Piece]()
+    step, since_mass = np.asarray(chains.stepper.step), list[Piece]()  # draws since there is a mass matrix
     for number, window in enumerate(windows(settings.warmup)):
         if settings.pooled:
             step = np.full_like(step, np.median(step))
-        step = _first_step(machine, chains, step, mass, number)
+        found = _first_step(machine, chains, step, mass, number)
+        again = settings.pooled and number > 1 and bool(np.all(np.abs(np.log(found / step)) < np.log(RESTART)))
+        step = step if again else found
         opening = window.early and not window.estimates
-        run = _pooled_window if settings.pooled and not opening else _own_window
-        chains, step, drawn = run(machine, chains, step, mass, window, tick)
+        if settings.pooled and not opening:
+            chains, step, drawn = _pooled_window(machine, chains, step, mass, window, tick, since_mass)
+            since_mass = [] if window.early else since_mass + drawn[TRANSIENT:]
+        else:
+            chains, step, drawn = _own_window(machine, chains, step, mass, window, tick)
         pieces += drawn
         if window.estimates:
             mass = _estimate(settings, np.concatenate([piece.q for piece in drawn], axis=1))
@@ -108,8 +118,27 @@ def _own_window(
     return chains, settled(chains.stepper), pieces
 
 
+def diverging(pieces: list[Piece]) -> float:
+    """The share of the last draws that have diverged."""
+    if not pieces:
+        return 0.0
+    recent: list[np.ndarray] = []
+    for piece in reversed(pieces):
+        recent.append(piece.numbers[:, :, DIVERGED])
+        if sum(numbers.shape[1] for numbers in recent) >= RECENT:
+            break
+    of_chains = np.concatenate(recent, axis=1).mean(axis=1)
+    return float(np.minimum(of_chains, MOST_OF_A_CHAIN).mean())
+
+
 def _pooled_window(
-    machine: Machine, chains: Chains, step: np.ndarray, mass: Mass, window: Window, tick: Tick
+    machine: Machine,
+    chains: Chains,
+    step: np.ndarray,
+    mass: Mass,
+    window: Window,
+    tick: Tick,
+    before: list[Piece],
 ) -> tuple[Chains, np.ndarray, list[Piece]]:
     """A window in which the step size of all chains is adjusted by their mean acceptance after every round.
 
@@ -119,7 +148,7 @@ def _pooled_window(
     """
     log_step, tried, shortened, pieces = float(np.log(step[0])), [], [], []
     shorter = np.zeros(step.shape, step.dtype)  # logarithm of what the steps of stuck chains are shortened by
-    for number, count in enumerate(rounds(window.draws), 1):
+    for number, count in enumerate(rounds(window.draws, window.early), 1):
         tried.append(log_step)
         stepper = fixed(np.exp(log_step - shorter).astype(step.dtype))
         chains, piece = machine.advance(chains._replace(stepper=stepper), mass, count, _depth(machine, window))
@@ -129,11 +158,10 @@ def _pooled_window(
         usual = ~stuck & (shorter == 0)
         counted = usual if usual.mean() > MOST_STUCK else np.ones_like(usual)
         error = float(accept[counted].mean()) - machine.settings.target_accept
-        diverging = float(piece.numbers[counted, :, DIVERGED].mean())
-        error -= min(PENALTY * max(diverging - DIVERGING, 0.0), MOST_PENALTY)
+        pieces.append(piece)
+        error -= min(PENALTY * diverging([*before, *pieces[TRANSIENT:]]), MOST_PENALTY)
         log_step += GAIN * number**-FADING * error
         shortened.append(shorter)
-        pieces.append(piece)
         tick(count)
     tried.append(log_step)
     late = len(shortened) // 2

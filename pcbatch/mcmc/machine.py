@@ -14,7 +14,7 @@ from pcbatch.api.batched import Batched
 from pcbatch.call.devices import mesh_of
 from pcbatch.mcmc.hamiltonian import Mass, Point, Sample, kinetic, leapfrog, momentum
 from pcbatch.mcmc.mass_matrix import unit
-from pcbatch.mcmc.nuts import GRADIENT, NUMBERS, Trace, nuts
+from pcbatch.mcmc.nuts import GRADIENT, LEAF, NUMBERS, Trace, nuts
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.step_size import Stepper
 from pcbatch.mcmc.target import Target
@@ -53,7 +53,7 @@ class Programs:
 
 
 @functools.lru_cache(maxsize=32)
-def programs(target: Target, deepest: int, per_chain: bool) -> Programs:
+def programs(target: Target, deepest: int, per_chain: bool, small: bool, stats: bool) -> Programs:
     """The programs of a target, kept for later calls of `sample` with it."""
     mass_axis = 0 if per_chain else None
     sampler = nuts(target.logp_and_grad, deepest=deepest, mass_axis=mass_axis)
@@ -65,7 +65,8 @@ def programs(target: Target, deepest: int, per_chain: bool) -> Programs:
         return Sample(end.rows[:2], logp), logp - kinetic(end.p, mass) - sample.logp + kinetic(p, mass)
 
     axes = (0, 0, 0, mass_axis, None)
-    return Programs(sampler.chain, jax.jit(jax.vmap(leap, in_axes=axes)))
+    options = {"modes": Dense()} if small else {}
+    return Programs(sampler.chain.with_options(stats=stats, **options), jax.jit(jax.vmap(leap, in_axes=axes)))
 
 
 class Machine:
@@ -73,14 +74,11 @@ class Machine:
 
     def __init__(self, target: Target, settings: Settings, data: tuple[Any, ...]) -> None:
         self.target, self.settings, self.data = target, settings, data
-        self.programs = programs(target, settings.max_tree_depth, not settings.pooled)
+        small = settings.chains * target.size <= SMALL
+        self.programs = programs(target, settings.max_tree_depth, not settings.pooled, small, settings.stats)
         self.chain = self.programs.chain
-        if settings.chains * target.size <= SMALL:
-            self.chain = self.chain.with_options(modes=Dense())
         if settings.devices is not None:
             self.chain = self.chain.with_options(devices=settings.devices)
-        if settings.stats:
-            self.chain = self.chain.with_options(stats=True)
         self.together = LaneSharding(mesh_of(settings.devices), settings.chains).each  # chains of one device
         row = settings.chains * target.size * target.dtype.itemsize
         self.rows = min(MOST_ROWS, max(settings.draws, settings.warmup), max(LEAST_ROWS, TRACE_BYTES // row))
@@ -126,7 +124,7 @@ class Machine:
         if status.any():
             raise RuntimeError(f"chains {np.flatnonzero(status).tolist()} did not finish")  # nothing in them can fail
         sample, stepper, trace = result.value
-        computed = int(result.stats.visits(GRADIENT)) * self.together if self.settings.stats else 0
+        computed = LEAF * int(result.stats.visits(GRADIENT)) * self.together if self.settings.stats else 0
         piece = Piece(np.asarray(trace.q[:, :draws]), np.asarray(trace.numbers[:, :draws]), computed)
         return Chains(sample, stepper, chains.drawn + draws), piece
 

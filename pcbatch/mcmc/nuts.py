@@ -26,7 +26,8 @@ POINTS, SIDES, HALVES = 0, 1, 2  # the streams of a draw's random numbers, for e
 LOGP, ENERGY, LEAPFROGS, DEPTH, ACCEPT, DIVERGED, STEP = range(7)  # the numbers that are kept of a draw
 NUMBERS = 7
 FRAMES = 3  # calls on the stack beside those of build_tree: the chain, the transition, and one to spare
-GRADIENT = "visit("  # the source text of the primitive that evaluates the gradient
+GRADIENT = "leaf("  # the source text of the primitive that evaluates the gradient
+LEAF = 2  # gradients of a chain in one evaluation of it
 
 
 class Walker(NamedTuple):
@@ -115,7 +116,7 @@ def visit(
     mass: Mass,
     data: tuple[Any, ...],
 ) -> tuple[Walker, Span]:
-    """One leapfrog step and the span of the point it reaches: the only gradient of the sampler.
+    """One leapfrog step and the span of the point it reaches: the only place where a gradient is taken.
 
     The point replaces the walker's sample with the probability that keeps the choice among all points met
     multinomial (progressive sampling: Betancourt 2017, appendix A.3.1).
@@ -135,6 +136,28 @@ def join(walker: Walker, first: Span, second: Span, mass: Mass) -> tuple[Walker,
     momenta = first.momenta + second.momenta
     ok = walker.ok & ~turning(first.p_first, walker.point.p, momenta, mass)
     return walker._replace(ok=ok), Span(jnp.stack([first.p_first, momenta]))
+
+
+def leaf(
+    logp_and_grad: LogpAndGrad,
+    walker: Walker,
+    depth: jax.Array,
+    key: jax.Array,
+    step: jax.Array,
+    energy: jax.Array,
+    mass: Mass,
+    data: tuple[Any, ...],
+) -> tuple[Walker, Span]:
+    """The lowest two levels of a tree at once: one leapfrog step at depth 0, two at depth 1.
+
+    A trajectory asks for depth 0 but once, in its first doubling, so nearly all gradients computed are used; and a
+    chain has half as many calls to go through as with single steps.
+    """
+    once, first = visit(logp_and_grad, walker, key, step, energy, mass, data)
+    twice, second = visit(logp_and_grad, once, key, step, energy, mass, data)
+    both = join(twice, first, second, mass)
+    found: tuple[Walker, Span] = choose((depth == 1) & once.ok, both, (once, first))
+    return found
 
 
 def extend(
@@ -192,8 +215,8 @@ def nuts(logp_and_grad: LogpAndGrad, *, deepest: int = 10, mass_axis: int | None
     @batch(in_axes=(0, 0, 0, 0, 0, mass_axis, None))
     def build_tree(walker, depth, key, step, energy, mass, data):  # type: ignore[no-untyped-def]
         """Take 2**depth leapfrog steps, fewer if a subtree turns; return the walker and the span it covered."""
-        if depth == 0:
-            return visit(logp_and_grad, walker, key, step, energy, mass, data)
+        if depth <= 1:
+            return leaf(logp_and_grad, walker, depth, key, step, energy, mass, data)
         walker, first = build_tree(walker, depth - 1, key, step, energy, mass, data)
         if not walker.ok:
             return walker, first

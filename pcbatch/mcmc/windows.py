@@ -41,9 +41,12 @@ def windows(warmup: int) -> Iterator[Window]:
     yield Window(closing, False)
 
 
-def rounds(draws: int) -> Iterator[int]:
-    """The draws between two adjustments of a pooled step size: one by one at first, then longer, as it settles."""
-    size = 1
+def rounds(draws: int, early: bool = True) -> Iterator[int]:
+    """The draws between two adjustments of a pooled step size: one by one at first, then longer, as it settles.
+
+    Not `early`, the step size is nearly right from the first draw on, and rounds are longer at once.
+    """
+    size = 1 if early else 2
     while draws > 0:
         for _ in range(4):
             if draws <= 0:

@@ -9,7 +9,7 @@ import pytest
 
 from examples.nuts.run import fixed_chain, sample, start
 from examples.nuts.targets import Target, gaussian
-from pcbatch.mcmc.nuts import GRADIENT, LEAPFROGS
+from pcbatch.mcmc.nuts import GRADIENT, LEAF, LEAPFROGS
 
 pytestmark = [pytest.mark.share(3), pytest.mark.long]
 
@@ -52,4 +52,4 @@ def test_the_chain_by_itself() -> None:
     chain, arguments = fixed_chain(gaussian(3), start(gaussian(3), 4), step=0.5, draws=3, max_tree_depth=3)
     result = chain.with_options(stats=True).run(*arguments)
     wanted = np.asarray(result.value[-1].numbers)[..., LEAPFROGS].sum(axis=1)
-    assert wanted.max() <= result.stats.visits(GRADIENT) <= wanted.sum()
+    assert wanted.max() <= LEAF * result.stats.visits(GRADIENT) <= LEAF * wanted.sum()

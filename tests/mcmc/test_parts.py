@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.mcmc import convergence, mass_matrix, sample, step_size
+from pcbatch.mcmc import adaptation, convergence, mass_matrix, sample, step_size
 from pcbatch.mcmc.hamiltonian import Mass, Sample
-from pcbatch.mcmc.nuts import LEAPFROGS, NUMBERS, Trace, nuts
+from pcbatch.mcmc.machine import Piece
+from pcbatch.mcmc.nuts import DIVERGED, LEAPFROGS, NUMBERS, Trace, nuts
 from pcbatch.mcmc.random import threefry, uniform
 from pcbatch.mcmc.windows import rounds, windows
 from tests.mcmc.densities import logistic, normal
@@ -93,7 +94,7 @@ def test_a_fixed_step_stays() -> None:
 def test_windows_add_up(warmup: int) -> None:
     stretches = list(windows(warmup))
     assert sum(w.draws for w in stretches) == warmup
-    assert all(w.draws > 0 and sum(rounds(w.draws)) == w.draws for w in stretches)
+    assert all(w.draws > 0 and sum(rounds(w.draws, w.early)) == w.draws for w in stretches)
     assert not stretches[-1].estimates
 
 
@@ -165,3 +166,21 @@ def test_wrong_arguments_are_told(call: Callable[[], Any], code: str, said: str)
         call()
     assert [d.code for d in info.value.diagnostics] == [code]
     assert all(d.helps for d in info.value.diagnostics)
+
+
+def test_the_share_of_divergences_is_that_of_the_last_draws() -> None:
+    def piece(diverged: np.ndarray) -> Piece:
+        numbers = np.zeros((*diverged.shape, NUMBERS), np.float32)
+        numbers[..., DIVERGED] = diverged
+        return Piece(np.zeros((*diverged.shape, 1), np.float32), numbers, 0)
+
+    none = np.zeros((10, adaptation.RECENT))
+    once = none.copy()
+    once[3, 0] = 1
+    lost = none.copy()
+    lost[5] = 1  # counts for no more than `MOST_OF_A_CHAIN` of its draws
+    share = adaptation.diverging
+    assert share([]) == 0
+    assert share([piece(once)]) == pytest.approx(0.1 / adaptation.RECENT)
+    assert share([piece(lost), piece(once)]) == pytest.approx(0.1 / adaptation.RECENT)  # the older piece is forgotten
+    assert share([piece(lost)]) == pytest.approx(0.1 * adaptation.MOST_OF_A_CHAIN)
