@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from pcbatch.api.repeated_calls import RepeatedCalls, key_of
+from pcbatch.api.repeated_calls import RepeatedCalls, key_of, without_numpy
 from pcbatch.call.arguments import Arguments, prepare, types_of_fixed
 from pcbatch.call.placement import requested_devices
 from pcbatch.call.signature import checked_names, signature
@@ -110,6 +110,7 @@ class Programs:
         if inside_primitive() or self.options.max_length is not None or self.capacities:  # a run may need another one
             call = self.prepare(args, kwargs)
             return self.program(call, repeats), call
+        args, kwargs = without_numpy(args, kwargs)
         leaves, key = key_of((*self.fixed, *args), kwargs, (settings(), self.fn.__code__))
         plan = None if key is None else self.repeated.find(key, leaves)
         if plan is not None:

@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from pcbatch.call.arguments import Arguments
@@ -21,6 +23,8 @@ from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.records.tables import TABLES
 
 MOST = 256  # calls that are remembered; each number of lanes is one
+NUMBERS = "biufc"  # the kinds of NumPy's dtypes whose arrays JAX takes as they are
+_NUMPY = frozenset({np.ndarray, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number | np.bool_))})
 _arrays: set[type] = set()  # the classes of concrete arrays that have been seen; `isinstance` takes longer
 
 
@@ -81,6 +85,22 @@ class RepeatedCalls:
             return
 
 
+def without_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments with NumPy's arrays of numbers as arrays of JAX; what is one object stays one.
+
+    They stay as they are where a pytree has dicts, whose order would be lost.
+    """
+    values = (args, tuple(kwargs.values()))
+    try:
+        leaves, tree = jax.tree.flatten(values)
+    except (TypeError, ValueError):  # no pytree
+        return args, kwargs
+    if not any(type(leaf) in _NUMPY for leaf in leaves) or _has_dicts(tree):
+        return args, kwargs
+    args, rest = jax.tree.unflatten(tree, _of_jax(leaves))
+    return args, dict(zip(kwargs, rest, strict=True))
+
+
 def key_of(args: tuple[Any, ...], kwargs: dict[str, Any], rest: Hashable) -> tuple[list[Any], Hashable | None]:
     """Return the leaves of a call's arguments, and what the outcome depends on; None if it depends on more than that.
 
@@ -101,6 +121,14 @@ def key_of(args: tuple[Any, ...], kwargs: dict[str, Any], rest: Hashable) -> tup
         types.append(jax.typeof(leaf))
     order = _order((args, tuple(kwargs.values()))) if _has_dicts(tree) else ()
     return leaves, (tree, tuple(types), tuple(kwargs), order, rest)
+
+
+def _of_jax(leaves: list[Any]) -> list[Any]:
+    made: dict[int, Any] = {}
+    for leaf in leaves:
+        if type(leaf) in _NUMPY and leaf.dtype.kind in NUMBERS and id(leaf) not in made:
+            made[id(leaf)] = jnp.asarray(leaf)
+    return [made.get(id(leaf), leaf) for leaf in leaves]
 
 
 def _is_array(leaf: Any) -> bool:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.api.batched import Batched
+from pcbatch.call.array_leaves import as_jax
 from pcbatch.call.devices import mesh_of
 from pcbatch.mcmc.hamiltonian import Mass, Point, Sample, kinetic, leapfrog, momentum
 from pcbatch.mcmc.mass_matrix import unit
@@ -73,7 +74,7 @@ class Machine:
     """The chains of one run: calls of the compiled program, and the numbers that they are given."""
 
     def __init__(self, target: Target, settings: Settings, data: tuple[Any, ...]) -> None:
-        self.target, self.settings, self.data = target, settings, data
+        self.target, self.settings, self.data = target, settings, as_jax(data)
         small = settings.chains * target.size <= SMALL
         self.programs = programs(target, settings.max_tree_depth, not settings.pooled, small, settings.stats)
         self.chain = self.programs.chain
@@ -84,7 +85,8 @@ class Machine:
         self.rows = min(MOST_ROWS, max(settings.draws, settings.warmup), max(LEAST_ROWS, TRACE_BYTES // row))
         self.keys = np.zeros((settings.chains, self.rows, 2), np.uint32)
         self.noise = np.zeros((settings.chains, self.rows, target.size), target.dtype)
-        self.numbers = (settings.chains, self.rows, NUMBERS)
+        numbers = (settings.chains, self.rows, NUMBERS)
+        self.trace = Trace(jnp.zeros(self.noise.shape, target.dtype), jnp.zeros(numbers, target.dtype))
 
     def begin(self, q: np.ndarray) -> Sample:
         """The samples at positions `q` [chains, n]: a step of no length gives log densities and gradients."""
@@ -113,9 +115,8 @@ class Machine:
         """The arguments of `chain` for `draws` more draws of every chain, at most `rows`."""
         for row in range(draws):
             self._fill(row, chains.drawn + row)
-        trace = Trace(jnp.zeros(self.noise.shape, self.noise.dtype), jnp.zeros(self.numbers, self.noise.dtype))
-        state = chains.sample, chains.stepper, mass, self.keys, self.noise, trace
-        return *state, np.int32(draws), np.int32(depth), self.data
+        state = *as_jax((chains.sample, chains.stepper, mass, self.keys, self.noise)), self.trace
+        return *state, jnp.int32(draws), jnp.int32(depth), self.data  # a call of arrays of JAX takes the host less time
 
     def advance(self, chains: Chains, mass: Mass, draws: int, depth: int) -> tuple[Chains, Piece]:
         """`draws` more draws of every chain, at most `rows`."""
@@ -125,7 +126,8 @@ class Machine:
             raise RuntimeError(f"chains {np.flatnonzero(status).tolist()} did not finish")  # nothing in them can fail
         sample, stepper, trace = result.value
         computed = LEAF * int(result.stats.visits(GRADIENT)) * self.together if self.settings.stats else 0
-        piece = Piece(np.asarray(trace.q[:, :draws]), np.asarray(trace.numbers[:, :draws]), computed)
+        q, numbers = (np.asarray(rows)[:, :draws].copy() for rows in trace)  # a slice by JAX takes the host longer
+        piece = Piece(q, numbers, computed)
         return Chains(sample, stepper, chains.drawn + draws), piece
 
     def _fill(self, row: int, draw: int) -> None:

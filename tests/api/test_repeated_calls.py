@@ -33,6 +33,32 @@ def test_a_repeated_call_is_not_prepared_again(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(again, [0.0, 3.0, 6.0])
 
 
+def test_arrays_of_numpy_are_those_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    @pcbatch.batch(in_axes=(0, None))
+    def f(x, n):
+        while x < n:
+            x = x + 1
+        return x
+
+    xs = np.array([0.5, 7.0], np.float32)
+    np.testing.assert_array_equal(f(xs, np.float32(3)), [3.5, 7.0])
+    monkeypatch.setattr("pcbatch.api.programs.prepare", None)
+    xs[0] = 6.0
+    kept = f(xs, np.float32(8))
+    xs[:] = 0.0
+    np.testing.assert_array_equal(kept, [8.0, 8.0])
+    np.testing.assert_array_equal(f(jnp.asarray(xs), jnp.float32(2)), [2.0, 2.0])
+    assert plans(f) == 1
+
+
+@pytest.mark.parametrize("x", [np.array(["a"]), np.array([None]), np.array(["2020-01-01"], "datetime64[D]")])
+def test_what_jax_has_no_dtype_for_is_refused_every_time(x: Any) -> None:
+    f = pcbatch.batch(lambda x: x)
+    for _ in range(2):
+        with pytest.raises(pcbatch.UsageError):
+            f(x)
+
+
 def test_types_are_looked_at() -> None:
     f = pcbatch.batch(lambda x: x + 1)
     some = jnp.arange(3)
