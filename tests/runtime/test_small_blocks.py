@@ -104,3 +104,23 @@ def test_a_store_in_place_costs_what_is_stored() -> None:
         return sum(visit_cost(op, types) for block in program.blocks for op in block.ops)
 
     assert cost(100_000) == cost(1_000) < 100
+
+
+def halved_after_rounds(rounds, x):
+    """A loop over a vector in a loop."""
+    for k in range(4):
+        done = 0
+        while done < rounds[k]:
+            x = 0.9 * x + 0.1 / (1 + jnp.roll(x, 1) ** 2)
+            done += 1
+        x = 0.5 * x
+    return x
+
+
+def test_lanes_of_vectors_with_the_lanes_last_are_not_looked_up():
+    """To gather and scatter words that are a cache line apart takes longer than to compute all lanes."""
+    rounds, x = jnp.full((1024, 4), 3), jnp.ones((1024, 32))
+    f = pcbatch.batch(halved_after_rounds)
+    inner = [row for row in f.explain_schedule(rounds, x).rows if "0.5 * x" in row.text]
+    assert [row.mode.partition(",")[0] for row in inner] == ["dense"]
+    np.testing.assert_allclose(f(rounds, x)[7], halved_after_rounds([3] * 4, jnp.ones(32)), rtol=1e-5)

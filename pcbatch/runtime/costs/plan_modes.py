@@ -7,7 +7,7 @@ part of the program, not of the run, so that equal programs are planned, and com
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
@@ -21,12 +21,16 @@ from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blo
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.options import Dense, Few, Mode, Strips
 from pcbatch.runtime.vm import indexed_access
+from pcbatch.runtime.vm.block_body import lanes_last_registers
 
 OPERATION = 0.06  # one arithmetic operation of one lane, vectorised
 WORD = 0.25  # moving one word of one lane: its share of a masked update, which reads twice and writes once
 KERNEL = 150.0  # one more kernel in a trip
 LOOKED_UP = 1000.0  # one more array in a visit that looks lanes up: about four kernels, gather and scatter among them
 LOOKED_UP_DRAINED = 300.0  # the same where a trip drains: a dense visit is repeated more often than `DRAINED` says
+# One word of an array with the lanes last, of a lane that is looked up, if the array is larger than the first cache:
+# each word is in a cache line of its own, and for 1024 lanes all of them want the same places of that cache.
+STRIDED, CACHED = 4.0, 8192
 # To ask whether a lane waits takes longer than to compute so much, of so few arrays, for nothing; and where fewer lanes
 # than that are expected at a block, it is computed for nothing most of the time.
 ASKED, ASKED_ARRAYS, EXPECTED = 100.0, 6, 0.5
@@ -64,6 +68,7 @@ class BlockCost:
     inner: bool = False  # on a loop of cheap blocks alone
     jumps: bool = False  # it jumps to itself
     stores: bool = False  # into parts of registers
+    last: tuple[int, ...] = ()  # the sizes, for a lane, of the arrays with the lanes last
 
     @property
     def lane(self) -> float:
@@ -86,7 +91,12 @@ class BlockCost:
 
         `array`: the time for each array that the block touches.
         """
-        return math.ceil(waiting / width) * (self._found(lanes, array) + width * 2 * self.lane)
+        found = self._found(lanes, array) + width * (2 * self.lane + self.strided(lanes))
+        return math.ceil(waiting / width) * found
+
+    def strided(self, lanes: int) -> float:
+        """Return the time per lane that is looked up to move arrays with the lanes last."""
+        return STRIDED * sum(size for size in self.last if size * lanes > CACHED)
 
     def filled(self, lanes: int, array: float = LOOKED_UP) -> int:
         """Return the lanes to look up at a time, a power of two, so that computing them takes longer than finding them.
@@ -209,8 +219,11 @@ def costs(
     most = max(often.values())
     expensive = expensive_blocks(program)
     graph, inner = flow(program), inner_loops(program, expensive)
+    last = lanes_last_registers(program)
     blocks = (
-        _cost(program, b, often[b.label] / most, b.label in expensive, b.label in graph[b.label], b.label in inner)
+        _cost(
+            program, b, often[b.label] / most, b.label in expensive, b.label in graph[b.label], b.label in inner, last
+        )
         for b in program.blocks
     )
     return Costs(tuple(blocks), _chosen(program, modes), drains, sweeps)
@@ -233,7 +246,13 @@ def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> d
 
 
 def _cost(
-    program: StackProgram, block: StackBlock, often: float, expensive: bool, loops: bool, inner: bool
+    program: StackProgram,
+    block: StackBlock,
+    often: float,
+    expensive: bool,
+    loops: bool,
+    inner: bool,
+    last: Collection[str],
 ) -> BlockCost:
     types = {v: var.type for v, var in program.vars.items()}
     used = block_uses(block) | block_writes(block)
@@ -252,6 +271,7 @@ def _cost(
         inner,
         any(isinstance(edge, Jump) and edge.target == block.label for edge in edges(block.terminator)),
         any(cut.stored for op in block.ops if isinstance(op, Prim) and (cut := indexed_access.cut(op)) is not None),
+        tuple(storage_type(t).size for v in sorted(registers & set(last)) if (t := types[v]) is not None),
     )
 
 
@@ -261,7 +281,7 @@ def _expensive_choice(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode,
         return Strips(NARROW_STRIP), "waited for; so dear that narrow strips pay when few come"
     if dense.spins:
         return dense, "waited for; lanes go round in it"
-    worth = block.lane >= STRIP_LANE and block.dense(lanes) >= STRIP_VISIT
+    worth = block.lane >= STRIP_LANE and block.dense(lanes) >= max(STRIP_VISIT, 2 * STRIP * block.strided(lanes))
     if worth and lanes > 2 * STRIP:
         return Strips(STRIP), "waited for; strips when few come"
     return dense, "waited for: most lanes take part"

@@ -189,12 +189,28 @@ def evaluate(op: PureOp, env: Values, around: Callable[[Any], Any] = lambda fn: 
 def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
     """Return the body of every block of a typed program, in order of program counters."""
     live_out = stack_live_out(program)
-    place = {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
+    place = _places(program)
     codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
-    rows = {v for code in codes for v in (*code.parted, *_in_rows(code.block))}
-    last = frozenset(v for v in place if v not in rows and _is_small(program.vars[v]))
+    last = lanes_last_registers(program)
     beside = {v for code in codes for v in _of_products(code.block)}
     return tuple(replace(code, lanes_last=last, by_lanes_last=_by_lanes_last(code.block, beside)) for code in codes)
+
+
+def lanes_last_registers(program: StackProgram) -> frozenset[str]:
+    """Return the registers of a program that are kept with the lanes last: small arrays, read as a whole, and not by
+    kernels of libraries."""
+    rows = {v for block in program.blocks for v in (*_parted(block), *_in_rows(block))}
+    return frozenset(v for v in _places(program) if v not in rows and _is_small(program.vars[v]))
+
+
+def _parted(block: StackBlock) -> set[str]:
+    """Return the variables of which some operation reads or writes a part."""
+    return {v for op in block.ops for v in indexed_access.in_part(op)}
+
+
+def _places(program: StackProgram) -> dict[str, int]:
+    """Return the registers of a program, in order, with their numbers."""
+    return {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
 
 
 def _by_lanes_last(block: StackBlock, beside: Collection[str]) -> frozenset[int]:
