@@ -192,7 +192,7 @@ def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
     place = _places(program)
     codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
     last = lanes_last_registers(program)
-    beside = {v for code in codes for v in _of_products(code.block)}
+    beside = {v for block in program.blocks for v in (*_of_products(block), *_parted(block))}
     return tuple(replace(code, lanes_last=last, by_lanes_last=_by_lanes_last(code.block, beside)) for code in codes)
 
 
@@ -214,8 +214,11 @@ def _places(program: StackProgram) -> dict[str, int]:
 
 
 def _by_lanes_last(block: StackBlock, beside: Collection[str]) -> frozenset[int]:
-    """Return the positions of the operations that are evaluated with the lanes last: those of small arrays, if no
-    kernel of a library reads or makes one of them."""
+    """Return the positions of the operations that are evaluated with the lanes last: those of small arrays.
+
+    `beside`: variables that are kept with the lanes first, as parts of them are touched, or as kernels of libraries
+    read or make them. An operation on one of them would be transposed, and the transpose copied.
+    """
     return frozenset(
         k
         for k, op in enumerate(block.ops)
