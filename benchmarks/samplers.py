@@ -17,7 +17,7 @@ import numpy as np
 
 from examples.nuts.run import fixed_chain
 from examples.nuts.targets import Target, gaussian, logistic
-from pcbatch.mcmc.nuts import GRADIENT, LEAPFROGS
+from pcbatch.mcmc.nuts import GRADIENT, LEAF, LEAPFROGS
 
 TREE_DEPTH, SIZE, POINTS = 10, 100, 10_000
 Draws = tuple[jax.Array, jax.Array]  # positions [chains, draws, size], gradients [chains, draws]
@@ -98,7 +98,7 @@ def batches(setting: Setting, chains: int, draws: int, **options: Any) -> tuple[
     result = batched.run(*arguments)
     if np.any(np.asarray(result.status)):
         raise SystemExit("a chain did not finish: nothing to measure")
-    return int(result.stats.visits(GRADIENT)), np.asarray(draws_of(result)[1])
+    return LEAF * int(result.stats.visits(GRADIENT)), np.asarray(draws_of(result)[1])
 
 
 def blackjax_sampler(setting: Setting, chains: int, draws: int) -> Sampler:
