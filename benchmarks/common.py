@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 import pcbatch
 
@@ -115,6 +116,17 @@ def interleaved_cpu_medians(calls: Mapping[str, Callable[[], Any]], repeats: int
         for name, call in calls.items():
             times[name].append(cpu_seconds(call))
     return {name: statistics.median(some) for name, some in times.items()}
+
+
+def check_lanes_agree(ours: Any, theirs: Any, least: float) -> None:
+    """Check that so large a share of the lanes agree, and that the means over lanes do within five standard errors."""
+    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        one, other = np.asarray(a, float).reshape(len(a), -1), np.asarray(b, float).reshape(len(b), -1)
+        same = np.isclose(one, other, rtol=1e-3, atol=1e-3).all(axis=1).mean()
+        apart = np.where(one == other, 0.0, one - other)  # both may be infinite
+        error = np.std(apart, axis=0) / np.sqrt(len(one))
+        if same < least or np.any(np.abs(np.mean(apart, axis=0)) > 5 * error + 1e-4):
+            raise SystemExit(f"only {same:.1%} of the lanes agree: nothing to measure")
 
 
 def paired_cpu(first: Callable[[], Any], second: Callable[[], Any], repeats: int) -> tuple[float, float, float]:

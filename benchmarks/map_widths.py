@@ -21,6 +21,7 @@ import numpy as np
 import pcbatch
 from benchmarks.common import interleaved_cpu_medians
 from benchmarks.queues import fit, march, ode, ssa
+from benchmarks.recursions import queens
 from examples.gallery import slice_sampling
 from pcbatch.mcmc.hamiltonian import LogpAndGrad, Mass, Sample
 from pcbatch.mcmc.nuts import nuts
@@ -56,20 +57,6 @@ def collatz(n):
         n = n // 2 if n % 2 == 0 else 3 * n + 1
         steps += 1
     return steps
-
-
-@pcbatch.batch
-def queens(free, columns, left, right):
-    """The number of ways to place queens in the rows that are left, by recursion on sets of bits."""
-    if columns == free:
-        return 1
-    ways = 0
-    open_ = free & ~(columns | left | right)
-    while open_ != 0:
-        bit = open_ & -open_
-        open_ -= bit
-        ways += queens(free, columns | bit, (left | bit) << 1, (right | bit) >> 1)
-    return ways
 
 
 def funnel(q: jax.Array) -> jax.Array:
@@ -115,7 +102,7 @@ def programs(inputs: int) -> dict[str, Callable[[], Call]]:
         "slice sampling": mapped(slice_sampling.sample, keys, start, draws),
         **solvers,
         "fit": mapped(pcbatch.batch(fit.PROBLEM.solve), *fits),
-        "queens": mapped(queens, boards, *jnp.zeros((3, inputs), jnp.int32)),
+        "queens": mapped(pcbatch.batch(queens), boards, *jnp.zeros((3, inputs), jnp.int32)),
         "nuts": lambda: nuts_draws(inputs),
     }
 
