@@ -73,7 +73,9 @@ def _as_call(fn: Callable[..., Any], eqn: Any) -> Any | None:
         call = as_call(fn, eqn)
     if call is None or eqn.primitive.name != "threefry2x32":
         return call
-    return call.replace(params={**call.params, "inline": True})  # into the draw that hashes
+    # Into the draw that hashes. In later releases of JAX the parameter is an enumeration.
+    inlined = getattr(type(call.params["inline"]), "JAX_EARLY", True)
+    return call.replace(params={**call.params, "inline": inlined})
 
 
 def _partitionable(eqn: Any) -> bool:

@@ -111,7 +111,8 @@ class _Evaluation:
             placed[:] = [x.axis for x in outs]
             return [x.array for x in outs]
 
-        if eqn.params.get("inline"):
+        inline = eqn.params.get("inline")
+        if inline is True or getattr(inline, "name", "") == "JAX_EARLY":
             return self.run(closed.jaxpr, closed.consts, ins)
         call.__name__ = eqn.params.get("name", "call")
         with eqn.ctx.manager:
