@@ -100,6 +100,7 @@ class Options:
     max_memory: int | str | None = None
     devices: Any = None
     stats: bool = False
+    command_buffers: bool = True
     overflow: str = "wrap"
     math_errors: str = "raise"
     on_failure: str | None = None

@@ -80,6 +80,8 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
             lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/users/jax.md.
         stats: count visits and active lanes per block; see `Result.stats`.
+        command_buffers: on GPUs of NVIDIA, make the loop of a run a part of a CUDA graph, so that the host waits once
+            for a run and not once for a trip. Inside a `jit` of your own, XLA's flags decide; see docs/users/gpu.md.
         overflow: what becomes of an integer of Python that leaves the range of its dtype: "wrap" (it wraps around, as
             in JAX) or "fail" (the lane ends with OverflowError). Functions such as `math.comb` fail in any case.
         math_errors: what a function of `math` does where Python's raises ValueError or OverflowError: "raise" (the lane

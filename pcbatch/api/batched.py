@@ -539,7 +539,7 @@ def _forwarded(
     return forward
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)  # `jax.jit` keeps weak references
 class BoundMethod(Generic[P, R]):
     """A batched function with its first argument, the object of a method. Has the methods of a `Batched`.
 

@@ -7,7 +7,7 @@ the arrays tell, inside them those that JAX has in types (explicit axes). Shardi
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -17,6 +17,7 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.call.devices import mesh_of
 from pcbatch.call.usage import usage
 from pcbatch.errors import UsageError
+from pcbatch.runtime.lowering_platform import default_platform, platform_of
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, is_explicit, manual_axes
 from pcbatch.runtime.sharding.lane_sharding import Devices, lane_axes, partition_spec
 from pcbatch.runtime.vm.raw_result import is_tracing
@@ -55,6 +56,19 @@ def placement_of(wanted: Devices, given: Arguments) -> Devices:
     if wanted is None or (sharding is None and is_default(wanted)):
         return sharding
     return _in_trace(wanted, given) if is_tracing(given.arrays) else wanted
+
+
+def platform_of_run(devices: Devices, arrays: Iterable[Any]) -> str:
+    """Return the platform of a run outside traces, on these devices (None: where the arrays are committed to, or JAX's
+    default device)."""
+    mesh = devices.mesh if isinstance(devices, NamedSharding) else devices
+    if isinstance(mesh, Mesh):
+        return platform_of(mesh.devices.flat[0])
+    default = default_platform()
+    if default == "cpu":  # JAX prefers every other platform, so this is the only one
+        return default
+    committed = (x for x in arrays if isinstance(x, jax.Array) and x.committed)
+    return next((platform_of(device) for x in committed for device in x.devices()), default)
 
 
 def is_default(devices: Devices) -> bool:

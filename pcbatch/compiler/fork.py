@@ -100,6 +100,7 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> For
         for_one=pays.for_one,
         most=pays.most,
         policy=learned,
+        command_buffers=options.command_buffers,
     )
     return Forked(TaskExecutable(program, chosen), pays.reason, possible=True)
 

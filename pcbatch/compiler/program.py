@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FunctionType
@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
 from pcbatch.call.out_axes import move_lane_axis
-from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
+from pcbatch.call.placement import is_default, placement_of, platform_of_run, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos, task_block_infos
 from pcbatch.compiler.executable import Executable
@@ -43,6 +43,7 @@ from pcbatch.records.arguments import mentions, with_packed
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
+from pcbatch.runtime.lowering_platform import lowered_for
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
 from pcbatch.runtime.tasks.chunks import CHUNK, run_chunks
@@ -277,9 +278,9 @@ class Program:
         args = self.args(given)
         attempt = self._attempt(given, partial(run, args), args)
         usual = where is None and ambient_mesh().empty and not self.prints  # nothing to ask, which costs time
-        if usual or is_tracing(args):
+        if is_tracing(args):
             return attempt.run()
-        with run_without_mesh():
+        with lowered_for(platform_of_run(where, args.values())), nullcontext() if usual else run_without_mesh():
             outcome = attempt.run()
         self.flush()
         return _home(outcome, where)
@@ -302,10 +303,9 @@ class Program:
         self, given: Arguments, run: Callable[[], RawResult], args: Mapping[str, Any] | None = None
     ) -> ErrorMapper:
         args, lanes = self.args(given) if args is None else args, given.lanes
+        describe = partial(describe_lane, given=given)
         lower = partial(self.executable.lower, args, lanes)
-        return ErrorMapper(
-            self.stages.cfg, run, lambda: lower().compile(), args, lanes, partial(describe_lane, given=given)
-        )
+        return ErrorMapper(self.stages.cfg, run, lambda: lower().compile(), args, lanes, describe)
 
     def empty(self) -> RawResult:
         """The raw result of a run of no lanes."""

@@ -116,7 +116,7 @@ _notify.def_abstract_eval(lambda *avals, notice, mode, count: list(avals[count:]
 def _lowered(ctx: Any, *operands: Any, notice: Notice, mode: str, count: int) -> Any:
     values = list(operands[count:])
     module = ctx.module_context
-    if mode == "ignore" or module.lowering_parameters.for_export or is_spread(module):
+    if mode == "ignore" or module.lowering_parameters.for_export or is_spread(module) or _runs_elsewhere(module):
         return values
 
     def call_if(*flags: Any) -> list[Any]:
@@ -129,6 +129,15 @@ def _lowered(ctx: Any, *operands: Any, notice: Notice, mode: str, count: int) ->
         plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=[])
         mlir.lower_fun(call_if, multiple_results=True)(plain, *operands[:count])
     return values
+
+
+def _runs_elsewhere(module: Any) -> bool:
+    """Whether a module is lowered for a platform that this process does not compile it for, which cannot call back."""
+    try:
+        module.get_backend()
+    except (ValueError, RuntimeError):  # NotImplementedError among them: for several platforms
+        return True
+    return False
 
 
 mlir.register_lowering(_notify, _lowered)

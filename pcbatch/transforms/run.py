@@ -14,6 +14,7 @@ from jax.sharding import AbstractMesh
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.lowering_platform import lowered_for, lowering_platform
 from pcbatch.runtime.sharding.ambient_mesh import trace_without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import split_by_xla
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
@@ -89,9 +90,12 @@ class Run:
         if not self.splits:
             return jax.tree.leaves(self.raw_result(*args))
         executable, sharded = self.program.executable, self.arguments(*args)
+        platform = lowering_platform()
 
         def some(args: Mapping[str, Any], lanes: int) -> RawResult:
-            return executable.run_traced(ShardedArguments(*executable.split(args), None, None), lanes, self.through)
+            with lowered_for(platform):  # XLA asks for parts when the lowering is long over
+                given = ShardedArguments(*executable.split(args), None, None)
+                return executable.run_traced(given, lanes, self.through)
 
         return jax.tree.leaves(split_by_xla(some, sharded.mapped, sharded.common, self.lanes))
 

@@ -141,6 +141,18 @@ class TestStages:
         refused("PCB410", lambda: untyped.out_info)
         refused("PCB410", untyped.jaxpr)
 
+    def test_transformations_of_a_method(self) -> None:
+        class Model:
+            @pcbatch.batch
+            def doubled(self, x):
+                while x < 10.0:
+                    x = x + x
+                return x
+
+        model, x = Model(), jnp.array([1.0, 2.0, 3.0])
+        assert jax.jit(model.doubled)(x).tolist() == [16.0, 16.0, 12.0]
+        assert jax.grad(lambda x: model.doubled(x).sum())(x).tolist() == [16.0, 8.0, 4.0]
+
     def test_a_method(self) -> None:
         traced = Machine(4).climb.trace(ns(6))
         assert traced.out_tree == jax.tree.structure(0)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pcbatch.runtime.lowering_platform import lowered_for
 from pcbatch.runtime.vm import lane_window as windows
 from pcbatch.runtime.vm.lane_window import Window, everyone, first, first_lanes
 
@@ -22,24 +23,24 @@ def wanted(mask: tuple[bool, ...], width: int) -> list[int]:
     return found + [len(mask)] * (width - len(found))
 
 
-@pytest.mark.parametrize("platform", ["cpu", "gpu"])
+@pytest.mark.parametrize("platform", ["cpu", "cuda"])
 @pytest.mark.parametrize("lanes", [1, 2, 5])
-def test_first_lanes_of_every_mask(lanes: int, platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jax, "default_backend", lambda: platform)
+def test_first_lanes_of_every_mask(lanes: int, platform: str) -> None:
     for width in (1, 2, lanes, lanes + 2):
         find = jax.jit(lambda mask, width=width: first_lanes(mask, width))
+        with lowered_for(platform):
+            assert ("while" in str(find.trace(jnp.ones(lanes, bool)).jaxpr)) == (platform == "cpu")
         for mask in itertools.product([False, True], repeat=lanes):
             found = find(jnp.array(mask))
             assert found.dtype == jnp.int32 and found.tolist() == wanted(mask, width)
 
 
-def test_both_forms_give_the_same_for_many_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_forms_give_the_same_for_many_lanes() -> None:
     for seed in range(20):
         random = np.random.default_rng(seed)
         mask = jnp.array(random.random(97) < random.random())
         sequential = first_lanes(mask, 16)
-        with monkeypatch.context() as patched:
-            patched.setattr(jax, "default_backend", lambda: "tpu")
+        with lowered_for("tpu"):
             assert first_lanes(mask, 16).tolist() == sequential.tolist()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.lowering_platform import lowered_for
 from tests.programs.classics import fib
 
 
@@ -27,10 +28,19 @@ def test_small_kernels_stay_on_one_thread() -> None:
     assert xla_options.compiler_options(xla_options.WORTH_SPLITTING, 1) == xla_options.IN_PLACE
 
 
-def test_only_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert xla_options.compiler_options(1.0, 10) is None
-    assert not xla_options.keeps_in_place()
+@pytest.mark.parametrize("platform", ["rocm", "tpu"])
+def test_none_for_other_platforms(platform: str) -> None:
+    with lowered_for(platform):
+        assert xla_options.compiler_options(1.0, 10) is None
+        assert not xla_options.keeps_in_place()
+
+
+def test_loops_are_in_graphs_on_cuda() -> None:
+    with lowered_for("cuda"):
+        options = xla_options.compiler_options(1.0, 10)
+        assert options is not None and options["xla_gpu_enable_command_buffer"].endswith("CONDITIONAL,WHILE")
+        assert xla_options.compiler_options(1.0, 10, command_buffers=False) is None
+        assert not xla_options.keeps_in_place()
 
 
 def test_options_that_xla_does_not_know_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,9 @@
 """Options of XLA for the compilation of a run, which JAX takes at the outermost `jit` only.
 
+On a GPU of NVIDIA, the host waits for the device in each iteration of a loop, unless XLA makes the loop a part of a
+CUDA graph (a *command buffer*). It does that for conditionals by itself, and for loops if it is asked to: then a whole
+run is one graph, and the host waits once.
+
 On a CPU XLA splits every kernel that touches more than some hundred kilobytes over its threads. A trip of the machine
 is a few dozen such kernels of a few microseconds each, so the hand-over dominates (docs/users/performance.md). The pass
 that splits them is left out of the compilation where no kernel is expensive enough to be worth it; matrix products have
@@ -27,26 +31,41 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import visits
 from pcbatch.lowering.analysis.cost import inner_jaxprs, most_expensive_kernel
 from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.runtime.lowering_platform import lowering_platform
 
 ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
 # Those behind "while" have loops in what they lower to.
 LOOPS = {"scan", "while", "igamma", "igammac", "igamma_grad_a", "random_gamma", "random_gamma_grad"}
 LOOPS |= {"regularized_incomplete_beta", "threefry2x32", "random_bits", "random_fold_in", "random_split"}
+LOOPS_IN_GRAPHS = {
+    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"
+}
 OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/users/performance.md
 
 
-def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[str, Any] | None:
+def compiler_options(
+    kernel: float, lanes: int, in_place: bool = True, command_buffers: bool = True
+) -> dict[str, Any] | None:
     """Return options for the `jax.jit` of a run outside any trace; None for XLA's defaults.
 
     Args:
         kernel: The `typical_kernel` of the program.
         lanes: The number of lanes.
         in_place: Whether XLA may analyse the order of reads and writes, see `keeps_in_place`.
+        command_buffers: Whether loops become parts of CUDA graphs.
     """
-    if jax.default_backend() != "cpu":
-        return None
+    match lowering_platform():
+        case "cuda" if command_buffers and _known(tuple(LOOPS_IN_GRAPHS.items())):
+            return LOOPS_IN_GRAPHS
+        case "cpu":
+            return _for_cpu(kernel, lanes, in_place)
+        case _:
+            return None
+
+
+def _for_cpu(kernel: float, lanes: int, in_place: bool) -> dict[str, Any] | None:
     wanted: list[dict[str, Any]] = [IN_PLACE] if in_place and not _older_emitters() else []
     wanted += [] if kernel * lanes >= WORTH_SPLITTING else [ONE_THREAD]
     return {k: v for option in wanted if _known(tuple(option.items())) for k, v in option.items()} or None
@@ -56,7 +75,7 @@ def keeps_in_place(program: StackProgram | None = None) -> bool:
     """Whether XLA has the option to analyse the order of reads and writes, and is right to use it for this program."""
     if program is not None and has_loops(program):
         return False
-    return jax.default_backend() == "cpu" and not _older_emitters() and _known(tuple(IN_PLACE.items()))
+    return lowering_platform() == "cpu" and not _older_emitters() and _known(tuple(IN_PLACE.items()))
 
 
 def has_loops(program: StackProgram) -> bool:

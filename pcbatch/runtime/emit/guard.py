@@ -27,6 +27,7 @@ class Guard:
     """The emitter that guards each block by a loop: the block runs only if lanes wait for it."""
 
     name: str = "guard"
+    visits_singly: bool = False
 
     def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
         code = blocks.layout.codes[block]

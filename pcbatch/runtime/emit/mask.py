@@ -22,6 +22,7 @@ class Mask:
     """The emitter that runs every block under its mask, without any test."""
 
     name: str = "mask"
+    visits_singly: bool = False
 
     def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
         return {**carry, **visited(blocks, blocks.layout.codes[block], carry)}

@@ -1,4 +1,4 @@
-"""`port`: one switch per trip; frames stay outside it.
+"""`port`: one switch per trip, whatever the policy; frames stay outside it.
 
 A stack that goes through a conditional is copied on every trip, so branches only read frames and return small values:
 new registers, the lanes' rows of words, and the mask of the lanes that write them. Rows are then written once, after
@@ -30,6 +30,7 @@ class Port:
     """The emitter that writes a trip as one switch, with frames written after it."""
 
     name: str = "port"
+    visits_singly: bool = True
 
     def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
         """Return the state after a visit of a block that is known while tracing, which needs no switch."""

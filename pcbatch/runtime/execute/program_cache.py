@@ -10,6 +10,7 @@ from typing import Any
 import jax
 
 from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.lowering_platform import lowering_platform
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,23 +54,25 @@ class ProgramCache:
     Attributes:
         kernel: the size of a typical kernel, by which XLA's options are chosen.
         in_place: Whether XLA may analyse the order of reads and writes.
+        command_buffers: Whether loops become parts of CUDA graphs.
     """
 
     kernel: float
     in_place: bool
-    _jitted: dict[tuple[DeviceProgram, Any], Any] = field(default_factory=dict)
+    command_buffers: bool
+    _jitted: dict[tuple[DeviceProgram, str, Any], Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         """The programs so far: names and jitted functions."""
-        return iter([(program.name, jitted) for (program, _), jitted in self._jitted.items()])
+        return iter([(program.name, jitted) for (program, *_), jitted in self._jitted.items()])
 
     def jitted(self, program: DeviceProgram, executable: Any, lanes: int) -> Any:
         """Return `jax.jit(program)` of this executable, with XLA's options chosen for this number of lanes.
 
         Only outside traces: JAX allows no compiler options inside one.
         """
-        options = xla_options.compiler_options(self.kernel, lanes, self.in_place)
-        key = program, options is None or tuple(options)
+        options = xla_options.compiler_options(self.kernel, lanes, self.in_place, self.command_buffers)
+        key = program, lowering_platform(), options is None or tuple(options)
         if key not in self._jitted:
             jitted = jax.jit(
                 _bound(program.function, executable),

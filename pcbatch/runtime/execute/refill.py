@@ -165,9 +165,9 @@ def _trips(machine: Machine, q: Queue, narrower: jax.Array | int, most: jax.Arra
         alive = live(carry)
         return {**carry, DEBT: carry[DEBT] + lanes - alive}, alive, trips + 1
 
-    carry = {**groups.pack(state.carry), DEBT: jnp.zeros((), jnp.int32)}
+    carry = {**machine.packed(state, groups), DEBT: jnp.zeros((), jnp.int32)}
     carry, _, trips = jax.lax.while_loop(going, trip, (carry, live(carry), state.trips))
-    carry = groups.unpack({k: v for k, v in carry.items() if k != DEBT})
+    carry = machine.unpacked({k: v for k, v in carry.items() if k != DEBT}, groups)
     return replace(state, carry=carry, trips=trips)
 
 

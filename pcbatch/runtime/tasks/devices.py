@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding
 
-from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments, partition_spec
 from pcbatch.runtime.tasks import spread, state
 from pcbatch.runtime.tasks.executable import TaskExecutable
@@ -107,12 +107,12 @@ class DeviceTasks:
 
     def jitted(self, function: Any, sharding: LaneSharding, *sizes: Sizes) -> Any:
         """Return the compiled form of a function of this module, for machines of these sizes."""
-        key = (function, sharding, sizes)
+        key = (function, sharding, lowering_platform(), sizes)
         if key not in self._jitted:
-            options = xla_options.compiler_options(self.tasks.kernel, sizes[0].width, self.tasks.in_place)
+            options = self.tasks.xla_options(sizes[0])
             donated = (0,) if function is _dealt and not debug_checks() else ()
             bound = partial(function, self.tasks, sharding, *sizes)
-            self._jitted[key] = jax.jit(bound, donate_argnums=donated, compiler_options=options)
+            self._jitted.setdefault(key, jax.jit(bound, donate_argnums=donated, compiler_options=options))
         return self._jitted[key]
 
 

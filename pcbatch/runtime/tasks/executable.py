@@ -16,6 +16,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.learned.policy import Learned
+from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.tasks import plan, pool, sizes, state
 from pcbatch.runtime.tasks.by_policy import PolicyTrips
 from pcbatch.runtime.tasks.growing import Kept, Outcome, Stretch, lacks_frames
@@ -50,6 +51,7 @@ class TaskOptions:
         policy: the learned schedule; None: the order of the machine itself.
         for_one: whether one example is to run so.
         most: the examples up to which they are to run so; None: any number.
+        command_buffers: whether loops become parts of CUDA graphs.
     """
 
     width: int | None = None
@@ -63,6 +65,7 @@ class TaskOptions:
     policy: Learned | None = None
     for_one: bool = True
     most: int | None = None
+    command_buffers: bool = True
 
 
 @dataclass(eq=False)
@@ -164,13 +167,18 @@ class TaskExecutable:
 
     def jitted(self, function: Any, *static: Sizes) -> Any:
         """Return the compiled form of a function of this object, for machines of these sizes."""
-        key = (function.__name__, static)
+        key = (function.__name__, lowering_platform(), static)
         if key not in self._jitted:
-            options = xla_options.compiler_options(self.kernel, static[0].width, self.in_place)
+            options = self.xla_options(static[0])
             bound = partial(function, *static)
             donated = (0,) if function.__name__ == "advance" and not debug_checks() else ()
-            self._jitted[key] = jax.jit(bound, donate_argnums=donated, compiler_options=options)
+            jitted = jax.jit(bound, donate_argnums=donated, compiler_options=options)
+            self._jitted.setdefault(key, jitted)  # of several threads one comes first
         return self._jitted[key]
+
+    def xla_options(self, now: Sizes) -> dict[str, Any] | None:
+        """Return options for the `jax.jit` of a run with machines of these sizes."""
+        return xla_options.compiler_options(self.kernel, now.width, self.in_place, self.options.command_buffers)
 
     @cached_property
     def kernel(self) -> float:

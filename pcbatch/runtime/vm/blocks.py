@@ -206,6 +206,10 @@ class Emitter(Protocol):
     def name(self) -> str:
         """The name for the option `emitter=`."""
 
+    @property
+    def visits_singly(self) -> bool:
+        """Whether a trip is to be one visit, of a block that is chosen at run time, where the policy can choose one."""
+
     def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
         """Return the state after a visit of a block; the same state if no lane waits for it."""
 

@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from pcbatch.runtime.lowering_platform import lowering_platform
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -108,11 +110,11 @@ def first(mask: jax.Array, width: int) -> Window:
 def first_lanes(mask: jax.Array, width: int) -> jax.Array:
     """Return the numbers of the first lanes of a mask bool[lanes], int32[width], filled up with `lanes`.
 
-    A sequential loop, which XLA compiles for a CPU into a few instructions per lane and which stops when it has found
+    On a CPU a sequential loop, which XLA compiles into a few instructions per lane and which stops when it has found
     enough; elsewhere a prefix sum.
     """
     lanes = mask.shape[0]
-    if jax.default_backend() != "cpu":
+    if lowering_platform() != "cpu":
         return jnp.nonzero(mask, size=width, fill_value=lanes)[0].astype(jnp.int32)
 
     def step(c: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:

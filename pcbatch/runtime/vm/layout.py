@@ -39,6 +39,7 @@ from pcbatch.runtime.vm.status import Status, reached, why
 
 # State keys besides those of variables.
 DEBT = "debt"  # of a machine that is refilled: idle lane-trips since the last refill, int32[]
+LAST = "last"  # of a machine whose trips are single visits: the block of the last one, int32[]
 NAME = "name"  # the numbers of the inputs of lanes, for those that print, int32[lanes]
 PER_BLOCK = ("visits", "active", "offered")  # statistics
 

@@ -25,8 +25,8 @@ from pcbatch.runtime.vm import layout as layouts
 from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.blocks import Blocks, Emitter
 from pcbatch.runtime.vm.lane_window import everyone, lane_mask
-from pcbatch.runtime.vm.layout import NAME, Layout, reg
-from pcbatch.runtime.vm.policies import FAIR, Policy, is_ours, one_trip
+from pcbatch.runtime.vm.layout import LAST, NAME, Layout, reg
+from pcbatch.runtime.vm.policies import FAIR, Policy, Stepwise, is_ours, one_trip
 from pcbatch.runtime.vm.register_groups import Groups
 from pcbatch.runtime.vm.run_once import run_once
 from pcbatch.runtime.vm.status import Status, status_of, unpark
@@ -142,8 +142,23 @@ class Machine:
         def trip(s: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
             return self.trip(blocks, s[0], state.trips + s[1]), s[1] + 1
 
-        carry, trips = jax.lax.while_loop(live, trip, (groups.pack(state.carry), jnp.zeros((), jnp.int32)))
-        return State(groups.unpack(carry), state.shared, state.trips + trips)
+        carry, trips = jax.lax.while_loop(live, trip, (self.packed(state, groups), jnp.zeros((), jnp.int32)))
+        return State(self.unpacked(carry, groups), state.shared, state.trips + trips)
+
+    def packed(self, state: State, groups: Groups) -> Values:
+        """Return the arrays of a state as a loop of trips carries them."""
+        # The block after the last one is the first one, which lanes wait for at the start of a run.
+        last = {LAST: jnp.asarray(len(self.layout.codes) - 1, jnp.int32)} if self._visits_singly else {}
+        return groups.pack(state.carry) | last
+
+    def unpacked(self, carry: Values, groups: Groups) -> Values:
+        """Return the arrays of a state that a loop of trips has carried: the inverse of `packed`."""
+        return groups.unpack({key: value for key, value in carry.items() if key != LAST})
+
+    @property
+    def _visits_singly(self) -> bool:
+        """Whether a trip is one visit of a block that the policy chooses, for a policy that visits several."""
+        return self.emitter.visits_singly and is_ours(self.schedule) and isinstance(self.schedule, Stepwise)
 
     def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
         """Return the state after one trip; `trips` int32[] were made before it."""
@@ -157,6 +172,11 @@ class Machine:
 
     def _trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
         """Make a trip; after every `FAIR`-th one of a user's policy follows a sweep, so that no lane starves."""
+        if LAST in carry:
+            assert isinstance(self.schedule, Stepwise)
+            rest = {key: value for key, value in carry.items() if key != LAST}
+            block = self.schedule.following(blocks, rest, carry[LAST])
+            return {**blocks.emitter.run(blocks, block, rest, range(len(blocks))), LAST: block}
         carry = one_trip(self.schedule, blocks, carry)
         if is_ours(self.schedule):
             return carry

@@ -9,6 +9,7 @@ comes to its end. See docs/users/schedule.md.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -21,6 +22,7 @@ from pcbatch.errors import UsageError
 from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
+from pcbatch.runtime.vm.lane_reductions import count_lanes
 
 FAIR = 1024  # trips
 
@@ -49,6 +51,17 @@ class Policy(Protocol):
         Args:
             blocks: The blocks of the program, with methods to run them.
             carry: The carried state, a dict of arrays; the result has the same keys, shapes and dtypes.
+        """
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """A policy that can make a visit a trip: for emitters that have one switch over all blocks."""
+
+    def following(self, blocks: Blocks, carry: Values, last: jax.Array) -> jax.Array:
+        """Return the block to visit after the block `last`, int32[], one that lanes wait for.
+
+        Some lane is live.
         """
 
 
@@ -82,6 +95,9 @@ class Sweep:
     def trip(self, blocks: Blocks, carry: Values) -> Values:
         return blocks.sweep(range(len(blocks)), carry)
 
+    def following(self, blocks: Blocks, carry: Values, last: jax.Array) -> jax.Array:
+        return _next_after(last, carry["pc"], carry["pc"] < len(blocks), len(blocks))
+
 
 @dataclass(frozen=True, slots=True)
 class Drain:
@@ -101,9 +117,38 @@ class Drain:
             return carry
         if len(blocks.expensive) == 1:
             return blocks.visit(blocks.expensive[0], carry)
-        expensive = jnp.array(blocks.expensive, jnp.int32)
-        fullest = expensive[jnp.argmax(blocks.waiting(carry)[expensive])]
-        return blocks.run(fullest, carry, blocks.expensive)
+        return blocks.run(_fullest(blocks, carry), carry, blocks.expensive)
+
+    def following(self, blocks: Blocks, carry: Values, last: jax.Array) -> jax.Array:
+        live = carry["pc"] < len(blocks)
+        if not blocks.expensive:
+            return _next_after(last, carry["pc"], live, len(blocks))
+        cheap = live & functools.reduce(jnp.logical_and, [carry["pc"] != k for k in blocks.expensive])
+        few = jnp.float32(blocks.left_behind) * count_lanes(live).astype(jnp.float32)
+        enough = count_lanes(cheap) > few.astype(jnp.int32)
+        # All others may have ended, so that those that were left behind are all that there is.
+        enough |= ~jnp.any(live & ~cheap)
+        return jnp.where(enough, _next_after(last, carry["pc"], cheap, len(blocks)), _fullest(blocks, carry))
+
+
+def _next_after(last: jax.Array, pc: jax.Array, lanes: jax.Array, blocks: int) -> jax.Array:
+    """Return the first block after `last`, the numbers going round, for which some of these lanes wait, int32[].
+
+    Args:
+        last: int32[], the number of a block.
+        pc: Program counters, [lanes].
+        lanes: bool[lanes], of which there must be some.
+        blocks: The number of blocks.
+    """
+    steps = jnp.remainder(pc.astype(jnp.int32) - last - 1, blocks)
+    nearest = jnp.min(jnp.where(lanes, steps, blocks))
+    return jnp.remainder(last + 1 + nearest, blocks)
+
+
+def _fullest(blocks: Blocks, carry: Values) -> jax.Array:
+    """Return the expensive block that most lanes wait for, int32[]."""
+    expensive = jnp.array(blocks.expensive, jnp.int32)
+    return expensive[jnp.argmax(blocks.waiting(carry)[expensive])]
 
 
 POLICIES: dict[str, Policy] = {p.name: p for p in (Earliest(), Largest(), Sweep(), Drain())}

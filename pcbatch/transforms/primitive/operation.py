@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -18,6 +18,7 @@ from jax.interpreters import ad, mlir
 from jax.sharding import NamedSharding
 
 from pcbatch.ir.stack import StackProgram
+from pcbatch.runtime.lowering_platform import PLATFORMS, lowered_for, lowering_platform
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh, varied, without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import asking
 from pcbatch.runtime.sharding.lane_sharding import partition_spec
@@ -91,11 +92,19 @@ class BatchedOperation:
     floats: ReadResults
 
 
-@lru_cache(maxsize=512)
 def jitted(operation: Operation, options: tuple[tuple[str, Any], ...] | None = None) -> Any:
-    """Compile an operation with `jax.jit`, once: machines are traced once for each type of the operands."""
-    chosen = None if options is None else dict(options)
-    return jax.jit(lambda *args: list(operation.lower(*args)), compiler_options=chosen)
+    """Compile an operation with `jax.jit`, once for each platform: machines are traced once for each type of the
+    operands."""
+    return _jitted(operation, options, lowering_platform())
+
+
+@lru_cache(maxsize=512)
+def _jitted(operation: Operation, options: tuple[tuple[str, Any], ...] | None, platform: str) -> Any:
+    def run(*args: Any) -> list[Any]:
+        with lowered_for(platform):  # JAX may trace it again
+            return list(operation.lower(*args))
+
+    return jax.jit(run, compiler_options=None if options is None else dict(options))
 
 
 # Parts of JAX that have no types.
@@ -168,14 +177,16 @@ def _abstract(*avals: Any, operation: Operation, asking: Any) -> list[Any]:
 run_p.def_abstract_eval(_abstract)
 
 
-def _lowered(ctx: Any, *operands: Any, operation: Operation, asking: Any) -> Any:
-    with _blaming(operation), without_mesh():
+def _lowered(ctx: Any, *operands: Any, operation: Operation, asking: Any, platform: str | None = None) -> Any:
+    with _blaming(operation), without_mesh(), nullcontext() if platform is None else lowered_for(platform):
         closed = _traced(operation, ctx.avals_in)
         plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=list(closed.out_avals))
         return mlir.lower_fun(jitted(operation), multiple_results=True)(plain, *operands)
 
 
-mlir.register_lowering(run_p, _lowered)
+mlir.register_lowering(run_p, _lowered)  # for platforms of plug-ins
+for _platform in PLATFORMS:
+    mlir.register_lowering(run_p, partial(_lowered, platform=_platform), platform=_platform)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, operation: Operation, asking: Any) -> Any:

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
-from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.execute.traced_tasks import merged_by_mask, run_in_lanes
+from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.tasks import TaskExecutable, state
 from pcbatch.runtime.tasks.chunks import CHUNK
 from pcbatch.runtime.tasks.fallback import completed
@@ -258,15 +258,15 @@ class Recording:
         return TapeRoom(rows, max(room.joins, round_up(joins)), visits)
 
     def _jit(self, what: str, now: Sizes, room: TapeRoom | None) -> Any:
-        key = (what, now, room)
+        key = (what, lowering_platform(), now, room)
         if key not in self._jitted:
-            options = xla_options.compiler_options(self.tasks.kernel, now.width, self.tasks.in_place)
+            options = self.tasks.xla_options(now)
             if room is None:
                 recorder = TaskRecorder(self.tape, self._first(now.lanes), now.lanes, now.width)
-                self._jitted[key] = jax.jit(partial(_empty, recorder, now), compiler_options=options)
+                self._jitted.setdefault(key, jax.jit(partial(_empty, recorder, now), compiler_options=options))
             else:
                 function = partial(self._run, now, room)
-                self._jitted[key] = jax.jit(function, donate_argnums=(0,), compiler_options=options)
+                self._jitted.setdefault(key, jax.jit(function, donate_argnums=(0,), compiler_options=options))
         return self._jitted[key]
 
     def _run(self, now: Sizes, room: TapeRoom, s: Values, args: Mapping[str, Any]) -> Any:
