@@ -175,10 +175,10 @@ def _jumps(
     if may_return(terminator) and layout.frames is not None:
         assert depth is not None
         back = layout.frames.back(carry, window, depth).astype(layout.pc_type)
-    return _resolve(layout, window, terminator, back, conditions)
+    return resolved(layout, window, terminator, back, conditions)
 
 
-def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None, conditions: Values) -> Jumps:
+def resolved(layout: Layout, window: Window, edge: Edge, back: jax.Array | None, conditions: Values) -> Jumps:
     """Return the jumps along an edge; `back` is the return address of each place, None if a return ends the run."""
     all_places = jnp.ones(window.width, bool)
     match edge:
@@ -192,8 +192,8 @@ def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None,
             address = _uniform_pc(layout, window, layout.index[ret])
             return Jumps(_uniform_pc(layout, window, layout.index[target]), all_places, None, address)
         case Fork(cond=cond):
-            on_true = _resolve(layout, window, edge.on_true, back, conditions)
-            on_false = _resolve(layout, window, edge.on_false, back, conditions)
+            on_true = resolved(layout, window, edge.on_true, back, conditions)
+            on_false = resolved(layout, window, edge.on_false, back, conditions)
             return _select_jumps(conditions[cond], on_true, on_false)
         case _:
             assert_never(edge)

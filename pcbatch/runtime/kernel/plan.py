@@ -1,0 +1,105 @@
+"""The plan of a kernel: the blocks of a machine traced for a tile, and where its arrays are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.jax_types import storage_type
+from pcbatch.runtime.kernel.block_kernel import BlockKernel, trace_block
+from pcbatch.runtime.kernel.memory import Places, size_of
+from pcbatch.runtime.vm.layout import Layout, reg
+
+CARRIED = 8  # elements of a register that a lane keeps in registers of threads, at most
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPlan:
+    """A machine, as a kernel runs it.
+
+    Attributes:
+        layout: The arrays of the machine.
+        blocks: Its blocks, each at its program counter.
+        constants: Arrays that blocks close over, by their place in memory.
+        policy: The name of the policy.
+        expensive: The numbers of the blocks that lanes gather for.
+        tile: The lanes of a tile.
+        warps: The warps of threads that compute a tile.
+    """
+
+    layout: Layout
+    blocks: tuple[BlockKernel, ...]
+    constants: tuple[Any, ...]
+    numbers: Mapping[int, tuple[int, ...]]  # block -> the numbers of its constants
+    policy: str
+    expensive: tuple[int, ...]
+    tile: int
+    warps: int
+
+    @property
+    def awaited(self) -> tuple[BlockKernel, ...]:
+        """The blocks that lanes may wait for."""
+        return tuple(block for block in self.blocks if block.code.awaited)
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The registers that the loop of trips carries."""
+        return tuple(v for v in self.layout.registers if size_of(tuple(self.type(v).shape)) <= CARRIED)
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The state keys of numbers int32[lanes] that the loop carries besides program counters."""
+        depth = [] if self.layout.frames is None else ["depth"]
+        return (*depth, *([] if self.layout.max_steps is None else ["steps"]))
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The state keys of frames."""
+        return () if self.layout.frames is None else tuple(self.layout.frames.widths)
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The shared values that blocks read."""
+        return tuple(dict.fromkeys(v for block in self.blocks for v in block.code.shared))
+
+    def type(self, name: str) -> ArrayType:
+        """Return the storage type of a variable."""
+        type_ = self.layout.program.vars[name].type
+        assert type_ is not None, name
+        return storage_type(type_)
+
+    def shape_and_dtype(self, name: str) -> tuple[tuple[int, ...], Any]:
+        """Return the shape and dtype of a variable of one lane, in storage form."""
+        type_ = self.type(name)
+        return tuple(type_.shape), jnp.dtype(type_.dtype)
+
+    def places(self, name: str, lanes: int) -> Places:
+        """Return the places of a register in the array of the state."""
+        shape = tuple(self.type(name).shape)
+        if reg(name) in self.layout.lanes_last:
+            return Places(shape, 1, lanes)
+        return Places(shape, size_of(shape))
+
+    def numbers_of(self, block: BlockKernel) -> tuple[int, ...]:
+        """Return the numbers of the constants of a block."""
+        return self.numbers[block.code.index]
+
+
+def make(layout: Layout, policy: str, expensive: tuple[int, ...], tile: int, warps: int) -> KernelPlan:
+    """Trace the blocks of a machine for tiles of so many lanes."""
+    blocks = tuple(trace_block(layout, code, tile) for code in layout.codes)
+    constants: list[Any] = []
+    numbers: dict[int, tuple[int, ...]] = {}
+    for block in blocks:
+        places = []
+        for x in block.constants:
+            known = next((k for k, other in enumerate(constants) if other is x), len(constants))
+            if known == len(constants):
+                constants.append(x)
+            places.append(known)
+        numbers[block.code.index] = tuple(places)
+    return KernelPlan(layout, blocks, tuple(constants), numbers, policy, expensive, tile, warps)

@@ -1,0 +1,244 @@
+"""The machine of one tile of lanes, inside a kernel: what it carries, one visit of a block, and the trips.
+
+Program counters, depths, steps and small registers are registers of threads, carried by the loop of trips. Larger
+registers and the frames stay where the state of the machine has them, in the memory of the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from pcbatch.ir.ops import Fail
+from pcbatch.runtime.kernel.block_kernel import BlockKernel
+from pcbatch.runtime.kernel.memory import Memory, Places, from_stored, from_words, to_stored, to_words
+from pcbatch.runtime.kernel.plan import KernelPlan
+from pcbatch.runtime.kernel.rules.padding import any_, picked
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.frames import Column
+from pcbatch.runtime.vm.layout import reg
+from pcbatch.runtime.vm.status import Status, parked
+from pcbatch.runtime.vm.step import Jumps
+
+TRIPS = "trips"
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The lanes of one tile.
+
+    Attributes:
+        plan: The program.
+        memory: The arrays of the kernel: those of the state by state key, shared values and constants.
+        lanes: The number of lanes of all tiles.
+        depth: The nested calls that frames have room for.
+        ids: int32[tile]: the numbers of the lanes.
+        there: bool[tile]: whether there is such a lane.
+    """
+
+    plan: KernelPlan
+    memory: Memory
+    lanes: int
+    depth: int
+    ids: jax.Array
+    there: jax.Array
+
+    # The state
+
+    def begin(self) -> Values:
+        """Return what the loop of trips carries, read from memory."""
+        exit_ = jnp.int32(self.plan.layout.exit)
+        pc = self.memory.load("pc", Places((), 1), self.ids, self.there).astype(jnp.int32)
+        carry: Values = {"pc": jnp.where(self.there, pc, exit_), TRIPS: jnp.int32(0)}
+        for key in self.plan.counters:
+            carry[key] = self.memory.load(key, Places((), 1), self.ids, self.there)
+        return carry | {reg(v): self._row(v, self.there) for v in self.plan.carried}
+
+    def end(self, carry: Values) -> None:
+        """Write what the loop has carried back to memory."""
+        self.memory.store("pc", Places((), 1), self.ids, self.there, carry["pc"])
+        for key in self.plan.counters:
+            self.memory.store(key, Places((), 1), self.ids, self.there, carry[key])
+        for v in self.plan.carried:
+            self._store_row(v, self.there, carry[reg(v)])
+
+    def _row(self, name: str, mask: jax.Array) -> jax.Array:
+        places = self.plan.places(name, self.lanes)
+        stored = self.memory.load(reg(name), places, self.ids, mask)
+        return from_stored(stored, self.plan.type(name).dtype)
+
+    def _store_row(self, name: str, mask: jax.Array, value: jax.Array) -> None:
+        places = self.plan.places(name, self.lanes)
+        self.memory.store(reg(name), places, self.ids, mask, to_stored(value))
+
+    # One visit
+
+    def visit(self, block: BlockKernel, carry: Values) -> Values:
+        """Return the state after a visit of a block, of which some lane of the tile waits for it."""
+        layout, code = self.plan.layout, block.code
+        mask = here = carry["pc"] == code.index
+        if layout.max_steps is not None:
+            mask = here & (carry["steps"] < layout.max_steps)
+        registers = {v: carry.get(reg(v), None) for v in code.reads}
+        registers = {v: self._row(v, mask) if x is None else x for v, x in registers.items()}
+        popped, back = self._frame(block, carry, mask)
+        if code.risky:  # inner loops may not end on the values of other lanes
+            registers, popped = jax.tree.map(partial(_lent, mask), (registers, popped))
+        shared = {v: self.memory.whole(f"shared:{v}", *self.plan.shape_and_dtype(v)) for v in code.shared}
+        outcome = block(self._constants(block), registers, popped, shared, mask, back)
+        new = dict(carry)
+        for v, value in outcome.updates.items():
+            if reg(v) in carry:
+                new[reg(v)] = _chosen(mask, value, carry[reg(v)])
+            else:
+                self._store_row(v, mask, value)
+        new |= self._moved(block, carry, outcome.saved, outcome.jumps, mask)
+        if layout.max_steps is not None:
+            limit = jnp.int32(int(parked(code.index, layout.exit, Status.STEP_LIMIT)))
+            new["pc"] = jnp.where(here & ~mask, limit, new["pc"])
+            new["steps"] = carry["steps"] + mask.astype(jnp.int32)
+        return new
+
+    def _constants(self, block: BlockKernel) -> list[jax.Array]:
+        numbers = self.plan.numbers_of(block)
+        return [
+            self.memory.whole(f"constant:{k}", tuple(x.shape), x.dtype)
+            for k, x in zip(numbers, block.constants, strict=True)
+        ]
+
+    def _frame(self, block: BlockKernel, carry: Values, mask: jax.Array) -> tuple[Values, jax.Array]:
+        """Return the saved values that a block pops, and the return addresses int32[tile] if it may return."""
+        frames = self.plan.layout.frames
+        nowhere = jnp.full(mask.shape, self.plan.layout.exit, jnp.int32)
+        if frames is None:
+            return {}, nowhere
+        row = (carry["depth"] + 1) * self.lanes + self.ids
+        popped = {}
+        for v in block.code.pops:
+            column = frames.columns[v]
+            words = self.memory.load(column.buffer, self._places(column), row, mask)
+            popped[v] = from_words(words, self.plan.type(v).dtype)
+        if not block.may_return:
+            return popped, nowhere
+        address = Places((), frames.widths["frames"])
+        back = self.memory.load("frames", address, row - self.lanes, mask)
+        return popped, back.astype(jnp.int32)
+
+    def _places(self, column: Column) -> Places:
+        assert self.plan.layout.frames is not None
+        return Places(tuple(column.type.shape), self.plan.layout.frames.widths[column.buffer], 1, column.start)
+
+    def _moved(self, block: BlockKernel, carry: Values, saved: Values, jumps: Jumps, mask: jax.Array) -> Values:
+        """Write frames; return the new program counters and depths."""
+        layout, frames = self.plan.layout, self.plan.layout.frames
+        pc = jumps.pc
+        if frames is None or isinstance(block.code.block.terminator, Fail) and not saved:
+            return {"pc": jnp.where(mask, pc, carry["pc"])}
+        row = (carry["depth"] + 1) * self.lanes + self.ids
+        for v, value in saved.items():
+            column = frames.columns[v]
+            self.memory.store(
+                column.buffer, self._places(column), row, mask, to_words(value, frames.dtype(column.buffer))
+            )
+        out: Values = {}
+        depth = carry["depth"]
+        if jumps.enters is not None:
+            enters = mask & jumps.enters
+            address = Places((), frames.widths["frames"])
+            self.memory.store("frames", address, row, enters, jumps.back.astype(frames.dtype("frames")))
+            depth = depth + enters.astype(jnp.int32)
+            full = parked(pc, layout.exit, Status.STACK_FULL)
+            pc = jnp.where(enters & (depth > self.depth), full, pc)
+            out["depth"] = depth
+        if jumps.leaves is not None:
+            out["depth"] = depth - (mask & jumps.leaves).astype(jnp.int32)
+        return out | {"pc": jnp.where(mask, pc, carry["pc"])}
+
+    # Trips
+
+    def run(self, carry: Values, budget: jax.Array, refill: Callable[[Values], Values] | None = None) -> Values:
+        """Return the state after at most `budget` trips, int32[], or when no lane of the tile is live.
+
+        `refill` is called after trips in which lanes have ended.
+        """
+        exit_ = self.plan.layout.exit
+
+        def going(c: Values) -> jax.Array:
+            return (jnp.min(c["pc"]) < exit_) & (c[TRIPS] < budget)
+
+        def trip(c: Values) -> Values:
+            c = self._trip(c)
+            c = c if refill is None else refill(c)
+            return {**c, TRIPS: c[TRIPS] + 1}
+
+        return lax.while_loop(going, trip, carry)  # type: ignore[no-any-return]
+
+    def _trip(self, carry: Values) -> Values:
+        blocks = self.plan.awaited
+        match self.plan.policy:
+            case "earliest":
+                return self._run(jnp.min(carry["pc"]), carry)
+            case "largest":
+                counts = [jnp.sum((carry["pc"] == block.code.index).astype(jnp.int32)) for block in blocks]
+                return self._run(_fullest(blocks, counts), carry)
+            case "drain" if self.plan.expensive:
+                cheap = [block for block in blocks if block.code.index not in self.plan.expensive]
+                costly = [block for block in blocks if block.code.index in self.plan.expensive]
+                return self._sweep(costly, self._drained(cheap, carry))
+            case _:
+                return self._sweep(blocks, carry)
+
+    def _sweep(self, blocks: Sequence[BlockKernel], carry: Values) -> Values:
+        for block in blocks:
+            waits = any_(carry["pc"] == block.code.index)
+            carry = lax.cond(waits, partial(self.visit, block), lambda c: c, carry)
+        return carry
+
+    def _drained(self, blocks: Sequence[BlockKernel], carry: Values) -> Values:
+        if not blocks:
+            return carry
+        cheap = [block.code.index for block in blocks]
+
+        def waiting(c: tuple[Values, jax.Array]) -> jax.Array:
+            lanes = reduce(jnp.logical_or, [c[0]["pc"] == k for k in cheap])
+            return any_(lanes) & (c[1] < SWEEPS)
+
+        def swept(c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
+            return self._sweep(blocks, c[0]), c[1] + 1
+
+        return lax.while_loop(waiting, swept, (carry, jnp.int32(0)))[0]  # type: ignore[no-any-return]
+
+    def _run(self, number: jax.Array, carry: Values) -> Values:
+        """Visit the block of this number, for which some lane waits."""
+        branches = [lambda c: c] * self.plan.layout.exit
+        for block in self.plan.awaited:
+            branches[block.code.index] = partial(self.visit, block)
+        return lax.switch(number, branches, carry)  # type: ignore[no-any-return]
+
+
+SWEEPS = 1024  # over cheap blocks in one trip, at most: so that a budget of trips ends a run
+
+
+def _fullest(blocks: Sequence[BlockKernel], counts: Sequence[jax.Array]) -> jax.Array:
+    """Return the number of the block that most lanes wait for; the earliest of several."""
+    best, most = jnp.int32(blocks[0].code.index), counts[0]
+    for block, count in zip(blocks[1:], counts[1:], strict=True):
+        best = jnp.where(count > most, jnp.int32(block.code.index), best)
+        most = jnp.maximum(most, count)
+    return best
+
+
+def _chosen(mask: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
+    wide = jnp.broadcast_to(mask.reshape(mask.shape + (1,) * (old.ndim - 1)), old.shape)
+    return jnp.where(wide, new, old)
+
+
+def _lent(mask: jax.Array, x: jax.Array) -> jax.Array:
+    """Return values in which inactive lanes have those of an active one."""
+    lender = jnp.argmax(mask.astype(jnp.int32))
+    return _chosen(mask, jnp.broadcast_to(picked(x, 0, lender.astype(jnp.int32)), x.shape), x)
