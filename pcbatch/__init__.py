@@ -25,6 +25,7 @@ from pcbatch.errors import StateError as StateError
 from pcbatch.errors import TooLargeError as TooLargeError
 from pcbatch.errors import UsageError as UsageError
 from pcbatch.options import Dense as Dense
+from pcbatch.options import Kernel as Kernel
 from pcbatch.options import Few as Few
 from pcbatch.options import Strips as Strips
 from pcbatch.records.files import load_packed as load_packed
@@ -61,6 +62,7 @@ __all__ = [
     "Explanation",
     "Few",
     "Interrupted",
+    "Kernel",
     "Learned",
     "Machine",
     "Made",

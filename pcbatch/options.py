@@ -13,7 +13,7 @@ from pcbatch.errors import UsageError
 
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
-EMITTERS = ("auto", "guard", "port", "mask")
+EMITTERS = ("auto", "guard", "port", "mask", "kernel")
 FORKS = ("auto", "always", "never")
 OVERFLOW = ("wrap", "fail")
 MATH_ERRORS = ("raise", "nan")
@@ -77,6 +77,25 @@ Mode = Dense | Few | Strips
 
 
 @dataclass(frozen=True, slots=True)
+class Kernel:
+    """An emitter: the whole machine is one kernel of a GPU, in which tiles of lanes do not wait for each other.
+
+    `emitter="kernel"` is `Kernel()`. `tile`: the lanes of a tile, a power of two; `warps`: the groups of 32 threads
+    that compute it, a power of two; None: chosen by what blocks compute. Raises UsageError (PCB401) for other numbers.
+    """
+
+    tile: int | None = None
+    warps: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("tile", self.tile), ("warps", self.warps)):
+            _positive(name, value)
+            if value is not None and value & (value - 1):
+                title = f"{name} must be a power of two, not {value}"
+                raise UsageError(Diagnostic("PCB401", title, helps=(f"write `{name}={1 << value.bit_length()}`",)))
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """The options of a batched function; see `pcbatch.batch` for the meaning of each field.
 
@@ -89,7 +108,7 @@ class Options:
     donate_argnames: tuple[str, ...] = ()
     strategy: str = "pc"
     schedule: Any = "auto"
-    emitter: str = "auto"
+    emitter: str | Kernel = "auto"
     modes: Any = None
     fork: str = "auto"
     max_depth: int | None = None
@@ -109,7 +128,8 @@ class Options:
         _one_of("strategy", self.strategy, STRATEGIES)
         if not _is_policy(self.schedule):
             _check_schedule(self.schedule)
-        _one_of("emitter", self.emitter, EMITTERS)
+        if not isinstance(self.emitter, Kernel):
+            _one_of("emitter", self.emitter, EMITTERS, "or a `pcbatch.Kernel`")
         _check_modes(self.modes)
         _one_of("fork", self.fork, FORKS)
         _positive("max_depth", self.max_depth)
@@ -122,6 +142,13 @@ class Options:
         _one_of("math_errors", self.math_errors, MATH_ERRORS)
         if self.on_failure is not None:
             checked_on_failure("on_failure", self.on_failure)
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The sizes of the kernel, if the machine is to be one."""
+        if isinstance(self.emitter, Kernel):
+            return self.emitter
+        return Kernel() if self.emitter == "kernel" else None
 
     @property
     def memory(self) -> int | None:

@@ -53,6 +53,6 @@ class Auto:
         return self.chosen.run(blocks, block, carry, among)
 
 
-def pick(name: str) -> Emitter:
-    """Return the emitter for the option `emitter=`: one of `EMITTERS`, or `Auto` for "auto"."""
-    return Auto() if name == "auto" else EMITTERS[name]
+def pick(name: object) -> Emitter:
+    """Return the emitter for the option `emitter=`: one of `EMITTERS`, else `Auto`."""
+    return EMITTERS[name] if isinstance(name, str) and name in EMITTERS else Auto()

@@ -92,6 +92,11 @@ class PcExecutable:
             left_behind=self.costs.left_behind,
             isolate_reads=not xla_options.keeps_in_place(self.program),
         )
+        if (sizes := self.options.kernel) is not None:
+            from pcbatch.runtime.kernel import in_kernel  # Pallas takes half a second to import
+
+            function = self.program.blocks[self.machine.layout.index[self.program.entry]].function
+            self.machine = in_kernel(self.machine, function, sizes)
         prints = any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
         self.memory = Memory(self.machine.layout, self.options.memory)
         self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
@@ -117,7 +122,7 @@ class PcExecutable:
         if self._smooth is None:
             apart = layout.make(self.program, self.options.max_steps, self.options.stats, floats_apart=True)
             silent = tuple(replace(code, prints=()) for code in apart.codes)
-            self._smooth = replace(self.traced_machine, layout=replace(apart, codes=silent))
+            self._smooth = replace(self.traced_machine.trip_by_trip, layout=replace(apart, codes=silent))
         return self._smooth
 
     def profiling(self) -> PcExecutable:
@@ -231,6 +236,11 @@ class PcExecutable:
     def width(self, inputs: int) -> int:
         """The lanes of the machine that a plain call makes for this number of inputs on a device."""
         return inputs if self.prints else self.costs.lanes(inputs)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether the last lanes of a queue go on in narrower machines."""
+        return self.costs.narrows and not isinstance(self.machine, refill.DrainsQueues)
 
     def queue_width(self, lanes: int | None, sharding: LaneSharding) -> int:
         """The lanes on each device of a queue that is to have `lanes` of them (None: the program decides)."""

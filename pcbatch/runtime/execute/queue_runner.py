@@ -220,6 +220,6 @@ def _widths(lanes: int, executable: PcExecutable) -> Iterator[tuple[int, int]]:
     """Widths of the machine, and how few live lanes make the next one worth it."""
     widths = [lanes]
     for factor in NARROWER:
-        if widths[-1] >= factor * NARROWEST and executable.costs.narrows:
+        if widths[-1] >= factor * NARROWEST and executable.narrows:
             widths.append(widths[-1] // factor)
     yield from zip(widths, [*widths[1:], 0], strict=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -56,6 +57,14 @@ class Queue:
         return size
 
 
+@runtime_checkable
+class DrainsQueues(Protocol):
+    """A machine that refills lanes by itself. It ends when all inputs have results, so it takes no part in narrowing."""
+
+    def drained(self, q: Queue, inputs: Values, grows: bool, most: Any, halted: Any) -> Queue:
+        """Return the queue at its end; for the arguments see `run`."""
+
+
 def kept(machine: Machine) -> tuple[str, ...]:
     """The state keys that a run is read by: results, where it stopped, and what failures show."""
     layout = machine.layout
@@ -97,6 +106,8 @@ def run(
         more: whether inputs are to come: it then ends as soon as no input is left.
         halted: whether it makes no trip at all.
     """
+    if isinstance(machine, DrainsQueues):
+        return machine.drained(queue, inputs, grows, most, halted)
     blocks = machine.blocks(queue.state)
     first = queue.state.trips  # they are counted from the beginning of the run
 

@@ -26,9 +26,7 @@ def launched(plan: KernelPlan, carry: Values, shared: Values, budget: jax.Array)
     `carry` and `shared` are those of a `State`.
     """
     lanes = carry["pc"].shape[0]
-    depth = 0 if plan.layout.frames is None else depth_of(carry["frames"], lanes)
-    constants = {f"constant:{k}": jnp.asarray(x) for k, x in enumerate(plan.constants)}
-    reads = {f"shared:{v}": shared[v] for v in plan.shared} | constants | {"budget": budget}
+    depth = depth_of_state(plan, carry)
     tiles = -(-lanes // plan.tile)
 
     def body(memory: Memory) -> None:
@@ -39,14 +37,20 @@ def launched(plan: KernelPlan, carry: Values, shared: Values, budget: jax.Array)
         tile.end(end)
         memory.refs[TRIPS][number] = end[TRIPS]
 
-    out = called(plan, body, tiles, reads, carry, {TRIPS: ((tiles,), jnp.int32)})
+    out = called(plan, body, tiles, shared, {"budget": budget}, carry, {TRIPS: ((tiles,), jnp.int32)})
     return {key: out[key] for key in carry}, jnp.max(out[TRIPS])
+
+
+def depth_of_state(plan: KernelPlan, carry: Values) -> int:
+    """Return the nested calls that the frames of a state have room for."""
+    return 0 if plan.layout.frames is None else depth_of(carry["frames"], carry["pc"].shape[0])
 
 
 def called(
     plan: KernelPlan,
     body: Callable[[Memory], None],
     tiles: int,
+    shared: Values,
     reads: Values,
     state: Values,
     results: dict[str, tuple[tuple[int, ...], Any]],
@@ -57,7 +61,8 @@ def called(
         plan: The machine.
         body: Traced inside of the kernel; it gets all arrays, flat, by name.
         tiles: The number of tiles.
-        reads: Arrays that it reads.
+        shared: The values that all lanes share, by variable.
+        reads: More arrays that it reads.
         state: Arrays that it reads and writes.
         results: Shapes and dtypes of arrays that it writes.
 
@@ -72,6 +77,8 @@ def called(
         array = array.astype(stored_dtype(array.dtype)).reshape(-1)
         return jnp.pad(array, (0, max(spare, 1 - array.size)))
 
+    constants = {f"constant:{k}": jnp.asarray(x) for k, x in enumerate(plan.constants)}
+    reads = {f"shared:{v}": shared[v] for v in plan.shared} | constants | reads
     inputs = {key: flat(x) for key, x in (*reads.items(), *state.items())}
     written = [inputs[key] for key in state]
     fresh = [jnp.zeros(shape, dtype) for shape, dtype in results.values()]

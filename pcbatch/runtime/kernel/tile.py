@@ -67,6 +67,24 @@ class Tile:
         for v in self.plan.carried:
             self._store_row(v, self.there, carry[reg(v)])
 
+    def value(self, name: str, carry: Values, mask: jax.Array) -> jax.Array:
+        """Return a register, [tile, ...] padded, in its own dtype; junk where the mask is false."""
+        return carry[reg(name)] if reg(name) in carry else self._row(name, mask)
+
+    def put(self, name: str, carry: Values, mask: jax.Array, value: jax.Array) -> None:
+        """Give some lanes a new value of a register: in `carry`, which is changed, or in memory."""
+        if reg(name) in carry:
+            carry[reg(name)] = _chosen(mask, value, carry[reg(name)])
+        else:
+            self._store_row(name, mask, value)
+
+    def address(self, carry: Values, mask: jax.Array) -> jax.Array:
+        """Return the numbers of the blocks that the lanes' current bodies return to, int32[tile]."""
+        frames = self.plan.layout.frames
+        assert frames is not None
+        row = carry["depth"] * self.lanes + self.ids
+        return self.memory.load("frames", Places((), frames.widths["frames"]), row, mask).astype(jnp.int32)
+
     def _row(self, name: str, mask: jax.Array) -> jax.Array:
         places = self.plan.places(name, self.lanes)
         stored = self.memory.load(reg(name), places, self.ids, mask)
@@ -84,8 +102,7 @@ class Tile:
         mask = here = carry["pc"] == code.index
         if layout.max_steps is not None:
             mask = here & (carry["steps"] < layout.max_steps)
-        registers = {v: carry.get(reg(v), None) for v in code.reads}
-        registers = {v: self._row(v, mask) if x is None else x for v, x in registers.items()}
+        registers = {v: self.value(v, carry, mask) for v in code.reads}
         popped, back = self._frame(block, carry, mask)
         if code.risky:  # inner loops may not end on the values of other lanes
             registers, popped = jax.tree.map(partial(_lent, mask), (registers, popped))
@@ -93,10 +110,7 @@ class Tile:
         outcome = block(self._constants(block), registers, popped, shared, mask, back)
         new = dict(carry)
         for v, value in outcome.updates.items():
-            if reg(v) in carry:
-                new[reg(v)] = _chosen(mask, value, carry[reg(v)])
-            else:
-                self._store_row(v, mask, value)
+            self.put(v, new, mask, value)
         new |= self._moved(block, carry, outcome.saved, outcome.jumps, mask)
         if layout.max_steps is not None:
             limit = jnp.int32(int(parked(code.index, layout.exit, Status.STEP_LIMIT)))
@@ -125,9 +139,7 @@ class Tile:
             popped[v] = from_words(words, self.plan.type(v).dtype)
         if not block.may_return:
             return popped, nowhere
-        address = Places((), frames.widths["frames"])
-        back = self.memory.load("frames", address, row - self.lanes, mask)
-        return popped, back.astype(jnp.int32)
+        return popped, self.address(carry, mask)
 
     def _places(self, column: Column) -> Places:
         assert self.plan.layout.frames is not None

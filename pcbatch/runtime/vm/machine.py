@@ -160,6 +160,11 @@ class Machine:
         """Whether a trip is one visit of a block that the policy chooses, for a policy that visits several."""
         return self.emitter.visits_singly and is_ours(self.schedule) and isinstance(self.schedule, Stepwise)
 
+    @property
+    def trip_by_trip(self) -> Machine:
+        """A machine that does the same, whose trips are operations of JAX: for gradients, and to look on."""
+        return self
+
     def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
         """Return the state after one trip; `trips` int32[] were made before it."""
         if not self.layout.timed:

@@ -1,0 +1,110 @@
+"""The reasons for which a program cannot be one kernel, each with the place in the user's source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import jax.extend.core as jex
+
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
+from pcbatch.diagnostics.short_repr import short
+from pcbatch.ir.ops import Prim, Print
+from pcbatch.ir.stack import StackBlock
+from pcbatch.lowering.analysis.cost import inner_jaxprs
+from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.runtime.kernel.plan import KernelPlan
+from pcbatch.runtime.kernel.rules import Unsupported, check
+from pcbatch.runtime.vm.layout import Layout
+from pcbatch.runtime.vm.policies import POLICIES, Policy
+
+FEW = 8  # elements of a value
+MOST_SHARED = 2**18  # elements of a shared array that every tile reads as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """A part of a program that no kernel holds.
+
+    Attributes:
+        reason: Why, as a sentence without a capital or a full stop.
+        block: The label of the block; empty for a feature of the whole program.
+        loc: The place in the user's source, if there is one.
+    """
+
+    reason: str
+    block: str = ""
+    loc: Loc | None = None
+
+    def __str__(self) -> str:
+        where = "" if self.loc is None else f" (line {self.loc.line})"
+        return self.reason + where
+
+
+def of_machine(layout: Layout, policy: Policy) -> list[Obstacle]:
+    """Return the obstacles that are known before blocks are traced."""
+    found = []
+    if not any(policy is ours for ours in POLICIES.values()):
+        found.append(Obstacle(f"the schedule {short(policy.name)} decides by counts of all lanes, and a tile has its own"))
+    if layout.stats or layout.timed:
+        found.append(Obstacle("statistics are counted for all lanes together, and tiles make their visits apart"))
+    for block in layout.program.blocks:
+        printed = next((op for op in block.ops if isinstance(op, Print)), None)
+        if printed is not None:
+            found.append(Obstacle("it prints, which only the host can do", block.label, printed.loc))
+    return found
+
+
+def of_blocks(plan: KernelPlan) -> list[Obstacle]:
+    """Return the obstacles in the blocks of a program."""
+    found = []
+    for traced in plan.blocks:
+        block = traced.code.block
+        for refused in check(traced.jaxpr):
+            found.append(Obstacle(str(refused).partition(" (/")[0], block.label, _place(block, refused)))
+    for v in plan.shared:
+        shape = tuple(plan.type(v).shape)
+        if plan.type(v).size > MOST_SHARED:
+            text = f"a shared array of shape {shape} is read as a whole by every tile; more than {MOST_SHARED:,} elements"
+            found.append(Obstacle(f"{text} do not fit"))
+    return list(dict.fromkeys(found))
+
+
+def _place(block: StackBlock, refused: Unsupported) -> Loc | None:
+    """Return the place of the operation that was refused: the first with such a primitive."""
+    for op in block.ops:
+        if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
+            if refused.primitive in _primitives(op.expr.fn.closed.jaxpr):
+                return op.loc
+    return next((op.loc for op in block.ops if isinstance(op, Prim)), None)
+
+
+def _primitives(jaxpr: jex.Jaxpr) -> Iterator[str]:
+    for eqn in jaxpr.eqns:
+        yield eqn.primitive.name
+        for inner in inner_jaxprs(eqn):
+            yield from _primitives(inner)
+
+
+def refusal(name: str, obstacles: list[Obstacle]) -> Diagnostic:
+    """Return the diagnostic for a function that is to run in a kernel and cannot."""
+    first = next((each for each in obstacles if each.loc is not None), obstacles[0])
+    primary = None if first.loc is None else Label(first.loc, first.reason)
+    notes = [f"{each}" for each in obstacles if each is not first or primary is None]
+    title = f'`{name}` cannot run with `emitter="kernel"`'
+    help = 'leave `emitter` out, or write `emitter="port"`: one switch for each trip, for any program'
+    return Diagnostic("PCB428", title, primary, notes=tuple(notes[:5]), helps=(help,))
+
+
+def platform_refusal(name: str, platform: str) -> Diagnostic:
+    """Return the diagnostic for a platform that has no kernels of this kind."""
+    title = f'`{name}` is lowered for {platform}, where `emitter="kernel"` has no kernel'
+    note = "kernels are written for Triton, which compiles for GPUs of NVIDIA and AMD; on a CPU they are interpreted"
+    return Diagnostic("PCB428", title, notes=(note,), helps=('leave `emitter` out there, or write `emitter="port"`',))
+
+
+def uses_arrays(layout: Layout) -> bool:
+    """Whether blocks compute on arrays of more than a few elements in a lane."""
+    sizes = [var.type.size for var in layout.program.vars.values() if var.type is not None]
+    return max(sizes, default=1) > FEW
+
