@@ -25,8 +25,8 @@ from pcbatch.errors import StateError as StateError
 from pcbatch.errors import TooLargeError as TooLargeError
 from pcbatch.errors import UsageError as UsageError
 from pcbatch.options import Dense as Dense
-from pcbatch.options import Kernel as Kernel
 from pcbatch.options import Few as Few
+from pcbatch.options import Kernel as Kernel
 from pcbatch.options import Strips as Strips
 from pcbatch.records.files import load_packed as load_packed
 from pcbatch.records.made_results import Made as Made

@@ -23,12 +23,13 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
-from pcbatch.options import Dense, Few, Mode, Strips
+from pcbatch.options import Dense, Few, Kernel, Mode, Strips
 from pcbatch.runs.progress import Progress, reporting
 from pcbatch.runs.run_options import RunOptions
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import RunCounts
 from pcbatch.runtime.local_strategy.executor import needs_pc
+from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.sharding.lane_sharding import Devices
 from pcbatch.runtime.vm.raw_result import is_tracing
 from pcbatch.tuning.race import COMBINATIONS, SKIPPED, Candidate, Impossible, Race, together
@@ -40,6 +41,7 @@ EMITTERS = ("guard", "port", "mask")
 LISTS = {"schedules": "schedule", "emitters": "emitter", "modes": "mode", "lanes": "width"}  # and one of each
 WIDTH = 32  # of modes that compute some lanes at a time
 WIDTHS = (1024, 512, 128, 32)  # of `f.map`
+KERNELS = ("cuda", "rocm")  # platforms on which the emitter `kernel` is no interpreter
 MOST_WIDTHS = 3  # of them, the widest that inputs fill twice: each is several machines to compile
 
 
@@ -259,7 +261,7 @@ def _candidates(
         ("schedule", _others(SCHEDULES, runs.schedule) if options.schedules is None else options.schedules),
         ("lanes", widths),
         ("modes", _modes(runs, lanes) if options.modes is None else options.modes),
-        ("emitter", _others(EMITTERS, runs.machine.emitter.name) if options.emitters is None else options.emitters),
+        ("emitter", _emitters(runs) if options.emitters is None else options.emitters),
     ]
     for name, values in tried:
         for number, value in enumerate(values):
@@ -283,6 +285,16 @@ def _forks(program: Program, call: Arguments, devices: Devices) -> Sequence[str]
 def _others(values: Sequence[str], now: object) -> Sequence[str]:
     """The values that do not give the program that there is: what "auto" stands for is one of them."""
     return [value for value in values if value != now]
+
+
+def _emitters(runs: PcExecutable) -> Sequence[str]:
+    """The emitters that give another program. A kernel is one where there is a GPU that can hold the program."""
+    others = [name for name in _others(EMITTERS, runs.machine.emitter.name) if name != "kernel"]
+    if lowering_platform() not in KERNELS or runs.machine.emitter.name == "kernel":
+        return others
+    from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import
+
+    return others if planned(runs.machine, Kernel())[1] else [*others, "kernel"]
 
 
 def _modes(runs: PcExecutable, lanes: int) -> list[Mode]:

@@ -14,7 +14,7 @@ from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackBlock, Storage
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.tasks.qualify import NO_RECURSION
-from pcbatch.options import Dense, Mode
+from pcbatch.options import Dense, Kernel, Mode, Options
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
@@ -78,6 +78,7 @@ class Explanation:
         rows: the plan of each block, in order of the program.
         along: a line for each function without a decorator that is compiled along, with the reason.
         shared: the large values that all lanes share, of which there is one.
+        kernel: whether the program can be one kernel of a GPU (`emitter="kernel"`), and why not.
         calls: with the option `fork`, whether independent calls run side by side, and why not.
 
     Example:
@@ -101,6 +102,7 @@ class Explanation:
     along: tuple[str, ...] = ()
     calls: str = ""
     shared: tuple[str, ...] = ()
+    kernel: str = ""
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -123,6 +125,7 @@ class Explanation:
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
             f"  policy   {self.policy}: {self.reason}",
             f"  emitter  {self.emitter}",
+            f"  kernel   {self.kernel}",
             f"  map      {self.map_lanes} lanes for many inputs",
             *(f"  along    {line}" for line in self.along),
             *([f"  calls    {self.calls}"] if self.calls else []),
@@ -175,7 +178,20 @@ def explain_call(
         if not isinstance(executable.machine.schedule, Learned):
             explained = replace(explained, reason=OTHER_BLOCKS)
     along = tuple(map(str, compiled.stages.along))
-    return replace(explained, along=along, calls=_calls(compiled), shared=_shared(compiled))
+    kernel = _kernel(executable.machine, compiled.options)
+    return replace(explained, along=along, calls=_calls(compiled), shared=_shared(compiled), kernel=kernel)
+
+
+def _kernel(machine: Machine, options: Options) -> str:
+    """Whether a machine can be one kernel of a GPU; the first reasons if not."""
+    from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import
+
+    plan, obstacles = planned(machine, options.kernel or Kernel())
+    if plan is None or obstacles:
+        more = len(obstacles) - 2
+        return "no: " + "; ".join(map(str, obstacles[:2])) + (f"; and {more} more" if more > 0 else "")
+    how = "it is" if options.kernel is not None else 'it can be, with `emitter="kernel"`'
+    return f"{how} one kernel of a GPU, in tiles of {plan.tile} lanes"
 
 
 def _shared(compiled: Program) -> tuple[str, ...]:
@@ -247,7 +263,8 @@ def _explain(
 def _choices(machine: Machine, costs: Costs, lanes: int) -> tuple[tuple[Mode, str], ...]:
     if machine.emitter.name == "guard":
         return costs.choices(lanes)
-    return ((Dense(), f"`{machine.emitter.name}` computes all lanes"),) * len(costs.blocks)
+    which = "the lanes of a tile" if machine.emitter.name == "kernel" else "all lanes"
+    return ((Dense(), f"`{machine.emitter.name}` computes {which}"),) * len(costs.blocks)
 
 
 def most_expensive_text(block: StackBlock) -> str:

@@ -59,7 +59,7 @@ class Queue:
 
 @runtime_checkable
 class DrainsQueues(Protocol):
-    """A machine that refills lanes by itself. It ends when all inputs have results, so it takes no part in narrowing."""
+    """A machine that refills lanes by itself. It ends when all inputs have results, and takes no part in narrowing."""
 
     def drained(self, q: Queue, inputs: Values, grows: bool, most: Any, halted: Any) -> Queue:
         """Return the queue at its end; for the arguments see `run`."""

@@ -82,7 +82,8 @@ def called(
     inputs = {key: flat(x) for key, x in (*reads.items(), *state.items())}
     written = [inputs[key] for key in state]
     fresh = [jnp.zeros(shape, dtype) for shape, dtype in results.values()]
-    outs: list[Any] = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (*written, *map(flat, fresh))]
+    struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    outs = [struct(x.shape, x.dtype) for x in (*written, *map(flat, fresh))]
     names = [*reads, *state, *results]
 
     def kernel(*refs: Any) -> None:

@@ -70,7 +70,7 @@ class Memory:
         ref = self.refs[name]
         at, on = places(rows, mask)
         other = jnp.zeros((), ref.dtype)
-        return triton.load(ref.at[jnp.where(on, at, ref.shape[0] - 1)], mask=on, other=other)  # type: ignore[no-any-return]
+        return triton.load(ref.at[jnp.where(on, at, ref.shape[0] - 1)], mask=on, other=other)
 
     def store(self, name: str, places: Places, rows: jax.Array, mask: jax.Array, value: jax.Array) -> None:
         """Write values [rows, ...] (padded) at some rows where the mask is true."""

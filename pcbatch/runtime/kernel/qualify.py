@@ -45,7 +45,7 @@ def of_machine(layout: Layout, policy: Policy) -> list[Obstacle]:
     """Return the obstacles that are known before blocks are traced."""
     found = []
     if not any(policy is ours for ours in POLICIES.values()):
-        found.append(Obstacle(f"the schedule {short(policy.name)} decides by counts of all lanes, and a tile has its own"))
+        found.append(Obstacle(f"the schedule {short(policy.name)} counts all lanes, and tiles choose for themselves"))
     if layout.stats or layout.timed:
         found.append(Obstacle("statistics are counted for all lanes together, and tiles make their visits apart"))
     for block in layout.program.blocks:
@@ -65,8 +65,8 @@ def of_blocks(plan: KernelPlan) -> list[Obstacle]:
     for v in plan.shared:
         shape = tuple(plan.type(v).shape)
         if plan.type(v).size > MOST_SHARED:
-            text = f"a shared array of shape {shape} is read as a whole by every tile; more than {MOST_SHARED:,} elements"
-            found.append(Obstacle(f"{text} do not fit"))
+            text = f"every tile reads all of a shared array {shape}, and holds at most {MOST_SHARED:,} elements"
+            found.append(Obstacle(text))
     return list(dict.fromkeys(found))
 
 
@@ -107,4 +107,3 @@ def uses_arrays(layout: Layout) -> bool:
     """Whether blocks compute on arrays of more than a few elements in a lane."""
     sizes = [var.type.size for var in layout.program.vars.values() if var.type is not None]
     return max(sizes, default=1) > FEW
-

@@ -81,11 +81,12 @@ class Inbox:
 
     def _free(self, carry: Values) -> jax.Array:
         exit_ = self.tile.plan.layout.exit
-        free = self.tile.there & (carry["pc"] >= exit_)
+        free: jax.Array = self.tile.there & (carry["pc"] >= exit_)
         if not self.waits_for_room:
             return free
         low = int(parked(0, exit_, Status.STACK_FULL))
-        return free & ~((carry["pc"] >= low) & (carry["pc"] <= low + exit_))
+        waits: jax.Array = (carry["pc"] >= low) & (carry["pc"] <= low + exit_)
+        return free & ~waits
 
     def _keep(self, key: str, carry: Values, done: jax.Array) -> None:
         tile, memory, plan = self.tile, self.tile.memory, self.tile.plan

@@ -162,6 +162,7 @@ class Tile:
         if jumps.enters is not None:
             enters = mask & jumps.enters
             address = Places((), frames.widths["frames"])
+            assert jumps.back is not None
             self.memory.store("frames", address, row, enters, jumps.back.astype(frames.dtype("frames")))
             depth = depth + enters.astype(jnp.int32)
             full = parked(pc, layout.exit, Status.STACK_FULL)
@@ -188,7 +189,8 @@ class Tile:
             c = c if refill is None else refill(c)
             return {**c, TRIPS: c[TRIPS] + 1}
 
-        return lax.while_loop(going, trip, carry)  # type: ignore[no-any-return]
+        end: Values = lax.while_loop(going, trip, carry)
+        return end
 
     def _trip(self, carry: Values) -> Values:
         blocks = self.plan.awaited
@@ -223,14 +225,16 @@ class Tile:
         def swept(c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
             return self._sweep(blocks, c[0]), c[1] + 1
 
-        return lax.while_loop(waiting, swept, (carry, jnp.int32(0)))[0]  # type: ignore[no-any-return]
+        end: Values = lax.while_loop(waiting, swept, (carry, jnp.int32(0)))[0]
+        return end
 
     def _run(self, number: jax.Array, carry: Values) -> Values:
         """Visit the block of this number, for which some lane waits."""
         branches = [lambda c: c] * self.plan.layout.exit
         for block in self.plan.awaited:
             branches[block.code.index] = partial(self.visit, block)
-        return lax.switch(number, branches, carry)  # type: ignore[no-any-return]
+        visited: Values = lax.switch(number, branches, carry)
+        return visited
 
 
 SWEEPS = 1024  # over cheap blocks in one trip, at most: so that a budget of trips ends a run
@@ -247,10 +251,12 @@ def _fullest(blocks: Sequence[BlockKernel], counts: Sequence[jax.Array]) -> jax.
 
 def _chosen(mask: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
     wide = jnp.broadcast_to(mask.reshape(mask.shape + (1,) * (old.ndim - 1)), old.shape)
-    return jnp.where(wide, new, old)
+    chosen: jax.Array = jnp.where(wide, new, old)
+    return chosen
 
 
 def _lent(mask: jax.Array, x: jax.Array) -> jax.Array:
     """Return values in which inactive lanes have those of an active one."""
     lender = jnp.argmax(mask.astype(jnp.int32))
-    return _chosen(mask, jnp.broadcast_to(picked(x, 0, lender.astype(jnp.int32)), x.shape), x)
+    lent = picked(x, 0, lender.astype(jnp.int32))
+    return _chosen(mask, x, jnp.broadcast_to(lent, x.shape))

@@ -38,7 +38,9 @@ def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
     traced = jax.make_jaxpr(replayed)([jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays], args)
     invars = traced.jaxpr.invars
     jaxpr = traced.jaxpr.replace(
-        constvars=[*traced.jaxpr.constvars, *invars[: len(arrays)]], invars=invars[len(arrays) :], debug_info=None
+        constvars=[*traced.jaxpr.constvars, *invars[: len(arrays)]],
+        invars=invars[len(arrays) :],
+        debug_info=traced.jaxpr.debug_info.with_unknown_names(),
     )
     return jaxpr, [_words(x) for x in (*traced.consts, *arrays)]
 

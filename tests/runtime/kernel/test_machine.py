@@ -1,0 +1,277 @@
+"""The machine in one kernel, interpreted: every lane ends as in the machine of loops and as in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch.runtime.kernel.machine import KernelMachine
+from pcbatch.runtime.vm.policies import POLICIES
+from pcbatch.runtime.vm.status import Status
+from tests.programs import REGISTRY
+from tests.programs.classics import fib
+
+pytestmark = pytest.mark.share(2)
+
+N = np.arange(10, dtype=np.int32)
+WANT = [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
+TILE = pcbatch.Kernel(tile=4)
+FIB = pcbatch.batch(fib, emitter=TILE)
+
+
+def leaves(tree: Any) -> list[np.ndarray]:
+    def array(x: Any) -> np.ndarray:
+        is_key = jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+        return np.asarray(jax.random.key_data(x) if is_key else x)
+
+    return [array(x) for x in jax.tree.leaves(tree)]
+
+
+def same(got: pcbatch.Result, want: pcbatch.Result) -> None:
+    """Integers, keys and statuses to the bit; floats to rounding."""
+    assert got.status.tolist() == want.status.tolist()
+    for a, b in zip(leaves(got.value), leaves(want.value), strict=True):
+        if a.dtype.kind in "fV":
+            few = 1e-2 if a.dtype.itemsize < 4 else 1e-5
+            np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), rtol=few, atol=few)
+        else:
+            np.testing.assert_array_equal(a, b)
+
+
+def machine_of(f: Any, *args: Any) -> Any:
+    return f.lower(*args).program.executable.machine
+
+
+class TestRuns:
+    @pytest.mark.parametrize("schedule", POLICIES)
+    def test_every_policy(self, schedule: str) -> None:
+        f = FIB.with_options(schedule=schedule)
+        assert isinstance(machine_of(f, N), KernelMachine)
+        assert f(N).tolist() == WANT
+
+    @pytest.mark.parametrize("tile", [1, 2, 16])
+    def test_tiles_that_do_not_divide_the_lanes(self, tile: int) -> None:
+        assert FIB.with_options(emitter=pcbatch.Kernel(tile=tile))(N[:7]).tolist() == WANT[:7]
+
+    def test_stacks_grow(self) -> None:
+        @pcbatch.batch(emitter=TILE)
+        def down(n):
+            if n <= 0:
+                return 0
+            return 1 + down(n - 1)
+
+        depths = np.array([0, 3, 150, 20, 7, 1], np.int32)
+        assert down(depths).tolist() == depths.tolist()
+        assert machine_of(down, depths).layout.frames is not None
+
+    def test_limits_park_the_lanes_that_meet_them(self) -> None:
+        for options in ({"max_depth": 3}, {"max_steps": 20}):
+            got, want = FIB.with_options(**options).run(N), pcbatch.batch(fib, fork="never", **options).run(N)
+            assert got.status.tolist() == want.status.tolist()
+            assert {int(s) for s in got.status} > {int(Status.OK)}
+
+    def test_lanes_that_fail(self) -> None:
+        @pcbatch.batch(emitter=TILE)
+        def root(x, n):
+            assert x >= 0, f"{x} has no root"
+            while n > 0:
+                x, n = jnp.sqrt(x), n - 1
+            return x
+
+        x, n = jnp.array([4.0, -1.0, 16.0]), jnp.array([1, 2, 2])
+        result = root.run(x, n)
+        assert result.status.tolist() == [0, int(Status.ASSERTION), 0]
+        with pytest.raises(pcbatch.BatchRuntimeError, match=r"-1\.0 has no root"):
+            root(x, n)
+
+    def test_in_chunks_of_trips(self) -> None:
+        machine = FIB.start(N)
+        chunks = 0
+        while not machine.done:
+            machine, chunks = machine.advance(10), chunks + 1
+        assert machine.result().value.tolist() == WANT and chunks > 5
+
+    def test_saved_and_resumed(self, tmp_path: Any) -> None:
+        file = tmp_path / "run"
+        FIB.start(N).advance(10).save(file)
+        assert FIB.load(file).advance().result().value.tolist() == WANT
+
+    def test_vectors_stay_in_memory(self) -> None:
+        @pcbatch.batch(emitter=TILE)
+        def powers(a, v, n):
+            while n > 0:
+                v, n = a @ v, n - 1
+            return v
+
+        a = jnp.eye(12) * 0.5 + jnp.arange(144.0).reshape(12, 12) / 1e3
+        v, n = jnp.arange(72.0).reshape(6, 12), jnp.array([0, 1, 5, 2, 3, 4])
+        plan = machine_of(powers.with_options(in_axes=(None, 0, 0)), a, v, n).plan
+        assert len(plan.carried) < len(plan.layout.registers)
+        same(
+            powers.with_options(in_axes=(None, 0, 0)).run(a, v, n),
+            pcbatch.batch(powers.fn, in_axes=(None, 0, 0)).run(a, v, n),
+        )
+
+    def test_inner_loops_end_whatever_other_lanes_hold(self) -> None:
+        @pcbatch.batch(emitter=TILE)
+        def f(n):
+            total = 0
+            while n > 0:
+                total = total + jax.lax.while_loop(lambda c: c != 0, lambda c: jnp.where(c > 0, c // 2, c - 1), n)
+                n = n - 3
+            return total + n
+
+        want = pcbatch.batch(f.fn).run(N)
+        same(f.run(N), want)
+
+
+class TestTransformations:
+    def test_jit_vmap_and_export(self) -> None:
+        f = FIB.with_options(max_depth=16)
+        assert jax.jit(f)(N).tolist() == WANT
+        assert jax.vmap(f)(N.reshape(2, 5)).tolist() == [WANT[:5], WANT[5:]]
+        exported = jax.export.export(jax.jit(f), platforms=["cpu"])(N)
+        assert exported.call(N).tolist() == WANT
+
+    def test_gradients_are_those_of_other_machines(self) -> None:
+        @pcbatch.batch
+        def grow(x):
+            while x < 10.0:
+                x = x * x + 1.0
+            return x
+
+        x = jnp.array([0.5, 1.0, 2.0])
+        for f in (grow, jax.jit(grow)):
+            del f
+        inside = grow.with_options(emitter="kernel")
+        np.testing.assert_allclose(jax.grad(lambda x: inside(x).sum())(x), jax.grad(lambda x: grow(x).sum())(x))
+        np.testing.assert_allclose(jax.jvp(inside, (x,), (x,))[1], jax.jvp(grow, (x,), (x,))[1])
+
+
+class TestRefill:
+    @pytest.mark.parametrize("lanes", [3, 4, 8])
+    def test_map(self, lanes: int) -> None:
+        assert FIB.map(N, lanes=lanes).value.tolist() == WANT
+
+    def test_map_inside_jit(self) -> None:
+        f = FIB.with_options(max_depth=16)
+        assert jax.jit(lambda n: f.map(n, lanes=4).value)(N).tolist() == WANT
+
+    def test_inputs_that_fail_and_those_without_room(self) -> None:
+        f = FIB.with_options(max_depth=3)
+        assert f.map(N, lanes=4).status.tolist() == f.run(N).status.tolist()
+
+    def test_stacks_that_grow_keep_their_inputs(self) -> None:
+        @pcbatch.batch(emitter=TILE)
+        def down(n):
+            if n <= 0:
+                return 0
+            return 1 + down(n - 1)
+
+        depths = np.array([0, 3, 150, 20, 7, 1, 90, 2], np.int32)
+        assert down.map(depths, lanes=3).value.tolist() == depths.tolist()
+
+    def test_chunks_from_the_host(self) -> None:
+        assert FIB.map(N, lanes=4, chunk=5).value.tolist() == WANT
+
+
+KERNELS = "__gpu$xla.gpu.triton"
+
+
+class TestLowering:
+    """One kernel and no loop around it."""
+
+    @pytest.mark.parametrize("platform", ["cuda", "rocm"])
+    def test_a_run(self, platform: str) -> None:
+        text = jax.jit(FIB.with_options(max_depth=16)).trace(N).lower(lowering_platforms=(platform,)).as_text()
+        assert text.count(KERNELS) == 1 and "stablehlo.while" not in text
+
+    def test_a_map(self) -> None:
+        f = FIB.with_options(max_depth=16)
+        text = jax.jit(lambda n: f.map(n, lanes=4).value).trace(N).lower(lowering_platforms=("cuda",)).as_text()
+        assert text.count(KERNELS) == 1 and "stablehlo.while" not in text
+
+    def test_none_for_a_tpu(self) -> None:
+        with pytest.raises(pcbatch.UsageError, match="PCB428"):
+            jax.jit(FIB.with_options(max_depth=16)).trace(N).lower(lowering_platforms=("tpu",))
+
+
+class TestQualification:
+    def explained(self, f: Any, *args: Any) -> str:
+        return str(f.explain_schedule(*args).kernel)
+
+    def test_a_program_that_can(self) -> None:
+        assert self.explained(pcbatch.batch(fib), N).startswith("it can be")
+        assert self.explained(FIB, N) == "it is one kernel of a GPU, in tiles of 4 lanes"
+
+    def test_reasons_have_lines(self) -> None:
+        @pcbatch.batch
+        def roots(x):
+            while x[0] < 10.0:
+                x = jnp.linalg.cholesky(x[:, None] * x[None] + jnp.eye(3))[0] + x
+            return x
+
+        line = roots.fn.__code__.co_firstlineno + 3
+        text = self.explained(roots, jnp.ones((2, 3)))
+        assert text.startswith("no: `cholesky` has no form in a kernel") and f"(line {line})" in text
+
+    @pytest.mark.parametrize(
+        ("options", "reason"),
+        [({"stats": True}, "statistics"), ({"schedule": "user"}, "counts all lanes"), ({}, "it prints")],
+    )
+    def test_features_of_the_whole_program(self, options: dict[str, Any], reason: str) -> None:
+        class User:
+            name = "user"
+
+            def trip(self, blocks: Any, carry: Any) -> Any:
+                return blocks.sweep(range(len(blocks)), carry)
+
+        def count(n):
+            while n > 0:
+                n = n - 1
+            return n
+
+        def printing(n):
+            while n > 0:
+                print(n)
+                n = n - 1
+            return n
+
+        options = options | ({"schedule": User()} if "schedule" in options else {})
+        f = pcbatch.batch(count if options else printing, **options)
+        assert reason in self.explained(f, N)
+        with pytest.raises(pcbatch.UsageError, match="PCB428"):
+            f.with_options(emitter="kernel")(N)
+
+    def test_calls_side_by_side_are_for_other_machines(self) -> None:
+        assert FIB.lower(N).program.tasks is None
+        with pytest.raises(pcbatch.UsageError, match="emitter"):
+            FIB.with_options(fork="always")(N)
+
+    @pytest.mark.parametrize("sizes", [{"tile": 3}, {"warps": 0}, {"tile": 2.0}])
+    def test_sizes_are_powers_of_two(self, sizes: dict[str, Any]) -> None:
+        with pytest.raises(pcbatch.UsageError, match="PCB401"):
+            pcbatch.Kernel(**sizes)
+
+
+SMALL = [name for k, name in enumerate(REGISTRY) if k % 16 == 5]
+CANNOT = {"complex_values"}
+
+
+@pytest.mark.promotion("standard")
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SMALL else pytest.mark.full_only) for n in REGISTRY])
+def test_every_program(name: str) -> None:
+    program = REGISTRY[name]
+    with program.mode():
+        args = program.args(6)
+        f = program.batched(max_depth=8, fork="never", emitter=TILE)
+        if name in CANNOT:
+            with pytest.raises(pcbatch.UsageError, match="PCB428"):
+                f.run(*args)
+            return
+        same(f.run(*args), program.batched(max_depth=8, fork="never").run(*args))
