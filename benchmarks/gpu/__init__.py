@@ -1,0 +1,1 @@
+"""What pcbatch's programs take on a GPU: `python -m benchmarks.gpu --help`."""
