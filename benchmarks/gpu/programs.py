@@ -13,7 +13,7 @@ import numpy as np
 
 import pcbatch
 from benchmarks import recursions
-from examples.networks import data, tree_lstm
+from examples.networks import tree_lstm
 from examples.nuts import targets
 from pcbatch.mcmc.hamiltonian import Sample
 from pcbatch.mcmc.mass_matrix import unit
@@ -133,8 +133,7 @@ def trees(hidden: int = 64) -> GpuProgram:
     weights = tree_lstm.weights(np.random.default_rng(0), hidden)
 
     def inputs(lanes: int) -> tuple[Any, ...]:
-        found, _ = tree_lstm.examples(np.random.default_rng(1), lanes)
-        return weights, found
+        return weights, [tree for tree, _ in tree_lstm.examples(np.random.default_rng(1), lanes)]
 
     function = tree_lstm.predict.with_options(max_depth=64, fork="never")
     return GpuProgram(function, inputs, lambda out: float(np.shape(out)[0]), "tree")

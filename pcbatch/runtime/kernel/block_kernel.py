@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,8 @@ import numpy as np
 from pcbatch.ir.def_use import calls, may_return
 from pcbatch.ir.ops import Fail
 from pcbatch.lowering.typing.jax_types import storage_type
-from pcbatch.runtime.kernel.rules import evaluate, hoisted
+from pcbatch.runtime.kernel.rules import hoisted
+from pcbatch.runtime.kernel.rules.evaluation import apply, literal
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.lane_window import everyone
 from pcbatch.runtime.vm.layout import Layout
@@ -25,13 +26,61 @@ from pcbatch.runtime.vm.step import Jumps, resolved
 make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
 
 
-@dataclass(frozen=True, slots=True)
-class BlockOutcome:
-    """The results of a visit of a block before any mask is applied; arrays [tile, ...] in storage form."""
+Read = Callable[[str, str], jax.Array]  # the kind and the name of an operand -> its value
+REGISTER, POPPED, SHARED, CONSTANT, MASK, BACK = "register", "popped", "shared", "constant", "mask", "back"
 
-    updates: Values  # register -> new value
-    saved: Values  # slot -> value
-    jumps: Jumps  # program counters are int32
+
+class BlockRun:
+    """One evaluation of a block inside a kernel.
+
+    Operands are loaded where they are first used, and results computed when they are asked for: what is loaded early
+    holds registers of threads.
+    """
+
+    def __init__(self, block: BlockKernel, read: Read) -> None:
+        self._block, self._read = block, read
+        self._env: dict[Any, Any] = {}
+        names = [*((CONSTANT, str(k)) for k in range(len(block.constants))), *block.operands]
+        self._operands = dict(zip((*block.jaxpr.constvars, *block.jaxpr.invars), names, strict=True))
+        for eqn in block.jaxpr.eqns:
+            self._env.update(zip(eqn.outvars, apply(eqn, [self._value(v) for v in eqn.invars]), strict=True))
+
+    @property
+    def jumps(self) -> Jumps:
+        """The control flow out of the block; program counters are int32."""
+        return Jumps(*(None if v is None else self._value(v) for v in self._block.jumps))
+
+    @property
+    def updates(self) -> tuple[str, ...]:
+        """The registers that get a new value."""
+        return tuple(self._block.updates)
+
+    @property
+    def saved(self) -> tuple[str, ...]:
+        """The slots that get a value."""
+        return tuple(self._block.saved)
+
+    def update(self, name: str) -> jax.Array:
+        """Return the new value of a register, [tile, ...] padded, in storage form; junk for inactive lanes."""
+        return self._value(self._block.updates[name])
+
+    def save(self, name: str) -> jax.Array:
+        """Return the value of a slot, likewise."""
+        return self._value(self._block.saved[name])
+
+    def load(self, operands: Collection[tuple[str, str]]) -> None:
+        """Load these operands now, as far as a result is one of them: their places are written next."""
+        results = (*self._block.updates.values(), *self._block.saved.values())
+        for v in results:
+            if not isinstance(v, jex.Literal) and self._operands.get(v) in operands:
+                self._value(v)
+
+    def _value(self, v: Any) -> Any:
+        if isinstance(v, jex.Literal):
+            return literal(v)
+        if v not in self._env:
+            self._env[v] = self._read(*self._operands[v])
+        return self._env[v]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +89,21 @@ class BlockKernel:
 
     Attributes:
         code: The block.
-        jaxpr: From the leaves of registers, popped values, shared values, the mask and the return addresses, to those
-            of a `BlockOutcome`.
+        jaxpr: The body, and what its terminator decides.
         constants: Arrays that it closes over, its `constvars`.
-        outcome: The structure of the results.
+        operands: The kind and the name of each of its `invars`.
+        updates: The variable of the jaxpr that is the new value of each register.
+        saved: That of each slot.
+        jumps: Those of `Jumps`, None where there is none.
     """
 
     code: BlockCode
     jaxpr: jex.Jaxpr
     constants: tuple[Any, ...]
-    outcome: Any
+    operands: tuple[tuple[str, str], ...]
+    updates: Mapping[str, Any]
+    saved: Mapping[str, Any]
+    jumps: tuple[Any, ...]
 
     @property
     def calls(self) -> bool:
@@ -61,19 +115,9 @@ class BlockKernel:
         """Whether a lane may return at the end of the block."""
         return may_return(self.code.block.terminator)
 
-    def __call__(
-        self,
-        constants: Sequence[Any],
-        registers: Values,
-        popped: Values,
-        shared: Values,
-        mask: jax.Array,
-        back: jax.Array,
-    ) -> BlockOutcome:
-        """Evaluate the block inside a kernel, on padded arrays."""
-        leaves = jax.tree.leaves((registers, popped, shared, mask, back))
-        updates, saved, jumps = jax.tree.unflatten(self.outcome, evaluate(self.jaxpr, constants, leaves))
-        return BlockOutcome(updates, saved, Jumps(*jumps))
+    def run(self, read: Read) -> BlockRun:
+        """Evaluate the block inside a kernel, on padded arrays; `read` loads operands."""
+        return BlockRun(self, read)
 
 
 def trace_block(layout: Layout, code: BlockCode, tile: int) -> BlockKernel:
@@ -91,7 +135,11 @@ def trace_block(layout: Layout, code: BlockCode, tile: int) -> BlockKernel:
     run = partial(_visit, layout, code)
     closed, shapes = jax.make_jaxpr(run, return_shape=True)(*args)
     jaxpr, constants = hoisted(closed)
-    return BlockKernel(code, jaxpr, tuple(map(np.asarray, constants)), jax.tree.structure(shapes))
+    kinds = (REGISTER, POPPED, SHARED)
+    operands = [(kind, v) for kind, part in zip(kinds, args[:3], strict=True) for v in sorted(part)]
+    outs = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr.outvars)
+    operands += [(MASK, ""), (BACK, "")]
+    return BlockKernel(code, jaxpr, tuple(map(np.asarray, constants)), tuple(operands), *outs)
 
 
 def _visit(

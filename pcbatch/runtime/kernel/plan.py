@@ -47,8 +47,14 @@ class KernelPlan:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """The registers that the loop of trips carries."""
-        return tuple(v for v in self.layout.registers if size_of(tuple(self.type(v).shape)) <= CARRIED)
+        """The registers that the loop of trips carries: small ones that blocks both read and write.
+
+        Parameters that stay as they are and results that nobody reads would hold registers of threads for nothing.
+        """
+        read = {v for block in self.blocks for v in block.code.reads}
+        written = {v for block in self.blocks for v in block.code.updates}
+        small = (v for v in self.layout.registers if size_of(tuple(self.type(v).shape)) <= CARRIED)
+        return tuple(v for v in small if v in read and v in written)
 
     @property
     def counters(self) -> tuple[str, ...]:

@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.ir.ops import Fail
-from pcbatch.runtime.kernel.block_kernel import BlockKernel
+from pcbatch.runtime.kernel.block_kernel import POPPED, REGISTER, BlockKernel, BlockRun
 from pcbatch.runtime.kernel.memory import Memory, Places, from_stored, from_words, to_stored, to_words
 from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.rules.padding import any_, picked
@@ -23,7 +22,6 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.frames import Column
 from pcbatch.runtime.vm.layout import reg
 from pcbatch.runtime.vm.status import Status, parked
-from pcbatch.runtime.vm.step import Jumps
 
 TRIPS = "trips"
 
@@ -102,61 +100,59 @@ class Tile:
         mask = here = carry["pc"] == code.index
         if layout.max_steps is not None:
             mask = here & (carry["steps"] < layout.max_steps)
-        registers = {v: self.value(v, carry, mask) for v in code.reads}
-        popped, back = self._frame(block, carry, mask)
-        if code.risky:  # inner loops may not end on the values of other lanes
-            registers, popped = jax.tree.map(partial(_lent, mask), (registers, popped))
-        shared = {v: self.memory.whole(f"shared:{v}", *self.plan.shape_and_dtype(v)) for v in code.shared}
-        outcome = block(self._constants(block), registers, popped, shared, mask, back)
-        new = dict(carry)
-        for v, value in outcome.updates.items():
-            self.put(v, new, mask, value)
-        new |= self._moved(block, carry, outcome.saved, outcome.jumps, mask)
+        run = block.run(partial(self._operand, block, carry, mask))
+        new = {**carry, **self._moved(run, carry, mask)}
+        # A register in memory may be written before another result that is its old value.
+        run.load({(REGISTER, v) for v in run.updates})
+        for v in run.updates:
+            self.put(v, new, mask, run.update(v))
         if layout.max_steps is not None:
             limit = jnp.int32(int(parked(code.index, layout.exit, Status.STEP_LIMIT)))
             new["pc"] = jnp.where(here & ~mask, limit, new["pc"])
             new["steps"] = carry["steps"] + mask.astype(jnp.int32)
         return new
 
-    def _constants(self, block: BlockKernel) -> list[jax.Array]:
-        numbers = self.plan.numbers_of(block)
-        return [
-            self.memory.whole(f"constant:{k}", tuple(x.shape), x.dtype)
-            for k, x in zip(numbers, block.constants, strict=True)
-        ]
+    def _operand(self, block: BlockKernel, carry: Values, mask: jax.Array, kind: str, name: str) -> jax.Array:
+        """Return an operand of a block, padded, in its own dtype."""
+        match kind:
+            case "register" | "popped":
+                value = self.value(name, carry, mask) if kind == REGISTER else self._popped(name, carry, mask)
+                return _lent(mask, value) if block.code.risky else value  # inner loops may not end on other values
+            case "shared":
+                return self.memory.whole(f"shared:{name}", *self.plan.shape_and_dtype(name))
+            case "constant":
+                number, x = self.plan.numbers_of(block)[int(name)], block.constants[int(name)]
+                return self.memory.whole(f"constant:{number}", tuple(x.shape), x.dtype)
+            case "mask":
+                return mask
+        if self.plan.layout.frames is None or not block.may_return:
+            return jnp.full(mask.shape, self.plan.layout.exit, jnp.int32)
+        return self.address(carry, mask)
 
-    def _frame(self, block: BlockKernel, carry: Values, mask: jax.Array) -> tuple[Values, jax.Array]:
-        """Return the saved values that a block pops, and the return addresses int32[tile] if it may return."""
-        frames = self.plan.layout.frames
-        nowhere = jnp.full(mask.shape, self.plan.layout.exit, jnp.int32)
-        if frames is None:
-            return {}, nowhere
+    def _popped(self, name: str, carry: Values, mask: jax.Array) -> jax.Array:
+        assert self.plan.layout.frames is not None
+        column = self.plan.layout.frames.columns[name]
         row = (carry["depth"] + 1) * self.lanes + self.ids
-        popped = {}
-        for v in block.code.pops:
-            column = frames.columns[v]
-            words = self.memory.load(column.buffer, self._places(column), row, mask)
-            popped[v] = from_words(words, self.plan.type(v).dtype)
-        if not block.may_return:
-            return popped, nowhere
-        return popped, self.address(carry, mask)
+        words = self.memory.load(column.buffer, self._places(column), row, mask)
+        return from_words(words, self.plan.type(name).dtype)
 
     def _places(self, column: Column) -> Places:
         assert self.plan.layout.frames is not None
         return Places(tuple(column.type.shape), self.plan.layout.frames.widths[column.buffer], 1, column.start)
 
-    def _moved(self, block: BlockKernel, carry: Values, saved: Values, jumps: Jumps, mask: jax.Array) -> Values:
+    def _moved(self, run: BlockRun, carry: Values, mask: jax.Array) -> Values:
         """Write frames; return the new program counters and depths."""
-        layout, frames = self.plan.layout, self.plan.layout.frames
+        layout, frames, jumps = self.plan.layout, self.plan.layout.frames, run.jumps
         pc = jumps.pc
-        if frames is None or isinstance(block.code.block.terminator, Fail) and not saved:
+        if frames is None:
             return {"pc": jnp.where(mask, pc, carry["pc"])}
         row = (carry["depth"] + 1) * self.lanes + self.ids
-        for v, value in saved.items():
+        if run.saved:  # columns are shared by variables, so any slot that is popped may be written
+            run.load({(POPPED, v) for v in frames.columns})
+        for v in run.saved:
             column = frames.columns[v]
-            self.memory.store(
-                column.buffer, self._places(column), row, mask, to_words(value, frames.dtype(column.buffer))
-            )
+            words = to_words(run.save(v), frames.dtype(column.buffer))
+            self.memory.store(column.buffer, self._places(column), row, mask, words)
         out: Values = {}
         depth = carry["depth"]
         if jumps.enters is not None:
