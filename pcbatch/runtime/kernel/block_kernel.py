@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -26,6 +26,7 @@ from pcbatch.runtime.vm.step import Jumps, resolved
 make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
 
 
+Operand = tuple[str, str]  # its kind and its name
 Read = Callable[[str, str], jax.Array]  # the kind and the name of an operand -> its value
 REGISTER, POPPED, SHARED, CONSTANT, MASK, BACK = "register", "popped", "shared", "constant", "mask", "back"
 
@@ -33,57 +34,64 @@ REGISTER, POPPED, SHARED, CONSTANT, MASK, BACK = "register", "popped", "shared",
 class BlockRun:
     """One evaluation of a block inside a kernel.
 
-    Operands are loaded where they are first used, and results computed when they are asked for: what is loaded early
-    holds registers of threads.
+    Results are computed when they are asked for, and operands loaded where they are first used: values that are there
+    long before they are needed, or long after, hold registers of threads.
     """
 
     def __init__(self, block: BlockKernel, read: Read) -> None:
         self._block, self._read = block, read
         self._env: dict[Any, Any] = {}
-        names = [*((CONSTANT, str(k)) for k in range(len(block.constants))), *block.operands]
-        self._operands = dict(zip((*block.jaxpr.constvars, *block.jaxpr.invars), names, strict=True))
-        for eqn in block.jaxpr.eqns:
-            self._env.update(zip(eqn.outvars, apply(eqn, [self._value(v) for v in eqn.invars]), strict=True))
 
     @property
     def jumps(self) -> Jumps:
         """The control flow out of the block; program counters are int32."""
-        return Jumps(*(None if v is None else self._value(v) for v in self._block.jumps))
+        pc, *rest = self._block.jumps
+        return Jumps(self._value(pc), *(None if v is None else self._value(v) for v in rest))
 
-    @property
-    def updates(self) -> tuple[str, ...]:
-        """The registers that get a new value."""
-        return tuple(self._block.updates)
+    def results(self) -> Iterator[tuple[str, str, jax.Array]]:
+        """Yield the kind, the name and the value of each result, to be written before the next one is asked for.
 
-    @property
-    def saved(self) -> tuple[str, ...]:
-        """The slots that get a value."""
-        return tuple(self._block.saved)
+        The values of registers and slots (`POPPED`) are [tile, ...] padded, in storage form; those of inactive lanes
+        are junk. A result comes when no other one needs the old value at its place any more, or that has been loaded.
+        """
+        left = dict(self._block.results)
+        while left:
+            needed = {key: self._block.needs(v) for key, v in left.items()}
+            waits = {key: any(_clobbers(key, n) for k in left if k != key for n in needed[k]) for key in left}
+            key = next((key for key in left if not waits[key]), next(iter(left)))
+            if waits[key]:  # they wait for each other, as in a swap
+                self._load(key)
+            yield *key, self._value(left.pop(key))
 
-    def update(self, name: str) -> jax.Array:
-        """Return the new value of a register, [tile, ...] padded, in storage form; junk for inactive lanes."""
-        return self._value(self._block.updates[name])
-
-    def save(self, name: str) -> jax.Array:
-        """Return the value of a slot, likewise."""
-        return self._value(self._block.saved[name])
-
-    def load(self, operands: Collection[tuple[str, str]]) -> None:
-        """Load these operands now, as far as a result is one of them: their places are written next."""
-        results = (*self._block.updates.values(), *self._block.saved.values())
-        for v in results:
-            if not isinstance(v, jex.Literal) and self._operands.get(v) in operands:
+    def _load(self, written: Operand) -> None:
+        for v, operand in self._block.names.items():
+            if _clobbers(written, operand):
                 self._value(v)
 
     def _value(self, v: Any) -> Any:
         if isinstance(v, jex.Literal):
             return literal(v)
         if v not in self._env:
-            self._env[v] = self._read(*self._operands[v])
+            for k in self._block.slice_of(v):
+                eqn = self._block.jaxpr.eqns[k]
+                if eqn.outvars[0] not in self._env:
+                    self._env.update(zip(eqn.outvars, apply(eqn, [self._operand(x) for x in eqn.invars]), strict=True))
+        return self._operand(v)
+
+    def _operand(self, v: Any) -> Any:
+        if isinstance(v, jex.Literal):
+            return literal(v)
+        if v not in self._env:
+            self._env[v] = self._read(*self._block.names[v])
         return self._env[v]
 
 
-@dataclass(frozen=True, slots=True)
+def _clobbers(written: Operand, operand: Operand) -> bool:
+    """Whether a write may be to the place of an operand: slots of frames share columns."""
+    return written == operand or written[0] == operand[0] == POPPED
+
+
+@dataclass(frozen=True)
 class BlockKernel:
     """One block, traced for a tile.
 
@@ -92,18 +100,45 @@ class BlockKernel:
         jaxpr: The body, and what its terminator decides.
         constants: Arrays that it closes over, its `constvars`.
         operands: The kind and the name of each of its `invars`.
-        updates: The variable of the jaxpr that is the new value of each register.
-        saved: That of each slot.
+        results: The variable of the jaxpr that is the new value of each register or slot.
         jumps: Those of `Jumps`, None where there is none.
     """
 
     code: BlockCode
     jaxpr: jex.Jaxpr
     constants: tuple[Any, ...]
-    operands: tuple[tuple[str, str], ...]
-    updates: Mapping[str, Any]
-    saved: Mapping[str, Any]
+    operands: tuple[Operand, ...]
+    results: Mapping[Operand, Any]
     jumps: tuple[Any, ...]
+
+    @cached_property
+    def names(self) -> dict[Any, Operand]:
+        """The kind and the name of each variable that is an operand."""
+        constants = [(CONSTANT, str(k)) for k in range(len(self.constants))]
+        variables = (*self.jaxpr.constvars, *self.jaxpr.invars)
+        return dict(zip(variables, (*constants, *self.operands), strict=True))
+
+    @cached_property
+    def _made_by(self) -> dict[Any, int]:
+        return {v: k for k, eqn in enumerate(self.jaxpr.eqns) for v in eqn.outvars}
+
+    def slice_of(self, v: Any) -> list[int]:
+        """Return the numbers of the equations that a variable depends on, in order."""
+        found: set[int] = set()
+        ahead = [v]
+        while ahead:
+            k = self._made_by.get(ahead.pop())
+            if k is not None and k not in found:
+                found.add(k)
+                ahead += [x for x in self.jaxpr.eqns[k].invars if not isinstance(x, jex.Literal)]
+        return sorted(found)
+
+    def needs(self, v: Any) -> frozenset[Operand]:
+        """Return the operands that a variable depends on."""
+        if isinstance(v, jex.Literal):
+            return frozenset()
+        read = (x for k in self.slice_of(v) for x in self.jaxpr.eqns[k].invars if not isinstance(x, jex.Literal))
+        return frozenset(self.names[x] for x in (v, *read) if x in self.names)
 
     @property
     def calls(self) -> bool:
@@ -137,9 +172,10 @@ def trace_block(layout: Layout, code: BlockCode, tile: int) -> BlockKernel:
     jaxpr, constants = hoisted(closed)
     kinds = (REGISTER, POPPED, SHARED)
     operands = [(kind, v) for kind, part in zip(kinds, args[:3], strict=True) for v in sorted(part)]
-    outs = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr.outvars)
     operands += [(MASK, ""), (BACK, "")]
-    return BlockKernel(code, jaxpr, tuple(map(np.asarray, constants)), tuple(operands), *outs)
+    updates, saved, jumps = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr.outvars)
+    results = {(POPPED, v): x for v, x in saved.items()} | {(REGISTER, v): x for v, x in updates.items()}
+    return BlockKernel(code, jaxpr, tuple(map(np.asarray, constants)), tuple(operands), results, jumps)
 
 
 def _visit(

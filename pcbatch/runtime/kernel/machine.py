@@ -104,7 +104,7 @@ def planned(machine: Machine, sizes: Kernel) -> tuple[KernelPlan | None, list[qu
     if found:
         return None, found
     # Scalars: one warp, whose reductions are instructions. Arrays: enough threads for their elements.
-    tile, warps = (16, 4) if qualify.uses_arrays(machine.layout) else (32, 1)
+    tile, warps = (16, 8) if qualify.uses_arrays(machine.layout) else (32, 1)
     name = machine.schedule.name
     plan = plans.make(machine.layout, name, machine.expensive, sizes.tile or tile, sizes.warps or warps)
     return plan, qualify.of_blocks(plan)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.runtime.kernel.block_kernel import POPPED, REGISTER, BlockKernel, BlockRun
+from pcbatch.runtime.kernel.block_kernel import REGISTER, BlockKernel
 from pcbatch.runtime.kernel.memory import Memory, Places, from_stored, from_words, to_stored, to_words
 from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.rules.padding import any_, picked
@@ -22,6 +22,7 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.frames import Column
 from pcbatch.runtime.vm.layout import reg
 from pcbatch.runtime.vm.status import Status, parked
+from pcbatch.runtime.vm.step import Jumps
 
 TRIPS = "trips"
 
@@ -101,11 +102,12 @@ class Tile:
         if layout.max_steps is not None:
             mask = here & (carry["steps"] < layout.max_steps)
         run = block.run(partial(self._operand, block, carry, mask))
-        new = {**carry, **self._moved(run, carry, mask)}
-        # A register in memory may be written before another result that is its old value.
-        run.load({(REGISTER, v) for v in run.updates})
-        for v in run.updates:
-            self.put(v, new, mask, run.update(v))
+        new = {**carry, **self._moved(run.jumps, carry, mask)}
+        for kind, v, value in run.results():
+            if kind == REGISTER:
+                self.put(v, new, mask, value)
+            else:
+                self._save(v, carry, mask, value)
         if layout.max_steps is not None:
             limit = jnp.int32(int(parked(code.index, layout.exit, Status.STEP_LIMIT)))
             new["pc"] = jnp.where(here & ~mask, limit, new["pc"])
@@ -140,19 +142,21 @@ class Tile:
         assert self.plan.layout.frames is not None
         return Places(tuple(column.type.shape), self.plan.layout.frames.widths[column.buffer], 1, column.start)
 
-    def _moved(self, run: BlockRun, carry: Values, mask: jax.Array) -> Values:
-        """Write frames; return the new program counters and depths."""
-        layout, frames, jumps = self.plan.layout, self.plan.layout.frames, run.jumps
+    def _save(self, name: str, carry: Values, mask: jax.Array, value: jax.Array) -> None:
+        """Write the value of a slot to the current frames."""
+        assert self.plan.layout.frames is not None
+        column = self.plan.layout.frames.columns[name]
+        row = (carry["depth"] + 1) * self.lanes + self.ids
+        words = to_words(value, self.plan.layout.frames.dtype(column.buffer))
+        self.memory.store(column.buffer, self._places(column), row, mask, words)
+
+    def _moved(self, jumps: Jumps, carry: Values, mask: jax.Array) -> Values:
+        """Write return addresses; return the new program counters and depths."""
+        layout, frames = self.plan.layout, self.plan.layout.frames
         pc = jumps.pc
         if frames is None:
             return {"pc": jnp.where(mask, pc, carry["pc"])}
         row = (carry["depth"] + 1) * self.lanes + self.ids
-        if run.saved:  # columns are shared by variables, so any slot that is popped may be written
-            run.load({(POPPED, v) for v in frames.columns})
-        for v in run.saved:
-            column = frames.columns[v]
-            words = to_words(run.save(v), frames.dtype(column.buffer))
-            self.memory.store(column.buffer, self._places(column), row, mask, words)
         out: Values = {}
         depth = carry["depth"]
         if jumps.enters is not None:
