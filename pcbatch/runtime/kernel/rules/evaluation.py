@@ -9,9 +9,9 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
-from .padding import struct
+from .padding import filled, padded_shape, shaped, struct, traced
 from .registry import RULES, is_key
 from .unsupported import Unsupported
 
@@ -88,7 +88,7 @@ def admit(aval: Any) -> None:
     if dtype is None:
         raise Unsupported(f"a value of type {aval}")
     if is_key(aval):
-        if (size := jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct((), dtype)).shape) != (2,):
+        if (size := jax.eval_shape(jax.random.key_data, shaped((), dtype)).shape) != (2,):
             raise Unsupported(f"keys of {size[0]} words; keys of threefry2x32 have two")
     elif dtype not in DTYPES:
         raise Unsupported(f"values of dtype {dtype}")
@@ -100,6 +100,8 @@ def literal(v: Any) -> Any:
     """Return the value of a number that stands in a jaxpr."""
     if np.ndim(v.val):
         raise Unsupported("an array stands in the jaxpr: `hoisted` makes an argument of it", "literal")
+    if v.aval.dtype == jnp.uint64:
+        return filled((), v.val, jnp.uint64)
     return np.asarray(v.val, v.aval.dtype)[()]
 
 
@@ -110,16 +112,11 @@ TAKES_NUMBERS = frozenset(
 )
 
 
-def traced(x: Any) -> Any:
-    """Return a number as a value of the kernel: most lowerings to Triton take no other. A selection keeps its bits."""
-    if isinstance(x, jax.core.Tracer):
-        return x
-    x = jnp.asarray(x)
-    return x if x.ndim else lax.select(jnp.ones((), jnp.bool_), x, x)
-
-
 def number(x: Any) -> Any:
-    """Return a constant; a kernel closes over numbers only, arrays come as its arguments."""
-    if isinstance(x, np.ndarray) and x.ndim:
+    """Return a constant; a kernel closes over numbers only, other arrays come as its arguments."""
+    if not isinstance(x, np.ndarray) or not x.ndim:
+        return x
+    first = x.reshape(-1)[:1]
+    if x.tobytes() != first.tobytes() * x.size:
         raise Unsupported("an array is a constant of the jaxpr: pass it as an argument of the kernel", "constant")
-    return x
+    return filled(padded_shape(x.shape), first[0] if x.size else 0, x.dtype)

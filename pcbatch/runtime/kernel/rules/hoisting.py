@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,10 @@ from jax import lax
 from jax.extend import source_info_util
 
 from .control_flow import CALLS, closed, inner, looped, platform
+from .evaluation import literal
+from .padding import shaped
 from .registry import is_key
+from .unsupported import where
 
 
 def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
@@ -29,13 +33,13 @@ def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
     found: dict[int, Any] = {}
     _collect(whole, found)
     arrays = list(found.values())
-    args = [_struct(v.aval) for v in whole.jaxpr.invars]
+    args = [_struct(v) for v in whole.jaxpr.invars]
 
     def replayed(given: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         known = dict(zip(found, given, strict=True))
         return _replay(whole, args, lambda x: known.get(id(x), x))
 
-    traced = jax.make_jaxpr(replayed)([jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays], args)
+    traced = jax.make_jaxpr(replayed)([shaped(x.shape, x.dtype) for x in arrays], args)
     invars = traced.jaxpr.invars
     jaxpr = traced.jaxpr.replace(
         constvars=[*traced.jaxpr.constvars, *invars[: len(arrays)]],
@@ -45,10 +49,8 @@ def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
     return jaxpr, [_words(x) for x in (*traced.consts, *arrays)]
 
 
-def _struct(aval: Any) -> jax.ShapeDtypeStruct:
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    made: jax.ShapeDtypeStruct = make(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
-    return made
+def _struct(v: Any) -> jax.ShapeDtypeStruct:
+    return shaped(v.aval.shape, v.aval.dtype, weak_type=getattr(v.aval, "weak_type", False))
 
 
 def _words(x: Any) -> Any:
@@ -91,17 +93,23 @@ def _replay(whole: jex.ClosedJaxpr, args: Sequence[Any], known: Callable[[Any], 
     def read(v: Any) -> Any:
         if not isinstance(v, jex.Literal):
             return env[v]
-        return known(v.val) if _lifted(v.val) else np.asarray(v.val, v.aval.dtype)
+        return known(v.val) if _lifted(v.val) else literal(v)
 
     env.update(zip(whole.jaxpr.constvars, map(known, whole.consts), strict=True))
     env.update(zip(whole.jaxpr.invars, args, strict=True))
     for eqn in whole.jaxpr.eqns:
         xs = [read(v) for v in eqn.invars]
-        # Errors name the user's line, which JAX takes from here.
-        with source_info_util.user_context(eqn.source_info.traceback, name_stack=eqn.source_info.name_stack):
+        with _line_of(eqn):
             outs = _again(eqn, xs, known)
         env.update(zip(eqn.outvars, outs, strict=True))
     return [read(v) for v in whole.jaxpr.outvars]
+
+
+def _line_of(eqn: Any) -> Any:
+    """The user's line, for messages; that of the call around it if JAX knows none of the equation's own."""
+    if not where(eqn):
+        return contextlib.nullcontext()
+    return source_info_util.user_context(eqn.source_info.traceback, name_stack=eqn.source_info.name_stack)
 
 
 def _again(eqn: Any, xs: Sequence[Any], known: Callable[[Any], Any]) -> Sequence[Any]:
