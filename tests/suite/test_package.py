@@ -42,6 +42,7 @@ PUBLIC = {
     "Explanation",
     "Few",
     "Interrupted",
+    "Kernel",
     "Learned",
     "Machine",
     "NonFiniteError",

@@ -182,7 +182,8 @@ class Tile:
         exit_ = self.plan.layout.exit
 
         def going(c: Values) -> jax.Array:
-            return (jnp.min(c["pc"]) < exit_) & (c[TRIPS] < budget)
+            live: jax.Array = jnp.min(c["pc"]) < exit_
+            return live & (c[TRIPS] < budget)
 
         def trip(c: Values) -> Values:
             c = self._trip(c)

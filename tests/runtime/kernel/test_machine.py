@@ -117,6 +117,31 @@ class TestRuns:
             pcbatch.batch(powers.fn, in_axes=(None, 0, 0)).run(a, v, n),
         )
 
+    def test_registers_that_change_places(self) -> None:
+        @pcbatch.batch(emitter=TILE)
+        def swaps(a, b, n):
+            while n > 0:
+                a, b, n = b, a, n - 1
+            return a, b
+
+        a, b = np.arange(60.0, dtype=np.float32).reshape(5, 12), -np.ones((5, 12), np.float32)
+        n = np.array([0, 1, 2, 3, 4], np.int32)
+        first, second = swaps(a, b, n)
+        odd = (n % 2 == 1)[:, None]
+        np.testing.assert_array_equal(first, np.where(odd, b, a))
+        np.testing.assert_array_equal(second, np.where(odd, a, b))
+
+    def test_small_arrays(self) -> None:
+        @pcbatch.batch(emitter=TILE)
+        def shifted(x, n):
+            while n > 0:
+                x, n = jnp.roll(x, 1) + 1, n - 1
+            return x
+
+        x, n = np.arange(15, dtype=np.int32).reshape(5, 3), np.array([0, 1, 2, 3, 4], np.int32)
+        want = [np.roll(row, k) + k for row, k in zip(x, n, strict=True)]
+        np.testing.assert_array_equal(shifted(x, n), want)
+
     def test_inner_loops_end_whatever_other_lanes_hold(self) -> None:
         @pcbatch.batch(emitter=TILE)
         def f(n):
