@@ -1,0 +1,1 @@
+"""A whole machine as one GPU kernel."""

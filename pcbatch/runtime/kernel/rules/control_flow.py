@@ -1,0 +1,101 @@
+"""Rules of calls, branches and loops: the jaxprs inside are evaluated by the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax.extend.core as jex
+import jax.numpy as jnp
+from jax import Array, lax
+
+from .evaluation import evaluate
+from .padding import along, picked, reshaped, struct, where
+from .registry import rule
+from .unsupported import Unsupported
+
+CALLS = """jit pjit closed_call core_call custom_jvp_call custom_vjp_call custom_vjp_call_jaxpr remat remat2
+checkpoint""".split()
+
+
+def closed(jaxpr: Any) -> jex.ClosedJaxpr:
+    """Return a jaxpr with its constants, of which an open one has none."""
+    return jaxpr if isinstance(jaxpr, jex.ClosedJaxpr) else jex.ClosedJaxpr(jaxpr, ())
+
+
+def inner(eqn: Any) -> jex.ClosedJaxpr:
+    """Return the jaxpr that a call runs."""
+    return closed(next(eqn.params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in eqn.params))
+
+
+def run(jaxpr: Any, args: Sequence[Array]) -> list[Array]:
+    """Evaluate a jaxpr that an equation holds."""
+    whole = closed(jaxpr)
+    return evaluate(whole.jaxpr, whole.consts, args)
+
+
+@rule(*CALLS)
+def call(eqn: Any, *xs: Array) -> Sequence[Array]:
+    """Evaluate the function in place."""
+    return run(inner(eqn), xs)
+
+
+@rule("cond")
+def branch(eqn: Any, index: Array, *xs: Array) -> Sequence[Array]:
+    """Run one of several branches; the index is the same for the whole tile, as `vmap` makes selections of others."""
+    if index.ndim:
+        raise Unsupported("a branch by an array of indices")
+    return lax.switch(index.astype(jnp.int32), [partial(_branch, b) for b in eqn.params["branches"]], *xs)
+
+
+def _branch(jaxpr: Any, *xs: Array) -> list[Array]:
+    return run(jaxpr, xs)
+
+
+@rule("while")
+def loop(eqn: Any, *xs: Array) -> Sequence[Array]:
+    """Run a loop while its condition, the same for the whole tile, holds."""
+    p = eqn.params
+    first, last = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
+    of_test, of_turn, start = xs[:first], xs[first:last], list(xs[last:])
+    # Triton makes a counting loop of one that looks like it, and then drops the counter even where the body uses it.
+    # A first carried value that is no integer keeps it a `while`.
+    mark = jnp.zeros((), jnp.float32)
+
+    def test(state: tuple[Array, list[Array]]) -> Array:
+        return run(p["cond_jaxpr"], [*of_test, *state[1]])[0]
+
+    def turn(state: tuple[Array, list[Array]]) -> tuple[Array, list[Array]]:
+        return state[0], run(p["body_jaxpr"], [*of_turn, *state[1]])
+
+    return lax.while_loop(test, turn, (mark, start))[1]
+
+
+@rule("scan")
+def scan(eqn: Any, *xs: Array) -> Sequence[Array]:
+    """Run a loop over the first axis of arrays: each turn picks its element and puts its result at its place."""
+    p = eqn.params
+    fixed, carried, length = p["num_consts"], p["num_carry"], p["length"]
+    consts, start, rows = xs[:fixed], list(xs[fixed : fixed + carried]), xs[fixed + carried :]
+    outs = [struct(v.aval) for v in eqn.outvars[carried:]]
+    body = closed(p["jaxpr"]).jaxpr
+    shapes = [struct(v.aval).shape for v in body.invars[fixed + carried :]]
+
+    def turn(i: Array, state: tuple[list[Array], list[Array]]) -> tuple[list[Array], list[Array]]:
+        carry, made = state
+        at = length - 1 - i if p["reverse"] else i
+        given = [reshaped(picked(x, 0, at), shape) for x, shape in zip(rows, shapes, strict=True)]
+        found = run(p["jaxpr"], [*consts, *carry, *given])
+        made = [_put(old, at, new) for old, new in zip(made, found[carried:], strict=True)]
+        return found[:carried], made
+
+    state = start, [jnp.zeros(o.shape, o.dtype) for o in outs]
+    if length == 0:
+        return [*start, *state[1]]
+    carry, made = lax.fori_loop(0, length, turn, state)
+    return [*carry, *made]
+
+
+def _put(rows: Array, at: Array, row: Array) -> Array:
+    return where(along(rows.shape[0], 0, rows.ndim) == at, jnp.expand_dims(row, 0), rows)

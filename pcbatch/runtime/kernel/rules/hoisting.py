@@ -1,0 +1,132 @@
+"""Constants of jaxprs inside a jaxpr, lifted to the top."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import numpy as np
+from jax import lax
+from jax.extend import source_info_util
+
+from .control_flow import CALLS, closed, inner
+from .registry import is_key
+
+
+def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
+    """Lift the array constants of all jaxprs inside to the top, identical ones once; calls are put in line.
+
+    A kernel may close over numbers only: its caller passes the arrays as arguments of the kernel.
+
+    Args:
+        whole: a jaxpr with its constants.
+
+    Returns:
+        A jaxpr whose `constvars` are all arrays that it closes over, and these arrays; random keys as their words.
+    """
+    found: dict[int, Any] = {}
+    _collect(whole, found)
+    arrays = list(found.values())
+    args = [_struct(v.aval) for v in whole.jaxpr.invars]
+
+    def replayed(given: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        known = dict(zip(found, given, strict=True))
+        return _replay(whole, args, lambda x: known.get(id(x), x))
+
+    traced = jax.make_jaxpr(replayed)([jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays], args)
+    invars = traced.jaxpr.invars
+    jaxpr = traced.jaxpr.replace(
+        constvars=[*traced.jaxpr.constvars, *invars[: len(arrays)]], invars=invars[len(arrays) :], debug_info=None
+    )
+    return jaxpr, [_words(x) for x in (*traced.consts, *arrays)]
+
+
+def _struct(aval: Any) -> jax.ShapeDtypeStruct:
+    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    made: jax.ShapeDtypeStruct = make(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
+    return made
+
+
+def _words(x: Any) -> Any:
+    return jax.random.key_data(x) if is_key(x) else x
+
+
+def _lifted(x: Any) -> bool:
+    return hasattr(x, "dtype") and (np.ndim(x) > 0 or is_key(x))
+
+
+def _collect(whole: jex.ClosedJaxpr, found: dict[int, Any]) -> None:
+    """Find all arrays that a jaxpr and those inside close over, by identity."""
+    for x in whole.consts:
+        if _lifted(x):
+            found.setdefault(id(x), x)
+    for eqn in whole.jaxpr.eqns:
+        for v in eqn.invars:
+            if isinstance(v, jex.Literal) and _lifted(v.val):
+                found.setdefault(id(v.val), v.val)
+        for jaxpr in jaxprs_inside(eqn):
+            _collect(jaxpr, found)
+    for v in whole.jaxpr.outvars:
+        if isinstance(v, jex.Literal) and _lifted(v.val):
+            found.setdefault(id(v.val), v.val)
+
+
+def jaxprs_inside(eqn: Any) -> list[jex.ClosedJaxpr]:
+    """Return the jaxprs that an equation runs."""
+    name, p = eqn.primitive.name, eqn.params
+    if name in CALLS:
+        return [inner(eqn)]
+    keys = {"cond": ["branches"], "while": ["cond_jaxpr", "body_jaxpr"], "scan": ["jaxpr"]}.get(name, [])
+    return [closed(j) for k in keys for j in (p[k] if isinstance(p[k], tuple) else [p[k]])]
+
+
+def _replay(whole: jex.ClosedJaxpr, args: Sequence[Any], known: Callable[[Any], Any]) -> list[Any]:
+    """Trace a jaxpr again with other arrays in place of its constants."""
+    env: dict[Any, Any] = {}
+
+    def read(v: Any) -> Any:
+        if not isinstance(v, jex.Literal):
+            return env[v]
+        return known(v.val) if _lifted(v.val) else np.asarray(v.val, v.aval.dtype)
+
+    env.update(zip(whole.jaxpr.constvars, map(known, whole.consts), strict=True))
+    env.update(zip(whole.jaxpr.invars, args, strict=True))
+    for eqn in whole.jaxpr.eqns:
+        xs = [read(v) for v in eqn.invars]
+        # Errors name the user's line, which JAX takes from here.
+        with source_info_util.user_context(eqn.source_info.traceback, name_stack=eqn.source_info.name_stack):
+            outs = _again(eqn, xs, known)
+        env.update(zip(eqn.outvars, outs, strict=True))
+    return [read(v) for v in whole.jaxpr.outvars]
+
+
+def _again(eqn: Any, xs: Sequence[Any], known: Callable[[Any], Any]) -> Sequence[Any]:
+    name, p = eqn.primitive.name, eqn.params
+
+    def run(jaxpr: Any, args: Sequence[Any]) -> list[Any]:
+        return _replay(closed(jaxpr), args, known)
+
+    if name in CALLS:
+        return run(inner(eqn), xs)
+    if name == "cond":
+        branches: Any = [lambda *args, b=b: run(b, args) for b in p["branches"]]
+        return list(lax.switch(xs[0], branches, *xs[1:]))
+    if name == "while":
+        nc, nb = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
+        test = lambda state: run(p["cond_jaxpr"], [*xs[:nc], *state])[0]  # noqa: E731
+        turn = lambda state: run(p["body_jaxpr"], [*xs[nc:nb], *state])  # noqa: E731
+        return list(lax.while_loop(test, turn, list(xs[nb:])))
+    if name == "scan":
+        nc, nk = p["num_consts"], p["num_consts"] + p["num_carry"]
+
+        def step(carry: Sequence[Any], rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            outs = run(p["jaxpr"], [*xs[:nc], *carry, *rows])
+            return outs[: nk - nc], outs[nk - nc :]
+
+        carry, rows = lax.scan(step, list(xs[nc:nk]), list(xs[nk:]), length=p["length"], reverse=p["reverse"])
+        return [*carry, *rows]
+    bind: Any = eqn.primitive.bind
+    outs = bind(*xs, **p)
+    return outs if eqn.primitive.multiple_results else [outs]

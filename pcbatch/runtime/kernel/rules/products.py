@@ -1,0 +1,57 @@
+"""Rules of products of matrices and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.experimental.pallas import triton as plt
+
+from .elementwise import is_float
+from .padding import masked, picked, reshaped
+from .registry import rule
+from .unsupported import Unsupported
+
+LEAST = 16  # rows, columns and summands of a product that the hardware's matrix unit takes
+AT_ONCE = 1 << 15  # elements of a product before they are summed; beyond, summands are added in turn
+TURNS = 1024
+
+
+@rule("dot_general")
+def dot(eqn: Any, x: Array, y: Array) -> Sequence[Array]:
+    """Multiply and add up: by the matrix unit in full precision where sizes allow, else by products and sums."""
+    (cx, cy), (bx, by) = eqn.params["dimension_numbers"]
+    out = eqn.outvars[0].aval
+    x = masked(x, eqn.invars[0].aval.shape, cx, 0)
+    y = masked(y, eqn.invars[1].aval.shape, cy, 0)
+    accumulated = jnp.dtype(jnp.float32) if is_float(out) and out.dtype.itemsize == 2 else out.dtype
+    x, y = x.astype(accumulated), y.astype(accumulated)
+    # One order of axes for both: what they share, what is free, what is summed.
+    fx, fy = ([k for k in range(v.ndim) if k not in (*c, *b)] for v, c, b in ((x, cx, bx), (y, cy, by)))
+    shared, rows, columns, depth = ([v.shape[k] for k in ks] for v, ks in ((x, bx), (x, fx), (y, fy), (x, cx)))
+    x = reshaped(lax.transpose(x, (*bx, *fx, *cx)), (prod(shared), prod(rows), prod(depth)))
+    y = reshaped(lax.transpose(y, (*by, *fy, *cy)), (prod(shared), prod(columns), prod(depth)))
+    # Three products of TF32, or one of it, would not give what the plain function gives.
+    if is_float(out) and not bx and min(prod(rows), prod(columns), prod(depth)) >= LEAST:
+        found = plt.dot(x[0], lax.transpose(y[0], (1, 0)), precision=lax.Precision.HIGHEST)
+    else:
+        found = _summed(x, y)
+    return [reshaped(found.astype(out.dtype), (*shared, *rows, *columns))]
+
+
+def _summed(x: Array, y: Array) -> Array:
+    """Products [g, n, k] x [g, m, k] -> [g, n, m]: all at once if they are few, else one summand after the other."""
+    (g, n, k), m = x.shape, y.shape[1]
+    x, y = jnp.expand_dims(x, 2), jnp.expand_dims(y, 1)
+    if g * n * m * k <= AT_ONCE:
+        return jnp.sum(x * y, axis=3, dtype=x.dtype)
+    if k > TURNS:
+        raise Unsupported(f"a product of {g} x {n} x {m} sums of {k} terms")
+
+    def turn(i: Array, out: Array) -> Array:
+        return out + jnp.squeeze(picked(x, 3, i), 3) * jnp.squeeze(picked(y, 3, i), 3)
+
+    return lax.fori_loop(0, k, turn, jnp.zeros((g, n, m), x.dtype))

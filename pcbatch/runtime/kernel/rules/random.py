@@ -1,0 +1,98 @@
+"""Rules of random draws: keys of threefry2x32 are their words, and the hash is arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.random as jex_random
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from pcbatch.lowering.jaxpr_passes.unroll_threefry import PARITY, ROTATIONS
+
+from .evaluation import evaluate
+from .padding import iota, logical_shape, padded_shape
+from .registry import is_key, rule
+
+
+@rule("random_wrap", "random_unwrap", "random_clone")
+def words(eqn: Any, x: Array) -> Sequence[Array]:
+    """Return the words of a key, which are the key."""
+    return [x]
+
+
+@rule("threefry2x32")
+def threefry(eqn: Any, key0: Array, key1: Array, x0: Array, x1: Array) -> Sequence[Array]:
+    """Hash by 20 rounds of Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011)."""
+    shape = jnp.broadcast_shapes(key0.shape, key1.shape, x0.shape, x1.shape)
+
+    def c(n: int) -> Array:
+        return jnp.full(shape, n, jnp.uint32)
+
+    key0, key1, x0, x1 = (jnp.broadcast_to(v, shape) for v in (key0, key1, x0, x1))
+    keys = (key0, key1, key0 ^ key1 ^ c(PARITY))
+    x0, x1 = x0 + key0, x1 + key1
+    for group in range(5):
+        for rotation in ROTATIONS[group % 2]:
+            x0 = x0 + x1
+            x1 = x0 ^ (x1 << c(rotation) | x1 >> c(32 - rotation))
+        x0 = x0 + keys[(group + 1) % 3]
+        x1 = x1 + keys[(group + 2) % 3] + c(group + 1)
+    return [x0, x1]
+
+
+@rule("iota_2x32_shape")
+def counters(eqn: Any, *_: Array) -> Sequence[Array]:
+    """Number all elements of a shape, in two words; arrays of a kernel are far smaller than one word counts."""
+    shape = eqn.params["shape"]
+    room = padded_shape(shape)
+    low, stride = jnp.zeros(room, jnp.int32), 1
+    for axis in reversed(range(len(shape))):
+        low, stride = low + iota(room, axis) * stride, stride * shape[axis]
+    return [jnp.zeros(room, jnp.uint32), low.astype(jnp.uint32)]
+
+
+def _drawn(eqn: Any, fn: Callable[..., Any], *xs: Array) -> Sequence[Array]:
+    """Evaluate what JAX itself computes for one key, mapped over all keys (and numbers, which broadcast with them)."""
+    avals = [jax.ShapeDtypeStruct(logical_shape(v.aval), x.dtype) for v, x in zip(eqn.invars, xs, strict=True)]
+    shape = np.broadcast_shapes(*(v.aval.shape for v in eqn.invars))
+    for _ in shape:
+        fn = jax.vmap(fn)
+
+    def of_all(*args: Array) -> Any:
+        return fn(*(jnp.broadcast_to(x, shape + ((2,) if is_key(v.aval) else ())) for x, v in zip(args, eqn.invars)))
+
+    current = getattr(jax.config, "jax_threefry_partitionable", True)
+    setting = bool(getattr(getattr(eqn, "ctx", None), "threefry_partitionable", current))  # what it was traced under
+    with jax.threefry_partitionable(setting):
+        jaxpr = jax.make_jaxpr(of_all)(*avals)
+    return evaluate(jaxpr.jaxpr, jaxpr.consts, xs)
+
+
+@rule("random_bits")
+def bits(eqn: Any, keys: Array) -> Sequence[Array]:
+    """Draw bits from each key."""
+    width, shape = eqn.params["bit_width"], tuple(eqn.params["shape"])
+    return _drawn(eqn, lambda key: jex_random.threefry_prng_impl.random_bits(key, width, shape), keys)
+
+
+@rule("random_split")
+def split(eqn: Any, keys: Array) -> Sequence[Array]:
+    """Split each key."""
+    shape = tuple(eqn.params["shape"])
+    return _drawn(eqn, lambda key: jex_random.threefry_prng_impl.split(key, shape), keys)
+
+
+@rule("random_fold_in")
+def fold_in(eqn: Any, keys: Array, data: Array) -> Sequence[Array]:
+    """Fold a number into each key."""
+    return _drawn(eqn, jex_random.threefry_prng_impl.fold_in, keys, data)
+
+
+@rule("random_seed")
+def seed(eqn: Any, seeds: Array) -> Sequence[Array]:
+    """Make a key of each number."""
+    return _drawn(eqn, jex_random.threefry_prng_impl.seed, seeds)

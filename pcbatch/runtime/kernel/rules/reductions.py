@@ -1,0 +1,119 @@
+"""Rules of reductions over axes; what lies beyond an axis is masked by what changes no result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from .elementwise import in_float32, is_float
+from .padding import masked, picked, reshaped, where
+from .registry import rule
+
+
+def lowest(dtype: Any) -> Any:
+    """Return the least value of a type."""
+    if dtype == jnp.bool_:
+        return False
+    return -np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
+
+
+def highest(dtype: Any) -> Any:
+    """Return the greatest value of a type."""
+    if dtype == jnp.bool_:
+        return True
+    return np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max
+
+
+def ranks(x: Array, nan: int) -> Array:
+    """Return integers in the order of floats, where all NaN are one, the greatest (1) or the least (-1).
+
+    The bits of a float, read as an integer, are in order but for negative ones, whose order is turned round. Zeros are
+    one number.
+    """
+    if x.dtype == jnp.bool_:
+        return x.astype(jnp.int32)
+    if not is_float(x):
+        return x
+    word = {4: jnp.int32, 8: jnp.int64}[x.dtype.itemsize]
+    info = jnp.iinfo(word)
+    bits = lax.bitcast_convert_type(where(x == 0, jnp.zeros_like(x), x), word)
+    bits = where(bits < 0, bits ^ jnp.full_like(bits, info.max), bits)
+    return where(x != x, jnp.full_like(bits, info.max if nan > 0 else info.min), bits)
+
+
+def unranked(bits: Array, dtype: Any) -> Array:
+    """Return the floats of these ranks; both ranks of NaN are NaN."""
+    if not jnp.issubdtype(dtype, jnp.floating):
+        return bits.astype(dtype)
+    bits = where(bits < 0, bits ^ jnp.full_like(bits, jnp.iinfo(bits.dtype).max), bits)
+    return lax.bitcast_convert_type(bits, dtype)
+
+
+def _each_axis(eqn: Any, x: Array, fill: Any, reduce: Callable[[Array, int], Array]) -> Array:
+    """Mask and reduce one axis after the other, the last first: Triton adds a negation of its own between two."""
+    axes = sorted(eqn.params["axes"], reverse=True)
+    x = masked(x, eqn.invars[0].aval.shape, axes, fill)
+    for axis in axes:
+        x = reduce(x, axis)
+    return x
+
+
+@rule("reduce_sum")
+@in_float32
+def add_up(eqn: Any, x: Array) -> Sequence[Array]:
+    """Add up."""
+    return [_each_axis(eqn, x, 0, lambda x, axis: jnp.sum(x, axis=axis, dtype=x.dtype))]
+
+
+@rule("reduce_max", "reduce_min")
+@in_float32
+def extreme(eqn: Any, x: Array) -> Sequence[Array]:
+    """Find the greatest or least by the integers of floats: Triton's own reduction drops NaN."""
+    most = eqn.primitive.name == "reduce_max"
+    whole = ranks(x, 1 if most else -1)
+    fill = (lowest if most else highest)(whole.dtype)
+    found = _each_axis(eqn, whole, fill, lambda x, axis: (jnp.max if most else jnp.min)(x, axis=axis))
+    return [unranked(found, x.dtype)]
+
+
+@rule("argmax", "argmin")
+@in_float32
+def place_of_extreme(eqn: Any, x: Array) -> Sequence[Array]:
+    """Find the place of the first greatest or least; the first NaN if there is one."""
+    most = eqn.primitive.name == "argmax"
+    whole = ranks(x, 1 if most else -1)
+    fill = (lowest if most else highest)(whole.dtype)
+    find = lax.argmax if most else lax.argmin
+    found = _each_axis(eqn, whole, fill, lambda x, axis: find(x, axis, jnp.int32))
+    return [found.astype(eqn.params["index_dtype"])]
+
+
+@rule("reduce_or", "reduce_and", "reduce_xor", "reduce_prod")
+@in_float32
+def combine(eqn: Any, x: Array) -> Sequence[Array]:
+    """Combine all elements: truth values by a maximum, others by halves, as Triton has no such reduction."""
+    name = eqn.primitive.name
+    if x.dtype == jnp.bool_ and name != "reduce_xor":
+        either = name == "reduce_or"
+        fold = jnp.max if either else jnp.min
+        found = _each_axis(eqn, x.astype(jnp.int32), int(not either), lambda x, axis: fold(x, axis=axis))
+        return [found.astype(jnp.bool_)]
+    fills: dict[str, Any] = {"reduce_or": 0, "reduce_xor": 0, "reduce_prod": 1}
+    op = {"reduce_or": lax.bitwise_or, "reduce_and": lax.bitwise_and, "reduce_xor": lax.bitwise_xor}.get(name, lax.mul)
+    fill = fills.get(name, 0 if jnp.issubdtype(x.dtype, jnp.unsignedinteger) else -1)
+    if name == "reduce_and" and jnp.issubdtype(x.dtype, jnp.unsignedinteger):
+        fill = jnp.iinfo(x.dtype).max
+    return [_each_axis(eqn, x, fill, lambda x, axis: by_halves(op, x, axis))]
+
+
+def by_halves(op: Callable[[Array, Array], Array], x: Array, axis: int) -> Array:
+    """Reduce an axis by any associative operation: its first half with its second, and so on."""
+    while (n := x.shape[axis]) > 1:
+        halves = reshaped(x, x.shape[:axis] + (2, n // 2) + x.shape[axis + 1 :])
+        first, second = (jnp.squeeze(picked(halves, axis, k), axis) for k in (0, 1))
+        x = op(first, second)
+    return reshaped(x, x.shape[:axis] + x.shape[axis + 1 :])
