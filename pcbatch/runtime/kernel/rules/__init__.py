@@ -6,7 +6,20 @@ family of primitives has a module of rules; `RULES` is the table of all.
 
 from __future__ import annotations
 
-from . import arithmetic, control_flow, cumulative, elementwise, products, random, reductions, reshapes, shape
+from . import (
+    arithmetic,
+    control_flow,
+    cumulative,
+    elementwise,
+    indexing,
+    products,
+    random,
+    reductions,
+    reshapes,
+    shape,
+    sorting,
+    special,
+)
 from .checking import check
 from .evaluation import evaluate
 from .hoisting import hoisted
@@ -14,6 +27,19 @@ from .padding import logical_shape, padded_shape
 from .registry import RULES
 from .unsupported import Unsupported
 
-FAMILIES = (arithmetic, control_flow, cumulative, elementwise, products, random, reductions, reshapes, shape)
+FAMILIES = (
+    arithmetic,
+    control_flow,
+    cumulative,
+    elementwise,
+    indexing,
+    products,
+    random,
+    reductions,
+    reshapes,
+    shape,
+    sorting,
+    special,
+)
 
 __all__ = ["FAMILIES", "RULES", "Unsupported", "check", "evaluate", "hoisted", "logical_shape", "padded_shape"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from .evaluation import evaluate
-from .padding import along, picked, reshaped, struct, where
+from .padding import along, any_, masked, picked, reshaped, struct, where
 from .registry import rule
 from .unsupported import Unsupported
 
@@ -41,12 +43,29 @@ def call(eqn: Any, *xs: Array) -> Sequence[Array]:
     return run(inner(eqn), xs)
 
 
+@rule("platform_index")
+def platform_index(eqn: Any) -> Sequence[Array]:
+    """Return which of several branches is the one for a GPU."""
+    return [np.int32(platform(eqn.params["platforms"]))]  # type: ignore[list-item]
+
+
+def platform(choices: Sequence[Any]) -> int:
+    """Return the first branch that is for a GPU or for any platform."""
+    for k, names in enumerate(choices):
+        if names is None or {"cuda", "gpu"} & set(names):
+            return k
+    raise Unsupported("it has no branch for a GPU")
+
+
 @rule("cond")
 def branch(eqn: Any, index: Array, *xs: Array) -> Sequence[Array]:
     """Run one of several branches; the index is the same for the whole tile, as `vmap` makes selections of others."""
+    branches = eqn.params["branches"]
+    if not isinstance(index, jax.core.Tracer):
+        return run(branches[min(max(int(index), 0), len(branches) - 1)], xs)
     if index.ndim:
         raise Unsupported("a branch by an array of indices")
-    return lax.switch(index.astype(jnp.int32), [partial(_branch, b) for b in eqn.params["branches"]], *xs)
+    return lax.switch(index.astype(jnp.int32), [partial(_branch, b) for b in branches], *xs)
 
 
 def _branch(jaxpr: Any, *xs: Array) -> list[Array]:
@@ -55,21 +74,53 @@ def _branch(jaxpr: Any, *xs: Array) -> list[Array]:
 
 @rule("while")
 def loop(eqn: Any, *xs: Array) -> Sequence[Array]:
-    """Run a loop while its condition, the same for the whole tile, holds."""
+    """Run a loop while its condition holds, of lanes with conditions of their own while that of any does."""
     p = eqn.params
     first, last = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     of_test, of_turn, start = xs[:first], xs[first:last], list(xs[last:])
+    condition = closed(p["cond_jaxpr"]).jaxpr.outvars[0].aval
+
+    def test(state: list[Array]) -> Array:
+        return run(p["cond_jaxpr"], [*of_test, *state])[0]
+
+    def turn(state: list[Array]) -> list[Array]:
+        return run(p["body_jaxpr"], [*of_turn, *state])
+
+    if not condition.shape:
+        return looped(test, turn, start, 0)
+
+    def here(state: list[Array]) -> Array:
+        return masked(test(state), condition.shape, range(len(condition.shape)), False)
+
+    return looped(here, turn, start, len(condition.shape), any_)
+
+
+def looped(
+    test: Callable[[list[Any]], Any],
+    turn: Callable[[list[Any]], list[Any]],
+    start: list[Any],
+    lanes: int,
+    any_of: Callable[[Any], Any] = jnp.any,
+) -> list[Any]:
+    """Run a loop whose condition is one truth value, or one for each index of `lanes` leading axes of all it carries.
+
+    The latter is what `vmap` makes of a loop: it runs while any condition holds, and keeps what others have.
+    """
     # Triton makes a counting loop of one that looks like it, and then drops the counter even where the body uses it.
     # A first carried value that is no integer keeps it a `while`.
-    mark = jnp.zeros((), jnp.float32)
+    if not lanes:
+        mark = jnp.zeros((), jnp.float32)
+        return list(lax.while_loop(lambda s: test(s[1]), lambda s: (s[0], turn(s[1])), (mark, start))[1])
 
-    def test(state: tuple[Array, list[Array]]) -> Array:
-        return run(p["cond_jaxpr"], [*of_test, *state[1]])[0]
+    def next_turn(state: tuple[Any, list[Any]]) -> tuple[Any, list[Any]]:
+        holds, old = state
+        new = [
+            jnp.where(holds.reshape(holds.shape + (1,) * (b.ndim - holds.ndim)), a, b)
+            for a, b in zip(turn(old), old, strict=True)
+        ]
+        return test(new), new
 
-    def turn(state: tuple[Array, list[Array]]) -> tuple[Array, list[Array]]:
-        return state[0], run(p["body_jaxpr"], [*of_turn, *state[1]])
-
-    return lax.while_loop(test, turn, (mark, start))[1]
+    return list(lax.while_loop(lambda s: any_of(s[0]), next_turn, (test(start), start))[1])
 
 
 @rule("scan")

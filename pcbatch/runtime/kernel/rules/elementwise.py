@@ -103,7 +103,12 @@ rule("min")(in_float32(lambda eqn, x, y: [less(x, y)]))
 @in_float32
 def clamp(eqn: Any, low: Array, x: Array, high: Array) -> Sequence[Array]:
     """Limit a value; the limits may be numbers."""
-    return [less(greater(x, jnp.broadcast_to(low, x.shape)), jnp.broadcast_to(high, x.shape))]
+    return [clipped(x, low, high)]
+
+
+def clipped(x: Array, low: Array, high: Array) -> Array:
+    """Limit a value; NaN stays."""
+    return less(greater(x, jnp.broadcast_to(low, x.shape)), jnp.broadcast_to(high, x.shape))
 
 
 @rule("select_n")

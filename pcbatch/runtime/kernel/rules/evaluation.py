@@ -9,7 +9,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from .padding import struct
 from .registry import RULES, is_key
@@ -73,7 +73,7 @@ def apply(eqn: Any, operands: Sequence[Any]) -> Sequence[Array]:
         name = eqn.primitive.name
         if name not in RULES:
             raise Unsupported("it " + WHY[name] if name in WHY else "there is no rule for it")
-        outs = RULES[name](eqn, *operands)
+        outs = RULES[name](eqn, *(operands if name in TAKES_NUMBERS else map(traced, operands)))
     except Unsupported as refused:
         raise refused.of(eqn) from None
     for out, v in zip(outs, eqn.outvars, strict=True):
@@ -96,11 +96,26 @@ def admit(aval: Any) -> None:
         raise Unsupported(f"an array of {elements} elements, where a kernel holds {LARGEST} at most")
 
 
-def literal(v: Any) -> Array:
+def literal(v: Any) -> Any:
     """Return the value of a number that stands in a jaxpr."""
     if np.ndim(v.val):
         raise Unsupported("an array stands in the jaxpr: `hoisted` makes an argument of it", "literal")
-    return jnp.asarray(v.val, v.aval.dtype)
+    return np.asarray(v.val, v.aval.dtype)[()]
+
+
+# Primitives whose rules, or whose lowering to Triton, take a number of Python as an operand.
+TAKES_NUMBERS = frozenset(
+    """add add_any and broadcast_in_dim cond convert_element_type eq ge gt jit le lt mul ne or select_n shift_left
+    shift_right_arithmetic shift_right_logical sub while xor""".split()
+)
+
+
+def traced(x: Any) -> Any:
+    """Return a number as a value of the kernel: most lowerings to Triton take no other. A selection keeps its bits."""
+    if isinstance(x, jax.core.Tracer):
+        return x
+    x = jnp.asarray(x)
+    return x if x.ndim else lax.select(jnp.ones((), jnp.bool_), x, x)
 
 
 def number(x: Any) -> Any:

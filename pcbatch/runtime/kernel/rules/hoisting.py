@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jax.extend import source_info_util
 
-from .control_flow import CALLS, closed, inner
+from .control_flow import CALLS, closed, inner, looped, platform
 from .registry import is_key
 
 
@@ -110,6 +110,10 @@ def _again(eqn: Any, xs: Sequence[Any], known: Callable[[Any], Any]) -> Sequence
 
     if name in CALLS:
         return run(inner(eqn), xs)
+    if name == "platform_index":
+        return [np.int32(platform(p["platforms"]))]
+    if name == "cond" and isinstance(xs[0], np.integer):  # of `platform_index`
+        return run(p["branches"][int(xs[0])], xs[1:])
     if name == "cond":
         branches: Any = [lambda *args, b=b: run(b, args) for b in p["branches"]]
         return list(lax.switch(xs[0], branches, *xs[1:]))
@@ -117,7 +121,7 @@ def _again(eqn: Any, xs: Sequence[Any], known: Callable[[Any], Any]) -> Sequence
         nc, nb = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
         test = lambda state: run(p["cond_jaxpr"], [*xs[:nc], *state])[0]  # noqa: E731
         turn = lambda state: run(p["body_jaxpr"], [*xs[nc:nb], *state])  # noqa: E731
-        return list(lax.while_loop(test, turn, list(xs[nb:])))
+        return list(looped(test, turn, list(xs[nb:]), len(closed(p["cond_jaxpr"]).jaxpr.outvars[0].aval.shape)))
     if name == "scan":
         nc, nk = p["num_consts"], p["num_consts"] + p["num_carry"]
 

@@ -23,7 +23,7 @@ def padded_size(n: int) -> int:
         >>> [padded_size(n) for n in (0, 1, 2, 3, 20)]
         [1, 1, 2, 4, 32]
     """
-    return 1 << max(n - 1, 0).bit_length()
+    return 1 << max(int(n) - 1, 0).bit_length()
 
 
 def padded_shape(shape: Sequence[int]) -> tuple[int, ...]:

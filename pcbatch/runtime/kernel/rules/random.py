@@ -63,7 +63,12 @@ def _drawn(eqn: Any, fn: Callable[..., Any], *xs: Array) -> Sequence[Array]:
         fn = jax.vmap(fn)
 
     def of_all(*args: Array) -> Any:
-        return fn(*(jnp.broadcast_to(x, shape + ((2,) if is_key(v.aval) else ())) for x, v in zip(args, eqn.invars)))
+        return fn(
+            *(
+                jnp.broadcast_to(x, shape + ((2,) if is_key(v.aval) else ()))
+                for x, v in zip(args, eqn.invars, strict=True)
+            )
+        )
 
     current = getattr(jax.config, "jax_threefry_partitionable", True)
     setting = bool(getattr(getattr(eqn, "ctx", None), "threefry_partitionable", current))  # what it was traced under

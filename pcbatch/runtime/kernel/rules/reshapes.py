@@ -38,6 +38,15 @@ def reshape_padded(x: Array, old: Sequence[int], new: Sequence[int]) -> Array:
     return reshaped(x, padded_shape(new))
 
 
+@rule("tile")
+def tile(eqn: Any, x: Array) -> Sequence[Array]:
+    """Repeat each axis as a whole."""
+    shape, reps = eqn.invars[0].aval.shape, eqn.params["reps"]
+    both = [n for pair in zip(reps, shape, strict=True) for n in pair]
+    x = lax.broadcast_in_dim(x, padded_shape(both), tuple(range(1, len(both), 2)))
+    return [reshape_padded(x, both, eqn.outvars[0].aval.shape)]
+
+
 def groups(old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
     """Cut two shapes of as many elements into the shortest runs of axes that have as many.
 
