@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from .elementwise import in_float32, is_float
-from .padding import where
+from .padding import filled, int_info, where
 from .registry import rule
 from .unsupported import Unsupported
 
@@ -49,7 +49,7 @@ def _overflows(x: Array, y: Array) -> Array:
     if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
         return jnp.zeros_like(x, jnp.bool_)
     one = jnp.ones_like(x)
-    return (x == jnp.full_like(x, jnp.iinfo(x.dtype).min)) & (y == jnp.zeros_like(y) - one)
+    return (x == jnp.full_like(x, int_info(x.dtype).min)) & (y == jnp.zeros_like(y) - one)
 
 
 def fmod(x: Array, y: Array) -> Array:
@@ -62,7 +62,7 @@ def fmod(x: Array, y: Array) -> Array:
     spare = width - digits - 1
 
     def c(n: int, dtype: Any = unsigned) -> Array:
-        return jnp.full(x.shape, n, dtype)
+        return filled(x.shape, n, dtype)
 
     xbits, ybits = (lax.bitcast_convert_type(v, unsigned) for v in (x, y))
     sign = xbits & c(1 << (width - 1))
@@ -119,7 +119,7 @@ def rounded(eqn: Any, x: Array) -> Sequence[Array]:
         odd = below - lax.floor(below * half) * jnp.full_like(x, 2.0) == one
         up = up | (rest == half) & odd
     signed, _, _ = PARTS[x.dtype]
-    sign = lax.bitcast_convert_type(x, signed) & jnp.full_like(x, jnp.iinfo(signed).min, signed)
+    sign = lax.bitcast_convert_type(x, signed) & jnp.full_like(x, int_info(signed).min, signed)
     found = lax.bitcast_convert_type(where(up, below + one, below), signed)
     return [lax.bitcast_convert_type(found | sign, x.dtype)]
 
@@ -136,11 +136,11 @@ def converted(x: Array, dtype: Any) -> Array:
         x = x.astype(jnp.float32)
     if not is_float(x) or not jnp.issubdtype(dtype, jnp.integer):
         return x.astype(dtype)
-    info = jnp.iinfo(dtype)
+    info = int_info(dtype)
     low, high = jnp.full_like(x, float(info.min)), jnp.full_like(x, float(info.max + 1))  # powers of two, so exact
     fits = (x >= low) & (x < high)
     inside = where(fits, x, jnp.zeros_like(x)).astype(dtype)
-    least, most = jnp.full(x.shape, info.min, dtype), jnp.full(x.shape, info.max, dtype)
+    least, most = filled(x.shape, info.min, dtype), filled(x.shape, info.max, dtype)
     return where(x >= high, most, where(x < low, least, inside))
 
 

@@ -65,7 +65,8 @@ def branch(eqn: Any, index: Array, *xs: Array) -> Sequence[Array]:
         return run(branches[min(max(int(index), 0), len(branches) - 1)], xs)
     if index.ndim:
         raise Unsupported("a branch by an array of indices")
-    return lax.switch(index.astype(jnp.int32), [partial(_branch, b) for b in branches], *xs)
+    outs: Sequence[Array] = lax.switch(index.astype(jnp.int32), [partial(_branch, b) for b in branches], *xs)
+    return outs
 
 
 def _branch(jaxpr: Any, *xs: Array) -> list[Array]:
@@ -144,7 +145,7 @@ def scan(eqn: Any, *xs: Array) -> Sequence[Array]:
     state = start, [jnp.zeros(o.shape, o.dtype) for o in outs]
     if length == 0:
         return [*start, *state[1]]
-    carry, made = lax.fori_loop(0, length, turn, state)
+    carry, made = lax.fori_loop(np.int32(0), np.int32(length), turn, state)
     return [*carry, *made]
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .padding import where
+from .padding import int_info, where
 from .registry import Rule, rule
 from .unsupported import Unsupported
 
 NATIVE = """abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil cos cosh eq exp exp2 expm1 floor ge gt
-integer_pow is_finite le log log1p logistic lt mul ne not or rsqrt sin sinh sqrt square sub tan tanh xor""".split()
+integer_pow is_finite le log log1p logistic lt mul ne or rsqrt sin sinh sqrt square sub tan tanh xor""".split()
 
 
 def is_float(x: Any) -> bool:
@@ -64,8 +64,16 @@ def negated(eqn: Any, x: Array) -> Sequence[Array]:
     if not is_float(x):
         return [jnp.zeros_like(x) - x]
     word = {2: jnp.int16, 4: jnp.int32, 8: jnp.int64}[x.dtype.itemsize]
-    flipped = lax.bitcast_convert_type(x, word) ^ jnp.full_like(x, jnp.iinfo(word).min, word)
+    flipped = lax.bitcast_convert_type(x, word) ^ jnp.full_like(x, int_info(word).min, word)
     return [lax.bitcast_convert_type(flipped, x.dtype)]
+
+
+@rule("not")
+def inverted(eqn: Any, x: Array) -> Sequence[Array]:
+    """Turn all bits round."""
+    if x.dtype == jnp.uint64:  # of which Triton takes no constant of ones
+        return [lax.bitwise_not(x.astype(jnp.int64)).astype(jnp.uint64)]
+    return [lax.bitwise_not(x)]
 
 
 @rule("sign")
@@ -91,7 +99,8 @@ def _extreme(fn: Any, x: Array, y: Array) -> Array:
     if x.dtype == jnp.bool_:
         return x | y if fn is lax.max else x & y
     if not is_float(x):
-        return fn(x, y)
+        found: Array = fn(x, y)
+        return found
     return where(x != x, x, where(y != y, y, fn(x, y)))
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .padding import struct
+from .padding import filled, shaped, struct
 from .registry import RULES, is_key
 from .unsupported import Unsupported
 
@@ -88,7 +88,7 @@ def admit(aval: Any) -> None:
     if dtype is None:
         raise Unsupported(f"a value of type {aval}")
     if is_key(aval):
-        if (size := jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct((), dtype)).shape) != (2,):
+        if (size := jax.eval_shape(jax.random.key_data, shaped((), dtype)).shape) != (2,):
             raise Unsupported(f"keys of {size[0]} words; keys of threefry2x32 have two")
     elif dtype not in DTYPES:
         raise Unsupported(f"values of dtype {dtype}")
@@ -100,6 +100,8 @@ def literal(v: Any) -> Any:
     """Return the value of a number that stands in a jaxpr."""
     if np.ndim(v.val):
         raise Unsupported("an array stands in the jaxpr: `hoisted` makes an argument of it", "literal")
+    if v.aval.dtype == jnp.uint64:
+        return filled((), v.val, jnp.uint64)
     return np.asarray(v.val, v.aval.dtype)[()]
 
 

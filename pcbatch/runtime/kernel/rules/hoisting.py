@@ -12,6 +12,8 @@ from jax import lax
 from jax.extend import source_info_util
 
 from .control_flow import CALLS, closed, inner, looped, platform
+from .evaluation import literal
+from .padding import shaped
 from .registry import is_key
 
 
@@ -29,24 +31,24 @@ def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
     found: dict[int, Any] = {}
     _collect(whole, found)
     arrays = list(found.values())
-    args = [_struct(v.aval) for v in whole.jaxpr.invars]
+    args = [_struct(v) for v in whole.jaxpr.invars]
 
     def replayed(given: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         known = dict(zip(found, given, strict=True))
         return _replay(whole, args, lambda x: known.get(id(x), x))
 
-    traced = jax.make_jaxpr(replayed)([jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays], args)
+    traced = jax.make_jaxpr(replayed)([shaped(x.shape, x.dtype) for x in arrays], args)
     invars = traced.jaxpr.invars
     jaxpr = traced.jaxpr.replace(
-        constvars=[*traced.jaxpr.constvars, *invars[: len(arrays)]], invars=invars[len(arrays) :], debug_info=None
+        constvars=[*traced.jaxpr.constvars, *invars[: len(arrays)]],
+        invars=invars[len(arrays) :],
+        debug_info=traced.jaxpr.debug_info.with_unknown_names(),
     )
     return jaxpr, [_words(x) for x in (*traced.consts, *arrays)]
 
 
-def _struct(aval: Any) -> jax.ShapeDtypeStruct:
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    made: jax.ShapeDtypeStruct = make(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
-    return made
+def _struct(v: Any) -> jax.ShapeDtypeStruct:
+    return shaped(v.aval.shape, v.aval.dtype, weak_type=getattr(v.aval, "weak_type", False))
 
 
 def _words(x: Any) -> Any:
@@ -89,7 +91,7 @@ def _replay(whole: jex.ClosedJaxpr, args: Sequence[Any], known: Callable[[Any], 
     def read(v: Any) -> Any:
         if not isinstance(v, jex.Literal):
             return env[v]
-        return known(v.val) if _lifted(v.val) else np.asarray(v.val, v.aval.dtype)
+        return known(v.val) if _lifted(v.val) else literal(v)
 
     env.update(zip(whole.jaxpr.constvars, map(known, whole.consts), strict=True))
     env.update(zip(whole.jaxpr.invars, args, strict=True))

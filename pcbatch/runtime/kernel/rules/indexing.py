@@ -17,7 +17,7 @@ from jax import Array, lax
 
 from .elementwise import greater, is_float, less
 from .moves import TURNS, taken, window
-from .padding import along, iota, padded_size, picked, reshaped, struct, where
+from .padding import along, filled, int_info, iota, padded_size, picked, reshaped, struct, where
 from .registry import is_key, rule
 from .unsupported import Unsupported
 
@@ -26,14 +26,14 @@ UNROLLED = 4  # writes that are not made a loop
 
 def clamped(start: Array, most: int) -> Array:
     """Limit an index to 0 .. `most` in its own type, and make it int32."""
-    most = min(most, int(jnp.iinfo(start.dtype).max))
+    most = min(most, int(int_info(start.dtype).max))
     top = jnp.full_like(start, most)
     return lax.max(jnp.zeros_like(start), lax.min(start, top)).astype(jnp.int32)
 
 
 def inside(start: Array, most: int) -> Array:
     """Return whether an index is in 0 .. `most`."""
-    most = min(most, int(jnp.iinfo(start.dtype).max))
+    most = min(most, int(int_info(start.dtype).max))
     return (start >= jnp.zeros_like(start)) & (start <= jnp.full_like(start, most))
 
 
@@ -134,7 +134,7 @@ def gather(eqn: Any, x: Array, indices: Array) -> Sequence[Array]:
             x = window(x, place, 0, w)
     x = jnp.broadcast_to(x, indices.shape[:batch] + x.shape[batch:])
     if fills and valid is not None:
-        x = where(_fitted(valid, x, 0), x, jnp.full((), fill_value(p["fill_value"], x.dtype), x.dtype))
+        x = where(_fitted(valid, x, 0), x, filled((), fill_value(p["fill_value"], x.dtype), x.dtype))
     kept = [place for place, axis in enumerate(rest, batch) if axis not in d.collapsed_slice_dims]
     x = reshaped(x, indices.shape[:batch] + tuple(x.shape[k] for k in kept))
     order, batches, windows = [], iter(range(batch)), iter(range(batch, x.ndim))
@@ -159,7 +159,7 @@ def fill_value(given: Any, dtype: Any) -> Any:
         return np.nan
     if dtype == jnp.bool_:
         return True
-    info = jnp.iinfo(dtype)
+    info = int_info(dtype)
     return info.min if jnp.issubdtype(dtype, jnp.signedinteger) else info.max
 
 
@@ -249,7 +249,7 @@ def scatter(eqn: Any, x: Array, indices: Array, new: Array) -> Sequence[Array]:
         for i in range(count):
             x = turn(i, x)
     else:
-        x = lax.fori_loop(0, count, turn, x)
+        x = lax.fori_loop(np.int32(0), np.int32(count), turn, x)
     back = [order.index(k) for k in range(len(order))]
     return [lax.transpose(x, back)]
 

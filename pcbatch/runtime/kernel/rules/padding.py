@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from .registry import is_key
@@ -55,8 +56,15 @@ def masked(x: Array, shape: Sequence[int], axes: Iterable[int], fill: Any) -> Ar
     """Fill what lies beyond the true lengths of some axes."""
     for axis in axes:
         if x.shape[axis] != shape[axis]:
-            x = where(iota(x.shape, axis) < shape[axis], x, jnp.asarray(fill, x.dtype))
+            x = where(iota(x.shape, axis) < shape[axis], x, filled((), fill, x.dtype))
     return x
+
+
+def filled(shape: Sequence[int], value: Any, dtype: Any) -> Array:
+    """Return an array of one number; Triton takes none of 64 bits that is beyond the signed ones."""
+    if jnp.dtype(dtype) == jnp.uint64 and int(value) > int(int_info(jnp.int64).max):
+        return jnp.full(tuple(shape), int(value) - (1 << 64), jnp.int64).astype(jnp.uint64)
+    return jnp.full(tuple(shape), value, dtype)
 
 
 def where(condition: Array, x: Array, y: Array) -> Array:
@@ -120,4 +128,16 @@ def reshaped(x: Array, shape: Sequence[int]) -> Array:
 def struct(aval: Any) -> jax.ShapeDtypeStruct:
     """Return the padded type of a value."""
     dtype = jnp.dtype(jnp.uint32) if is_key(aval) else aval.dtype
-    return jax.ShapeDtypeStruct(padded_shape(logical_shape(aval)), dtype)
+    return shaped(padded_shape(logical_shape(aval)), dtype)
+
+
+def shaped(shape: Sequence[int], dtype: Any, **more: Any) -> jax.ShapeDtypeStruct:
+    """Return the type of an array."""
+    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    made: jax.ShapeDtypeStruct = make(tuple(shape), dtype, **more)
+    return made
+
+
+def int_info(dtype: Any) -> Any:
+    """Return the limits of a type of integers."""
+    return np.iinfo(np.dtype(dtype))

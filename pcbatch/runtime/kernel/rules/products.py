@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 from jax.experimental.pallas import triton as plt
 
@@ -16,7 +17,7 @@ from .registry import rule
 from .unsupported import Unsupported
 
 LEAST = 16  # rows, columns and summands of a product that the hardware's matrix unit takes
-AT_ONCE = 1 << 15  # elements of a product before they are summed; beyond, summands are added in turn
+AT_ONCE = 1 << 13  # products before they are summed; more than these, and than the factors, are added in turn
 TURNS = 1024
 
 
@@ -45,8 +46,9 @@ def dot(eqn: Any, x: Array, y: Array) -> Sequence[Array]:
 def _summed(x: Array, y: Array) -> Array:
     """Products [g, n, k] x [g, m, k] -> [g, n, m]: all at once if they are few, else one summand after the other."""
     (g, n, k), m = x.shape, y.shape[1]
+    at_once = max(AT_ONCE, 2 * (x.size + y.size))
     x, y = jnp.expand_dims(x, 2), jnp.expand_dims(y, 1)
-    if g * n * m * k <= AT_ONCE:
+    if g * n * m * k <= at_once:
         return jnp.sum(x * y, axis=3, dtype=x.dtype)
     if k > TURNS:
         raise Unsupported(f"a product of {g} x {n} x {m} sums of {k} terms")
@@ -54,4 +56,5 @@ def _summed(x: Array, y: Array) -> Array:
     def turn(i: Array, out: Array) -> Array:
         return out + jnp.squeeze(picked(x, 3, i), 3) * jnp.squeeze(picked(y, 3, i), 3)
 
-    return lax.fori_loop(0, k, turn, jnp.zeros((g, n, m), x.dtype))
+    found: Array = lax.fori_loop(np.int32(0), np.int32(k), turn, jnp.zeros((g, n, m), x.dtype))
+    return found

@@ -14,7 +14,7 @@ from jax import Array
 from pcbatch.lowering.jaxpr_passes.unroll_threefry import PARITY, ROTATIONS
 
 from .evaluation import evaluate
-from .padding import iota, logical_shape, padded_shape
+from .padding import iota, logical_shape, padded_shape, shaped
 from .registry import is_key, rule
 
 
@@ -57,7 +57,7 @@ def counters(eqn: Any, *_: Array) -> Sequence[Array]:
 
 def _drawn(eqn: Any, fn: Callable[..., Any], *xs: Array) -> Sequence[Array]:
     """Evaluate what JAX itself computes for one key, mapped over all keys (and numbers, which broadcast with them)."""
-    avals = [jax.ShapeDtypeStruct(logical_shape(v.aval), x.dtype) for v, x in zip(eqn.invars, xs, strict=True)]
+    avals = [shaped(logical_shape(v.aval), x.dtype) for v, x in zip(eqn.invars, xs, strict=True)]
     shape = np.broadcast_shapes(*(v.aval.shape for v in eqn.invars))
     for _ in shape:
         fn = jax.vmap(fn)

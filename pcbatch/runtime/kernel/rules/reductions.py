@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array, lax
 
 from .elementwise import in_float32, is_float
-from .padding import masked, picked, reshaped, where
+from .padding import int_info, masked, picked, reshaped, where
 from .registry import rule
 
 
@@ -18,14 +18,14 @@ def lowest(dtype: Any) -> Any:
     """Return the least value of a type."""
     if dtype == jnp.bool_:
         return False
-    return -np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
+    return -np.inf if jnp.issubdtype(dtype, jnp.floating) else int_info(dtype).min
 
 
 def highest(dtype: Any) -> Any:
     """Return the greatest value of a type."""
     if dtype == jnp.bool_:
         return True
-    return np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max
+    return np.inf if jnp.issubdtype(dtype, jnp.floating) else int_info(dtype).max
 
 
 def ranks(x: Array, nan: int) -> Array:
@@ -39,7 +39,7 @@ def ranks(x: Array, nan: int) -> Array:
     if not is_float(x):
         return x
     word = {4: jnp.int32, 8: jnp.int64}[x.dtype.itemsize]
-    info = jnp.iinfo(word)
+    info = int_info(word)
     bits = lax.bitcast_convert_type(where(x == 0, jnp.zeros_like(x), x), word)
     bits = where(bits < 0, bits ^ jnp.full_like(bits, info.max), bits)
     return where(x != x, jnp.full_like(bits, info.max if nan > 0 else info.min), bits)
@@ -49,7 +49,7 @@ def unranked(bits: Array, dtype: Any) -> Array:
     """Return the floats of these ranks; both ranks of NaN are NaN."""
     if not jnp.issubdtype(dtype, jnp.floating):
         return bits.astype(dtype)
-    bits = where(bits < 0, bits ^ jnp.full_like(bits, jnp.iinfo(bits.dtype).max), bits)
+    bits = where(bits < 0, bits ^ jnp.full_like(bits, int_info(bits.dtype).max), bits)
     return lax.bitcast_convert_type(bits, dtype)
 
 
@@ -106,7 +106,7 @@ def combine(eqn: Any, x: Array) -> Sequence[Array]:
     op = {"reduce_or": lax.bitwise_or, "reduce_and": lax.bitwise_and, "reduce_xor": lax.bitwise_xor}.get(name, lax.mul)
     fill = fills.get(name, 0 if jnp.issubdtype(x.dtype, jnp.unsignedinteger) else -1)
     if name == "reduce_and" and jnp.issubdtype(x.dtype, jnp.unsignedinteger):
-        fill = jnp.iinfo(x.dtype).max
+        fill = int_info(x.dtype).max
     return [_each_axis(eqn, x, fill, lambda x, axis: by_halves(op, x, axis))]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .moves import moved, window
+from .moves import moved, taken, window
 from .padding import along, padded_shape, padded_size, picked, reshaped, struct, where
 from .registry import is_key, rule
 
@@ -16,9 +16,7 @@ from .registry import is_key, rule
 @rule("broadcast_in_dim")
 def broadcast(eqn: Any, x: Array, *_: Array) -> Sequence[Array]:
     """Repeat along new axes; the words of keys stay the last axis."""
-    words = (eqn.params["shape"] and ()) or ()
-    if is_key(eqn.outvars[0].aval):
-        words = (len(eqn.params["shape"]),)
+    words = (len(eqn.params["shape"]),) if is_key(eqn.outvars[0].aval) else ()
     dims = tuple(eqn.params["broadcast_dimensions"]) + words
     return [lax.broadcast_in_dim(x, struct(eqn.outvars[0].aval).shape, dims)]
 
@@ -67,8 +65,16 @@ def reverse(eqn: Any, x: Array) -> Sequence[Array]:
     for axis in eqn.params["dimensions"]:
         last = eqn.invars[0].aval.shape[axis] - 1
         if last > 0:
-            x = moved(x, axis, x.shape[axis], lambda k, last=last: last - k)  # type: ignore[misc]
+            x = moved(x, axis, x.shape[axis], _turned(last), range(last + 1))
     return [x]
+
+
+def _turned(last: int) -> Callable[[Array], Array]:
+    return lambda k: last - k
+
+
+def _shift(by: int) -> Callable[[Array], Array]:
+    return lambda k: k + by
 
 
 @rule("concatenate", "stack")
@@ -86,22 +92,24 @@ def joined(xs: Sequence[Array], sizes: Sequence[int], axis: int) -> Array:
     if not pieces:
         return xs[0]
     room = padded_size(sum(sizes))
-    if len(pieces) == 2 and sizes[0] == sizes[1] == xs[0].shape[axis]:  # two halves
-        return _interleaved(pieces[0][0], pieces[1][0], axis)
+    if len(pieces) == 2 and pieces[0][1] == pieces[1][1] == pieces[0][0].shape[axis]:  # two halves
+        return _halves(pieces[0][0], pieces[1][0], axis)
     out, at = None, 0
     for x, n in pieces:
         full = x.shape[:axis] + (room,) + x.shape[axis + 1 :]
         if n == 1:
             part = jnp.broadcast_to(x, full)
+        elif (at, x.shape[axis]) == (0, room):
+            part = x
         else:
-            part = moved(x, axis, room, lambda k, at=at: k - at) if (at, x.shape[axis]) != (0, room) else x  # type: ignore[misc]
+            part = moved(x, axis, room, _shift(-at), range(n))
         out = part if out is None else where(along(room, axis, x.ndim) >= at, part, out)
         at += n
     assert out is not None
     return out
 
 
-def _interleaved(x: Array, y: Array, axis: int) -> Array:
+def _halves(x: Array, y: Array, axis: int) -> Array:
     """Join two arrays that fill their room, by a selection on a new axis of two."""
     full = x.shape[:axis] + (2,) + x.shape[axis:]
     second = along(2, axis, len(full)) == 1
@@ -124,8 +132,6 @@ def pad(eqn: Any, x: Array, fill: Array) -> Sequence[Array]:
         if between:
             at = lax.div(lax.max(k, jnp.zeros_like(k)), jnp.full_like(k, step))
             here = here & (at * step == k)
-            source = at
-        else:
-            source = k
-        x = where(here, moved(x, axis, room, lambda _, source=source: source), fill)  # type: ignore[misc]
+            k = at
+        x = where(here, taken(x, axis, k, range(n)), fill)
     return [x]

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from .elementwise import is_float
 from .moves import ONE_HOT, TURNS
-from .padding import along, from_words, iota, padded_size, picked, to_words, where
+from .padding import along, from_words, int_info, iota, padded_size, picked, to_words, where
 from .reductions import ranks
 from .registry import rule
 from .unsupported import Unsupported
@@ -26,7 +27,7 @@ def sort(eqn: Any, *xs: Array) -> Sequence[Array]:
     axis, n = eqn.params["dimension"], eqn.invars[0].aval.shape[eqn.params["dimension"]]
     keys = [_ordered(x, 1) for x in xs[: eqn.params["num_keys"]]]
     place = places(keys, axis, n)
-    return [put(x, axis, place, x.shape[axis]) for x in xs]
+    return [put(x, axis, place, n, x.shape[axis]) for x in xs]
 
 
 @rule("top_k")
@@ -38,7 +39,7 @@ def top_k(eqn: Any, x: Array) -> Sequence[Array]:
     key = total_order(x)
     place = places([~key], axis, n)  # turns the order of integers round
     index = jnp.broadcast_to(along(x.shape[axis], axis, ndim), x.shape)
-    found = [put(x, axis, place, size), put(index, axis, place, size)]
+    found = [put(x, axis, place, n, size), put(index, axis, place, n, size)]
     return [y.astype(v.aval.dtype) for y, v in zip(found, eqn.outvars, strict=True)]
 
 
@@ -52,7 +53,7 @@ def total_order(x: Array) -> Array:
     if not is_float(x):
         return x.astype(jnp.int32) if x.dtype == jnp.bool_ else x
     bits = to_words(x.astype(jnp.float32) if x.dtype.itemsize == 2 else x)
-    return where(bits < 0, bits ^ jnp.full_like(bits, jnp.iinfo(bits.dtype).max), bits)
+    return where(bits < 0, bits ^ jnp.full_like(bits, int_info(bits.dtype).max), bits)
 
 
 @rule("eq_to", "le_to", "lt_to")
@@ -79,7 +80,7 @@ def places(keys: Sequence[Array], axis: int, n: int) -> Array:
             first = _before([picked(k, axis, i) for k in keys], i, keys, own)
             return count + first.astype(jnp.int32)
 
-        count = lax.fori_loop(0, n, turn, jnp.zeros(shape, jnp.int32))
+        count = lax.fori_loop(np.int32(0), np.int32(n), turn, jnp.zeros(shape, jnp.int32))
     return where(own < n, count, jnp.full((), -1, jnp.int32))
 
 
@@ -91,9 +92,9 @@ def _before(first: Sequence[Array], i: Array, second: Sequence[Array], j: Array)
     return result
 
 
-def put(x: Array, axis: int, place: Array, size: int) -> Array:
-    """Put each element at its place along an axis of padded `size`; those of other places nowhere."""
-    if x.shape[axis] * x.size // x.shape[axis] * size <= ONE_HOT:
+def put(x: Array, axis: int, place: Array, n: int, size: int) -> Array:
+    """Put each element at its place along an axis of padded `size`; `n` have one, all others are junk."""
+    if x.size * size <= ONE_HOT:
         words = jnp.expand_dims(to_words(x), axis + 1)
         shape = words.shape[: axis + 1] + (size,) + words.shape[axis + 2 :]
         hit = jnp.expand_dims(place, axis + 1) == along(size, axis + 1, len(shape))
@@ -104,4 +105,5 @@ def put(x: Array, axis: int, place: Array, size: int) -> Array:
     def turn(i: Array, out: Array) -> Array:
         return where(along(size, axis, x.ndim) == picked(place, axis, i), picked(x, axis, i), out)
 
-    return lax.fori_loop(0, x.shape[axis], turn, jnp.zeros(shape, x.dtype))
+    found: Array = lax.fori_loop(np.int32(0), np.int32(n), turn, jnp.zeros(shape, x.dtype))
+    return found
