@@ -11,19 +11,8 @@ import numpy as np
 import pytest
 from jax import lax
 
+from tests.runtime.kernel.arrays import SPECIAL, floats, ints
 from tests.runtime.kernel.kernels import lower, same
-
-SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, np.nan, np.inf, -np.inf, 1e-30, -3e30, 8388609.0, 0.3]
-
-
-def floats(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-
-
-def ints(*shape: int, dtype: Any = np.int32, low: int = -60, high: int = 60, seed: int = 0) -> np.ndarray:
-    r = np.random.default_rng(seed)
-    return r.integers(max(low, int(np.iinfo(dtype).min)), high, shape).astype(dtype)
-
 
 def pairs() -> tuple[np.ndarray, np.ndarray]:
     x, y = np.meshgrid(np.float32(SPECIAL), np.float32(SPECIAL))

@@ -9,9 +9,9 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
-from .padding import filled, shaped, struct
+from .padding import filled, shaped, struct, traced
 from .registry import RULES, is_key
 from .unsupported import Unsupported
 
@@ -110,14 +110,6 @@ TAKES_NUMBERS = frozenset(
     """add add_any and broadcast_in_dim cond convert_element_type eq ge gt jit le lt mul ne or select_n shift_left
     shift_right_arithmetic shift_right_logical sub while xor""".split()
 )
-
-
-def traced(x: Any) -> Any:
-    """Return a number as a value of the kernel: most lowerings to Triton take no other. A selection keeps its bits."""
-    if isinstance(x, jax.core.Tracer):
-        return x
-    x = jnp.asarray(x)
-    return x if x.ndim else lax.select(jnp.ones((), jnp.bool_), x, x)
 
 
 def number(x: Any) -> Any:

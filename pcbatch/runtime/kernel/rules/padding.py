@@ -60,10 +60,23 @@ def masked(x: Array, shape: Sequence[int], axes: Iterable[int], fill: Any) -> Ar
     return x
 
 
+def traced(x: Any) -> Any:
+    """Return a number as a value of the kernel: most lowerings to Triton take no other. A selection keeps its bits."""
+    if isinstance(x, jax.core.Tracer):
+        return x
+    return x if np.ndim(x) else _selected(jnp.asarray(x))
+
+
+def _selected(x: Array) -> Array:
+    """A number as the result of an operation that JAX does not fold."""
+    return lax.select(jnp.ones((), jnp.bool_), x, x)
+
+
 def filled(shape: Sequence[int], value: Any, dtype: Any) -> Array:
     """Return an array of one number; Triton takes none of 64 bits that is beyond the signed ones."""
     if jnp.dtype(dtype) == jnp.uint64 and int(value) > int(int_info(jnp.int64).max):
-        return jnp.full(tuple(shape), int(value) - (1 << 64), jnp.int64).astype(jnp.uint64)
+        signed = _selected(jnp.full((), int(value) - (1 << 64), jnp.int64))
+        return jnp.broadcast_to(signed, tuple(shape)).astype(jnp.uint64)
     return jnp.full(tuple(shape), value, dtype)
 
 

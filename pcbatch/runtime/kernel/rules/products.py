@@ -33,28 +33,29 @@ def dot(eqn: Any, x: Array, y: Array) -> Sequence[Array]:
     # One order of axes for both: what they share, what is free, what is summed.
     fx, fy = ([k for k in range(v.ndim) if k not in (*c, *b)] for v, c, b in ((x, cx, bx), (y, cy, by)))
     shared, rows, columns, depth = ([v.shape[k] for k in ks] for v, ks in ((x, bx), (x, fx), (y, fy), (x, cx)))
-    x = reshaped(lax.transpose(x, (*bx, *fx, *cx)), (prod(shared), prod(rows), prod(depth)))
-    y = reshaped(lax.transpose(y, (*by, *fy, *cy)), (prod(shared), prod(columns), prod(depth)))
+    lead = (prod(shared),) if shared else ()
+    x = reshaped(lax.transpose(x, (*bx, *fx, *cx)), (*lead, prod(rows), prod(depth)))
+    y = reshaped(lax.transpose(y, (*by, *fy, *cy)), (*lead, prod(columns), prod(depth)))
     # Three products of TF32, or one of it, would not give what the plain function gives.
-    if is_float(out) and not bx and min(prod(rows), prod(columns), prod(depth)) >= LEAST:
-        found = plt.dot(x[0], lax.transpose(y[0], (1, 0)), precision=lax.Precision.HIGHEST)
+    if is_float(out) and not shared and min(prod(rows), prod(columns), prod(depth)) >= LEAST:
+        found = plt.dot(x, lax.transpose(y, (1, 0)), precision=lax.Precision.HIGHEST)
     else:
         found = _summed(x, y)
     return [reshaped(found.astype(out.dtype), (*shared, *rows, *columns))]
 
 
 def _summed(x: Array, y: Array) -> Array:
-    """Products [g, n, k] x [g, m, k] -> [g, n, m]: all at once if they are few, else one summand after the other."""
-    (g, n, k), m = x.shape, y.shape[1]
+    """Products [..., n, k] x [..., m, k] -> [..., n, m]: at once if they are few, else one summand after the other."""
+    (*lead, n, k), m, last = x.shape, y.shape[-2], x.ndim
     at_once = max(AT_ONCE, 2 * (x.size + y.size))
-    x, y = jnp.expand_dims(x, 2), jnp.expand_dims(y, 1)
-    if g * n * m * k <= at_once:
-        return jnp.sum(x * y, axis=3, dtype=x.dtype)
+    x, y = jnp.expand_dims(x, -2), jnp.expand_dims(y, -3)
+    if prod(lead) * n * m * k <= at_once:
+        return jnp.sum(x * y, axis=-1, dtype=x.dtype)
     if k > TURNS:
-        raise Unsupported(f"a product of {g} x {n} x {m} sums of {k} terms")
+        raise Unsupported(f"a product of {prod(lead)} x {n} x {m} sums of {k} terms")
 
     def turn(i: Array, out: Array) -> Array:
-        return out + jnp.squeeze(picked(x, 3, i), 3) * jnp.squeeze(picked(y, 3, i), 3)
+        return out + jnp.squeeze(picked(x, last, i), -1) * jnp.squeeze(picked(y, last, i), -1)
 
-    found: Array = lax.fori_loop(np.int32(0), np.int32(k), turn, jnp.zeros((g, n, m), x.dtype))
+    found: Array = lax.fori_loop(np.int32(0), np.int32(k), turn, jnp.zeros((*lead, n, m), x.dtype))
     return found
