@@ -61,7 +61,11 @@ def test_modes_of_reads(mode: str, dtype: Any) -> None:
 def test_types_of_indices(dtype: Any) -> None:
     x, i = odd(LANES, 5), ints(LANES, 3, low=0, high=9).astype(dtype)
     same(jax.vmap(lambda x, i: (x[i], x.at[i].get(mode="clip"), x.at[i].set(7.0))), x, i)
-    same(lambda x, i: x[i], odd(200), ints(3, low=0, high=127).astype(dtype))
+    same(
+        lambda x, i: x.at[i].get(mode="clip"),
+        odd(200 if dtype != np.int8 else 100),
+        ints(3, low=0, high=127).astype(dtype),
+    )
 
 
 def test_indices_of_64_bits() -> None:
@@ -73,7 +77,7 @@ def test_indices_of_64_bits() -> None:
 
 def test_an_array_that_lanes_share() -> None:
     same(jax.vmap(lambda x, i: x[i], in_axes=(None, 0)), odd(7, 3), I)
-    table = odd(20)
+    table = jnp.asarray(odd(20))
     same(jax.vmap(lambda i: table[i]), I)
 
 
@@ -125,7 +129,11 @@ def test_short_floats() -> None:
 
 def test_sums_of_segments() -> None:
     k = ints(20, low=0, high=7)
-    same(lambda x, k: (jax.ops.segment_sum(x, k, 5), jnp.bincount(k, length=6), jax.ops.segment_max(x, k, 5)), ints(20), k)
+    same(
+        lambda x, k: (jax.ops.segment_sum(x, k, 5), jnp.bincount(k, length=6), jax.ops.segment_max(x, k, 5)),
+        ints(20),
+        k,
+    )
 
 
 def test_searches() -> None:
@@ -143,9 +151,9 @@ def test_gradients() -> None:
 
 def test_refused() -> None:
     def fn(x: Any, i: Any) -> Any:
-        return lax.scatter_apply(x, i, lambda y: y * 2, jnp.zeros(()), lax.ScatterDimensionNumbers((), (0,), (0,)))
+        return lax.scatter_apply(x, i, lambda y: y * 2, lax.ScatterDimensionNumbers((), (0,), (0,)), update_shape=())
 
     refused = check(jax.make_jaxpr(fn)(np.zeros(5, np.float32), np.zeros(1, np.int32)).jaxpr)
-    assert refused == [] or refused[0].reason == "a scatter with a function of its own"
+    assert [u.reason for u in refused] == ["a scatter with a function of its own"]
     many = check(jax.make_jaxpr(lambda x, i: x.at[i].set(0.0))(np.zeros(5, np.float32), np.zeros(5000, np.int32)).jaxpr)
     assert [u.reason for u in many] == ["writes at 5000 places"]

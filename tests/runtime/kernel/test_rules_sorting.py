@@ -26,7 +26,11 @@ def test_special_floats() -> None:
     clean = lambda z: jnp.where(z != z, jnp.nan, z)
     same(lambda x: (clean(jnp.sort(x)), jnp.argsort(x), clean(jnp.sort(x, descending=True))), x)
     same(lambda x: lax.top_k(jnp.where(x != x, jnp.inf, x), 9), x)
-    same(lambda x, y: (lax.lt_to_p.bind(x, y), lax.le_to_p.bind(x, y)) if hasattr(lax, "lt_to_p") else x, x, x[::-1].copy())
+    same(
+        lambda x, y: (lax.lt_to_p.bind(x, y), lax.le_to_p.bind(x, y)) if hasattr(lax, "lt_to_p") else x,
+        x,
+        x[::-1].copy(),
+    )
 
 
 def test_several_operands() -> None:
@@ -51,4 +55,7 @@ def test_top_k() -> None:
 
 
 def test_orders() -> None:
-    same(jax.vmap(lambda x: (jnp.unique(x, size=4, fill_value=-1), jnp.median(x), x[jnp.argsort(-x)[:2]])), ints(4, 6) % 5)
+    same(
+        jax.vmap(lambda x: (jnp.unique(x, size=4, fill_value=-1), jnp.median(x), x[jnp.argsort(-x)[:2]])),
+        ints(4, 6) % 5,
+    )

@@ -29,7 +29,7 @@ def check(jaxpr: jex.Jaxpr) -> list[Unsupported]:
     """
     found: list[Unsupported] = []
     for eqn in jaxpr.eqns:
-        inside = [u for part in jaxprs_inside(eqn) for u in check(part.jaxpr)]
+        inside = [u.of(eqn) for part in jaxprs_inside(eqn) for u in check(part.jaxpr)]
         found += inside
         if not inside and eqn.primitive.name not in CALLS and (refused := _refusal(eqn)) is not None:
             found.append(refused)

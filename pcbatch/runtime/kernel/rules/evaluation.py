@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .padding import filled, shaped, struct, traced
+from .padding import filled, padded_shape, shaped, struct, traced
 from .registry import RULES, is_key
 from .unsupported import Unsupported
 
@@ -113,7 +113,10 @@ TAKES_NUMBERS = frozenset(
 
 
 def number(x: Any) -> Any:
-    """Return a constant; a kernel closes over numbers only, arrays come as its arguments."""
-    if isinstance(x, np.ndarray) and x.ndim:
+    """Return a constant; a kernel closes over numbers only, other arrays come as its arguments."""
+    if not isinstance(x, np.ndarray) or not x.ndim:
+        return x
+    first = x.reshape(-1)[:1]
+    if x.tobytes() != first.tobytes() * x.size:
         raise Unsupported("an array is a constant of the jaxpr: pass it as an argument of the kernel", "constant")
-    return x
+    return filled(padded_shape(x.shape), first[0] if x.size else 0, x.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from .control_flow import CALLS, closed, inner, looped, platform
 from .evaluation import literal
 from .padding import shaped
 from .registry import is_key
+from .unsupported import where
 
 
 def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
@@ -97,11 +99,17 @@ def _replay(whole: jex.ClosedJaxpr, args: Sequence[Any], known: Callable[[Any], 
     env.update(zip(whole.jaxpr.invars, args, strict=True))
     for eqn in whole.jaxpr.eqns:
         xs = [read(v) for v in eqn.invars]
-        # Errors name the user's line, which JAX takes from here.
-        with source_info_util.user_context(eqn.source_info.traceback, name_stack=eqn.source_info.name_stack):
+        with _line_of(eqn):
             outs = _again(eqn, xs, known)
         env.update(zip(eqn.outvars, outs, strict=True))
     return [read(v) for v in whole.jaxpr.outvars]
+
+
+def _line_of(eqn: Any) -> Any:
+    """The user's line, for messages; that of the call around it if JAX knows none of the equation's own."""
+    if not where(eqn):
+        return contextlib.nullcontext()
+    return source_info_util.user_context(eqn.source_info.traceback, name_stack=eqn.source_info.name_stack)
 
 
 def _again(eqn: Any, xs: Sequence[Any], known: Callable[[Any], Any]) -> Sequence[Any]:

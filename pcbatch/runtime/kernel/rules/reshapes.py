@@ -12,15 +12,17 @@ from jax import Array, lax
 from .moves import taken
 from .padding import iota, logical_shape, padded_shape, padded_size, reshaped
 from .registry import rule
-from .unsupported import Unsupported
 
 
 @rule("reshape", "squeeze", "expand_dims")
 def reshape(eqn: Any, x: Array, *_: Array) -> Sequence[Array]:
-    """Give elements in row-major order another shape."""
-    if eqn.params.get("dimensions") is not None and eqn.primitive.name == "reshape":
-        raise Unsupported("a reshape that also transposes")
-    return [reshape_padded(x, logical_shape(eqn.invars[0].aval), logical_shape(eqn.outvars[0].aval))]
+    """Give elements in row-major order another shape; of another order of axes first, if the equation says so."""
+    old, new = logical_shape(eqn.invars[0].aval), logical_shape(eqn.outvars[0].aval)
+    order = eqn.params.get("dimensions") if eqn.primitive.name == "reshape" else None
+    if order is not None:
+        order = (*order, *range(len(order), len(old)))
+        x, old = lax.transpose(x, order), tuple(old[k] for k in order)
+    return [reshape_padded(x, old, new)]
 
 
 def reshape_padded(x: Array, old: Sequence[int], new: Sequence[int]) -> Array:

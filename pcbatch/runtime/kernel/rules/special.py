@@ -157,5 +157,4 @@ def digamma(eqn: Any, x: Array) -> Sequence[Array]:
     near = x + abs(lax.floor(x + number(x, 0.5)))  # in [-0.5, 0.5]
     reflected = direct - pi * lax.cos(pi * near) / lax.sin(pi * near)
     found = where(reflect, reflected, direct)
-    found = where((x < zero) & (x == lax.floor(x)), number(x, np.nan), found)
-    return [where(x == zero, number(x, -np.inf), found)]
+    return [where((x <= zero) & (x == lax.floor(x)), number(x, np.nan), found)]

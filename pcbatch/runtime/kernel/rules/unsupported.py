@@ -29,8 +29,8 @@ class Unsupported(Exception):
         return f"`{self.primitive}` has no form in a kernel: {self.reason}{place}"
 
     def of(self, eqn: Any) -> Unsupported:
-        """Name the equation, unless one inside of it is named already."""
-        return self if self.primitive else Unsupported(self.reason, eqn.primitive.name, where(eqn))
+        """Name the equation where none inside of it is named, and the line of the innermost that has one."""
+        return Unsupported(self.reason, self.primitive or eqn.primitive.name, self.source or where(eqn))
 
 
 def where(eqn: Any) -> str:
