@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from pcbatch.runtime.kernel.rules import (
     hoisted,
     logical_shape,
     padded_shape,
+    registry,
 )
 from tests.runtime.kernel.arrays import floats
 from tests.runtime.kernel.kernels import kernel_of
@@ -114,6 +116,33 @@ def test_arrays_are_lifted_once() -> None:
     np.testing.assert_allclose(found[0], want[0], rtol=1e-6)
 
 
+def test_arrays_of_a_jaxpr_inside() -> None:
+    """As older traces and `custom_jvp` leave them; a branch and its loop share one."""
+    table, x = jnp.asarray(floats(5)), floats(5)
+    inner = jax.make_jaxpr(lambda x: x * table)(x)
+    assert inner.consts
+
+    def put_in(eqn: Any) -> Any:
+        params = {"jit": "jaxpr", "cond": "branches", "while": "body_jaxpr"}
+        if (name := params.get(eqn.primitive.name)) is None:
+            return eqn
+        value = (inner, inner) if name == "branches" else inner
+        return eqn.replace(params={**eqn.params, name: value})
+
+    def fn(x: Any) -> Any:
+        return lax.while_loop(
+            lambda c: c[0] < 9, lambda c: c, lax.cond(x[1] > 0, jnp.sin, jnp.cos, jax.jit(jnp.exp)(x))
+        )
+
+    outer = jax.make_jaxpr(fn)(x)
+    closed = jex.ClosedJaxpr(outer.jaxpr.replace(eqns=[put_in(eqn) for eqn in outer.jaxpr.eqns]), outer.consts)
+    jaxpr, consts = hoisted(closed)
+    assert [np.asarray(c).tolist() for c in consts] == [table.tolist()]
+    assert _inner_constants(jaxpr) == []
+    assert {eqn.primitive.name for eqn in jaxpr.eqns} >= {"cond", "while"}
+    assert check(jaxpr) == []
+
+
 def _inner_constants(jaxpr: Any) -> list[Any]:
     found = []
     for eqn in jaxpr.eqns:
@@ -157,3 +186,8 @@ def test_the_table() -> None:
 def test_a_kernel_can_be_built_of_nothing_but_refs() -> None:
     call, inputs, _ = kernel_of(lambda x: x + jnp.arange(5.0), floats(5), interpret=True)
     assert jax.eval_shape(call, *inputs)[0].shape == (8,)
+
+
+def test_one_rule_for_each_primitive() -> None:
+    with pytest.raises(AssertionError, match="sin"):
+        registry.rule("sin")(lambda eqn, x: [x])

@@ -30,6 +30,9 @@ CLOSE = {
     "exponential": lambda k: (jax.random.exponential(k, (3,)), jax.random.gumbel(k, (3,)), jax.random.laplace(k)),
     "categorical": lambda k: jax.random.categorical(k, jnp.arange(5.0)),
     "multivariate": lambda k: jax.random.truncated_normal(k, -1.0, 1.0, (3,)),
+    "gamma": lambda k: (jax.random.gamma(k, 2.5), jax.random.gamma(k, jnp.float32([0.3, 1.0, 7.0]))),
+    "loggamma": lambda k: (jax.random.loggamma(k, 0.2, (3,)), jax.random.beta(k, 2.0, 0.5), jax.random.t(k, 3.0)),
+    "dirichlet": lambda k: jax.random.dirichlet(k, jnp.float32([0.5, 1.0, 2.0])),
     "poisson": lambda k: jax.random.poisson(k, 3.0),
 }
 

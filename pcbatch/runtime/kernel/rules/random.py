@@ -55,49 +55,48 @@ def counters(eqn: Any, *_: Array) -> Sequence[Array]:
     return [jnp.zeros(room, jnp.uint32), low.astype(jnp.uint32)]
 
 
-def _drawn(eqn: Any, fn: Callable[..., Any], *xs: Array) -> Sequence[Array]:
-    """Evaluate what JAX itself computes for one key, mapped over all keys (and numbers, which broadcast with them)."""
+def drawn(eqn: Any, fn: Callable[..., Any], *xs: Array) -> Sequence[Array]:
+    """Evaluate a function of true shapes, of keys as their words, under the setting that the equation has."""
     avals = [shaped(logical_shape(v.aval), x.dtype) for v, x in zip(eqn.invars, xs, strict=True)]
-    shape = np.broadcast_shapes(*(v.aval.shape for v in eqn.invars))
-    for _ in shape:
-        fn = jax.vmap(fn)
-
-    def of_all(*args: Array) -> Any:
-        return fn(
-            *(
-                jnp.broadcast_to(x, shape + ((2,) if is_key(v.aval) else ()))
-                for x, v in zip(args, eqn.invars, strict=True)
-            )
-        )
-
     current = getattr(jax.config, "jax_threefry_partitionable", True)
     setting = bool(getattr(getattr(eqn, "ctx", None), "threefry_partitionable", current))  # what it was traced under
     with jax.threefry_partitionable(setting):
-        jaxpr = jax.make_jaxpr(of_all)(*avals)
+        jaxpr = jax.make_jaxpr(fn)(*avals)
     return evaluate(jaxpr.jaxpr, jaxpr.consts, xs)
+
+
+def _of_each(eqn: Any, fn: Callable[..., Any], *xs: Array) -> Sequence[Array]:
+    """Evaluate what JAX itself computes for one key, mapped over all keys (and numbers, which broadcast with them)."""
+    shape = np.broadcast_shapes(*(v.aval.shape for v in eqn.invars))
+    words = [(2,) if is_key(v.aval) else () for v in eqn.invars]
+    for _ in shape:
+        fn = jax.vmap(fn)
+    return drawn(
+        eqn, lambda *args: fn(*(jnp.broadcast_to(x, shape + w) for x, w in zip(args, words, strict=True))), *xs
+    )
 
 
 @rule("random_bits")
 def bits(eqn: Any, keys: Array) -> Sequence[Array]:
     """Draw bits from each key."""
     width, shape = eqn.params["bit_width"], tuple(eqn.params["shape"])
-    return _drawn(eqn, lambda key: jex_random.threefry_prng_impl.random_bits(key, width, shape), keys)
+    return _of_each(eqn, lambda key: jex_random.threefry_prng_impl.random_bits(key, width, shape), keys)
 
 
 @rule("random_split")
 def split(eqn: Any, keys: Array) -> Sequence[Array]:
     """Split each key."""
     shape = tuple(eqn.params["shape"])
-    return _drawn(eqn, lambda key: jex_random.threefry_prng_impl.split(key, shape), keys)
+    return _of_each(eqn, lambda key: jex_random.threefry_prng_impl.split(key, shape), keys)
 
 
 @rule("random_fold_in")
 def fold_in(eqn: Any, keys: Array, data: Array) -> Sequence[Array]:
     """Fold a number into each key."""
-    return _drawn(eqn, jex_random.threefry_prng_impl.fold_in, keys, data)
+    return _of_each(eqn, jex_random.threefry_prng_impl.fold_in, keys, data)
 
 
 @rule("random_seed")
 def seed(eqn: Any, seeds: Array) -> Sequence[Array]:
     """Make a key of each number."""
-    return _drawn(eqn, jex_random.threefry_prng_impl.seed, seeds)
+    return _of_each(eqn, jex_random.threefry_prng_impl.seed, seeds)
