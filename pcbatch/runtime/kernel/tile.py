@@ -182,8 +182,8 @@ class Tile:
         exit_ = self.plan.layout.exit
 
         def going(c: Values) -> jax.Array:
-            live: jax.Array = jnp.min(c["pc"]) < exit_
-            return live & (c[TRIPS] < budget)
+            going: jax.Array = (jnp.min(c["pc"]) < exit_) & (c[TRIPS] < budget)
+            return going
 
         def trip(c: Values) -> Values:
             c = self._trip(c)
@@ -243,7 +243,8 @@ SWEEPS = 1024  # over cheap blocks in one trip, at most: so that a budget of tri
 
 def _fullest(blocks: Sequence[BlockKernel], counts: Sequence[jax.Array]) -> jax.Array:
     """Return the number of the block that most lanes wait for; the earliest of several."""
-    best, most = jnp.int32(blocks[0].code.index), counts[0]
+    best: jax.Array = jnp.int32(blocks[0].code.index)
+    most = counts[0]
     for block, count in zip(blocks[1:], counts[1:], strict=True):
         best = jnp.where(count > most, jnp.int32(block.code.index), best)
         most = jnp.maximum(most, count)

@@ -13,6 +13,8 @@ from jax import lax
 from tests.runtime.kernel.arrays import floats, ints
 from tests.runtime.kernel.kernels import run, same
 
+pytestmark = pytest.mark.share(8)
+
 
 @jax.custom_jvp
 def doubled(x: Any) -> Any:
