@@ -156,7 +156,7 @@ def program(name: str) -> GpuProgram:
     """Return a program of `NAMES`."""
     match name:
         case "fib":
-            return GpuProgram(fib, lambda n: (numbers(4, 20, n, dtype=np.int32),), _calls, "call")
+            return GpuProgram(fib, lambda n: (numbers(0, 16, n, dtype=np.int32),), _calls, "call")
         case "gillespie":
             keys = lambda n: jax.random.split(jax.random.key(0), n)  # noqa: E731
             given = lambda n: (keys(n), numbers(0.5, 1.5, n), numbers(2.0, 10.0, n, 1))  # noqa: E731
