@@ -9,13 +9,14 @@ SEED ?= 0
 PYTHON ?=
 TORCH ?= torch
 DYNET ?= dyNET38==2.2
+GPU_JAX ?= jax[cuda12]
 DYNET_PYTHON ?= $(BIN)/python
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help test full fuzz mutants nuts networks dynet docs lint format bench check clean
+.PHONY: help test full fuzz mutants nuts networks dynet docs lint format bench gpu-bench check clean
 
 help:
 	@echo "make test    install into $(VENV) and run the tests        ARGS=\"-k fib\" is passed to pytest"
@@ -27,6 +28,7 @@ help:
 	@echo "make lint    ruff and mypy                               make format  lets ruff rewrite the files"
 	@echo "make mutants  break the compiler on purpose, see who notices    ARGS=\"-j 2\": half an hour"
 	@echo "make bench   measure against other ways to do it         ARGS=\"--quick --only nuts --out DIR\": 25 minutes"
+	@echo "make gpu-bench  measure on the GPU that is there         ARGS=\"--only fib ode --seconds 500 --resume\""
 	@echo "make check   lint, then test                             make clean   removes what make made"
 	@echo "PYTHON=...   the interpreter that $(VENV) is made from (3.11 or newer)"
 
@@ -59,6 +61,10 @@ mutants: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# JAX with CUDA has an environment of its own. GPU_JAX="jax==0.10.2" leaves CUDA out, for ARGS=--dry-run.
+gpu-bench: build/gpu-bench/.installed
+	build/gpu-bench/bin/python -m benchmarks.gpu $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -107,6 +113,12 @@ build/torch/.installed: $(VENV)/.created setup.cfg pyproject.toml
 build/dynet/.installed: $(VENV)/.created
 	$(DYNET_PYTHON) -m venv --clear build/dynet
 	build/dynet/bin/python -m pip install --quiet --disable-pip-version-check 'numpy<2' cython $(DYNET)
+	@touch $@
+
+build/gpu-bench/.installed: $(VENV)/.created setup.cfg pyproject.toml
+	$(BIN)/python -m venv --clear build/gpu-bench
+	build/gpu-bench/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -e '.[examples]' blackjax numpyro matplotlib $(GPU_JAX)
 	@touch $@
 
 # A candidate is run, not only looked up: a shim on PATH may stand for an interpreter that is not there, and some

@@ -1,7 +1,7 @@
 """Measure pcbatch on a GPU: `make gpu-bench`, or `python -m benchmarks.gpu [--only fib ode] [--seconds 500] [--resume]`
 
-Each program is measured in a process of its own, for every emitter, with and without loops in CUDA graphs, beside `vmap`
-of a loop written by hand, BlackJAX and NumPyro. The rows that decide come first, so a budget of seconds is well spent.
+Each program is measured in a process of its own, for every emitter, with and without loops in CUDA graphs, beside
+`vmap` of a loop written by hand, BlackJAX and NumPyro. The rows that decide come first, so a budget of seconds is well spent.
 Writes `rows.json`, `tables.md` and pictures; `--resume` goes on from `rows.json`. `--dry-run` takes a few lanes, which
 a CPU can do.
 """
@@ -143,7 +143,8 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 def _line(row: dict[str, Any]) -> str:
     value = tables.rate(row)
     found = row.get("error") if value is None else f"{value:.3g} {row['unit']}s/s, first call {row['first_s']:.1f} s"
-    return f"{row['program']:10s} {row['way']:18s} {row['lanes']:9,} lanes  {'graphs' if row['graphs'] else '':6s}  {found}"
+    graphs = "graphs" if row["graphs"] else ""
+    return f"{row['program']:10s} {row['way']:18s} {row['lanes']:9,} lanes  {graphs:6s}  {found}"
 
 
 if __name__ == "__main__":

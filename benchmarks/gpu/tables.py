@@ -24,10 +24,8 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
         mine = [row for row in rows if row["program"] == name]
         widths = sorted({row["lanes"] for row in mine})
         out += [f"## {name}, {mine[0].get('unit', 'work')}s per second", ""]
-        out += [
-            "| | loops in graphs | " + " | ".join(f"{w:,} lanes" for w in widths) + " |",
-            "|---" * (2 + len(widths)) + "|",
-        ]
+        heads = ["", "loops in graphs", *(f"{w:,} lanes" for w in widths)]
+        out += ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
         for way, graphs in dict.fromkeys((row["way"], row["graphs"]) for row in mine):
             cells = [_cell(mine, way, graphs, width) for width in widths]
             out.append(f"| {way} | {'yes' if graphs else 'no'} | " + " | ".join(cells) + " |")
