@@ -24,7 +24,7 @@ import jax
 from tools.gpu_check.cases import Case, cases
 from tools.gpu_check.laws import broken
 from tools.gpu_check.measure import measure
-from tools.gpu_check.record import REFUSED, Record, better, entry, worse
+from tools.gpu_check.record import RECORDED, REFUSED, Record, better, entry, worse
 
 COLUMNS: Final = (
     *("waits", "launches", "kernels", "copies"),
@@ -40,20 +40,21 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--write", action="store_true", help="record the numbers; laws must hold all the same")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilations at a time")
     parser.add_argument("--dump", type=Path, metavar="DIR", help="keep what XLA dumps in folders of DIR")
+    parser.add_argument("--record", type=Path, metavar="FILE", default=RECORDED, help="another record than this tool's")
     options = parser.parse_args(argv)
     chosen = _chosen(options.only)
     if not chosen:
         parser.error(f"no case has {' or '.join(options.only)} in its name; there are: {', '.join(map(str, cases()))}")
     keep = None if options.dump is None else options.dump.absolute()
-    return _check(chosen, options.jobs, keep, options.write)
+    return _check(chosen, options.jobs, keep, options.record, options.write)
 
 
 def _chosen(texts: Sequence[str] | None) -> tuple[Case, ...]:
     return tuple(case for case in cases() if texts is None or any(text in str(case) for text in texts))
 
 
-def _check(chosen: Sequence[Case], jobs: int, keep: Path | None, write: bool) -> int:
-    record = Record.load()
+def _check(chosen: Sequence[Case], jobs: int, keep: Path | None, path: Path, write: bool) -> int:
+    record = Record.load(path)
     comparable = record.jax == jax.__version__
     faults: list[str] = []
     gains: list[str] = []
@@ -69,9 +70,11 @@ def _check(chosen: Sequence[Case], jobs: int, keep: Path | None, write: bool) ->
             faults += [f"{name}: {fault}" for fault in worse(old, new)]
             gains += [f"{name}: {gain}" for gain in better(old, new)]
     if write:
-        record.with_cases(jax.__version__, found).save()
+        record.with_cases(jax.__version__, found).save(path)
     elif not comparable:
-        print(f"compared with no record: it is that of jax {record.jax or '(none)'}, and this is {jax.__version__}")
+        print(
+            f"laws alone are checked: the record is that of jax {record.jax or '(none)'}, and this is {jax.__version__}"
+        )
     for gain in gains:
         print(f"better  {gain}; record it with --write")
     for fault in faults:

@@ -10,6 +10,8 @@ LANES: Final = 1024
 SCALAR: Final = ("fib", "gillespie", "rays", "ode")
 NUTS: Final = ("nuts-20", "nuts-100")
 TREES: Final = "trees"
+LAUNCHING: Final = ("guard", "port")  # emitters of which each trip launches kernels
+SCHEDULES: Final = ("earliest", "largest", "sweep", "drain")
 UNSPILLED: Final = (*SCALAR, "nuts-20")  # of which a kernel in tiles of `TILE` fits registers
 
 
@@ -37,12 +39,13 @@ class Case:
 def cases() -> tuple[Case, ...]:
     """Return all cases, those that take long first."""
     programs = (*reversed(NUTS), TREES, *SCALAR)
+    both = (True, False)
     return (
-        *(Case(program, "kernel") for program in programs),
-        *(Case(program, emitter, graphs=graphs) for program in programs for emitter in ("guard", "port") for graphs in (True, False)),
-        *(Case("nuts-20", "port", schedule) for schedule in ("earliest", "largest", "sweep", "drain")),
-        *(Case("fib", emitter, schedule) for emitter in ("guard", "port", "kernel") for schedule in ("earliest", "largest", "sweep", "drain")),
-    )  # fmt: skip
+        *(Case(name, "kernel") for name in programs),
+        *(Case(name, emitter, graphs=graphs) for name in programs for emitter in LAUNCHING for graphs in both),
+        *(Case("nuts-20", "port", schedule) for schedule in SCHEDULES),
+        *(Case("fib", emitter, schedule) for emitter in (*LAUNCHING, "kernel") for schedule in SCHEDULES),
+    )
 
 
 def named(name: str) -> Case:

@@ -1,11 +1,12 @@
 """The compilation of one case, in a process of its own: XLA reads once where it is to dump what it makes.
 
-    XLA_FLAGS=--xla_dump_to=DIR JAX_PLATFORMS=cpu python -m tools.gpu_check.compile_case "fib port auto graphs"
+XLA_FLAGS=--xla_dump_to=DIR JAX_PLATFORMS=cpu python -m tools.gpu_check.compile_case "fib port auto graphs"
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 from typing import Any
 
@@ -40,17 +41,16 @@ def _arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _topology() -> Any:
     """Return a machine with one such GPU, as XLA's compiler for CUDA imagines it."""
-    import jax_plugins.xla_cuda12 as plugin
-
     with contextlib.suppress(jax.errors.JaxRuntimeError):  # JAX has found it by itself
-        plugin.initialize()
+        importlib.import_module("jax_plugins.xla_cuda12").initialize()
     size = {"topology_name": "1x1x1", "topology": "1x1x1"}
     return topologies.get_topology_desc(platform="cuda", target_config=H100, **size)
 
 
 def _spec(topology: Any) -> Any:
-    place = NamedSharding(Mesh(np.array(topology.devices[:1]), "x"), PartitionSpec())
-    struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    everywhere: Any = PartitionSpec  # untyped in some releases of JAX
+    place = NamedSharding(Mesh(np.array(topology.devices[:1]), "x"), everywhere())
+    struct: Any = jax.ShapeDtypeStruct
 
     def spec(x: Any) -> Any:
         return struct(np.shape(x), jax.numpy.result_type(x), sharding=place)

@@ -2,8 +2,9 @@
 
 The host waits for the device wherever it must know a value to go on: the condition of a loop (each time it is
 evaluated), the branch of a conditional, the data of a callback. Inside a command buffer the device decides by itself,
-and the host launches once. Counts are those of a run in which each loop makes one iteration and each conditional takes
-its longest branch: what a program waits and launches at all is in them, and a loop's own part is what one trip takes.
+and the host launches once. Counts are those of a run in which each loop makes one iteration (so that its condition is
+evaluated twice) and each conditional takes its longest branch: whatever a program does at all is in them. Those of one
+iteration of its largest loop say what a trip of the machine takes.
 """
 
 from __future__ import annotations

@@ -49,9 +49,7 @@ def parse(text: str) -> tuple[Kernel, ...]:
     """
     entries = list(ENTRY.finditer(text))
     ends = [*(entry.start() for entry in entries[1:]), len(text)]
-    return tuple(
-        _kernel(entry["name"], text[entry.end() : end]) for entry, end in zip(entries, ends, strict=True)
-    )
+    return tuple(_kernel(entry["name"], text[entry.end() : end]) for entry, end in zip(entries, ends, strict=True))
 
 
 def _kernel(name: str, text: str) -> Kernel:
