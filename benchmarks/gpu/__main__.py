@@ -2,8 +2,8 @@
 
 Each program is measured in a process of its own, for every emitter, with and without loops in CUDA graphs, beside
 `vmap` of a loop written by hand, BlackJAX and NumPyro. The rows that decide come first, so a budget of seconds is well
-spent. Writes `rows.json`, `tables.md` and pictures; `--resume` goes on from `rows.json`. `--dry-run` takes a few lanes, which
-a CPU can do.
+spent. Writes `rows.json`, `tables.md` and pictures; `--resume` goes on from `rows.json`. `--dry-run` takes a few lanes,
+which a CPU can do.
 """
 
 from __future__ import annotations

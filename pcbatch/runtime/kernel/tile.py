@@ -182,7 +182,7 @@ class Tile:
         exit_ = self.plan.layout.exit
 
         def going(c: Values) -> jax.Array:
-            going: jax.Array = (jnp.min(c["pc"]) < exit_) & (c[TRIPS] < budget)
+            going: jax.Array = (jnp.min(self._inside(c)) < exit_) & (c[TRIPS] < budget)
             return going
 
         def trip(c: Values) -> Values:
@@ -193,11 +193,18 @@ class Tile:
         end: Values = lax.while_loop(going, trip, carry)
         return end
 
+    def _inside(self, carry: Values) -> jax.Array:
+        """Return the program counters, with that of the end for lanes that wait for a block outside of the kernel."""
+        pc: jax.Array = carry["pc"]
+        for block in sorted(self.plan.outside):
+            pc = jnp.where(pc == block, self.plan.layout.exit, pc)
+        return pc
+
     def _trip(self, carry: Values) -> Values:
         blocks = self.plan.awaited
         match self.plan.policy:
             case "earliest":
-                return self._run(jnp.min(carry["pc"]), carry)
+                return self._run(jnp.min(self._inside(carry)), carry)
             case "largest":
                 counts = [jnp.sum((carry["pc"] == block.code.index).astype(jnp.int32)) for block in blocks]
                 return self._run(_fullest(blocks, counts), carry)
