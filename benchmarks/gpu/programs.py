@@ -133,7 +133,8 @@ def trees(hidden: int = 64) -> GpuProgram:
     weights = tree_lstm.weights(np.random.default_rng(0), hidden)
 
     def inputs(lanes: int) -> tuple[Any, ...]:
-        return weights, [tree for tree, _ in tree_lstm.examples(np.random.default_rng(1), lanes)]
+        examples = tree_lstm.examples(np.random.default_rng(1), lanes)
+        return weights, tree_lstm.gather([example.x for example in examples])
 
     function = tree_lstm.predict.with_options(max_depth=64, fork="never")
     return GpuProgram(function, inputs, lambda out: float(np.shape(out)[0]), "tree")
