@@ -13,6 +13,7 @@ from pcbatch.ir.ops import Prim, Print
 from pcbatch.ir.stack import StackBlock
 from pcbatch.lowering.analysis.cost import inner_jaxprs
 from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.runtime.kernel.block_kernel import SHARED
 from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.rules import Unsupported, check
 from pcbatch.runtime.vm.layout import Layout
@@ -60,14 +61,20 @@ def of_blocks(plan: KernelPlan) -> list[Obstacle]:
     found = []
     for traced in plan.blocks:
         block = traced.code.block
-        for refused in check(traced.jaxpr):
+        for refused in check(traced.jaxpr.replace(eqns=list(traced.by_rules))):
             found.append(Obstacle(str(refused).partition(" (/")[0], block.label, _place(block, refused)))
-    for v in plan.shared:
+    for v in _read_whole(plan):
         shape = tuple(plan.type(v).shape)
         if plan.type(v).size > MOST_SHARED:
             text = f"every tile reads all of a shared array {shape}, and holds at most {MOST_SHARED:,} elements"
             found.append(Obstacle(text))
     return list(dict.fromkeys(found))
+
+
+def _read_whole(plan: KernelPlan) -> list[str]:
+    """Return the shared values that some block reads whole, and not by loads of parts."""
+    used = {block.names[v] for block in plan.awaited for v in block.used_whole if v in block.names}
+    return [v for v in plan.shared if (SHARED, v) in used]
 
 
 def _place(block: StackBlock, refused: Unsupported) -> Loc | None:
