@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from pcbatch.runtime.kernel.memory import SPARE, Memory, from_stored, stored_dtype
+from pcbatch.runtime.kernel.memory import SPARE, Memory, Order, from_stored, stored_dtype
 from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.tile import TRIPS, Tile
 from pcbatch.runtime.lowering_platform import lowering_platform
@@ -31,8 +31,7 @@ def launched(plan: KernelPlan, carry: Values, shared: Values, budget: jax.Array)
 
     def body(memory: Memory) -> None:
         number = pl.program_id(0)  # known at the top of a kernel only
-        ids = number * plan.tile + jax.lax.broadcasted_iota(jnp.int32, (plan.tile,), 0)
-        tile = Tile(plan, memory, lanes, depth, ids, ids < lanes)
+        tile = Tile.of(plan, memory, lanes, depth, number)
         end = tile.run(tile.begin(), memory.refs["budget"][0])
         tile.end(end)
         memory.refs[TRIPS][number] = end[TRIPS]
@@ -86,9 +85,14 @@ def called(
     outs = [struct(x.shape, x.dtype) for x in (*written, *map(flat, fresh))]
     names = [*reads, *state, *results]
 
+    def barrier() -> None:
+        if not interpret:  # there one operation follows the other
+            triton.debug_barrier()
+
     def kernel(*refs: Any) -> None:
         # What is written is an input and an output at the same place: it is touched as an output only.
-        body(Memory(dict(zip(names, (*refs[: len(reads)], *refs[len(inputs) :]), strict=True))))
+        arrays = dict(zip(names, (*refs[: len(reads)], *refs[len(inputs) :]), strict=True))
+        body(Memory(arrays, Order(barrier, frozenset((*state, *results)))))
 
     how: Any = {"interpret": True}
     if not interpret:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.kernel.block_kernel import BlockKernel, trace_block
-from pcbatch.runtime.kernel.memory import Places, size_of
+from pcbatch.runtime.kernel.memory import Places, in_order, size_of
 from pcbatch.runtime.vm.layout import Layout, reg
 
 CARRIED = 8  # elements of a register that a lane keeps in registers of threads, at most
@@ -55,7 +55,7 @@ class KernelPlan:
         """
         read = {v for block in self.awaited for v in block.code.reads}
         written = {v for block in self.awaited for v in block.code.updates}
-        small = (v for v in self.layout.registers if size_of(tuple(self.type(v).shape)) <= CARRIED)
+        small = (v for v in self.layout.registers if _size(self.layout, v) <= CARRIED)
         return tuple(v for v in small if v in read and v in written)
 
     @property
@@ -81,9 +81,7 @@ class KernelPlan:
 
     def type(self, name: str) -> ArrayType:
         """Return the storage type of a variable."""
-        type_ = self.layout.program.vars[name].type
-        assert type_ is not None, name
-        return storage_type(type_)
+        return _type(self.layout, name)
 
     def shape_and_dtype(self, name: str) -> tuple[tuple[int, ...], Any]:
         """Return the shape and dtype of a variable of one lane, in storage form."""
@@ -97,6 +95,11 @@ class KernelPlan:
             return Places(shape, 1, lanes)
         return Places(shape, size_of(shape))
 
+    def strides(self, name: str, lanes: int) -> tuple[int, ...]:
+        """Return the elements from one place of a register [lanes, ...] to the next, along each axis."""
+        places = self.places(name, lanes)
+        return (places.row_stride, *(places.stride * stride for stride in in_order(places.shape)))
+
     def numbers_of(self, block: BlockKernel) -> tuple[int, ...]:
         """Return the numbers of the constants of a block."""
         return self.numbers[block.code.index]
@@ -104,7 +107,8 @@ class KernelPlan:
 
 def make(layout: Layout, policy: str, expensive: tuple[int, ...], tile: int, warps: int) -> KernelPlan:
     """Trace the blocks of a machine for tiles of so many lanes."""
-    blocks = tuple(trace_block(layout, code, tile) for code in layout.codes)
+    in_memory = [v for v in layout.registers if _size(layout, v) > CARRIED]
+    blocks = tuple(trace_block(layout, code, tile, in_memory) for code in layout.codes)
     constants: list[Any] = []
     numbers: dict[int, tuple[int, ...]] = {}
     for block in blocks:
@@ -116,3 +120,13 @@ def make(layout: Layout, policy: str, expensive: tuple[int, ...], tile: int, war
             places.append(known)
         numbers[block.code.index] = tuple(places)
     return KernelPlan(layout, blocks, tuple(constants), numbers, policy, expensive, tile, warps)
+
+
+def _type(layout: Layout, name: str) -> ArrayType:
+    type_ = layout.program.vars[name].type
+    assert type_ is not None, name
+    return storage_type(type_)
+
+
+def _size(layout: Layout, name: str) -> int:
+    return size_of(tuple(_type(layout, name).shape))

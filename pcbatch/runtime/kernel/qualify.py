@@ -15,7 +15,7 @@ from pcbatch.ir.ops import Prim, Print
 from pcbatch.ir.stack import StackBlock
 from pcbatch.lowering.analysis.cost import inner_jaxprs
 from pcbatch.lowering.typing.trace import JaxprFn
-from pcbatch.runtime.kernel.block_kernel import BlockKernel
+from pcbatch.runtime.kernel.block_kernel import SHARED, BlockKernel
 from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.rules import check
 from pcbatch.runtime.vm.layout import Layout
@@ -66,9 +66,11 @@ def of_blocks(plan: KernelPlan) -> list[Obstacle]:
 
 def _of_block(plan: KernelPlan, traced: BlockKernel) -> Iterator[Obstacle]:
     block = traced.code.block
-    for refused in check(traced.jaxpr):
+    jaxpr: Any = traced.jaxpr  # untyped in some releases of JAX
+    for refused in check(jaxpr.replace(eqns=list(traced.by_rules))):
         yield Obstacle(str(refused).partition(" (/")[0], block.label, _place(block, refused.primitive))
-    for v in traced.code.shared:
+    whole = {traced.names[v] for v in traced.used_whole if v in traced.names}
+    for v in (v for v in traced.code.shared if (SHARED, v) in whole):
         if plan.type(v).size > MOST_SHARED:
             text = f"every tile reads all of a shared array {tuple(plan.type(v).shape)}, and holds at most"
             yield Obstacle(f"{text} {MOST_SHARED:,} elements", block.label, _place(block, ""))

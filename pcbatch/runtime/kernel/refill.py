@@ -58,6 +58,7 @@ class Inbox:
     def refill(self, carry: Values) -> Values:
         """Write the results of lanes that are done, and give them the inputs that follow."""
         tile, memory, plan = self.tile, self.tile.memory, self.tile.plan
+        memory.order.begin()
         free = self._free(carry)
         done = free & (carry[ITEM] < self.slots)
         for key in self.keeps:
@@ -124,15 +125,14 @@ def drained(
 
     def body(memory: Memory) -> None:
         number = pl.program_id(0)
-        ids = number * plan.tile + lax.broadcasted_iota(jnp.int32, (plan.tile,), 0)
-        tile = Tile(plan, memory, lanes, depth, ids, ids < lanes)
+        tile = Tile.of(plan, memory, lanes, depth, number)
         inbox = Inbox(tile, q.slots, memory.refs["end"][0], names, tuple(q.out), waits_for_room)
         budget = memory.refs["budget"][0]
-        carry = tile.begin() | {ITEM: memory.load(ITEM, SCALAR, ids, tile.there)}
+        carry = tile.begin() | {ITEM: memory.load(ITEM, SCALAR, tile.ids, tile.there)}
         carry = lax.cond(budget > 0, inbox.refill, lambda c: c, carry)
         carry = tile.run(carry, budget, inbox.refilled)
         tile.end(carry)
-        memory.store(ITEM, SCALAR, ids, tile.there, carry[ITEM])
+        memory.store(ITEM, SCALAR, tile.ids, tile.there, carry[ITEM])
         memory.refs[TRIPS][number] = carry[TRIPS]
 
     state = {**carry, **out, ITEM: q.item, FOLLOWING: q.following.reshape(1)}

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.runtime.kernel.block_kernel import REGISTER, BlockKernel
-from pcbatch.runtime.kernel.memory import Memory, Places, from_stored, from_words, to_stored, to_words
+from pcbatch.runtime.kernel.block_kernel import REGISTER, SHARED, BlockKernel
+from pcbatch.runtime.kernel.memory import Memory, Places, Rows, from_stored, from_words, in_order, to_stored, to_words
 from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.rules.padding import any_, picked
 from pcbatch.runtime.vm.block_body import Values
@@ -36,6 +36,7 @@ class Tile:
         memory: The arrays of the kernel: those of the state by state key, shared values and constants.
         lanes: The number of lanes of all tiles.
         depth: The nested calls that frames have room for.
+        first: int32[]: the number of the first lane.
         ids: int32[tile]: the numbers of the lanes.
         there: bool[tile]: whether there is such a lane.
     """
@@ -44,8 +45,16 @@ class Tile:
     memory: Memory
     lanes: int
     depth: int
+    first: jax.Array
     ids: jax.Array
     there: jax.Array
+
+    @classmethod
+    def of(cls, plan: KernelPlan, memory: Memory, lanes: int, depth: int, number: jax.Array) -> Tile:
+        """Return the tile of a number, int32[]."""
+        first = number * plan.tile
+        ids = first + lax.broadcasted_iota(jnp.int32, (plan.tile,), 0)
+        return cls(plan, memory, lanes, depth, first, ids, ids < lanes)
 
     # The state
 
@@ -60,6 +69,7 @@ class Tile:
 
     def end(self, carry: Values) -> None:
         """Write what the loop has carried back to memory."""
+        self.memory.order.begin()
         self.memory.store("pc", Places((), 1), self.ids, self.there, carry["pc"])
         for key in self.plan.counters:
             self.memory.store(key, Places((), 1), self.ids, self.there, carry[key])
@@ -101,7 +111,8 @@ class Tile:
         mask = here = carry["pc"] == code.index
         if layout.max_steps is not None:
             mask = here & (carry["steps"] < layout.max_steps)
-        run = block.run(partial(self._operand, block, carry, mask))
+        self.memory.order.begin()
+        run = block.run(_Operands(self, block, carry, mask))
         new = {**carry, **self._moved(run.jumps, carry, mask)}
         for kind, v, value in run.results():
             if kind == REGISTER:
@@ -114,24 +125,7 @@ class Tile:
             new["steps"] = carry["steps"] + mask.astype(jnp.int32)
         return new
 
-    def _operand(self, block: BlockKernel, carry: Values, mask: jax.Array, kind: str, name: str) -> jax.Array:
-        """Return an operand of a block, padded, in its own dtype."""
-        match kind:
-            case "register" | "popped":
-                value = self.value(name, carry, mask) if kind == REGISTER else self._popped(name, carry, mask)
-                return _lent(mask, value) if block.code.risky else value  # inner loops may not end on other values
-            case "shared":
-                return self.memory.whole(f"shared:{name}", *self.plan.shape_and_dtype(name))
-            case "constant":
-                number, x = self.plan.numbers_of(block)[int(name)], block.constants[int(name)]
-                return self.memory.whole(f"constant:{number}", tuple(x.shape), x.dtype)
-            case "mask":
-                return mask
-        if self.plan.layout.frames is None or not block.may_return:
-            return jnp.full(mask.shape, self.plan.layout.exit, jnp.int32)
-        return self.address(carry, mask)
-
-    def _popped(self, name: str, carry: Values, mask: jax.Array) -> jax.Array:
+    def popped(self, name: str, carry: Values, mask: jax.Array) -> jax.Array:
         assert self.plan.layout.frames is not None
         column = self.plan.layout.frames.columns[name]
         row = (carry["depth"] + 1) * self.lanes + self.ids
@@ -243,6 +237,52 @@ class Tile:
             branches[block.code.index] = partial(self.visit, block)
         visited: Values = lax.switch(number, branches, carry)
         return visited
+
+
+@dataclass(frozen=True, slots=True)
+class _Operands:
+    """The operands of one visit of a block."""
+
+    tile: Tile
+    block: BlockKernel
+    carry: Values
+    mask: jax.Array
+
+    def value(self, kind: str, name: str) -> jax.Array:
+        """Return an operand, padded, in its own dtype."""
+        tile, plan = self.tile, self.tile.plan
+        match kind:
+            case "register" | "popped":
+                read = tile.value if kind == REGISTER else tile.popped
+                value = read(name, self.carry, self.mask)
+                # Inner loops may not end on the values of inactive lanes.
+                return _lent(self.mask, value) if self.block.code.risky else value
+            case "shared":
+                return tile.memory.whole(f"shared:{name}", *plan.shape_and_dtype(name))
+            case "constant":
+                x = self.block.constants[int(name)]
+                return tile.memory.whole(self._constant(name), tuple(x.shape), x.dtype)
+            case "mask":
+                return self.mask
+        if plan.layout.frames is None or not self.block.may_return:
+            return jnp.full(self.mask.shape, plan.layout.exit, jnp.int32)
+        return tile.address(self.carry, self.mask)
+
+    def rows(self, kind: str, name: str) -> Rows:
+        """Return the array in memory that an operand is."""
+        tile, plan = self.tile, self.tile.plan
+        if kind == REGISTER:
+            shape, dtype = plan.shape_and_dtype(name)
+            shape, strides = (plan.tile, *shape), plan.strides(name, tile.lanes)
+            return Rows(tile.memory, reg(name), shape, strides, dtype, tile.first, tile.lanes)
+        if kind == SHARED:
+            shape, dtype = plan.shape_and_dtype(name)
+            return Rows(tile.memory, f"shared:{name}", shape, in_order(shape), dtype)
+        x = self.block.constants[int(name)]
+        return Rows(tile.memory, self._constant(name), tuple(x.shape), in_order(x.shape), x.dtype)
+
+    def _constant(self, name: str) -> str:
+        return f"constant:{self.tile.plan.numbers_of(self.block)[int(name)]}"
 
 
 SWEEPS = 1024  # over cheap blocks in one trip, at most: so that a budget of trips ends a run
