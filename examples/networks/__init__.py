@@ -12,4 +12,6 @@ NAMES = (
     "two_types",
     "rae",
     "lattice_lstm",
+    "lstm",
+    "nasrnn",
 )
