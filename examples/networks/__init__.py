@@ -14,4 +14,7 @@ NAMES = (
     "lattice_lstm",
     "lstm",
     "nasrnn",
+    "attention",
+    "seq2seq",
+    "blockdrop",
 )
