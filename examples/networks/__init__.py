@@ -17,4 +17,6 @@ NAMES = (
     "attention",
     "seq2seq",
     "blockdrop",
+    "skipnet",
+    "tree_rae",
 )

@@ -18,7 +18,7 @@ def stage(blocks, keep, x):
     channels = blocks[0][-1]["shift"].size
     for number, w in enumerate(blocks):
         stride = 1 if x.shape[-1] == channels else 2
-        short = x if stride == 1 else shrink(x, channels)
+        short = shrink(x, channels, stride)
         x = jax.nn.relu(short + block(w, x, stride)) if keep[number] > 0 else jax.nn.relu(short)
     return x
 

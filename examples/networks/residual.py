@@ -20,9 +20,9 @@ def layer(w, x, stride=1):
     return convolve(x, w["kernel"], stride) * w["scale"] + w["shift"]
 
 
-def shrink(x, channels):
-    """Half as many rows and columns, and zeros in new channels."""
-    return jnp.pad(x[::2, ::2], ((0, 0), (0, 0), (0, channels - x.shape[-1])))
+def shrink(x, channels, stride):
+    """Each second row and column, if that is the stride, and zeros in new channels."""
+    return jnp.pad(x[::stride, ::stride], ((0, 0), (0, 0), (0, channels - x.shape[-1])))
 
 
 def block(w, x, stride=1):
