@@ -1,4 +1,4 @@
-"""A decoder that continues sentences: attention (Vaswani et al., 2017) over keys and values that grow with each word."""
+"""A decoder that continues sentences: attention (Vaswani et al., 2017) to more keys and values with each word."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Prompt(NamedTuple):
 
 
 def read(w, word, place, keys, values):
-    """The scores of what follows the word at a place, which sees all words up to it; the keys and values with its own."""
+    """The scores of what follows the word at a place, which sees those before it; keys and values with its own."""
     x = w["embedding"][word] + w["places"][place]
     heads, _, width = w["key"].shape
     keys, values = keys.at[place].set(x @ w["key"]), values.at[place].set(x @ w["value"])
