@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from examples.networks import attention, berxit, drnn, lattice_lstm, nary_tree_lstm, seq2seq, two_types
-from examples.networks.in_torch_images import blockdrop, skipnet
 from examples.networks.data import Example
+from examples.networks.in_torch_images import blockdrop, skipnet
 
 Weights = Any
 State = tuple[Tensor, Tensor]

@@ -126,7 +126,7 @@ def test_visits_are_no_fewer_than_the_bound(name):
 
 
 @pytest.mark.share(4, 1)
-@pytest.mark.parametrize("name", ["tree_lstm", "mv_rnn", "birnn", "rae"])
+@pytest.mark.parametrize("name", ["tree_lstm", "mv_rnn", "birnn", "rae", *PAPER])
 def test_batches_by_hand(name):
     some = task(name, "never")
     plain = check.plain_predictions(some.network, some.weights, some.examples)
