@@ -63,7 +63,7 @@ def skipnet(w: Weights, image: Any) -> tuple[Tensor, int]:
             h = o.sigmoid() * c.tanh()
             stride = 2 if number == 0 and depth > 0 else 1
             short = shrink(x, each[-1]["shift"].shape[0], stride)
-            if float(h @ gate["head"] + gate["head_bias"]) > 0:
+            if float((h @ gate["head"] + gate["head_bias"]).detach()) > 0:
                 x, ran = (short + added(each, x, stride)).relu(), ran + 1
             else:
                 x = short
