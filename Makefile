@@ -9,13 +9,15 @@ SEED ?= 0
 PYTHON ?=
 TORCH ?= torch
 DYNET ?= dyNET38==2.2
+GPU_JAX ?= 0.10.2
+BENCH_JAX ?= jax[cuda12]
 DYNET_PYTHON ?= $(BIN)/python
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help test full fuzz mutants nuts networks dynet docs lint format bench check clean
+.PHONY: help test full fuzz mutants nuts networks dynet gpu-check gpu-bench docs lint format bench check clean
 
 help:
 	@echo "make test    install into $(VENV) and run the tests        ARGS=\"-k fib\" is passed to pytest"
@@ -23,10 +25,12 @@ help:
 	@echo "make fuzz    random programs against plain Python        SECONDS=600 SEED=20000 ARGS=\"--only jax\""
 	@echo "make nuts    install and sample a posterior with NUTS    ARGS=\"--target eight-schools\""
 	@echo "make networks  networks of examples/networks, checked against PyTorch    ARGS=\"drnn --train\" TORCH=torch==2.13.0+cpu"
+	@echo "make gpu-check  what an H100 would launch, compiled without a GPU    ARGS=\"--only fib --write\": 10 minutes"
 	@echo "make docs    the documentation as a site, build/docs/index.html    DOCS_CACHE=1 keeps what cells gave"
 	@echo "make lint    ruff and mypy                               make format  lets ruff rewrite the files"
 	@echo "make mutants  break the compiler on purpose, see who notices    ARGS=\"-j 2\": half an hour"
 	@echo "make bench   measure against other ways to do it         ARGS=\"--quick --only nuts --out DIR\": 25 minutes"
+	@echo "make gpu-bench  measure on the GPU that is there         ARGS=\"--only fib ode --seconds 500 --resume\""
 	@echo "make check   lint, then test                             make clean   removes what make made"
 	@echo "PYTHON=...   the interpreter that $(VENV) is made from (3.11 or newer)"
 
@@ -51,6 +55,9 @@ networks: build/torch/.installed
 
 dynet: build/dynet/.installed
 
+gpu-check: build/gpu/.installed
+	build/gpu/bin/python -m tools.gpu_check $(ARGS)
+
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -j auto $(ARGS) docs build/docs
 
@@ -59,6 +66,10 @@ mutants: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# JAX with CUDA has an environment of its own. BENCH_JAX=jax leaves CUDA out, for ARGS=--dry-run.
+gpu-bench: build/gpu-bench/.installed
+	build/gpu-bench/bin/python -m benchmarks.gpu $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -107,6 +118,19 @@ build/torch/.installed: $(VENV)/.created setup.cfg pyproject.toml
 build/dynet/.installed: $(VENV)/.created
 	$(DYNET_PYTHON) -m venv --clear build/dynet
 	build/dynet/bin/python -m pip install --quiet --disable-pip-version-check 'numpy<2' cython $(DYNET)
+	@touch $@
+
+build/gpu-bench/.installed: $(VENV)/.created setup.cfg pyproject.toml
+	$(BIN)/python -m venv --clear build/gpu-bench
+	build/gpu-bench/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -e '.[examples]' blackjax numpyro matplotlib $(BENCH_JAX)
+	@touch $@
+
+# XLA's compiler for CUDA needs no GPU, and ptxas comes with Triton. Both plug-ins must be of JAX's own release.
+build/gpu/.installed: $(VENV)/.created setup.cfg pyproject.toml
+	$(BIN)/python -m venv --clear build/gpu
+	build/gpu/bin/python -m pip install --quiet --disable-pip-version-check -e '.[examples]' \
+	  jax==$(GPU_JAX) jaxlib==$(GPU_JAX) jax-cuda12-plugin==$(GPU_JAX) jax-cuda12-pjrt==$(GPU_JAX) triton
 	@touch $@
 
 # A candidate is run, not only looked up: a shim on PATH may stand for an interpreter that is not there, and some

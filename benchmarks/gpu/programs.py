@@ -133,7 +133,8 @@ def trees(hidden: int = 64) -> GpuProgram:
     weights = tree_lstm.weights(np.random.default_rng(0), hidden)
 
     def inputs(lanes: int) -> tuple[Any, ...]:
-        return weights, [tree for tree, _ in tree_lstm.examples(np.random.default_rng(1), lanes)]
+        examples = tree_lstm.examples(np.random.default_rng(1), lanes)
+        return weights, tree_lstm.gather([example.x for example in examples])
 
     function = tree_lstm.predict.with_options(max_depth=64, fork="never")
     return GpuProgram(function, inputs, lambda out: float(np.shape(out)[0]), "tree")
@@ -156,7 +157,7 @@ def program(name: str) -> GpuProgram:
     """Return a program of `NAMES`."""
     match name:
         case "fib":
-            return GpuProgram(fib, lambda n: (numbers(4, 20, n, dtype=np.int32),), _calls, "call")
+            return GpuProgram(fib, lambda n: (numbers(0, 16, n, dtype=np.int32),), _calls, "call")
         case "gillespie":
             keys = lambda n: jax.random.split(jax.random.key(0), n)  # noqa: E731
             given = lambda n: (keys(n), numbers(0.5, 1.5, n), numbers(2.0, 10.0, n, 1))  # noqa: E731

@@ -294,7 +294,7 @@ def _emitters(runs: PcExecutable) -> Sequence[str]:
         return others
     from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import
 
-    return others if planned(runs.machine, Kernel())[1] else [*others, "kernel"]
+    return others if planned(runs.machine, Kernel()).plan is None else [*others, "kernel"]
 
 
 def _modes(runs: PcExecutable, lanes: int) -> list[Mode]:

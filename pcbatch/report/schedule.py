@@ -186,12 +186,15 @@ def _kernel(machine: Machine, options: Options) -> str:
     """Whether a machine can be one kernel of a GPU; the first reasons if not."""
     from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import
 
-    plan, obstacles = planned(machine, options.kernel or Kernel())
-    if plan is None or obstacles:
-        more = len(obstacles) - 2
-        return "no: " + "; ".join(map(str, obstacles[:2])) + (f"; and {more} more" if more > 0 else "")
-    how = "it is" if options.kernel is not None else 'it can be, with `emitter="kernel"`'
-    return f"{how} one kernel of a GPU, in tiles of {plan.tile} lanes"
+    outcome = planned(machine, options.kernel or Kernel())
+    more = len(outcome.obstacles) - 2
+    reasons = "; ".join(map(str, outcome.obstacles[:2])) + (f"; and {more} more" if more > 0 else "")
+    if outcome.plan is None:
+        return f"no: {reasons}"
+    how = "it is" if options.kernel is not None else 'it can be, with `emitter="kernel"`,'
+    text = f"{how} one kernel of a GPU, in tiles of {outcome.plan.tile} lanes"
+    labels = [machine.layout.codes[k].block.label for k in sorted(outcome.plan.outside)]
+    return f"{text}, and {', '.join(labels)} outside of it, for all lanes: {reasons}" if labels else text
 
 
 def _shared(compiled: Program) -> tuple[str, ...]:

@@ -38,8 +38,9 @@ IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
 # Those behind "while" have loops in what they lower to.
 LOOPS = {"scan", "while", "igamma", "igammac", "igamma_grad_a", "random_gamma", "random_gamma_grad"}
 LOOPS |= {"regularized_incomplete_beta", "threefry2x32", "random_bits", "random_fold_in", "random_split"}
-LOOPS_IN_GRAPHS = {
-    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"
+LOOPS_IN_GRAPHS: dict[str, Any] = {
+    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
+    "xla_gpu_graph_min_graph_size": 1,  # by default, the loop of a small program is not worth a graph
 }
 OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/users/performance.md

@@ -123,7 +123,8 @@ class BlockRun:
 
     def _part(self, v: Any) -> Any:
         """Return an operand, index vectors as their columns where they are known."""
-        return self._env[v] if isinstance(self._env.get(v) if isinstance(v, jex.Var) else None, Columns) else self._operand(v)
+        known = None if isinstance(v, jex.Literal) else self._env.get(v)
+        return known if isinstance(known, Columns) else self._operand(v)
 
     def _rows(self, v: Any) -> Rows:
         """Return the array in memory that a variable stands for."""

@@ -29,6 +29,7 @@ class KernelPlan:
         expensive: The numbers of the blocks that lanes gather for.
         tile: The lanes of a tile.
         warps: The warps of threads that compute a tile.
+        outside: The numbers of blocks that are computed between two kernels, for all lanes.
     """
 
     layout: Layout
@@ -39,11 +40,12 @@ class KernelPlan:
     expensive: tuple[int, ...]
     tile: int
     warps: int
+    outside: frozenset[int] = frozenset()
 
     @property
     def awaited(self) -> tuple[BlockKernel, ...]:
-        """The blocks that lanes may wait for."""
-        return tuple(block for block in self.blocks if block.code.awaited)
+        """The blocks of the kernel that lanes may wait for."""
+        return tuple(b for b in self.blocks if b.code.awaited and b.code.index not in self.outside)
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -51,8 +53,8 @@ class KernelPlan:
 
         Parameters that stay as they are and results that nobody reads would hold registers of threads for nothing.
         """
-        read = {v for block in self.blocks for v in block.code.reads}
-        written = {v for block in self.blocks for v in block.code.updates}
+        read = {v for block in self.awaited for v in block.code.reads}
+        written = {v for block in self.awaited for v in block.code.updates}
         small = (v for v in self.layout.registers if _size(self.layout, v) <= CARRIED)
         return tuple(v for v in small if v in read and v in written)
 
@@ -63,6 +65,11 @@ class KernelPlan:
         return (*depth, *([] if self.layout.max_steps is None else ["steps"]))
 
     @property
+    def keys(self) -> frozenset[str]:
+        """The state keys of the arrays that the kernel reads and writes."""
+        return frozenset(("pc", *self.counters, *map(reg, self.layout.registers), *self.buffers))
+
+    @property
     def buffers(self) -> tuple[str, ...]:
         """The state keys of frames."""
         return () if self.layout.frames is None else tuple(self.layout.frames.widths)
@@ -70,7 +77,7 @@ class KernelPlan:
     @property
     def shared(self) -> tuple[str, ...]:
         """The shared values that blocks read."""
-        return tuple(dict.fromkeys(v for block in self.blocks for v in block.code.shared))
+        return tuple(dict.fromkeys(v for block in self.awaited for v in block.code.shared))
 
     def type(self, name: str) -> ArrayType:
         """Return the storage type of a variable."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import jax.extend.core as jex
 
@@ -13,13 +15,14 @@ from pcbatch.ir.ops import Prim, Print
 from pcbatch.ir.stack import StackBlock
 from pcbatch.lowering.analysis.cost import inner_jaxprs
 from pcbatch.lowering.typing.trace import JaxprFn
-from pcbatch.runtime.kernel.block_kernel import SHARED
+from pcbatch.runtime.kernel.block_kernel import SHARED, BlockKernel
 from pcbatch.runtime.kernel.plan import KernelPlan
-from pcbatch.runtime.kernel.rules import Unsupported, check
+from pcbatch.runtime.kernel.rules import check
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.policies import POLICIES, Policy
 
 FEW = 8  # elements of a value
+PRODUCT = 2**12  # multiplications of one lane, from which a product is computed for all lanes at once
 MOST_SHARED = 2**18  # elements of a shared array that every tile reads as a whole
 
 
@@ -58,39 +61,58 @@ def of_machine(layout: Layout, policy: Policy) -> list[Obstacle]:
 
 def of_blocks(plan: KernelPlan) -> list[Obstacle]:
     """Return the obstacles in the blocks of a program."""
-    found = []
-    for traced in plan.blocks:
-        block = traced.code.block
-        for refused in check(traced.jaxpr.replace(eqns=list(traced.by_rules))):
-            found.append(Obstacle(str(refused).partition(" (/")[0], block.label, _place(block, refused)))
-    for v in _read_whole(plan):
-        shape = tuple(plan.type(v).shape)
+    return list(dict.fromkeys(each for block in plan.blocks for each in _of_block(plan, block)))
+
+
+def _of_block(plan: KernelPlan, traced: BlockKernel) -> Iterator[Obstacle]:
+    block = traced.code.block
+    jaxpr: Any = traced.jaxpr  # untyped in some releases of JAX
+    for refused in check(jaxpr.replace(eqns=list(traced.by_rules))):
+        yield Obstacle(str(refused).partition(" (/")[0], block.label, _place(block, refused.primitive))
+    whole = {traced.names[v] for v in traced.used_whole if v in traced.names}
+    for v in (v for v in traced.code.shared if (SHARED, v) in whole):
         if plan.type(v).size > MOST_SHARED:
-            text = f"every tile reads all of a shared array {shape}, and holds at most {MOST_SHARED:,} elements"
-            found.append(Obstacle(text))
-    return list(dict.fromkeys(found))
+            text = f"every tile reads all of a shared array {tuple(plan.type(v).shape)}, and holds at most"
+            yield Obstacle(f"{text} {MOST_SHARED:,} elements", block.label, _place(block, ""))
 
 
-def _read_whole(plan: KernelPlan) -> list[str]:
-    """Return the shared values that some block reads whole, and not by loads of parts."""
-    used = {block.names[v] for block in plan.awaited for v in block.used_whole if v in block.names}
-    return [v for v in plan.shared if (SHARED, v) in used]
+def prefers_all_lanes(plan: KernelPlan, traced: BlockKernel) -> Obstacle | None:
+    """Return the reason for which a block is better computed for all lanes at once, between two kernels.
+
+    A large product of one tile holds the registers of all its threads; that of all lanes keeps the device busy. This is
+    the split by occupancy of "Cocktailer" (OSDI 2023), section 4.
+    """
+    work = max((_work(eqn) // plan.tile for eqn in _equations(traced.jaxpr)), default=0)
+    if work < PRODUCT:
+        return None
+    reason = f"a product of {work:,} multiplications in a lane keeps the device busy with all lanes, not with a tile"
+    return Obstacle(reason, traced.code.block.label, _place(traced.code.block, "dot_general"))
 
 
-def _place(block: StackBlock, refused: Unsupported) -> Loc | None:
-    """Return the place of the operation that was refused: the first with such a primitive."""
+def _work(eqn: Any) -> int:
+    """Return the multiplications of a product of matrices, 0 for other equations."""
+    if eqn.primitive.name != "dot_general":
+        return 0
+    (summed, _), _ = eqn.params["dimension_numbers"]
+    left = eqn.invars[0].aval.shape
+    multiplications: int = math.prod(eqn.outvars[0].aval.shape) * math.prod(left[k] for k in summed)
+    return multiplications
+
+
+def _place(block: StackBlock, primitive: str) -> Loc | None:
+    """Return the place of the first operation with such a primitive, else that of the first one."""
     for op in block.ops:
         if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
-            if refused.primitive in _primitives(op.expr.fn.closed.jaxpr):
+            if primitive in {eqn.primitive.name for eqn in _equations(op.expr.fn.closed.jaxpr)}:
                 return op.loc
     return next((op.loc for op in block.ops if isinstance(op, Prim)), None)
 
 
-def _primitives(jaxpr: jex.Jaxpr) -> Iterator[str]:
+def _equations(jaxpr: jex.Jaxpr) -> Iterator[Any]:
     for eqn in jaxpr.eqns:
-        yield eqn.primitive.name
+        yield eqn
         for inner in inner_jaxprs(eqn):
-            yield from _primitives(inner)
+            yield from _equations(inner)
 
 
 def refusal(name: str, obstacles: list[Obstacle]) -> Diagnostic:

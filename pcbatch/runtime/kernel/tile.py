@@ -176,8 +176,8 @@ class Tile:
         exit_ = self.plan.layout.exit
 
         def going(c: Values) -> jax.Array:
-            live: jax.Array = jnp.min(c["pc"]) < exit_
-            return live & (c[TRIPS] < budget)
+            going: jax.Array = (jnp.min(self._inside(c)) < exit_) & (c[TRIPS] < budget)
+            return going
 
         def trip(c: Values) -> Values:
             c = self._trip(c)
@@ -187,11 +187,18 @@ class Tile:
         end: Values = lax.while_loop(going, trip, carry)
         return end
 
+    def _inside(self, carry: Values) -> jax.Array:
+        """Return the program counters, with that of the end for lanes that wait for a block outside of the kernel."""
+        pc: jax.Array = carry["pc"]
+        for block in sorted(self.plan.outside):
+            pc = jnp.where(pc == block, self.plan.layout.exit, pc)
+        return pc
+
     def _trip(self, carry: Values) -> Values:
         blocks = self.plan.awaited
         match self.plan.policy:
             case "earliest":
-                return self._run(jnp.min(carry["pc"]), carry)
+                return self._run(jnp.min(self._inside(carry)), carry)
             case "largest":
                 counts = [jnp.sum((carry["pc"] == block.code.index).astype(jnp.int32)) for block in blocks]
                 return self._run(_fullest(blocks, counts), carry)
@@ -285,7 +292,8 @@ SWEEPS = 1024  # over cheap blocks in one trip, at most: so that a budget of tri
 
 def _fullest(blocks: Sequence[BlockKernel], counts: Sequence[jax.Array]) -> jax.Array:
     """Return the number of the block that most lanes wait for; the earliest of several."""
-    best, most = jnp.int32(blocks[0].code.index), counts[0]
+    best: jax.Array = jnp.int32(blocks[0].code.index)
+    most = counts[0]
     for block, count in zip(blocks[1:], counts[1:], strict=True):
         best = jnp.where(count > most, jnp.int32(block.code.index), best)
         most = jnp.maximum(most, count)

@@ -13,6 +13,8 @@ from jax import lax
 from tests.runtime.kernel.arrays import floats, ints
 from tests.runtime.kernel.kernels import run, same
 
+pytestmark = pytest.mark.share(8)
+
 
 @jax.custom_jvp
 def doubled(x: Any) -> Any:
@@ -53,6 +55,13 @@ def test_branches() -> None:
         same(fn, np.int32(i), floats(3, 5))
     same(jax.vmap(fn), ints(4, low=-1, high=4), floats(4, 5))
     same(lambda x: lax.cond(True, *BRANCHES[:2], x), floats(3))
+
+
+def test_numbers_as_results() -> None:
+    same(lambda i, x: (lax.cond(i > 0, lambda: 1.0, lambda: 2.0) + x, 3, x.shape[0]), np.int32(1), floats(3))
+    same(lambda i, x: lax.while_loop(lambda c: c[0] < 3.0, lambda c: (5.0, 7), (x[0], i)), np.int32(1), floats(3))
+    same(lambda x: lax.scan(lambda c, a: (2.0, True), x[0], x), floats(3))
+    same(lambda x: lax.fori_loop(0, 3, lambda i, c: (c[1], 4.0), (x, 1.0))[1], np.float32(3))
 
 
 def test_branches_by_platform() -> None:

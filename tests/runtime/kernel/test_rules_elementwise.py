@@ -14,6 +14,8 @@ from jax import lax
 from tests.runtime.kernel.arrays import SPECIAL, floats, ints
 from tests.runtime.kernel.kernels import lower, same
 
+pytestmark = pytest.mark.share(8)
+
 
 def pairs() -> tuple[np.ndarray, np.ndarray]:
     x, y = np.meshgrid(np.float32(SPECIAL), np.float32(SPECIAL))

@@ -14,6 +14,8 @@ from pcbatch.runtime.kernel.rules import check
 from tests.runtime.kernel.arrays import floats, ints, odd
 from tests.runtime.kernel.kernels import same
 
+pytestmark = pytest.mark.share(8)
+
 LANES = 4
 
 

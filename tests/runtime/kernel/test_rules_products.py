@@ -10,6 +10,8 @@ import pytest
 from tests.runtime.kernel.arrays import floats, ints
 from tests.runtime.kernel.kernels import lower, same
 
+pytestmark = pytest.mark.share(8)
+
 SIZES = [(4, 4, 4), (3, 5, 7), (16, 16, 16), (16, 20, 33), (1, 5, 1)]
 
 

@@ -14,6 +14,8 @@ from jax import lax
 from tests.runtime.kernel.arrays import ints
 from tests.runtime.kernel.kernels import run, same
 
+pytestmark = pytest.mark.share(8)
+
 Vector = Any
 STEPS: list[Callable[[Vector, Vector, Any], Vector]] = [
     lambda x, y, k: jnp.concatenate([x, y])[::2],

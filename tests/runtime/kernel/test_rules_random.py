@@ -13,6 +13,8 @@ from pcbatch.runtime.kernel.rules import check
 from tests.runtime.kernel.arrays import ints
 from tests.runtime.kernel.kernels import same
 
+pytestmark = pytest.mark.share(8)
+
 DRAWS = {
     "bits": lambda k: (jax.random.bits(k), jax.random.bits(k, (3,)), jax.random.bits(k, (2, 3), "uint8")),
     "split": lambda k: (jax.random.split(k), jax.random.split(k, 3), jax.random.split(k, (2, 3))),

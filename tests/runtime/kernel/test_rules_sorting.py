@@ -13,6 +13,8 @@ from jax import lax
 from tests.runtime.kernel.arrays import SPECIAL, floats, ints
 from tests.runtime.kernel.kernels import same
 
+pytestmark = pytest.mark.share(8)
+
 
 @pytest.mark.parametrize("shape", [(8,), (5,), (3, 6), (2, 3, 5), (1,)])
 def test_sort(shape: tuple[int, ...]) -> None:

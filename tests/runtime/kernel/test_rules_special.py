@@ -11,6 +11,8 @@ from jax import lax
 from tests.runtime.kernel.arrays import SPECIAL
 from tests.runtime.kernel.kernels import same
 
+pytestmark = pytest.mark.share(8)
+
 WIDE = np.concatenate([np.linspace(-12, 12, 203), np.logspace(-8, 8, 41), np.array(SPECIAL)])
 FINITE = WIDE[np.isfinite(WIDE)]
 OFF_POLES = FINITE[(FINITE > 0) | (np.abs(FINITE - np.round(FINITE)) > 0.01)]

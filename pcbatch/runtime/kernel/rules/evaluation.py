@@ -62,7 +62,7 @@ def evaluate(jaxpr: jex.Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> li
     env.update(zip(jaxpr.invars, args, strict=True))
     for eqn in jaxpr.eqns:
         env.update(zip(eqn.outvars, apply(eqn, [read(v) for v in eqn.invars]), strict=True))
-    return [read(v) for v in jaxpr.outvars]
+    return [traced(read(v)) for v in jaxpr.outvars]  # a branch or a loop of Triton yields no number of Python
 
 
 def apply(eqn: Any, operands: Sequence[Any]) -> Sequence[Array]:

@@ -255,7 +255,7 @@ def scatter(eqn: Any, x: Array, indices: Array, new: Array) -> Sequence[Array]:
 
 
 def _real(room: Sequence[int], sizes: Sequence[int]) -> Array:
-    """Which of the places to write at, as one axis, are no padding."""
+    """Tell the places to write at from padding, as one axis."""
     real = jnp.ones(tuple(room), jnp.bool_)
     for axis, n in enumerate(sizes):
         if room[axis] != n:

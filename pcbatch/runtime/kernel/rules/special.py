@@ -117,7 +117,7 @@ def erf_inv(eqn: Any, x: Array) -> Sequence[Array]:
 
 
 def _lanczos(x: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """What lgamma and digamma share: whether to reflect, the reflected x - 1, log(t), a and the derivative of a."""
+    """Compute what lgamma and digamma share: whether to reflect, the reflected x - 1, log(t), a and its derivative."""
     reflect, one = x < number(x, 0.5), number(x, 1)
     z = where(reflect, number(x, 0) - x, x - one)
     a, slope = number(x, LANCZOS_BASE), number(x, 0)

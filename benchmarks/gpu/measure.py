@@ -1,0 +1,98 @@
+"""The measurements of one program in a process of its own: `python -m benchmarks.gpu.measure PROGRAM`
+
+Reads a JSON list of cases from the standard input, and writes a line of JSON before and behind each: where the process
+dies, its parent knows at which case.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+import pcbatch
+from benchmarks.gpu import peers
+from benchmarks.gpu.programs import program
+from pcbatch.runtime.costs.xla_options import LOOPS_IN_GRAPHS
+
+LEAST, MOST = 3, 25  # calls that are timed
+SECONDS = 1.0  # of them all, if they are not fewer than `LEAST`
+CLOSE = {"rtol": 1e-3, "atol": 1e-4}
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    name = sys.argv[1]
+    for case in json.load(sys.stdin):
+        _say({"begins": case})
+        _say({"ends": case, **_attempt(name, case)})
+
+
+def _say(line: dict[str, Any]) -> None:
+    print("gpu-bench:" + json.dumps(line), flush=True)
+
+
+def _attempt(name: str, case: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return measured(name, case)
+    except Exception as error:  # out of memory, a program that is refused: the other cases go on
+        return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
+
+
+def measured(name: str, case: dict[str, Any]) -> dict[str, Any]:
+    """Return the seconds and the work of a case: `emitter` (or `peer`), `lanes`, `graphs`."""
+    lanes, graphs = case["lanes"], case["graphs"]
+    if "peer" in case:
+        peer = next(each for each in peers.peers(name) if each.name == case["peer"])
+        made = peer.prepare(lanes)
+        if made is None:
+            return {"error": f"left out: more than {peers.WIDEST_CHAINS:,} chains"}
+        on_gpu = jax.default_backend() != "cpu"
+        call, arguments = jax.jit(made[0], compiler_options=LOOPS_IN_GRAPHS if graphs and on_gpu else None), made[1]
+        work = peer.work
+    else:
+        of = program(name)
+        emitter = pcbatch.Kernel(**case["sizes"]) if case.get("sizes") else case["emitter"]
+        call = of.function.with_options(emitter=emitter, command_buffers=graphs)
+        arguments, work = of.inputs(lanes), of.work
+    arguments = jax.device_put(arguments) if "peer" in case or name != "trees" else arguments
+    first, out = _timed(lambda: call(*arguments))
+    found = {"first_s": first, "work": work(out), "check": _summary(out)}
+    times = _times(lambda: call(*arguments))
+    found |= {"seconds": statistics.median(times), "calls": len(times)}
+    if case.get("trace"):
+        with jax.profiler.trace(case["trace"]):
+            _timed(lambda: call(*arguments))
+    if (folder := case.get("save")) is not None:
+        leaves = [np.asarray(x) for x in jax.tree.leaves(out)]
+        np.savez(os.path.join(folder, "out.npz"), *leaves)
+    return found
+
+
+def _times(call: Callable[[], Any]) -> list[float]:
+    began, times = time.perf_counter(), [_timed(call)[0]]
+    while len(times) < MOST and (len(times) < LEAST or time.perf_counter() - began < SECONDS):
+        times.append(_timed(call)[0])
+    return times
+
+
+def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.perf_counter()
+    out = jax.block_until_ready(call())
+    return time.perf_counter() - began, out
+
+
+def _summary(out: Any) -> list[float]:
+    """Numbers by which results of two emitters are compared: the sum of each leaf, NaN left out."""
+    return [float(np.nansum(np.asarray(x, np.float64))) for x in jax.tree.leaves(out)]
+
+
+if __name__ == "__main__":
+    main()
