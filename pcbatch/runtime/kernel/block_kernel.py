@@ -276,7 +276,10 @@ def _traced(layout: Layout, code: BlockCode, tile: int, in_memory: Collection[st
         for k, eqn in enumerate(jaxpr.eqns)
         if touches.is_load(eqn) and isinstance(first[k], jex.Var) and first[k] in held and not touches.refusal(eqn)
     )
-    return replace(block, loads=loads, stores=frozenset(stores), versions=versions)
+    found = replace(block, loads=loads, stores=frozenset(stores), versions=versions)
+    # Of an array that is there as a whole, fixed parts need no other load.
+    spared = {k for k in loads if jaxpr.eqns[k].primitive.name == "slice" and first[k] in found.used_whole}
+    return replace(found, loads=loads - spared)
 
 
 def _is_held(operand: Operand, in_memory: Collection[str]) -> bool:

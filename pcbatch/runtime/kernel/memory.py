@@ -184,8 +184,9 @@ class Rows:
     def _at(self, places: Sequence[Any], on: jax.Array, shape: Sequence[int]) -> tuple[jax.Array, jax.Array]:
         at: Any = jnp.zeros((), jnp.int32)
         if self.first is not None:
-            on = on & (self.first + places[0] < self.lanes)
             at = self.first * self.strides[0]
+            if self.lanes % self.shape[0]:  # the last tile has fewer lanes
+                on = on & (self.first + places[0] < self.lanes)
         for place, stride in zip(places, self.strides, strict=True):
             at = at + place * np.int32(stride)
         return jnp.broadcast_to(at, tuple(shape)), jnp.broadcast_to(on, tuple(shape))

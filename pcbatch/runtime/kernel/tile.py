@@ -112,7 +112,7 @@ class Tile:
         if layout.max_steps is not None:
             mask = here & (carry["steps"] < layout.max_steps)
         self.memory.order.begin()
-        run = block.run(_Operands(self, block, carry, mask))
+        run = block.run(_Operands(self, block, carry, here, mask))
         new = {**carry, **self._moved(run.jumps, carry, mask)}
         for kind, v, value in run.results():
             if kind == REGISTER:
@@ -235,7 +235,8 @@ class _Operands:
     tile: Tile
     block: BlockKernel
     carry: Values
-    mask: jax.Array
+    here: jax.Array  # bool[tile]: the lanes that wait for the block
+    mask: jax.Array  # those of them that may run it
 
     def value(self, kind: str, name: str) -> jax.Array:
         """Return an operand, padded, in its own dtype."""
@@ -243,9 +244,10 @@ class _Operands:
         match kind:
             case "register" | "popped":
                 read = tile.value if kind == REGISTER else tile.popped
-                value = read(name, self.carry, self.mask)
-                # Inner loops may not end on the values of inactive lanes.
-                return _lent(self.mask, value) if self.block.code.risky else value
+                value = read(name, self.carry, self.here)
+                # Inner loops may not end on the values of other lanes. One that waits may lend its own, even if none
+                # may run the block.
+                return _lent(self.here, value) if self.block.code.risky else value
             case "shared":
                 return tile.memory.whole(f"shared:{name}", *plan.shape_and_dtype(name))
             case "constant":
@@ -254,8 +256,8 @@ class _Operands:
             case "mask":
                 return self.mask
         if plan.layout.frames is None or not self.block.may_return:
-            return jnp.full(self.mask.shape, plan.layout.exit, jnp.int32)
-        return tile.address(self.carry, self.mask)
+            return jnp.full(self.here.shape, plan.layout.exit, jnp.int32)
+        return tile.address(self.carry, self.here)
 
     def rows(self, kind: str, name: str) -> Rows:
         """Return the array in memory that an operand is."""

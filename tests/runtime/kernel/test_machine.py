@@ -155,6 +155,31 @@ class TestRuns:
         same(f.run(N), want)
 
 
+    def test_lanes_over_their_limit_lend_their_values(self) -> None:
+        """All lanes that wait for the block have used up their steps; those of another lane would keep it going."""
+
+        @pcbatch.batch(emitter=TILE, max_steps=3)
+        def halved(x, n):
+            while n > 0:
+                x = x + jax.lax.while_loop(lambda c: c != 1, lambda c: jnp.where(c % 2 == 0, c // 2, c - 1), x)
+                n = n - 1
+            return x
+
+        x, n = np.array([-5, 8, 9, 30], np.int32), np.array([0, 9, 9, 9], np.int32)
+        assert halved.run(x, n).status.tolist() == [0, *[int(Status.STEP_LIMIT)] * 3]
+
+    def test_truth_values_on_stacks(self) -> None:
+        @pcbatch.batch(emitter=TILE)
+        def odd_calls(n, p):
+            if n <= 0:
+                return 0
+            below = odd_calls(n - 1, not p)
+            return below + 1 if p else below
+
+        p = np.arange(10) % 3 == 0
+        same(odd_calls.run(N, p), pcbatch.batch(odd_calls.fn, fork="never").run(N, p))
+
+
 class TestTransformations:
     def test_jit_vmap_and_export(self) -> None:
         f = FIB.with_options(max_depth=16)
