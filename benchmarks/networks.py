@@ -53,6 +53,13 @@ SIZES: Mapping[str, tuple[int, int]] = {
     "two_types": (64, 256),
     "nary_tree_lstm": (64, 256),
     "lattice_lstm": (64, 256),
+    "lstm": (64, 256),
+    "nasrnn": (64, 256),
+    "attention": (64, 256),
+    "seq2seq": (64, 256),
+    "blockdrop": (32, 64),
+    "skipnet": (64, 256),
+    "tree_rae": (64, 256),
 }
 
 

@@ -7,7 +7,7 @@ of them. What depends on the shapes of the examples alone is made by NumPy befor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from examples.networks import mv_rnn, rae, tree_lstm
+from benchmarks import networks_masked as masked
+from examples.networks import mv_rnn, rae, seq2seq, tree_lstm, tree_rae
 from examples.networks.run import Task
 from examples.treelstm import by_hand
 from examples.treelstm.data import Trees
@@ -43,6 +44,16 @@ def ways(task: Task) -> dict[str, ByHand]:
             return {"padded": padded(task, tags, tags_loss)}
         case "rae":
             return {"padded": padded(task, merges, merges_loss)}
+        case "tree_rae":
+            return trees(task, lambda w, word: w["embedding"][word], tree_rae.code)
+        case "lstm" | "nasrnn":
+            return {"padded": classified(task, masked.lstm_scores if task.name == "lstm" else masked.nasrnn_scores)}
+        case "attention":
+            return {"padded": continued(task)}
+        case "seq2seq":
+            return {"padded": translated(task)}
+        case "blockdrop" | "skipnet":
+            return {"masked": images(task)}
     return {}
 
 
@@ -93,7 +104,7 @@ def _table(tree: Any) -> list[tuple[int, int, int]]:
     def add(node: Any) -> int:
         me = len(rows)
         rows.append((-1, -1, -1))
-        if isinstance(node, tree_lstm.Word | mv_rnn.Word):
+        if isinstance(node, tree_lstm.Word | mv_rnn.Word | tree_rae.Word):
             rows[me] = (-1, -1, node.index)
         else:
             left = add(node.left)
@@ -179,10 +190,72 @@ def merges_loss(w: Any, given: Any) -> Any:
     return jnp.mean(0.1 * total + cross_entropy(scores, given[2]))
 
 
+def classified(task: Task, scores: Callable[..., Any]) -> ByHand:
+    """Sentences of one class each, from the function for one sentence that is padded."""
+
+    def predict(w: Any, given: Any) -> Any:
+        return jax.vmap(partial(scores, w))(*given[:2])
+
+    return padded(task, predict, lambda w, given: jnp.mean(cross_entropy(predict(w, given), given[2])))
+
+
+def continued(task: Task) -> ByHand:
+    """Attention: one loop over the places of the longest sentence."""
+    prompts = [example.x for example in task.examples]
+    whole = _filled([[*example.x.words, *example.label] for example in task.examples])
+    words = _filled([prompt.words for prompt in prompts])
+    lengths = np.array([len(prompt.words) for prompt in prompts], np.int32)
+    totals = lengths + np.array([prompt.more for prompt in prompts], np.int32)
+
+    def predict(w: Any, given: Any) -> Any:
+        words, lengths, _, totals = given
+        return jax.vmap(partial(masked.continued, w, longest=whole.shape[1]))(words, lengths, totals)
+
+    def loss(w: Any, given: Any) -> Any:
+        _, lengths, whole, totals = given
+        return jnp.mean(jax.vmap(partial(masked.attention_loss, w))(whole, lengths, totals))
+
+    return _ready(predict, loss, jax.device_put((words, lengths, whole, totals)), whole.shape[1])
+
+
+def translated(task: Task) -> ByHand:
+    """Sequence to sequence: a loop over the words of the longest sentence, and one until all translations are done."""
+    count = lambda rows: np.array([len(row) for row in rows], np.int32)  # noqa: E731
+    words, labels = [example.x for example in task.examples], [example.label for example in task.examples]
+    given = jax.device_put((_filled(words), count(words), _filled(labels), count(labels)))
+
+    def predict(w: Any, given: Any) -> Any:
+        return jax.vmap(partial(masked.translated, w))(*given[:2])
+
+    def loss(w: Any, given: Any) -> Any:
+        return jnp.mean(jax.vmap(partial(masked.seq2seq_loss, w))(*given))
+
+    found = _ready(predict, loss, given, 0)
+    written = np.max(np.sum(np.asarray(found.predict(task.weights)) >= 0, 1))
+    return replace(found, steps=int(len(given[0][0]) + min(written + 1, seq2seq.MOST)))
+
+
+def images(task: Task) -> ByHand:
+    """All blocks for all images, with masks."""
+    scores = masked.blockdrop_scores if task.name == "blockdrop" else masked.skipnet_scores
+
+    def predict(w: Any, given: Any) -> Any:
+        return jax.vmap(partial(scores, w))(given[0])
+
+    def loss(w: Any, given: Any) -> Any:
+        return jnp.mean(cross_entropy(predict(w, given), given[1]))
+
+    stages = task.weights["stages"]
+    blocks = sum(len(stage["blocks"] if isinstance(stage, dict) else stage) for stage in stages)
+    return _ready(predict, loss, jax.device_put((task.inputs, np.asarray(task.labels))), blocks)
+
+
 def shown(task: Task, found: Any) -> np.ndarray:
     """The numbers of the examples in a row, without those behind the ends of sentences."""
     if isinstance(found, tuple):
         found = found[0]
+    if task.name in ("attention", "seq2seq"):
+        return np.asarray(found)[np.asarray(found) >= 0]
     if isinstance(task.examples[0].label, list):
         return np.concatenate(
             [np.asarray(row[: len(ex.x)]).ravel() for row, ex in zip(found, task.examples, strict=True)]

@@ -12,4 +12,11 @@ NAMES = (
     "two_types",
     "rae",
     "lattice_lstm",
+    "lstm",
+    "nasrnn",
+    "attention",
+    "seq2seq",
+    "blockdrop",
+    "skipnet",
+    "tree_rae",
 )

@@ -19,17 +19,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--hidden", type=at_least(1), default=64, help=f"numbers of a state; {shown}")
     add("--batch", type=at_least(1), default=64, help=f"examples; {shown}")
     add("--most", type=at_least(2), help="words of an example at most, or what else its size is")
+    add("--paper", action="store_true", help="the sizes of Cocktailer (OSDI 2023), of the networks that it runs")
     add("--fork", choices=("auto", "always", "never"), help="independent calls side by side")
     add("--train", action="store_true", help="gradients of a loss, too")
     add("--seed", type=at_least(0), default=0, help=f"of weights and examples; {shown}")
     add("--repeats", type=at_least(1), default=5, help=f"of what is timed; {shown}")
     options = parser.parse_args(argv)
     os.environ.setdefault("NPROC", "1")  # threads of XLA: steps this small lose to their hand-over
-    from examples.networks.run import Settings, report
+    from examples.networks.run import Settings, paper, report
 
     sizes = (options.hidden, options.batch, options.most, options.fork, options.seed, options.repeats)
     for name in NAMES if options.network == "all" else [options.network]:
-        report(name, Settings(*sizes), options.train)
+        settings = paper(name, Settings(*sizes)) if options.paper else Settings(*sizes)
+        if settings is not None:
+            report(name, settings, options.train)
+        elif options.network != "all":
+            parser.error(f"{name} is none of the networks that Cocktailer runs")
     return 0
 
 

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from examples.networks import berxit, drnn, lattice_lstm, nary_tree_lstm, two_types
+from examples.networks import attention, berxit, drnn, lattice_lstm, nary_tree_lstm, seq2seq, two_types
 from examples.networks.data import Example
+from examples.networks.in_torch_images import blockdrop, skipnet
 
 Weights = Any
 State = tuple[Tensor, Tensor]
@@ -220,6 +221,118 @@ def lattice(w: Weights, sentence: lattice_lstm.Sentence) -> Tensor:
     return head(w, h)
 
 
+def lstm_step(cell: Weights, x: Tensor, h: Tensor, c: Tensor) -> State:
+    """A step of an LSTM."""
+    i, f, o, u = (torch.cat([x, h]) @ cell["weight"] + cell["bias"]).chunk(4)
+    c = f.sigmoid() * c + i.sigmoid() * u.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def lstm(w: Weights, words: Sequence[int]) -> Tensor:
+    """The LSTM of several layers."""
+    start = x = torch.zeros_like(w["embedding"][0])
+    states = [(start, start) for _ in w["cells"]]
+    for word in words:
+        x = w["embedding"][word]
+        for layer, cell in enumerate(w["cells"]):
+            states[layer] = lstm_step(cell, x, *states[layer])
+            x = states[layer][0]
+    return head(w, x)
+
+
+def nasrnn(w: Weights, words: Sequence[int]) -> Tensor:
+    """The network with the cell that was searched for."""
+    h = c = torch.zeros_like(w["embedding"][0])
+    for word in words:
+        xs, hs = (w["embedding"][word] @ w["input"] + w["bias"]).chunk(8), (h @ w["state"]).chunk(8)
+        a = ((xs[0] + hs[0]).sigmoid() * (xs[1] + hs[1]).relu()).tanh()
+        b = ((xs[2] + hs[2]).sigmoid() + (xs[3] * hs[3]).relu()).tanh()
+        d = ((xs[4] + hs[4]).tanh() * (xs[5] + hs[5]).sigmoid()).tanh()
+        e = ((xs[6] + hs[6]).tanh() + (xs[7] + hs[7]).sigmoid()).sigmoid()
+        c = (a + c).tanh() * b
+        h = (c * (d + e).tanh()).tanh()
+    return head(w, h)
+
+
+class Decoder:
+    """The decoder with attention: what it has seen, and the scores of what follows."""
+
+    def __init__(self, w: Weights) -> None:
+        self.w, self.keys, self.values, self.scores = w, [], [], w["head_bias"]
+
+    def read(self, word: Any) -> None:
+        """See one more word."""
+        w = self.w
+        x = w["embedding"][word] + w["places"][len(self.keys)]
+        self.keys.append(x @ w["key"])
+        self.values.append(x @ w["value"])
+        seen = torch.einsum("hd,nhd->hn", x @ w["query"], torch.stack(self.keys)) / w["key"].shape[-1] ** 0.5
+        mixed = torch.einsum("hn,nhd->hd", seen.softmax(-1), torch.stack(self.values))
+        self.scores = head(w, (x + mixed.reshape(-1) @ w["project"]).tanh())
+
+
+def continued(w: Weights, prompt: attention.Prompt) -> list[Tensor]:
+    """The decoder with attention."""
+    decoder, said = Decoder(w), []
+    for word in prompt.words:
+        decoder.read(word)
+    for _ in range(prompt.more):
+        said.append(decoder.scores.argmax())
+        decoder.read(said[-1])
+    return said
+
+
+def read_all(w: Weights, words: Sequence[int]) -> State:
+    """The state of an encoder behind a sentence."""
+    h = c = torch.zeros_like(w["embedding"][0])
+    for word in words:
+        h, c = lstm_step(w["encoder"], w["embedding"][word], h, c)
+    return h, c
+
+
+def translated(w: Weights, words: Sequence[int]) -> list[Tensor]:
+    """Sequence to sequence."""
+    (h, c), said = read_all(w, words), []
+    word: Any = seq2seq.END
+    while len(said) < seq2seq.MOST:
+        h, c = lstm_step(w["decoder"], w["target"][word], h, c)
+        word = head(w, h).argmax()
+        if int(word) == seq2seq.END:
+            break
+        said.append(word)
+    return said
+
+
+def forced(name: str, w: Weights, example: Example) -> Tensor:
+    """The scores of each word of a sentence that is given."""
+    rows = []
+    if name == "attention":
+        decoder = Decoder(w)
+        for word in example.x.words:
+            decoder.read(word)
+        for word in example.label:
+            rows.append(decoder.scores)
+            decoder.read(word)
+        return torch.stack(rows)
+    (h, c), before = read_all(w, example.x), seq2seq.END
+    for word in example.label:
+        h, c = lstm_step(w["decoder"], w["target"][before], h, c)
+        rows.append(head(w, h))
+        before = word
+    return torch.stack(rows)
+
+
+def tree_rae(w: Weights, tree: Any) -> Tensor:
+    """The recursive autoencoder over a given tree."""
+
+    def encode(node: Any) -> Tensor:
+        if len(node) == 1:
+            return w["embedding"][node[0]]
+        return (torch.cat([encode(node.left), encode(node.right)]) @ w["code"] + w["code_bias"]).tanh()
+
+    return head(w, encode(tree))
+
+
 PREDICT: dict[str, Callable[[Weights, Any], Any]] = {
     "tree_lstm": tree_lstm,
     "nary_tree_lstm": nary,
@@ -232,11 +345,20 @@ PREDICT: dict[str, Callable[[Weights, Any], Any]] = {
     "two_types": two_kinds,
     "rae": rae,
     "lattice_lstm": lattice,
+    "lstm": lstm,
+    "nasrnn": nasrnn,
+    "attention": continued,
+    "seq2seq": translated,
+    "blockdrop": blockdrop,
+    "skipnet": skipnet,
+    "tree_rae": tree_rae,
 }
 
 
 def loss(name: str, w: Weights, example: Example) -> Tensor:
     """That of one example."""
+    if name in ("attention", "seq2seq"):
+        return functional.cross_entropy(forced(name, w, example), torch.tensor(example.label))
     said = PREDICT[name](w, example.x)
     if name == "birnn":
         return functional.cross_entropy(torch.stack(said), torch.tensor(example.label))

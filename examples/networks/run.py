@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +26,15 @@ class Settings:
     fork: str | None = None
     seed: int = 0
     repeats: int = 5
+    more: Mapping[str, Any] = field(default_factory=dict)  # sizes of the weights that only this network has
+
+
+def paper(name: str, settings: Settings) -> Settings | None:
+    """The settings with the sizes that Cocktailer (Zhang et al., OSDI 2023) runs a network with, if it does."""
+    sizes = dict(getattr(import_module(f"examples.networks.{name}"), "PAPER", {}))
+    if not sizes:
+        return None
+    return replace(settings, hidden=sizes.pop("hidden"), most=sizes.pop("most"), more=sizes)
 
 
 class Task:
@@ -34,7 +43,7 @@ class Task:
     def __init__(self, name: str, settings: Settings) -> None:
         self.name, self.network = name, import_module(f"examples.networks.{name}")
         rng = np.random.default_rng(settings.seed)
-        self.weights = self.network.weights(rng, settings.hidden)
+        self.weights = self.network.weights(rng, settings.hidden, **settings.more)
         most = {} if settings.most is None else {"most": settings.most}
         self.examples = self.network.examples(rng, settings.batch, **most)
         self.inputs = self.network.gather([example.x for example in self.examples])

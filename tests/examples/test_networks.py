@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 
 import examples.networks as networks
+import pcbatch
 from benchmarks import networks as benchmark
 from benchmarks import networks_by_hand
-from examples.networks import check, run
+from examples.networks import attention, check, run
 from examples.networks.__main__ import main
 from examples.networks.tree_lstm import Phrase, Word
 from examples.networks.visits import Visits, visits
 
 pytestmark = [pytest.mark.long, pytest.mark.promotion("standard")]
 
-FORKING = ("tree_lstm", "mv_rnn", "drnn", "two_types")
-SMALL = {"nested_rnn": 3, "berxit": 4, "drnn": 4}
+FORKING = ("tree_lstm", "mv_rnn", "drnn", "two_types", "tree_rae")
+SMALL = {"nested_rnn": 3, "berxit": 4, "drnn": 4, "blockdrop": 4, "skipnet": 4}
+PAPER = ("lstm", "nasrnn", "attention", "seq2seq", "blockdrop", "skipnet", "tree_rae")
 
 
 def task(name: str, fork: str) -> run.Task:
@@ -64,6 +66,46 @@ def test_pytorch(name):
     check.compare(in_torch.gradient(name, some.weights, some.examples), slope, f"gradient of {name}")
 
 
+def test_sizes_of_the_paper():
+    found = {name: run.paper(name, run.Settings(batch=8)) for name in networks.NAMES}
+    assert tuple(name for name, settings in found.items() if settings is not None) == PAPER
+    assert found["lstm"] == run.Settings(hidden=256, batch=8, most=64, more={"layers": 10})
+    for name in ("lstm", "attention", "blockdrop"):
+        sizes = found[name].more
+        w = run.import_module(f"examples.networks.{name}").weights(np.random.default_rng(0), 8, **sizes)
+        match name:
+            case "lstm":
+                assert len(w["cells"]) == sizes["layers"]
+            case "attention":
+                assert len(w["key"]) == sizes["heads"]
+            case _:
+                assert [len(stage) for stage in w["stages"]] == 3 * [sizes["blocks"]]
+
+
+def test_no_sizes_of_the_paper(capsys):
+    with pytest.raises(SystemExit):
+        main(["berxit", "--paper"])
+    assert "berxit is none of the networks" in capsys.readouterr().err
+
+
+def test_rooms_of_attention():
+    with pytest.raises(ValueError, match="at most 64 words, not 65"):
+        attention.examples(np.random.default_rng(0), 1, 65)
+
+
+def decided(name):
+    """The numbers of blocks that run, and of words that are written."""
+    some = run.Task(name, run.Settings(hidden=16, batch=16, most=8))
+    said = some.predict()
+    return np.asarray(said.lengths if isinstance(said, pcbatch.Ragged) else said[1])
+
+
+@pytest.mark.share(3, 0)
+@pytest.mark.parametrize("name", ["seq2seq", "blockdrop", "skipnet"])
+def test_examples_decide_otherwise(name):
+    assert len(set(decided(name).tolist())) > 1
+
+
 @pytest.mark.full_only
 def test_command(capsys):
     arguments = ["tree_lstm", "--hidden", "4", "--batch", "3", "--most", "5", "--train", "--repeats", "1"]
@@ -84,7 +126,7 @@ def test_visits_are_no_fewer_than_the_bound(name):
 
 
 @pytest.mark.share(4, 1)
-@pytest.mark.parametrize("name", ["tree_lstm", "mv_rnn", "birnn", "rae"])
+@pytest.mark.parametrize("name", ["tree_lstm", "mv_rnn", "birnn", "rae", *PAPER])
 def test_batches_by_hand(name):
     some = task(name, "never")
     plain = check.plain_predictions(some.network, some.weights, some.examples)

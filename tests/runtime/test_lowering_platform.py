@@ -13,6 +13,7 @@ import pytest
 import pcbatch
 from pcbatch.runtime import lowering_platform as platforms
 from pcbatch.runtime.lowering_platform import PLATFORMS, default_platform, lowered_for, lowering_platform, platform_of
+from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, without_mesh
 from pcbatch.runtime.vm.policies import POLICIES, Stepwise
 from tests.programs import REGISTRY
 from tests.programs.classics import fib
@@ -172,3 +173,15 @@ def test_every_program_is_lowered_for_every_platform(name: str, platform: str) -
 
 def test_platforms_are_those_that_jax_lowers_for() -> None:
     assert set(platforms.PLATFORMS) == {"cpu", "cuda", "rocm", "tpu"}
+
+
+def test_the_kind_of_device_stays_where_the_mesh_goes() -> None:
+    """From JAX 0.12 on, Triton asks the ambient mesh for the GPU that a kernel is lowered for."""
+    make: Any = getattr(jax.sharding, "AbstractDevice", None)
+    if make is None:
+        pytest.skip("this release of JAX has no abstract devices")
+    device = make(device_kind="NVIDIA H100 80GB HBM3", num_cores=None, platform="cuda")
+    mesh: Any = jax.sharding.AbstractMesh
+    with jax.sharding.use_abstract_mesh(mesh((2,), ("x",), abstract_device=device)), without_mesh():
+        assert ambient_mesh().empty
+        assert ambient_mesh().abstract_device == device

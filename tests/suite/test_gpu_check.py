@@ -185,6 +185,12 @@ class TestReading:
         (tmp_path / "module_1.jit_f.thunk_sequence.txt").write_text(dump("short_loop_graphs"))
         assert read(tmp_path) == measured("short_loop_graphs")
 
+    def test_a_kernel_without_its_code_is_no_kernel_without_spills(self, tmp_path):
+        (tmp_path / "module_1.jit_f.thunk_sequence.txt").write_text(dump("ode_kernel"))
+        (tmp_path / "module_1.jit_f.1.ptx").write_text(".visible .entry other(")
+        with pytest.raises(ValueError, match="no PTX of machine"):
+            read(tmp_path)
+
     def test_there_is_one_program(self, tmp_path):
         with pytest.raises(DumpError, match="no thunk sequence"):
             read(tmp_path)
@@ -213,8 +219,10 @@ class TestLaws:
         (fault,) = broken(case, measured("ode_port_graphs"))
         assert "0 kernels" in fault
 
-    def test_what_was_not_compiled_breaks_no_law(self):
-        assert list(broken(Case("ode", "kernel"), Refused("no memory"))) == []
+    def test_programs_compile(self):
+        assert list(broken(Case("ode", "kernel"), Refused("no memory"))) == ["does not compile: no memory"]
+        assert list(broken(Case("trees", "port"), Refused("no memory"))) == ["does not compile: no memory"]
+        assert list(broken(Case("trees", "kernel"), Refused("no memory"))) == []
 
 
 class TestRecord:

@@ -12,7 +12,7 @@ NUTS: Final = ("nuts-20", "nuts-100")
 TREES: Final = "trees"
 LAUNCHING: Final = ("guard", "port")  # emitters of which each trip launches kernels
 SCHEDULES: Final = ("earliest", "largest", "sweep", "drain")
-UNSPILLED: Final = (*SCALAR, "nuts-20")  # of which a kernel in tiles of `TILE` fits registers
+ONE_KERNEL: Final = (*SCALAR, "nuts-20")  # whole machines are one kernel, which in tiles of `TILE` fits registers
 
 
 @dataclass(frozen=True, slots=True)

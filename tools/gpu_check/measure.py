@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,16 +66,15 @@ def measure(cases: Sequence[Case], jobs: int, keep: Path | None) -> Iterator[tup
 def _measured(case: Case, keep: Path | None) -> Measured | Refused:
     if keep is not None:
         folder = keep / str(case).replace(" ", "-")
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         return _compiled(case, folder)
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as temporary:
         return _compiled(case, Path(temporary))
 
 
 def _compiled(case: Case, folder: Path) -> Measured | Refused:
-    for old in folder.glob("module_*"):
-        old.unlink()
-    flags = f"--xla_dump_to={folder} --xla_gpu_force_compilation_parallelism=1"
+    flags = f"--xla_dump_to={folder} --xla_dump_emitter_re=ptx"  # newer releases dump PTX where they are asked to
     env = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [sys.executable, "-m", "tools.gpu_check.compile_case", str(case)]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -88,10 +88,11 @@ def read(folder: Path) -> Measured:
 
     Raises:
         thunks.DumpError: There is no thunk sequence, or it has another form.
+        ValueError: The PTX of a machine's kernel is missing, or ptxas says nothing about it.
     """
-    found = launches(thunks.parse(_sequence(folder).read_text(encoding="utf-8")))
-    machines = [name for name in found.custom if name == MACHINE]
-    return Measured(found, ptxas.assemble(folder.glob("*.ptx"), machines))
+    sequence = thunks.parse(_sequence(folder).read_text(encoding="utf-8"))
+    machines = {thunk.name for thunk in thunks.walk(sequence) if thunk.name == MACHINE}
+    return Measured(launches(sequence), ptxas.assemble(sorted(folder.glob("*.ptx")), machines))
 
 
 def _sequence(folder: Path) -> Path:

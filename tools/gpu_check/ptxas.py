@@ -60,12 +60,18 @@ def _kernel(name: str, text: str) -> Kernel:
 
 
 def assemble(files: Iterable[Path], names: Iterable[str]) -> tuple[Kernel, ...]:
-    """Assemble the PTX files that hold one of these entries; return the kernels, sorted by name."""
+    """Assemble the PTX files that hold one of these entries; return the kernels, sorted by name.
+
+    Raises:
+        ValueError: No file holds one of the entries.
+    """
     wanted = set(names)
     found: list[Kernel] = []
     for file in files:
         if any(f".entry {name}(" in file.read_text(encoding="utf-8") for name in wanted):
             found += [kernel for kernel in parse(_ptxas(file)) if kernel.name in wanted]
+    if missing := wanted - {kernel.name for kernel in found}:
+        raise ValueError(f"no PTX of {', '.join(sorted(missing))} was dumped")
     return tuple(sorted(found, key=lambda kernel: kernel.name))
 
 

@@ -205,30 +205,19 @@ class Tile:
             case "drain" if self.plan.expensive:
                 cheap = [block for block in blocks if block.code.index not in self.plan.expensive]
                 costly = [block for block in blocks if block.code.index in self.plan.expensive]
-                return self._sweep(costly, self._drained(cheap, carry))
+                carry = self._sweep(cheap, carry)
+                waiting = reduce(jnp.logical_or, [carry["pc"] == block.code.index for block in cheap], self.ids < 0)
+                return self._sweep(costly, carry, ~any_(waiting))
             case _:
                 return self._sweep(blocks, carry)
 
-    def _sweep(self, blocks: Sequence[BlockKernel], carry: Values) -> Values:
+    def _sweep(self, blocks: Sequence[BlockKernel], carry: Values, on: jax.Array | None = None) -> Values:
+        """Visit these blocks in order, if `on`, bool[]."""
         for block in blocks:
             waits = any_(carry["pc"] == block.code.index)
+            waits = waits if on is None else waits & on
             carry = lax.cond(waits, partial(self.visit, block), lambda c: c, carry)
         return carry
-
-    def _drained(self, blocks: Sequence[BlockKernel], carry: Values) -> Values:
-        if not blocks:
-            return carry
-        cheap = [block.code.index for block in blocks]
-
-        def waiting(c: tuple[Values, jax.Array]) -> jax.Array:
-            lanes = reduce(jnp.logical_or, [c[0]["pc"] == k for k in cheap])
-            return any_(lanes) & (c[1] < SWEEPS)
-
-        def swept(c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
-            return self._sweep(blocks, c[0]), c[1] + 1
-
-        end: Values = lax.while_loop(waiting, swept, (carry, jnp.int32(0)))[0]
-        return end
 
     def _run(self, number: jax.Array, carry: Values) -> Values:
         """Visit the block of this number, for which some lane waits."""
@@ -285,9 +274,6 @@ class _Operands:
 
     def _constant(self, name: str) -> str:
         return f"constant:{self.tile.plan.numbers_of(self.block)[int(name)]}"
-
-
-SWEEPS = 1024  # over cheap blocks in one trip, at most: so that a budget of trips ends a run
 
 
 def _fullest(blocks: Sequence[BlockKernel], counts: Sequence[jax.Array]) -> jax.Array:

@@ -20,9 +20,14 @@ from jax.sharding import AbstractMesh, AxisType, Mesh
 
 
 def without_mesh() -> AbstractContextManager[Any]:
-    """Return a context in which JAX traces as if there were no ambient mesh."""
+    """Return a context in which JAX traces as if there were no ambient mesh.
+
+    The kind of device stays, which a mesh says as well: that of a GPU for which kernels are lowered elsewhere.
+    """
     mesh: Any = AbstractMesh  # untyped in some releases of JAX
-    context: AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(mesh((), ()))
+    device = getattr(ambient_mesh(), "abstract_device", None)
+    empty = mesh((), ()) if device is None else mesh((), (), abstract_device=device)
+    context: AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(empty)
     return context
 
 

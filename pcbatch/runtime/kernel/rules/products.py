@@ -17,6 +17,7 @@ from .registry import rule
 from .unsupported import Unsupported
 
 LEAST = 16  # rows, columns and summands of a product that the hardware's matrix unit takes
+PIECE = 16  # summands that the matrix unit is given at a time
 AT_ONCE = 1 << 13  # products before they are summed; more than these, and than the factors, are added in turn
 TURNS = 1024
 
@@ -36,12 +37,35 @@ def dot(eqn: Any, x: Array, y: Array) -> Sequence[Array]:
     lead = (prod(shared),) if shared else ()
     x = reshaped(lax.transpose(x, (*bx, *fx, *cx)), (*lead, prod(rows), prod(depth)))
     y = reshaped(lax.transpose(y, (*by, *fy, *cy)), (*lead, prod(columns), prod(depth)))
-    # Three products of TF32, or one of it, would not give what the plain function gives.
     if is_float(out) and not shared and min(prod(rows), prod(columns), prod(depth)) >= LEAST:
-        found = plt.dot(x, lax.transpose(y, (1, 0)), precision=lax.Precision.HIGHEST)
+        found = _by_unit(x, y)
     else:
         found = _summed(x, y)
     return [reshaped(found.astype(out.dtype), (*shared, *rows, *columns))]
+
+
+def _by_unit(x: Array, y: Array) -> Array:
+    """Products [n, k] x [m, k] -> [n, m] by the matrix unit, `PIECE` summands at a time.
+
+    A thread holds all summands of a row and of a column of what it multiplies, so many of them spill.
+    """
+    (n, k), m = x.shape, y.shape[0]
+    if k <= PIECE:
+        return _multiplied(x, y)
+    x, y = (reshaped(v, (v.shape[0], k // PIECE, PIECE)) for v in (x, y))
+
+    def turn(i: Array, out: Array) -> Array:
+        a, b = (reshaped(picked(v, 1, i), (v.shape[0], PIECE)) for v in (x, y))
+        return out + _multiplied(a, b)
+
+    summed: Array = lax.fori_loop(0, k // PIECE, turn, jnp.zeros((n, m), x.dtype))
+    return summed
+
+
+def _multiplied(x: Array, y: Array) -> Array:
+    # Three products of TF32, or one of it, would not give what the plain function gives.
+    product: Array = plt.dot(x, lax.transpose(y, (1, 0)), precision=lax.Precision.HIGHEST)
+    return product
 
 
 def _summed(x: Array, y: Array) -> Array:
