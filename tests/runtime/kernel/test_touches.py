@@ -83,12 +83,14 @@ def test_a_row_of_a_matrix(moved: list[int]) -> None:
 def test_an_old_value_that_is_read_later() -> None:
     """Then the array is read whole: a store in place would change what is read."""
 
+    def marked(x, n):
+        return x.at[n].set(-1.0), x[n] + x[n - 1]
+
     def both(x, n):
         total = jnp.float32(0)
         while n > 0:
-            y = x.at[n].set(-1.0)
-            total = total + x[n] + y[n - 1] + jnp.sum(x)
-            x, n = y, n - 1
+            x, old = marked(x, n)
+            total, n = total + old, n - 1
         return x, total
 
     check(both, np.arange(6 * 40, dtype=np.float32).reshape(6, 40), N)
@@ -154,16 +156,16 @@ def test_a_constant_is_read_by_index(moved: list[int]) -> None:
 
 
 def test_limits_and_failures_store_nothing() -> None:
-    def failing(x, n):
+    def failing(x, n, k):
         while n > 0:
-            assert n != 3
-            x, n = x.at[n].set(n), n - 1
+            assert n * k != 6
+            x, n = x.at[n].set(n * k), n - 1
         return x
 
-    x = np.zeros((6, 32), np.int32)
+    x, k = np.zeros((6, 32), np.int32), np.arange(1, 7, dtype=np.int32)
     for options in ({}, {"max_steps": 3}):
         f = pcbatch.batch(failing, **options)
-        got, want = f.with_options(emitter=KERNEL).run(x, N), f.run(x, N)
+        got, want = f.with_options(emitter=KERNEL).run(x, N, k), f.run(x, N, k)
         same(got, want)
         assert {*got.status.tolist()} > {0}
 
