@@ -154,7 +154,6 @@ class TestRuns:
         want = pcbatch.batch(f.fn).run(N)
         same(f.run(N), want)
 
-
     def test_lanes_over_their_limit_lend_their_values(self) -> None:
         """All lanes that wait for the block have used up their steps; those of another lane would keep it going."""
 
