@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
+from pcbatch.errors import UsageError
+from pcbatch.runtime.kernel import qualify
 from pcbatch.runtime.kernel.memory import SPARE, Memory, Order, from_stored, stored_dtype
 from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.tile import TRIPS, Tile
@@ -45,6 +48,13 @@ def depth_of_state(plan: KernelPlan, carry: Values) -> int:
     return 0 if plan.layout.frames is None else depth_of(carry["frames"], carry["pc"].shape[0])
 
 
+def _check_sizes(plan: KernelPlan, arrays: Values) -> None:
+    """Refuse arrays whose places are no int32: they would be read and written elsewhere."""
+    for key, array in arrays.items():
+        if (size := math.prod(jnp.shape(array))) > LARGEST:
+            raise UsageError(qualify.size_refusal(plan, key, size))
+
+
 def called(
     plan: KernelPlan,
     body: Callable[[Memory], None],
@@ -78,6 +88,7 @@ def called(
 
     constants = {f"constant:{k}": jnp.asarray(x) for k, x in enumerate(plan.constants)}
     reads = {f"shared:{v}": shared[v] for v in plan.shared} | constants | reads
+    _check_sizes(plan, {**reads, **state})
     inputs = {key: flat(x) for key, x in (*reads.items(), *state.items())}
     written = [inputs[key] for key in state]
     fresh = [jnp.zeros(shape, dtype) for shape, dtype in results.values()]
@@ -110,9 +121,6 @@ def called(
 
     def natural(key: str) -> jax.Array:
         shape, dtype = wanted[key]
-        size = 1
-        for n in shape:
-            size *= n
-        return from_stored(found[key][:size].reshape(shape), jnp.dtype(dtype))
+        return from_stored(found[key][: math.prod(shape)].reshape(shape), jnp.dtype(dtype))
 
     return {key: natural(key) for key in wanted}

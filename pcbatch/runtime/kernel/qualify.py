@@ -132,6 +132,16 @@ def platform_refusal(name: str, platform: str) -> Diagnostic:
     return Diagnostic("PCB428", title, notes=(note,), helps=('leave `emitter` out there, or write `emitter="port"`',))
 
 
+def size_refusal(plan: KernelPlan, key: str, size: int) -> Diagnostic:
+    """Return the diagnostic for an array of the state, by state key, that is too large for a kernel."""
+    program = plan.layout.program
+    name = program.blocks[plan.layout.index[program.entry]].function
+    title = f'`{name}` has too many lanes for `emitter="kernel"`: `{key}` has {size:,} elements'
+    note = "kernels find elements by numbers of 32 bits, which end at 2,147,483,647"
+    help = 'run fewer lanes at a time, `f.map(..., lanes=...)`, or write `emitter="port"`'
+    return Diagnostic("PCB428", title, notes=(note,), helps=(help,))
+
+
 def uses_arrays(layout: Layout) -> bool:
     """Whether blocks compute on arrays of more than a few elements in a lane."""
     sizes = [var.type.size for var in layout.program.vars.values() if var.type is not None]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.runtime.kernel.machine import KernelMachine
+from pcbatch.runtime.kernel import launch
+from pcbatch.runtime.kernel.machine import KernelMachine, SplitMachine
 from pcbatch.runtime.vm.policies import POLICIES
 from pcbatch.runtime.vm.status import Status
 from tests.programs import REGISTRY
@@ -178,6 +179,12 @@ class TestRuns:
         p = np.arange(10) % 3 == 0
         same(odd_calls.run(N, p), pcbatch.batch(odd_calls.fn, fork="never").run(N, p))
 
+    def test_arrays_whose_places_are_no_int32(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(launch, "LARGEST", 99)
+        assert FIB.with_options(max_depth=2)(N[:3]).tolist() == WANT[:3]
+        with pytest.raises(pcbatch.UsageError, match="`frames` has .* elements"):
+            FIB.with_options(max_depth=40)(N)
+
 
 class TestTransformations:
     def test_jit_vmap_and_export(self) -> None:
@@ -227,6 +234,73 @@ class TestRefill:
 
     def test_chunks_from_the_host(self) -> None:
         assert FIB.map(N, lanes=4, chunk=5).value.tolist() == WANT
+
+
+@pcbatch.batch(emitter=TILE)
+def whitened(x, n):
+    """Shrink a matrix by two loops, and factorise it from time to time: that has no form in a kernel."""
+    total = 0
+    while n > 0:
+        m = n
+        while m % 3 != 0:
+            m, total = m + 1, total + 1
+        if n % 4 == 0:
+            x = jnp.linalg.cholesky(x @ x.T + jnp.eye(2))
+        else:
+            x = x * 0.5
+        n = n - 1
+    return x, total
+
+
+@pcbatch.batch(emitter=TILE)
+def powers(n, a):
+    """Multiply by a large matrix in each of two calls."""
+    if n <= 0:
+        return jnp.ones(64)
+    v = powers(n - 1, a)
+    if n % 2 == 0:
+        v = v + powers(n - 3, a)
+    return jnp.tanh(a @ v)
+
+
+class TestBlocksOutside:
+    """Those that no kernel holds, and those that prefer all lanes."""
+
+    x, n = np.ones((9, 2, 2), np.float32), np.arange(9, dtype=np.int32)
+
+    def test_they_are_named_with_the_reason(self) -> None:
+        text = str(whitened.explain_schedule(self.x, self.n).kernel)
+        line = whitened.fn.__code__.co_firstlineno + 8
+        assert "outside of it, for all lanes: `cholesky` has no form in a kernel" in text and f"(line {line})" in text
+        machine = machine_of(whitened, self.x, self.n)
+        assert isinstance(machine, SplitMachine) and len(machine.plan.outside) == 1
+
+    @pytest.mark.parametrize("schedule", POLICIES)
+    def test_results(self, schedule: str) -> None:
+        f = whitened.with_options(schedule=schedule)
+        same(f.run(self.x, self.n), pcbatch.batch(whitened.fn).run(self.x, self.n))
+
+    def test_ways_to_call(self) -> None:
+        want = pcbatch.batch(whitened.fn).run(self.x, self.n)
+        same(whitened.map(self.x, self.n, lanes=4), want)
+        same(jax.jit(lambda x, n: whitened.run(x, n))(self.x, self.n), want)
+        machine = whitened.start(self.x, self.n)
+        while not machine.done:
+            machine = machine.advance(1)
+        same(machine.result(), want)
+
+    def test_large_products_and_calls(self) -> None:
+        a, n = np.eye(64, dtype=np.float32) * 0.5, np.array([0, 5, 3, 7, 1], np.int32)
+        f = powers.with_options(in_axes=(0, None))
+        assert isinstance(machine_of(f, n, a), SplitMachine)
+        same(f.run(n, a), pcbatch.batch(powers.fn, in_axes=(0, None), fork="never").run(n, a))
+        limited = f.with_options(max_depth=2).run(n, a)
+        other = pcbatch.batch(powers.fn, in_axes=(0, None), fork="never", max_depth=2).run(n, a)
+        assert limited.status.tolist() == other.status.tolist() and max(limited.status.tolist()) > 0
+
+    def test_a_loop_of_kernels(self) -> None:
+        text = jax.jit(whitened).trace(self.x, self.n).lower(lowering_platforms=("cuda",)).as_text()
+        assert text.count(KERNELS) == 1 and "stablehlo.while" in text
 
 
 KERNELS = "__gpu$xla.gpu.triton"

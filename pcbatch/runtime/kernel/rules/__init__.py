@@ -6,7 +6,7 @@ family of primitives has a module of rules; `RULES` is the table of all.
 
 from __future__ import annotations
 
-from . import (
+from pcbatch.runtime.kernel.rules import (
     arithmetic,
     control_flow,
     cumulative,
@@ -21,12 +21,12 @@ from . import (
     sorting,
     special,
 )
-from .checking import check
-from .evaluation import evaluate
-from .hoisting import hoisted
-from .padding import logical_shape, padded_shape
-from .registry import RULES
-from .unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.checking import check
+from pcbatch.runtime.kernel.rules.evaluation import evaluate
+from pcbatch.runtime.kernel.rules.hoisting import hoisted
+from pcbatch.runtime.kernel.rules.padding import logical_shape, padded_shape
+from pcbatch.runtime.kernel.rules.registry import RULES
+from pcbatch.runtime.kernel.rules.unsupported import Unsupported
 
 FAMILIES = (
     arithmetic,

@@ -8,10 +8,10 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .elementwise import in_float32, is_float
-from .padding import filled, int_info, where
-from .registry import rule
-from .unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.elementwise import in_float32, is_float
+from pcbatch.runtime.kernel.rules.padding import filled, int_info, where
+from pcbatch.runtime.kernel.rules.registry import rule
+from pcbatch.runtime.kernel.rules.unsupported import Unsupported
 
 # Of floats that are made of their bits: dtype -> (its bits as signed and as unsigned integers, bits of the mantissa).
 PARTS: dict[Any, tuple[Any, Any, int]] = {

@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 
-from .control_flow import CALLS
-from .evaluation import apply, literal
-from .hoisting import jaxprs_inside
-from .padding import struct
-from .unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.control_flow import CALLS
+from pcbatch.runtime.kernel.rules.evaluation import apply, literal
+from pcbatch.runtime.kernel.rules.hoisting import jaxprs_inside
+from pcbatch.runtime.kernel.rules.padding import struct
+from pcbatch.runtime.kernel.rules.unsupported import Unsupported
 
 
 def check(jaxpr: jex.Jaxpr) -> list[Unsupported]:

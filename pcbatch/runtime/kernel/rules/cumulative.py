@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .elementwise import greater, in_float32, less
-from .padding import along, masked, picked, reshaped, where
-from .reductions import highest, lowest
-from .registry import rule
+from pcbatch.runtime.kernel.rules.elementwise import greater, in_float32, less
+from pcbatch.runtime.kernel.rules.padding import along, masked, picked, reshaped, where
+from pcbatch.runtime.kernel.rules.reductions import highest, lowest
+from pcbatch.runtime.kernel.rules.registry import rule
 
 
 def log_add(x: Array, y: Array) -> Array:

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 from jax import Array, lax
 
-from .random import drawn
-from .registry import rule
+from pcbatch.runtime.kernel.rules.random import drawn
+from pcbatch.runtime.kernel.rules.registry import rule
 
 
 @rule("random_gamma")

@@ -12,11 +12,11 @@ import numpy as np
 from jax import lax
 from jax.extend import source_info_util
 
-from .control_flow import CALLS, closed, inner, looped, platform
-from .evaluation import literal
-from .padding import shaped
-from .registry import is_key
-from .unsupported import where
+from pcbatch.runtime.kernel.rules.control_flow import CALLS, closed, inner, looped, platform
+from pcbatch.runtime.kernel.rules.evaluation import literal
+from pcbatch.runtime.kernel.rules.padding import shaped
+from pcbatch.runtime.kernel.rules.registry import is_key
+from pcbatch.runtime.kernel.rules.unsupported import where
 
 
 def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:

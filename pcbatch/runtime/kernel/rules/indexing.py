@@ -15,11 +15,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .elementwise import greater, is_float, less
-from .moves import TURNS, taken, window
-from .padding import along, filled, int_info, iota, padded_size, picked, reshaped, struct, where
-from .registry import is_key, rule
-from .unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.elementwise import greater, is_float, less
+from pcbatch.runtime.kernel.rules.moves import TURNS, taken, window
+from pcbatch.runtime.kernel.rules.padding import (
+    along,
+    filled,
+    int_info,
+    iota,
+    padded_size,
+    picked,
+    reshaped,
+    struct,
+    where,
+)
+from pcbatch.runtime.kernel.rules.registry import is_key, rule
+from pcbatch.runtime.kernel.rules.unsupported import Unsupported
 
 UNROLLED = 4  # writes that are not made a loop
 

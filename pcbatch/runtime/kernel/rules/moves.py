@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .padding import along, from_words, padded_size, picked, reshaped, to_words, where
-from .unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.padding import along, from_words, padded_size, picked, reshaped, to_words, where
+from pcbatch.runtime.kernel.rules.unsupported import Unsupported
 
 ONE_HOT = 1 << 13  # elements of the selection, all lanes of a tile together
 TURNS = 1024

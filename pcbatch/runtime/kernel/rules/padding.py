@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .registry import is_key
+from pcbatch.runtime.kernel.rules.registry import is_key
 
 
 def padded_size(n: int) -> int:

@@ -11,10 +11,10 @@ import numpy as np
 from jax import Array, lax
 from jax.experimental.pallas import triton as plt
 
-from .elementwise import is_float
-from .padding import masked, picked, reshaped
-from .registry import rule
-from .unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.elementwise import is_float
+from pcbatch.runtime.kernel.rules.padding import masked, picked, reshaped
+from pcbatch.runtime.kernel.rules.registry import rule
+from pcbatch.runtime.kernel.rules.unsupported import Unsupported
 
 LEAST = 16  # rows, columns and summands of a product that the hardware's matrix unit takes
 PIECE = 16  # summands that the matrix unit is given at a time

@@ -12,10 +12,9 @@ import numpy as np
 from jax import Array
 
 from pcbatch.lowering.jaxpr_passes.unroll_threefry import PARITY, ROTATIONS
-
-from .evaluation import evaluate
-from .padding import iota, logical_shape, padded_shape, shaped
-from .registry import is_key, rule
+from pcbatch.runtime.kernel.rules.evaluation import evaluate
+from pcbatch.runtime.kernel.rules.padding import iota, logical_shape, padded_shape, shaped
+from pcbatch.runtime.kernel.rules.registry import is_key, rule
 
 
 @rule("random_wrap", "random_unwrap", "random_clone")

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .elementwise import in_float32, is_float
-from .padding import int_info, masked, picked, reshaped, where
-from .registry import rule
+from pcbatch.runtime.kernel.rules.elementwise import in_float32, is_float
+from pcbatch.runtime.kernel.rules.padding import int_info, masked, picked, reshaped, where
+from pcbatch.runtime.kernel.rules.registry import rule
 
 
 def lowest(dtype: Any) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .moves import taken
-from .padding import iota, logical_shape, padded_shape, padded_size, reshaped
-from .registry import rule
+from pcbatch.runtime.kernel.rules.moves import taken
+from pcbatch.runtime.kernel.rules.padding import iota, logical_shape, padded_shape, padded_size, reshaped
+from pcbatch.runtime.kernel.rules.registry import rule
 
 
 @rule("reshape", "squeeze", "expand_dims")

@@ -8,9 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
-from .moves import moved, taken, window
-from .padding import along, padded_shape, padded_size, picked, reshaped, struct, where
-from .registry import is_key, rule
+from pcbatch.runtime.kernel.rules.moves import moved, taken, window
+from pcbatch.runtime.kernel.rules.padding import along, padded_shape, padded_size, picked, reshaped, struct, where
+from pcbatch.runtime.kernel.rules.registry import is_key, rule
 
 
 @rule("broadcast_in_dim")

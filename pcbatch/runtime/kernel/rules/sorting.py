@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .elementwise import is_float
-from .moves import ONE_HOT, TURNS
-from .padding import along, from_words, int_info, iota, padded_size, picked, to_words, where
-from .reductions import ranks
-from .registry import rule
-from .unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.elementwise import is_float
+from pcbatch.runtime.kernel.rules.moves import ONE_HOT, TURNS
+from pcbatch.runtime.kernel.rules.padding import along, from_words, int_info, iota, padded_size, picked, to_words, where
+from pcbatch.runtime.kernel.rules.reductions import ranks
+from pcbatch.runtime.kernel.rules.registry import rule
+from pcbatch.runtime.kernel.rules.unsupported import Unsupported
 
 
 @rule("sort")

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .elementwise import clipped, in_float32
-from .padding import where
-from .registry import rule
+from pcbatch.runtime.kernel.rules.elementwise import clipped, in_float32
+from pcbatch.runtime.kernel.rules.padding import where
+from pcbatch.runtime.kernel.rules.registry import rule
 
 ERF_ALPHA = (-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
              -7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02)  # fmt: skip
