@@ -1,4 +1,4 @@
-"""Barriers between accesses of different threads. Interpret mode has no threads: what it gives does not depend on them."""
+"""Barriers between accesses of different threads; interpret mode has no threads, and no need of them."""
 
 from __future__ import annotations
 
