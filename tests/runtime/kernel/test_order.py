@@ -1,4 +1,4 @@
-"""Barriers between accesses of different threads; interpret mode has no threads, and no need of them."""
+"""Barriers between accesses of different threads. Interpret mode has no threads: results do not depend on them."""
 
 from __future__ import annotations
 
