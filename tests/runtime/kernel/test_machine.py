@@ -33,12 +33,12 @@ def leaves(tree: Any) -> list[np.ndarray]:
     return [array(x) for x in jax.tree.leaves(tree)]
 
 
-def same(got: pcbatch.Result, want: pcbatch.Result) -> None:
+def same(got: pcbatch.Result, want: pcbatch.Result, rtol: float = 1e-5) -> None:
     """Integers, keys and statuses to the bit; floats to rounding."""
     assert got.status.tolist() == want.status.tolist()
     for a, b in zip(leaves(got.value), leaves(want.value), strict=True):
         if a.dtype.kind in "fV":
-            few = 1e-2 if a.dtype.itemsize < 4 else 1e-5
+            few = 1e-2 if a.dtype.itemsize < 4 else rtol
             np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), rtol=few, atol=few)
         else:
             np.testing.assert_array_equal(a, b)
@@ -397,4 +397,4 @@ def test_every_program(name: str) -> None:
             with pytest.raises(pcbatch.UsageError, match="PCB428"):
                 f.run(*args)
             return
-        same(f.run(*args), program.batched(max_depth=8, fork="never").run(*args))
+        same(f.run(*args), program.batched(max_depth=8, fork="never").run(*args), max(program.rtol, 1e-5))
