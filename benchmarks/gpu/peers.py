@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import recursions, samplers
-from benchmarks.gpu.programs import GpuProgram, program
+from benchmarks import networks_by_hand, recursions, samplers
+from benchmarks.gpu.programs import HIDDEN, GpuProgram, program
+from examples.networks.run import Settings, Task
 
 DRAWS = 5  # of a peer's chain in one call
 WIDEST_CHAINS = 10_000
@@ -107,6 +108,8 @@ def peers(name: str) -> tuple[Peer, ...]:
     """Return the other ways to do the work of a program; none for some."""
     if name in LOOPS:
         return (_loop(LOOPS[name], program(name)),)
+    if name == "trees":
+        return (Peer("levels by hand", _levels, lambda out: float(np.shape(out)[0])),)
     if name not in SETTINGS:
         return ()
     setting = SETTINGS[name]()
@@ -115,6 +118,13 @@ def peers(name: str) -> tuple[Peer, ...]:
 
 def _loop(one: Callable[..., Any], of: GpuProgram) -> Peer:
     return Peer("vmap of a loop", lambda lanes: (jax.vmap(one), of.inputs(lanes)), of.work)
+
+
+def _levels(lanes: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The TreeLSTM level by level, in the widest rows; the plan of the levels is made beforehand."""
+    task = Task("tree_lstm", Settings(hidden=HIDDEN, batch=lanes))
+    way = list(networks_by_hand.ways(task).values())[-1]
+    return way.predict, (task.weights,)
 
 
 def _sampler(name: str, make: Callable[..., samplers.Sampler], setting: samplers.Setting) -> Peer:

@@ -128,7 +128,10 @@ def transition(target: targets.Target, step: float, deepest: int) -> GpuProgram:
     return GpuProgram(function, inputs, lambda out: float(np.sum(np.asarray(out[0].leapfrogs))), "leapfrog")
 
 
-def trees(hidden: int = 64) -> GpuProgram:
+HIDDEN = 64  # numbers in the state of a tree
+
+
+def trees(hidden: int = HIDDEN) -> GpuProgram:
     """Return the TreeLSTM on random parse trees."""
     weights = tree_lstm.weights(np.random.default_rng(0), hidden)
 

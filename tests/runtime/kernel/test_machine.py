@@ -270,7 +270,7 @@ class TestBlocksOutside:
 
     def test_they_are_named_with_the_reason(self) -> None:
         text = str(whitened.explain_schedule(self.x, self.n).kernel)
-        line = whitened.fn.__code__.co_firstlineno + 8
+        line = whitened.fn.__code__.co_firstlineno + 9
         assert "outside of it, for all lanes: `cholesky` has no form in a kernel" in text and f"(line {line})" in text
         machine = machine_of(whitened, self.x, self.n)
         assert isinstance(machine, SplitMachine) and len(machine.plan.outside) == 1
