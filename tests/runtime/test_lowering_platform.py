@@ -111,6 +111,19 @@ class TestDispatch:
         assert per_lane.search(lowered(few, N, to=("cpu",)))
         assert not per_lane.search(lowered(few, N, to=("cuda",)))
 
+    def test_functions_that_jax_rewrites(self) -> None:
+        """From JAX 0.12 on, `nonzero` is an operation of a higher level."""
+
+        @pcbatch.batch
+        def places(x, n):
+            while n > 0:
+                x = x + jnp.nonzero(x > 1, size=2, fill_value=0)[0].sum()
+                n = n - 1
+            return x
+
+        x, n = np.ones((3, 4), np.int32) * np.arange(4, dtype=np.int32), np.arange(3, dtype=np.int32)
+        assert jax.jit(places)(x, n).tolist() == places(x, n).tolist()
+
 
 class TestSingleVisits:
     """Under `port` every policy of ours makes one visit a trip."""

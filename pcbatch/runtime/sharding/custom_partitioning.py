@@ -203,6 +203,9 @@ def is_spread(module: Any) -> bool:
 
 
 _rules: Any = lanes_p  # untyped in some releases of JAX
+# From JAX 0.12 on some functions of NumPy's, such as `nonzero`, are operations of a higher level, which JAX rewrites.
+# Which equations have some, it asks their parameters; those of this one are rewritten when it is lowered.
+_rules.is_high = lambda *avals, **params: False
 _rules.def_impl(_impl_rule)
 _rules.def_abstract_eval(lambda *operands, job, split: list(job.closed.out_avals))
 mlir.register_lowering(lanes_p, _lowered)

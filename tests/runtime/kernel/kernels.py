@@ -88,7 +88,7 @@ def run(fn: Callable[..., Any], *args: Any) -> list[np.ndarray]:
 def imagined(platform: str) -> Any:
     """From jax 0.11 on, Triton wants to know the device while it lowers; before, there was no way to say."""
     device = getattr(jax.sharding, "AbstractDevice", None)
-    if device is None or platform != "cuda" or jax.__version_info__ < (0, 11):
+    if device is None or platform not in ("cuda", "rocm") or jax.__version_info__ < (0, 11):
         return contextlib.nullcontext()
     kind = device(device_kind="NVIDIA H100 80GB HBM3", num_cores=None, platform="cuda")
     return jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), (), abstract_device=kind))
@@ -99,6 +99,13 @@ def lower(fn: Callable[..., Any], *args: Any, platform: str = "cuda") -> str:
     call, inputs, _ = kernel_of(fn, *args, interpret=False)
     with imagined(platform):
         return jax.jit(call).trace(*inputs).lower(lowering_platforms=(platform,)).as_text()
+
+
+def lowered(f: Callable[..., Any], *args: Any, platform: str = "cuda") -> str:
+    """The text of a program for a GPU."""
+    with imagined(platform):
+        text: str = jax.jit(f).trace(*args).lower(lowering_platforms=(platform,)).as_text()
+    return text
 
 
 def expected(fn: Callable[..., Any], *args: Any) -> list[np.ndarray]:

@@ -16,6 +16,7 @@ from pcbatch.runtime.vm.policies import POLICIES
 from pcbatch.runtime.vm.status import Status
 from tests.programs import REGISTRY
 from tests.programs.classics import fib
+from tests.runtime.kernel.kernels import lowered
 
 pytestmark = pytest.mark.share(2)
 
@@ -299,7 +300,7 @@ class TestBlocksOutside:
         assert limited.status.tolist() == other.status.tolist() and max(limited.status.tolist()) > 0
 
     def test_a_loop_of_kernels(self) -> None:
-        text = jax.jit(whitened).trace(self.x, self.n).lower(lowering_platforms=("cuda",)).as_text()
+        text = lowered(whitened, self.x, self.n)
         assert text.count(KERNELS) == 1 and "stablehlo.while" in text
 
 
@@ -311,12 +312,12 @@ class TestLowering:
 
     @pytest.mark.parametrize("platform", ["cuda", "rocm"])
     def test_a_run(self, platform: str) -> None:
-        text = jax.jit(FIB.with_options(max_depth=16)).trace(N).lower(lowering_platforms=(platform,)).as_text()
+        text = lowered(FIB.with_options(max_depth=16), N, platform=platform)
         assert text.count(KERNELS) == 1 and "stablehlo.while" not in text
 
     def test_a_map(self) -> None:
         f = FIB.with_options(max_depth=16)
-        text = jax.jit(lambda n: f.map(n, lanes=4).value).trace(N).lower(lowering_platforms=("cuda",)).as_text()
+        text = lowered(lambda n: f.map(n, lanes=4).value, N)
         assert text.count(KERNELS) == 1 and "stablehlo.while" not in text
 
     def test_none_for_a_tpu(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 
@@ -13,6 +12,7 @@ import pcbatch
 from pcbatch.runtime.kernel import launch, memory
 from pcbatch.runtime.kernel.memory import Order
 from tests.programs.classics import fib
+from tests.runtime.kernel.kernels import lowered
 
 BARRIER = ("wait", "")
 KERNEL = pcbatch.Kernel(tile=4)
@@ -83,7 +83,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_frames_are_read_behind_a_barrier(events: list[str]) -> None:
     f = pcbatch.batch(fib, emitter=KERNEL, max_depth=8)
-    jax.jit(f).trace(np.arange(6, dtype=np.int32)).lower(lowering_platforms=("cuda",))
+    lowered(f, np.arange(6, dtype=np.int32))
     # The program is traced for this machine first, which has no barriers.
     of_gpu = events[events.index("barrier") :]
     visits = [visit.split() for visit in " ".join(of_gpu).split("begin")]

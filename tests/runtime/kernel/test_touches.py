@@ -12,6 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch.runtime.kernel import memory
+from tests.runtime.kernel.kernels import lowered
 from tests.runtime.kernel.test_machine import same
 
 TILE = 4
@@ -41,7 +42,7 @@ def check(fn: Callable[..., Any], *args: Any, **options: Any) -> None:
     """The kernel and the machine of loops agree, and the kernel lowers for a GPU."""
     f = pcbatch.batch(fn, emitter=KERNEL, **options)
     same(f.run(*args), pcbatch.batch(fn, **options).run(*args))
-    text = jax.jit(f.with_options(max_depth=8)).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
+    text = lowered(f.with_options(max_depth=8), *args)
     assert text.count("__gpu$xla.gpu.triton") == 1
 
 
