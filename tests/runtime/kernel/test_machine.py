@@ -18,7 +18,7 @@ from tests.programs import REGISTRY
 from tests.programs.classics import fib
 from tests.runtime.kernel.kernels import lowered
 
-pytestmark = pytest.mark.share(2)
+pytestmark = pytest.mark.share(4)
 
 N = np.arange(10, dtype=np.int32)
 WANT = [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]

@@ -13,7 +13,7 @@ from jax import lax
 from tests.runtime.kernel.arrays import floats, ints
 from tests.runtime.kernel.kernels import run, same
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 
 @jax.custom_jvp

@@ -25,7 +25,7 @@ from pcbatch.runtime.kernel.rules import (
 from tests.runtime.kernel.arrays import floats
 from tests.runtime.kernel.kernels import kernel_of
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 SQUARE = np.eye(3, dtype=np.float32)
 LARGE = "an array of 4194304 elements, where a kernel holds 1048576 at most"

@@ -14,7 +14,7 @@ from pcbatch.runtime.kernel.rules import check
 from tests.runtime.kernel.arrays import floats, ints, odd
 from tests.runtime.kernel.kernels import same
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 LANES = 4
 

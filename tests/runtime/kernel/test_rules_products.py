@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.kernel.arrays import floats, ints
 from tests.runtime.kernel.kernels import lower, same
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 SIZES = [(4, 4, 4), (3, 5, 7), (16, 16, 16), (16, 20, 33), (1, 5, 1)]
 

@@ -14,7 +14,7 @@ from jax import lax
 from tests.runtime.kernel.arrays import ints
 from tests.runtime.kernel.kernels import run, same
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 Vector = Any
 STEPS: list[Callable[[Vector, Vector, Any], Vector]] = [

@@ -13,7 +13,7 @@ from pcbatch.runtime.kernel.rules import check
 from tests.runtime.kernel.arrays import ints
 from tests.runtime.kernel.kernels import same
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 DRAWS = {
     "bits": lambda k: (jax.random.bits(k), jax.random.bits(k, (3,)), jax.random.bits(k, (2, 3), "uint8")),

@@ -13,7 +13,7 @@ from jax import lax
 from tests.runtime.kernel.arrays import SPECIAL, floats, ints
 from tests.runtime.kernel.kernels import same
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 BOTH = [(4, 8), (3, 5), (1, 1), (7,), (2, 3, 5)]
 DTYPES = [np.int32, np.uint32, np.int8, np.uint8]

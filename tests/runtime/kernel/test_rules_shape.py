@@ -14,7 +14,7 @@ from pcbatch.runtime.kernel.rules import check, hoisted
 from tests.runtime.kernel.arrays import floats, ints, odd
 from tests.runtime.kernel.kernels import lower, run, same
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 BOTH = [(4, 8), (3, 5)]  # sizes that are powers of two, and that are not
 

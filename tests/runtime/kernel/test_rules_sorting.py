@@ -13,7 +13,7 @@ from jax import lax
 from tests.runtime.kernel.arrays import SPECIAL, floats, ints
 from tests.runtime.kernel.kernels import same
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 
 @pytest.mark.parametrize("shape", [(8,), (5,), (3, 6), (2, 3, 5), (1,)])

@@ -11,7 +11,7 @@ from jax import lax
 from tests.runtime.kernel.arrays import SPECIAL
 from tests.runtime.kernel.kernels import same
 
-pytestmark = pytest.mark.share(8)
+pytestmark = pytest.mark.share(16)
 
 WIDE = np.concatenate([np.linspace(-12, 12, 203), np.logspace(-8, 8, 41), np.array(SPECIAL)])
 FINITE = WIDE[np.isfinite(WIDE)]

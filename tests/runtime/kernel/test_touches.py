@@ -15,6 +15,8 @@ from pcbatch.runtime.kernel import memory
 from tests.runtime.kernel.kernels import lowered
 from tests.runtime.kernel.test_machine import same
 
+pytestmark = pytest.mark.share(3)
+
 TILE = 4
 KERNEL = pcbatch.Kernel(tile=TILE)
 N = np.array([0, 3, 1, 5, 2, 4], np.int32)
