@@ -81,13 +81,17 @@ class Kernel:
     """An emitter: the whole machine is one kernel of a GPU, in which tiles of lanes do not wait for each other.
 
     `emitter="kernel"` is `Kernel()`. `tile`: the lanes of a tile, a power of two; `warps`: the groups of 32 threads
-    that compute it, a power of two; None: chosen by what blocks compute. Raises UsageError (PCB401) for other numbers.
+    that compute it, a power of two; None: chosen by what blocks compute. `unroll`: how often a visit may compute a
+    loop of one block before it looks at the others; large blocks less often. Raises UsageError (PCB401) for other
+    numbers.
     """
 
     tile: int | None = None
     warps: int | None = None
+    unroll: int = 1
 
     def __post_init__(self) -> None:
+        _positive("unroll", self.unroll)
         for name, value in (("tile", self.tile), ("warps", self.warps)):
             _positive(name, value)
             if value is not None and value & (value - 1):

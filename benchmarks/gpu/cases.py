@@ -12,7 +12,13 @@ from pcbatch.options import EMITTERS
 
 LANES = (1024, 16_384, 262_144, 1_048_576)
 DRY_LANES = (8,)
-SIZES = ({"tile": 32, "warps": 1}, {"tile": 64, "warps": 2}, {"tile": 128, "warps": 4}, {"tile": 16, "warps": 8})
+SIZES = (
+    {"tile": 32, "warps": 1},
+    {"tile": 64, "warps": 2},
+    {"tile": 128, "warps": 4},
+    {"tile": 16, "warps": 8},
+    {"tile": 32, "warps": 1, "unroll": 4},
+)
 FIRST = ("fib", "ode", "gillespie", "rays", "nuts-100", "nuts-20")  # programs that decide what "auto" is
 CHAINS = (1_000, 10_000)
 SAMPLED = {"nuts-20", "nuts-100", "logistic"}
@@ -36,7 +42,10 @@ class Case:
         """The name of the way in tables."""
         sizes = self.what.get("sizes")
         way = self.what.get("peer") or self.what["emitter"]
-        return f"{way} {sizes['tile']}x{sizes['warps']}" if sizes else str(way)
+        if not sizes:
+            return str(way)
+        unrolled = f" unroll {sizes['unroll']}" if "unroll" in sizes else ""
+        return f"{way} {sizes['tile']}x{sizes['warps']}{unrolled}"
 
 
 def cases(names: Sequence[str], lanes: Sequence[int] | None, dry: bool, emitters: Sequence[str] = ()) -> Iterator[Case]:

@@ -193,6 +193,8 @@ def _kernel(machine: Machine, options: Options) -> str:
         return f"no: {reasons}"
     how = "it is" if options.kernel is not None else 'it can be, with `emitter="kernel"`,'
     text = f"{how} one kernel of a GPU, in tiles of {outcome.plan.tile} lanes"
+    unrolled = [f"{machine.layout.codes[k].block.label} {n} times" for k, n in outcome.plan.unrolled.items()]
+    text += f", loops unrolled ({', '.join(unrolled)})" if unrolled else ""
     labels = [machine.layout.codes[k].block.label for k in sorted(outcome.plan.outside)]
     return f"{text}, and {', '.join(labels)} outside of it, for all lanes: {reasons}" if labels else text
 
