@@ -81,17 +81,17 @@ class Kernel:
     """An emitter: the whole machine is one kernel of a GPU, in which tiles of lanes do not wait for each other.
 
     `emitter="kernel"` is `Kernel()`. `tile`: the lanes of a tile, a power of two; `warps`: the groups of 32 threads
-    that compute it, a power of two; None: chosen by what blocks compute. `unroll`: how often a visit may compute a
+    that compute it, a power of two; None: chosen by what blocks compute. `spins`: how often a visit may compute a
     loop of one block before it looks at the others; large blocks less often. Raises UsageError (PCB401) for other
     numbers.
     """
 
     tile: int | None = None
     warps: int | None = None
-    unroll: int = 1
+    spins: int = 1
 
     def __post_init__(self) -> None:
-        _positive("unroll", self.unroll)
+        _positive("spins", self.spins)
         for name, value in (("tile", self.tile), ("warps", self.warps)):
             _positive(name, value)
             if value is not None and value & (value - 1):
@@ -114,6 +114,7 @@ class Options:
     schedule: Any = "auto"
     emitter: str | Kernel = "auto"
     modes: Any = None
+    unroll: int | None = None
     fork: str = "auto"
     max_depth: int | None = None
     max_steps: int | None = None
@@ -135,6 +136,7 @@ class Options:
         if not isinstance(self.emitter, Kernel):
             _one_of("emitter", self.emitter, EMITTERS, "or a `pcbatch.Kernel`")
         _check_modes(self.modes)
+        _positive("unroll", self.unroll)
         _one_of("fork", self.fork, FORKS)
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)

@@ -17,7 +17,7 @@ SIZES = (
     {"tile": 64, "warps": 2},
     {"tile": 128, "warps": 4},
     {"tile": 16, "warps": 8},
-    {"tile": 32, "warps": 1, "unroll": 4},
+    {"tile": 32, "warps": 1, "spins": 4},
 )
 FIRST = ("fib", "ode", "gillespie", "rays", "nuts-100", "nuts-20")  # programs that decide what "auto" is
 CHAINS = (1_000, 10_000)
@@ -44,8 +44,8 @@ class Case:
         way = self.what.get("peer") or self.what["emitter"]
         if not sizes:
             return str(way)
-        unrolled = f" unroll {sizes['unroll']}" if "unroll" in sizes else ""
-        return f"{way} {sizes['tile']}x{sizes['warps']}{unrolled}"
+        repeated = f" spins {sizes['spins']}" if "spins" in sizes else ""
+        return f"{way} {sizes['tile']}x{sizes['warps']}{repeated}"
 
 
 def cases(names: Sequence[str], lanes: Sequence[int] | None, dry: bool, emitters: Sequence[str] = ()) -> Iterator[Case]:

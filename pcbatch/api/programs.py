@@ -22,12 +22,15 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import Abstract
-from pcbatch.lowering.typing.jax_types import settings
+from pcbatch.lowering.typing.jax_types import is_symbolic, settings
 from pcbatch.lowering.typing.trace import inside_primitive
 from pcbatch.options import Options
+from pcbatch.runtime.lowering_platform import default_platform
 from pcbatch.runtime.sharding.ambient_mesh import without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices
-from pcbatch.runtime.vm.raw_result import is_tracing
+from pcbatch.runtime.vm.raw_result import is_staged, is_tracing
+
+MOST_UNSPLIT = 512  # lanes, up to which XLA does not split the kernels of unrolled loops
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,6 +145,7 @@ class Programs:
         varying: frozenset[str] = frozenset(),
         capacity: int | None = None,
         repeats: bool = True,
+        rounds: int | None = None,
     ) -> Program:
         """Compile for the signature of a call without a look at `out_axes`, which transformations of a run change.
 
@@ -150,9 +154,11 @@ class Programs:
             varying: the captured values of an outer trace that differ between lanes, by name.
             capacity: of containers; None: that with which a run of the call begins.
             repeats: whether a run may be repeated, so that it may begin with a small capacity.
+            rounds: of a small loop, in one visit; None: what the call asks for.
         """
+        rounds = rounds or _rounds(call, self.options)
         # Reloading tools put new code into old functions, and settings of JAX change what its types are.
-        signature = (call.key, settings(), self.fn.__code__, varying)
+        signature = (call.key, settings(), self.fn.__code__, varying, rounds)
         with self.compiling:
             if capacity is None:
                 capacity = self._first_capacity(signature, call, repeats)
@@ -160,21 +166,27 @@ class Programs:
             program = self.cache.get(key)
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
-                    program = self._compiled(call, varying, capacity, partial(self._remember, signature))
+                    program = self._compiled(call, varying, capacity, partial(self._remember, signature), rounds)
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[key] = program
             return program
 
     def _compiled(
-        self, call: Arguments, varying: frozenset[str], capacity: int, remember: Callable[[int], None]
+        self,
+        call: Arguments,
+        varying: frozenset[str],
+        capacity: int,
+        remember: Callable[[int], None],
+        rounds: int | None,
     ) -> Program:
         """Compile with room for so many elements in containers, or for as many as it turns out that they need."""
         limit = LARGEST if self.options.max_length is None else rounded(self.options.max_length)
         while True:
-            recompile = Recompile(self.compile, replace(call, arrays={}, mapped={}), varying, capacity, remember)
+            again = partial(self.compile, rounds=rounds)
+            recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, capacity, remember)
             try:
                 with using_capacity(capacity):
-                    return compile_signature(self.fn, self.is_batched, self.options, call, recompile)
+                    return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds)
             except FullError as full:
                 larger = next_capacities(capacity, full.needed, limit)
                 if not larger or larger[0] < full.needed:
@@ -196,6 +208,18 @@ class Programs:
     def _remember(self, signature: Any, capacity: int) -> None:
         with self.compiling:
             self.capacities[signature] = max(capacity, self.capacities.get(signature, 0))
+
+
+def _rounds(call: Arguments, options: Options) -> int | None:
+    """The rounds of a small loop in one visit; None: by cost.
+
+    Inside a `jit`, XLA cannot be told not to split larger kernels of many lanes over threads: on a CPU that takes
+    longer than unrolling saves.
+    """
+    if options.unroll is not None:
+        return options.unroll
+    many = is_symbolic(call.lanes) or call.lanes > MOST_UNSPLIT
+    return 1 if many and default_platform() == "cpu" and is_staged() else None
 
 
 def _always_full(needed: int, limit: int | None) -> UsageError:

@@ -40,6 +40,7 @@ SCHEDULES = ("sweep", "drain", "earliest", "largest")
 EMITTERS = ("guard", "port", "mask")
 LISTS = {"schedules": "schedule", "emitters": "emitter", "modes": "mode", "lanes": "width"}  # and one of each
 WIDTH = 32  # of modes that compute some lanes at a time
+ROUNDS = (1, 8)  # of small loops
 WIDTHS = (1024, 512, 128, 32)  # of `f.map`
 KERNELS = ("cuda", "rocm")  # platforms on which the emitter `kernel` is no interpreter
 MOST_WIDTHS = 3  # of them, the widest that inputs fill twice: each is several machines to compile
@@ -261,6 +262,7 @@ def _candidates(
         ("schedule", _others(SCHEDULES, runs.schedule) if options.schedules is None else options.schedules),
         ("lanes", widths),
         ("modes", _modes(runs, lanes) if options.modes is None else options.modes),
+        ("unroll", _rounds(program)),
         ("emitter", _emitters(runs) if options.emitters is None else options.emitters),
     ]
     for name, values in tried:
@@ -285,6 +287,12 @@ def _forks(program: Program, call: Arguments, devices: Devices) -> Sequence[str]
 def _others(values: Sequence[str], now: object) -> Sequence[str]:
     """The values that do not give the program that there is: what "auto" stands for is one of them."""
     return [value for value in values if value != now]
+
+
+def _rounds(program: Program) -> Sequence[int]:
+    """Other rounds of small loops in one visit, where there are such loops."""
+    unrolled = any(block.rounds > 1 for block in program.stages.opt.blocks)
+    return ROUNDS if unrolled else ()
 
 
 def _emitters(runs: PcExecutable) -> Sequence[str]:

@@ -157,14 +157,15 @@ def compile_stages(
     shared_args: frozenset[str] = frozenset(),
     schedule: str = "auto",
     apart: frozenset[str] = frozenset(),
+    rounds: int | None = None,
 ) -> Stages:
     """Compile a function for one signature: run all passes and return the program of every stage.
 
     `is_batched` says which callees are batched functions, whose calls are calls of the program. `args` gives the type
     of every parameter for one lane; None compiles without types, for the checks that need none. `shared_args` names the
     parameters that are uniform. Captured values of an outer trace are uniform as well, unless they are among `apart`
-    (by their names in the program). `schedule` is a policy, or "auto". Raises CompileError for errors of the user's
-    program, InternalError for those of a pass.
+    (by their names in the program). `schedule` is a policy, or "auto". `rounds`: of a small loop, in one visit;
+    None: by cost. Raises CompileError for errors of the user's program, InternalError for those of a pass.
     """
     along, decisions = Along(is_batched), replace(NONE, made=wrap_entry.classes_of_arguments(args or {}))
     first: CompileError | None = None
@@ -172,7 +173,7 @@ def compile_stages(
         while True:
             try:
                 with using_made(decisions.made):
-                    return _compile(fn, along, decisions, args, shared_args, schedule, apart)
+                    return _compile(fn, along, decisions, args, shared_args, schedule, apart, rounds)
             except Again:
                 along = along.grown()
             except expand.Expand as more:
@@ -201,6 +202,7 @@ def _compile(
     shared_args: frozenset[str],
     schedule: str,
     apart: frozenset[str],
+    rounds: int | None,
 ) -> Stages:
     statics = _statics(args or {})
     source = checked(_front_end(fn, is_batched, decisions, statics, args is None), "frontend", ("defined",))
@@ -243,7 +245,7 @@ def _compile(
     stack = checked(storage_classes.run(lower_calls.run(inlined)), "lower_calls")
     qualified = _qualified(cfg, stack, shared_leaves)
     opened, captures = lift_captures.run(stack)
-    opt = _optimise(_after(stack, opened, "captured"), qualified | (set(captures) - apart))
+    opt = _optimise(_after(stack, opened, "captured"), qualified | (set(captures) - apart), rounds)
     # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
     schedule = block_layout.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(block_layout.run(opt, schedule), "order")
@@ -360,13 +362,14 @@ def _qualified(cfg: CfgProgram, stack: StackProgram, leaves: frozenset[str]) -> 
     return frozenset(new for old, new in zip(params, stack.params, strict=True) if old in leaves)
 
 
-def _optimise(program: StackProgram, shared_params: frozenset[str]) -> StackProgram:
+def _optimise(program: StackProgram, shared_params: frozenset[str], rounds: int | None) -> StackProgram:
     shared = shared_params if runs("hoist_uniform") else frozenset[str]()
     program = checked(storage_classes.run(hoist_uniform.run(program, shared)), "shared")
     for run in STACK_PASSES:
         if run is superblocks.run and not runs("superblocks"):
             continue
-        program = _after(program, storage_classes.run(run(program)), f"{run.__module__}.{run.__name__}")
+        new = superblocks.run(program, rounds) if run is superblocks.run else run(program)
+        program = _after(program, storage_classes.run(new), f"{run.__module__}.{run.__name__}")
     return program
 
 

@@ -348,6 +348,7 @@ def compile_signature(
     options: Options,
     given: Arguments,
     recompile: Recompile,
+    rounds: int | None = None,
 ) -> Program:
     """Compile a function for the types of a call.
 
@@ -357,9 +358,11 @@ def compile_signature(
         options: its options.
         given: the call.
         recompile: compiles it again; what it says of captured values holds for this program too.
+        rounds: of a small loop, in one visit; None: by cost.
     """
     with using_rules(NumberRules(options.overflow, options.math_errors)):
-        stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), recompile.captured)
+        order, apart = order_for(options), recompile.captured
+        stages = compile_stages(fn, is_batched, given.types, given.shared, order, apart, rounds)
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
     fork = forked(fn.__name__, stages, options, given.shared)
     if options.strategy == "local":

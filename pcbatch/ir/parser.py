@@ -53,6 +53,7 @@ _HEADER = re.compile(r"pcir 1 (cfg|stack|tasks)")
 _ENTRY = re.compile(rf"entry @({FUNC})")
 _SIGNATURE = re.compile(rf"func @({FUNC})\((.*?)\) -> \((.*)\) \{{")
 _SECTION = re.compile(rf"({LABEL}):")
+_ROUNDS = re.compile(rf"({LABEL})(?: \((\d+) rounds\))?:")
 _PARAMETER = re.compile(rf"({NAME})(?:: (\S+))?")
 _JUMP = re.compile(rf"jump ({LABEL})")
 _BRANCH = re.compile(rf"branch ({NAME}), *({LABEL}), *({LABEL})")
@@ -108,9 +109,9 @@ def _stack(lines: Lines) -> StackProgram:
     declared = {*params, *results, *variables}
     prologue = read_prologue(lines, declared)
     blocks: list[StackBlock] = []
-    while label := lines.optional_after_comments(_SECTION):
+    while label := lines.optional_after_comments(_ROUNDS):
         ops: tuple[StackOp, ...] = tuple(read_ops(lines, declared, _stack_op, "a stack program"))
-        blocks.append(StackBlock(label[1], ops, _terminator(lines.take("a jump")), lines.source))
+        blocks.append(StackBlock(label[1], ops, _terminator(lines.take("a jump")), lines.source, int(label[2] or 1)))
     closing(lines)
     return StackProgram(match[1], params, results, variables, tuple(blocks), prologue)
 

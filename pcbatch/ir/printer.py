@@ -25,6 +25,8 @@
       pushjump bb0, ret=bb4
     }
 
+    bb5 (4 rounds):                          // a loop of which one visit computes four rounds
+      ...
     bb7:                                     // an edge of a fork: a label, `return`, a call, or another fork
       branch t0, (branch t1, bb3, return), call bb0 ret=bb4
 
@@ -131,7 +133,9 @@ def _stack_lines(program: StackProgram, locations: bool) -> Iterator[str]:
         if block.function != function:
             function = block.function
             yield f"// function @{function}" if function else "// no function"
-        yield from _blocks((block,), declared, locations)
+        label, *lines = _blocks((block,), declared, locations)
+        yield f"{block.label} ({block.rounds} rounds):" if block.rounds > 1 else label
+        yield from lines
     yield "}"
 
 

@@ -96,13 +96,14 @@ class StackBlock:
     """A block of a stack program: pure operations, pops and pushes, then one terminator.
 
     A variable is popped at most once and pushed at most once, in this order. `function` is the name of the function
-    that the block belonged to.
+    that the block belonged to; `rounds`, of a block that is a loop, how many of them it computes.
     """
 
     label: str
     ops: tuple[StackOp, ...]
     terminator: StackTerminator
     function: str = field(default="", compare=False)
+    rounds: int = field(default=1, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,16 @@ from contextvars import ContextVar
 from pcbatch.contexts import setting
 
 PASSES = frozenset(
-    ("clone_shared", "fuse_products", "hoist_uniform", "phases", "shared_values", "split_loops", "superblocks")
+    (
+        "clone_shared",
+        "fuse_products",
+        "hoist_uniform",
+        "phases",
+        "shared_values",
+        "split_loops",
+        "superblocks",
+        "unroll_loops",
+    )
 )
 
 _left_out: ContextVar[frozenset[str]] = ContextVar("pcbatch_passes_left_out", default=frozenset())

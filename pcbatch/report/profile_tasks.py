@@ -129,6 +129,7 @@ def _rows(tasks: TaskExecutable, examples: int) -> tuple[BlockPlan, ...]:
             expensive=block.expensive,
             width=width,
             mode=f"lists of {width}",
+            rounds=1,
             why="the newest tasks of a list run side by side",
             trip_ns=cost.lane * width,
             xla=None,

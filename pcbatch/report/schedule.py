@@ -43,6 +43,7 @@ class BlockPlan:
         expensive: whether lanes wait for each other here.
         width: lanes that a visit computes at a time.
         mode: how a visit computes the block, such as "dense" or "strips of 32".
+        rounds: of a loop that is unrolled, how many a visit computes; else 1.
         why: the reason for this mode.
         trip_ns: its part of the time of a trip.
         xla: XLA's own analysis of the block, per lane, if there is one.
@@ -58,6 +59,7 @@ class BlockPlan:
     expensive: bool
     width: int
     mode: str
+    rounds: int
     why: str
     trip_ns: float
     xla: XlaCost | None
@@ -144,7 +146,8 @@ class Explanation:
 _LEGEND = (
     "  * waited for: it runs when every live lane waits at such a block",
     "  ns/lane, dense: estimated time per lane and of a visit for all lanes; visits: expected, relative to the most",
-    "  visited block; trip: estimated part of a trip's time; flops, bytes: XLA's own analysis of the block, per lane",
+    "  visited block; trip: estimated part of a trip's time; flops, bytes: XLA's own analysis of the block, per lane;",
+    "  rounds: of a loop that is unrolled, in one visit",
 )
 
 
@@ -160,7 +163,7 @@ def _cells(row: BlockPlan) -> tuple[str, ...]:
         time(row.trip_ns),
         number(None if row.xla is None else row.xla.flops),
         number(None if row.xla is None else row.xla.bytes),
-        row.mode,
+        row.mode + (f", {row.rounds} rounds" if row.rounds > 1 else ""),
         row.why,
     )
 
@@ -193,8 +196,8 @@ def _kernel(machine: Machine, options: Options) -> str:
         return f"no: {reasons}"
     how = "it is" if options.kernel is not None else 'it can be, with `emitter="kernel"`,'
     text = f"{how} one kernel of a GPU, in tiles of {outcome.plan.tile} lanes"
-    unrolled = [f"{machine.layout.codes[k].block.label} {n} times" for k, n in outcome.plan.unrolled.items()]
-    text += f", loops unrolled ({', '.join(unrolled)})" if unrolled else ""
+    repeated = [f"{machine.layout.codes[k].block.label} {n} times" for k, n in outcome.plan.repeats.items()]
+    text += f", loops repeated ({', '.join(repeated)})" if repeated else ""
     labels = [machine.layout.codes[k].block.label for k in sorted(outcome.plan.outside)]
     return f"{text}, and {', '.join(labels)} outside of it, for all lanes: {reasons}" if labels else text
 
@@ -253,6 +256,7 @@ def _explain(
             expensive=block.expensive,
             width=trip_time.width_of(mode, lanes),
             mode=str(mode),
+            rounds=code.block.rounds,
             why=why,
             trip_ns=trip,
             xla=trip_time.xla_cost(code, trip_time.width_of(mode, lanes)),

@@ -42,6 +42,7 @@ def speculate(
     *,
     returned: Names,
     written: Names,
+    most_selected: float = MOST_SELECTED,
 ) -> tuple[list[StackOp], Edge] | None:
     """Copy `block` behind `ops`, before the tree `end`, in place of its leaf at `path`.
 
@@ -65,7 +66,7 @@ def speculate(
     saved = {v: facts.new(v) for v in clobbered if v not in renamed}
     selected = [v for v in saved if v in live_on_others]
     # Saving reads the old value, which a variable that is not yet written does not have.
-    if facts.size(selected) > MOST_SELECTED or not written.issuperset(facts.doubtful & saved.keys()):
+    if facts.size(selected) > most_selected or not written.issuperset(facts.doubtful & saved.keys()):
         return None
 
     def before_copy(v: str) -> str:

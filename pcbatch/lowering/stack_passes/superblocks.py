@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from pcbatch.ir.def_use import pops, pushes, targets, writes
 from pcbatch.ir.ops import Fail, Return
 from pcbatch.ir.stack import Edge, Fork, Leaf, PushJump, StackBlock, StackOp, StackProgram, StackTerminator
-from pcbatch.lowering.stack_passes import simplify_stack
+from pcbatch.lowering.stack_passes import simplify_stack, unroll_loops
 from pcbatch.lowering.stack_passes.concat_blocks import joined
 from pcbatch.lowering.stack_passes.simplify_stack import fits, in_frame, located
 from pcbatch.lowering.stack_passes.speculation import speculate
@@ -45,12 +45,15 @@ SPECULATED_ON_EXIT = 8.0  # cost of one copy on the path out of a loop, which ea
 ROOM = 16  # operations that may be copied in any program, besides as many as it has
 
 
-def run(program: StackProgram) -> StackProgram:
-    """Copy after sole successors first: simple loops are then single blocks, which are left alone."""
-    most = ROOM + 2 * _operations(program)
-    for speculative in (False, True):
-        program = simplify_stack.run(_round(program, speculative, most - _operations(program)))
-    return program
+def run(program: StackProgram, rounds: int | None = None) -> StackProgram:
+    """Copy after sole successors first: simple loops are then single blocks, which are unrolled and else left alone.
+
+    `rounds`: of a loop, in one visit; None: by cost.
+    """
+    budget = ROOM + _operations(program)
+    tails = simplify_stack.run(_round(program, False, budget))
+    budget -= _operations(tails) - _operations(program)
+    return simplify_stack.run(_round(unroll_loops.run(tails, rounds), True, budget))
 
 
 def _operations(program: StackProgram) -> int:

@@ -69,6 +69,7 @@ class BlockCost:
     jumps: bool = False  # it jumps to itself
     stores: bool = False  # into parts of registers
     last: tuple[int, ...] = ()  # the sizes, for a lane, of the arrays with the lanes last
+    rounds: int = 1  # of a loop, that a visit computes
 
     @property
     def lane(self) -> float:
@@ -141,7 +142,7 @@ class Costs:
         dense = Dense(spins=_turns(block, lanes) if self._spins(block) else 0)
         if block.expensive:
             return _expensive_choice(block, lanes, dense)
-        visits, array = (DRAINED, LOOKED_UP_DRAINED) if self.drains else (1, LOOKED_UP)
+        visits, array = (max(1, DRAINED // block.rounds), LOOKED_UP_DRAINED) if self.drains else (1, LOOKED_UP)
         if self._always(block, lanes) and not dense.spins:
             return Dense(always=True), "cheap: to ask whether a lane waits takes longer"
         width = max(few_width(block.often, lanes), block.filled(lanes, array))
@@ -272,6 +273,7 @@ def _cost(
         any(isinstance(edge, Jump) and edge.target == block.label for edge in edges(block.terminator)),
         any(cut.stored for op in block.ops if isinstance(op, Prim) and (cut := indexed_access.cut(op)) is not None),
         tuple(storage_type(t).size for v in sorted(registers & set(last)) if (t := types[v]) is not None),
+        block.rounds,
     )
 
 

@@ -158,7 +158,7 @@ def planned(machine: Machine, sizes: Kernel) -> Planned:
     tile, warps = (16, 8) if qualify.uses_arrays(machine.layout) else (32, 1)
     name = machine.schedule.name
     tile, warps = sizes.tile or tile, sizes.warps or warps
-    plan = plans.make(machine.layout, name, machine.expensive, tile, warps, sizes.unroll)
+    plan = plans.make(machine.layout, name, machine.expensive, tile, warps, sizes.spins)
     refused = qualify.of_blocks(plan)
     larger = [each for block in plan.blocks if (each := qualify.prefers_all_lanes(plan, block)) is not None]
     found = [*refused, *larger]

@@ -16,7 +16,7 @@ from pcbatch.runtime.kernel.block_kernel import BlockKernel, trace_block
 from pcbatch.runtime.kernel.memory import Places, in_order, size_of
 from pcbatch.runtime.vm.layout import Layout, reg
 
-UNROLLED = 256  # equations of the copies of a block
+REPEATED = 256  # equations of the copies of a block
 CARRIED = 8  # elements of a register that a lane keeps in registers of threads, at most
 
 
@@ -33,7 +33,7 @@ class KernelPlan:
         tile: The lanes of a tile.
         warps: The warps of threads that compute a tile.
         outside: The numbers of blocks that are computed between two kernels, for all lanes.
-        unrolled: How often a visit computes a block that lanes may come back to at once, by its number; else once.
+        repeats: How often a visit computes a block that lanes may come back to at once, by its number; else once.
     """
 
     layout: Layout
@@ -45,7 +45,7 @@ class KernelPlan:
     tile: int
     warps: int
     outside: frozenset[int] = frozenset()
-    unrolled: Mapping[int, int] = field(default_factory=dict)
+    repeats: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def awaited(self) -> tuple[BlockKernel, ...]:
@@ -110,8 +110,8 @@ class KernelPlan:
         return self.numbers[block.code.index]
 
 
-def make(layout: Layout, policy: str, expensive: tuple[int, ...], tile: int, warps: int, unroll: int = 1) -> KernelPlan:
-    """Trace the blocks of a machine for tiles of so many lanes; `unroll`: the most times that a loop is unrolled."""
+def make(layout: Layout, policy: str, expensive: tuple[int, ...], tile: int, warps: int, spins: int = 1) -> KernelPlan:
+    """Trace the blocks of a machine for tiles of so many lanes; `spins`: the most times that a visit repeats a loop."""
     in_memory = [v for v in layout.registers if _size(layout, v) > CARRIED]
     blocks = tuple(trace_block(layout, code, tile, in_memory) for code in layout.codes)
     constants: list[Any] = []
@@ -124,13 +124,13 @@ def make(layout: Layout, policy: str, expensive: tuple[int, ...], tile: int, war
                 constants.append(x)
             places.append(known)
         numbers[block.code.index] = tuple(places)
-    unrolled = {block.code.index: times for block in blocks if (times := _times(block, unroll)) > 1}
+    repeats = {block.code.index: times for block in blocks if (times := _times(block, spins)) > 1}
     plan = KernelPlan(layout, blocks, tuple(constants), numbers, policy, expensive, tile, warps)
-    return replace(plan, unrolled=unrolled)
+    return replace(plan, repeats=repeats)
 
 
-def _times(block: BlockKernel, unroll: int) -> int:
-    """Return how often a visit computes a block: its copies have `UNROLLED` equations at most.
+def _times(block: BlockKernel, spins: int) -> int:
+    """Return how often a visit computes a block: its copies have `REPEATED` equations at most.
 
     A copy saves the test of every other block of the trip, and computes for lanes that have left the loop.
     """
@@ -138,7 +138,7 @@ def _times(block: BlockKernel, unroll: int) -> int:
     if code.risky:  # its inner loops may not end when all lanes have left
         return 1
     loops = any(isinstance(e, Jump) and e.target == code.block.label for e in edges(code.block.terminator))
-    return max(1, min(unroll, UNROLLED // max(1, len(block.jaxpr.eqns)))) if loops else 1
+    return max(1, min(spins, REPEATED // max(1, len(block.jaxpr.eqns)))) if loops else 1
 
 
 def _type(layout: Layout, name: str) -> ArrayType:

@@ -216,11 +216,11 @@ class Tile:
         for block in blocks:
             waits = any_(carry["pc"] == block.code.index)
             waits = waits if on is None else waits & on
-            carry = lax.cond(waits, partial(self._unrolled, block), lambda c: c, carry)
+            carry = lax.cond(waits, partial(self._repeated, block), lambda c: c, carry)
         return carry
 
-    def _unrolled(self, block: BlockKernel, carry: Values) -> Values:
-        for _ in range(self.plan.unrolled.get(block.code.index, 1)):
+    def _repeated(self, block: BlockKernel, carry: Values) -> Values:
+        for _ in range(self.plan.repeats.get(block.code.index, 1)):
             carry = self.visit(block, carry)
         return carry
 
@@ -228,7 +228,7 @@ class Tile:
         """Visit the block of this number, for which some lane waits."""
         branches = [lambda c: c] * self.plan.layout.exit
         for block in self.plan.awaited:
-            branches[block.code.index] = partial(self._unrolled, block)
+            branches[block.code.index] = partial(self._repeated, block)
         visited: Values = lax.switch(number, branches, carry)
         return visited
 

@@ -71,7 +71,7 @@ def no_donation() -> AbstractContextManager[None]:
 def is_tracing(args: Any) -> bool:
     """Whether a call with these arguments is part of a program that JAX is tracing."""
     # A call inside `jit` with concrete arguments is traced too: all that is computed there is.
-    return _is_computing_traced() or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args))
+    return is_staged() or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args))
 
 
 _state: Any = getattr(jax.extend.core, "get_opaque_trace_state", None)  # not in all releases of JAX
@@ -84,8 +84,9 @@ def _plain_state() -> Any:
         return _state(convention="nnx")
 
 
-def _is_computing_traced() -> bool:
-    """Whether what is computed now is traced. JAX's state tells that sooner than a program does that computes."""
+def is_staged() -> bool:
+    """Whether all that is computed now is traced, as inside `jax.jit`."""
+    # JAX's state tells that sooner than a program does that computes.
     if _state is not None and _state(convention="nnx") == _plain_state():
         return False
     computed = jnp.zeros(()) if getattr(jax.config, "jax_disable_jit", False) else _nothing()

@@ -264,7 +264,7 @@ def powers(n, a):
     return jnp.tanh(a @ v)
 
 
-class TestUnrolling:
+class TestRepeatedLoops:
     """A visit computes a loop of one block several times: what lanes do stays as it is."""
 
     def collatz(self, **options: Any) -> Any:
@@ -281,29 +281,29 @@ class TestUnrolling:
     @pytest.mark.parametrize("schedule", POLICIES)
     def test_results(self, schedule: str) -> None:
         n = np.arange(1, 30, dtype=np.int32)
-        f = self.collatz(emitter=pcbatch.Kernel(tile=4, unroll=3), schedule=schedule)
-        assert machine_of(f, n).plan.unrolled and f(n).tolist() == self.collatz()(n).tolist()
+        f = self.collatz(emitter=pcbatch.Kernel(tile=4, spins=3), schedule=schedule)
+        assert machine_of(f, n).plan.repeats and f(n).tolist() == self.collatz()(n).tolist()
         limited = f.with_options(max_steps=20).run(n)
         assert limited.status.tolist() == self.collatz(max_steps=20).run(n).status.tolist()
 
     def test_it_is_told_and_saves_trips(self) -> None:
         n = np.arange(1, 30, dtype=np.int32)
-        f, g = (self.collatz(emitter=pcbatch.Kernel(tile=4, unroll=k)) for k in (4, 1))
-        assert "loops unrolled (bb" in str(f.explain_schedule(n).kernel) and "4 times)" in str(
+        f, g = (self.collatz(emitter=pcbatch.Kernel(tile=4, spins=k)) for k in (4, 1))
+        assert "loops repeated (bb" in str(f.explain_schedule(n).kernel) and "4 times)" in str(
             f.explain_schedule(n).kernel
         )
         assert int(f.run(n).stats.trips) < 0.4 * int(g.run(n).stats.trips)
 
     def test_large_blocks_and_those_with_inner_loops_stay(self) -> None:
-        @pcbatch.batch(emitter=pcbatch.Kernel(tile=4, unroll=4))
+        @pcbatch.batch(emitter=pcbatch.Kernel(tile=4, spins=4))
         def inner(n):
             while n > 1:
                 n = n - 1 - jax.lax.while_loop(lambda c: c != 0, lambda c: c // 2, jnp.maximum(n, 0))
             return n
 
-        assert not machine_of(inner, N).plan.unrolled and inner(N).tolist() == [min(n, 1) for n in N.tolist()]
+        assert not machine_of(inner, N).plan.repeats and inner(N).tolist() == [min(n, 1) for n in N.tolist()]
         with pytest.raises(pcbatch.UsageError, match="PCB401"):
-            pcbatch.Kernel(unroll=0)
+            pcbatch.Kernel(spins=0)
 
 
 class TestBlocksOutside:
