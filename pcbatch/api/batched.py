@@ -308,6 +308,7 @@ class Batched(Generic[P, R]):
         schedules: Sequence[str] | None = None,
         emitters: Sequence[str] | None = None,
         modes: Sequence[Mode | Mapping[str, Mode]] | None = None,
+        unrolls: Sequence[int] | None = None,
         lanes: Sequence[int] | None = None,
         alike: float = 1.0,
         progress: Progress | bool | None = None,
@@ -327,6 +328,7 @@ class Batched(Generic[P, R]):
             schedules: to try. None: "sweep", "drain", "earliest" and "largest".
             emitters: to try. None: "guard", "port" and "mask".
             modes: to try. None: `Dense()`, and `Few(32)` and `Strips(32)` if there are more lanes.
+            unrolls: numbers of rounds to try. None: 1 and 8, if there are loops to unroll.
             lanes: widths of `f.map` to try. None: the widest three of 1024, 512, 128 and 32 that inputs fill twice.
             alike: the least share of the numbers in each array of the result that must be those of the defaults
                 (integers bit for bit, floating numbers up to rounding). Less than 1 where rounding sends runs another
@@ -349,11 +351,11 @@ class Batched(Generic[P, R]):
             ...         n, count = n // 10, count + 1
             ...     return count
             >>> xs = jnp.array([7, 1000, 42, 123456])
-            >>> tuned = digits.tune(xs, seconds=5, schedules=["sweep"], emitters=[], modes=[])
+            >>> tuned = digits.tune(xs, seconds=5, schedules=["sweep"], emitters=[], modes=[], unrolls=[4])
             >>> digits.with_options(**tuned)(xs).tolist()
             [1, 4, 2, 6]
         """
-        options = TuneOptions(seconds, schedules, emitters, modes, lanes, alike, progress)
+        options = TuneOptions(seconds, schedules, emitters, modes, unrolls, lanes, alike, progress)
         return tune_call(self._programs, lambda programs: _with_programs(self, programs), args, kwargs, options)
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:

@@ -213,11 +213,13 @@ class Programs:
 def _rounds(call: Arguments, options: Options) -> int | None:
     """The rounds of a small loop in one visit; None: by cost.
 
-    Inside a `jit`, XLA cannot be told not to split larger kernels of many lanes over threads: on a CPU that takes
-    longer than unrolling saves.
+    Where the visits of a lane are limited, a visit is a round. Inside a `jit`, XLA cannot be told not to split larger
+    kernels of many lanes over threads: on a CPU that takes longer than unrolling saves.
     """
     if options.unroll is not None:
         return options.unroll
+    if options.max_steps is not None:
+        return 1
     many = is_symbolic(call.lanes) or call.lanes > MOST_UNSPLIT
     return 1 if many and default_platform() == "cpu" and is_staged() else None
 

@@ -38,7 +38,8 @@ from pcbatch.tuning.tuned import Tuned, chosen
 
 SCHEDULES = ("sweep", "drain", "earliest", "largest")
 EMITTERS = ("guard", "port", "mask")
-LISTS = {"schedules": "schedule", "emitters": "emitter", "modes": "mode", "lanes": "width"}  # and one of each
+# Lists of candidates, and the name of one.
+LISTS = {"schedules": "schedule", "emitters": "emitter", "modes": "mode", "unrolls": "unroll", "lanes": "width"}
 WIDTH = 32  # of modes that compute some lanes at a time
 ROUNDS = (1, 8)  # of small loops
 WIDTHS = (1024, 512, 128, 32)  # of `f.map`
@@ -64,6 +65,7 @@ class TuneOptions:
     schedules: Sequence[str] | None
     emitters: Sequence[str] | None
     modes: Sequence[Mode | Mapping[str, Mode]] | None
+    unrolls: Sequence[int] | None
     lanes: Sequence[int] | None
     alike: float
     progress: Progress | bool | None
@@ -214,7 +216,7 @@ def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], op
 
 def _check_lists(programs: Programs, kwargs: dict[str, Any], options: TuneOptions) -> None:
     """Refuse one candidate where a list of them belongs, and the name of one option where there is one for a list."""
-    given = (options.schedules, options.emitters, options.modes, options.lanes)
+    given = (options.schedules, options.emitters, options.modes, options.unrolls, options.lanes)
     for name, values in zip(LISTS, given, strict=True):
         if values is not None and (isinstance(values, str) or not isinstance(values, Sequence)):
             title = f"`{name}` must be a list of candidates, not {short(values)}"
@@ -262,7 +264,7 @@ def _candidates(
         ("schedule", _others(SCHEDULES, runs.schedule) if options.schedules is None else options.schedules),
         ("lanes", widths),
         ("modes", _modes(runs, lanes) if options.modes is None else options.modes),
-        ("unroll", _rounds(program)),
+        ("unroll", _rounds(program) if options.unrolls is None else options.unrolls),
         ("emitter", _emitters(runs) if options.emitters is None else options.emitters),
     ]
     for name, values in tried:

@@ -259,7 +259,7 @@ class Program:
     ) -> RawResult:
         """Run inputs that come in chunks. `given`: some of them, for what they share, or all."""
         if given.lanes == 0:
-            empty: RawResult = jax.tree.map(_on_host, self.empty())
+            empty: RawResult = jax.tree.map(lambda x: x if is_key_array(x) else np.asarray(x), self.empty())
             return empty
         mapped = self.mapped(self.args(given))
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
@@ -353,16 +353,15 @@ def compile_signature(
     """Compile a function for the types of a call.
 
     Args:
-        fn: the function.
+        fn, options: the function and its options.
         is_batched: tells batched functions among what it calls.
-        options: its options.
         given: the call.
-        recompile: compiles it again; what it says of captured values holds for this program too.
+        recompile: compiles it again, with the same captured values.
         rounds: of a small loop, in one visit; None: by cost.
     """
     with using_rules(NumberRules(options.overflow, options.math_errors)):
-        order, apart = order_for(options), recompile.captured
-        stages = compile_stages(fn, is_batched, given.types, given.shared, order, apart, rounds)
+        more = order_for(options), recompile.captured, rounds
+        stages = compile_stages(fn, is_batched, given.types, given.shared, *more)
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
     fork = forked(fn.__name__, stages, options, given.shared)
     if options.strategy == "local":
@@ -397,7 +396,3 @@ def _home(outcome: RawResult, where: Devices) -> RawResult:
             return outcome
     values, status = jax.device_put((outcome.values, outcome.status), sharding)
     return replace(outcome, values=values, status=status)
-
-
-def _on_host(leaf: Any) -> Any:
-    return leaf if is_key_array(leaf) else np.asarray(leaf)

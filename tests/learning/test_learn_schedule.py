@@ -94,7 +94,7 @@ def close(found: Any, want: Any) -> None:
 
 @pytest.mark.parametrize("encoding", ["base", "max", "sort"])
 def test_a_schedule_of_lanes(encoding: str) -> None:
-    f = pcbatch.batch(two_loops)
+    f = pcbatch.batch(two_loops, unroll=1)
     policy = pcbatch.learn_schedule(f, *LOOPS, encoding=encoding, episodes=40)
     assert policy.machine == "lanes" and policy.summary is not None
     assert policy.summary.policies["learned"] == policy.summary.bound < policy.summary.policies["largest"]

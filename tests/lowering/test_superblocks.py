@@ -24,7 +24,7 @@ def grafted(text: str, *examples: tuple[int, ...]) -> StackProgram:
     """The program after the pass, which gives the same results with no more blocks run and no more frames opened."""
     old = typed(stack(text))
     assert verify(old) == ()
-    new = storage_classes.run(superblocks.run(old))
+    new = storage_classes.run(superblocks.run(old, rounds=1))
     assert verify(new) == (), print_program(new)
     for args in examples:
         before, after = run(old, args), run(new, args)

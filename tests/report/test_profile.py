@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 N = np.array([3, 7, 4, 5, 9, 2], np.int32)
 
 
-@pcbatch.batch
+@pcbatch.batch(unroll=1)
 def count(n):
     steps = 0
     while n > 0:

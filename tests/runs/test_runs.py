@@ -700,7 +700,7 @@ def test_pace() -> None:
 def test_a_run_of_many_trips_is_many_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_loop, "STRETCH", 0.0)
     told: list[Any] = []
-    f = collatz.with_options(schedule="earliest")
+    f = collatz.with_options(schedule="earliest", unroll=1)
     assert f.run(NUMBERS, progress=lambda *report: told.append(report)).value.tolist() == collatz(NUMBERS).tolist()
     assert len(told) > 10
 

@@ -197,5 +197,6 @@ def test_strips_visit_each_lane_once() -> None:
         return x
 
     args = np.ones(5, np.float32), np.array([7, 0, 0, 0, 0], np.int32)
-    trips = [int(pcbatch.batch(halve, modes=modes).run(*args).stats.trips) for modes in (pcbatch.Dense(), MODES[-2])]
+    f = pcbatch.batch(halve, unroll=1)
+    trips = [int(f.with_options(modes=modes).run(*args).stats.trips) for modes in (pcbatch.Dense(), MODES[-2])]
     assert trips[0] == trips[1] >= 7

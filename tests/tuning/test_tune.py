@@ -67,7 +67,7 @@ class Scale:
 
 
 XS = jnp.array([7, 1000, 42, 123456], jnp.int32)
-FEW: dict[str, Any] = {"schedules": ["sweep"], "emitters": [], "modes": []}
+FEW: dict[str, Any] = {"schedules": ["sweep"], "emitters": [], "modes": [], "unrolls": []}
 
 
 def test_candidates_are_measured_and_the_options_keep_the_result() -> None:
@@ -210,17 +210,18 @@ def test_an_error_of_the_function_itself_is_raised() -> None:
 
 
 def test_what_auto_stands_for_is_no_candidate() -> None:
-    everything = TuneOptions(1, None, None, None, None, 1.0, None)
+    everything = TuneOptions(1, None, None, None, None, None, 1.0, None)
     program, call = digits._programs.of_call((jnp.arange(100),), {})
     names = [c.name for c in _candidates(digits._programs, program, call, None, everything)]
     explained = digits.explain_schedule(jnp.arange(100))
     assert "emitter='port'" in names and f"emitter={explained.emitter!r}" not in names
     assert "schedule='largest'" in names and f"schedule={explained.policy!r}" not in names
     assert "map, lanes=32" in names and "map, lanes=128" not in names
+    assert "unroll=1" in names and "unroll=8" in names
 
 
 @pytest.mark.parametrize(("inputs", "widths"), [(3, []), (100, [32]), (1024, [512, 128, 32]), (5000, [1024, 512, 128])])
 def test_widths_are_those_that_inputs_fill(inputs: int, widths: list[int]) -> None:
-    everything = TuneOptions(1, [], [], [], None, 1.0, None)
+    everything = TuneOptions(1, [], [], [], [], None, 1.0, None)
     program, call = digits._programs.of_call((jnp.arange(inputs),), {})
     assert [c.lanes for c in _candidates(digits._programs, program, call, None, everything)] == [None, *widths]

@@ -22,11 +22,10 @@ from dataclasses import dataclass, replace
 
 from pcbatch.ir.def_use import pushes, writes
 from pcbatch.ir.ops import Fail, Jump, Prim
-from pcbatch.ir.stack import Edge, Fork, StackBlock, StackOp, StackProgram, Var
+from pcbatch.ir.stack import Edge, Fork, Leaf, StackBlock, StackOp, StackProgram, Var
 from pcbatch.ir.types import BOOL
 from pcbatch.lowering.cfg_passes.if_conversion import MAX_SELECT, both
 from pcbatch.lowering.left_out import runs
-from pcbatch.lowering.stack_passes.simplify_stack import fits
 from pcbatch.lowering.stack_passes.speculation import speculate
 from pcbatch.lowering.stack_passes.superblock_facts import Facts, Path, tree_leaves
 
@@ -88,22 +87,49 @@ def _one_more(facts: Facts, block: StackBlock, before: _Rounds, most_selected: i
     )
     if speculated is None:
         return None
-    ops, end = speculated
-    match end:
-        case Fork(cond=first, on_true=Fork(cond=then, on_true=again, on_false=left), on_false=gone) if left == gone:
-            return _with_one_test(facts, ops, end, (first, then, True), again, gone)
-        case Fork(cond=first, on_true=gone, on_false=Fork(cond=then, on_true=left, on_false=again)) if left == gone:
-            return _with_one_test(facts, ops, end, (first, then, False), again, gone)
-    back = next(path for path, leaf in tree_leaves(end) if leaf == Jump(block.label))
-    return _Rounds(ops, end, back) if fits(end) else None
+    ops, end = _merged(facts, *speculated, Jump(block.label))
+    return _Rounds(ops, end, next(path for path, leaf in tree_leaves(end) if leaf == Jump(block.label)))
 
 
-def _with_one_test(
-    facts: Facts, ops: list[StackOp], end: Fork, tests: tuple[str, str, bool], again: Edge, gone: Edge
-) -> _Rounds:
-    """Make one test of two tests that stay in the loop where they are `sign`, and lead to one place elsewhere."""
-    first, then, sign = tests
-    name = facts.fresh("both")
-    facts.vars[name] = Var(BOOL)
-    test = Prim((name,), both(first, sign, then, sign), end.loc)
-    return _Rounds([*ops, test], Fork(name, again, gone, end.loc), (True,))
+def _merged(facts: Facts, ops: list[StackOp], end: Edge, back: Leaf) -> tuple[list[StackOp], Edge]:
+    """Give the tree one leaf for each successor, `back` first; leaves of several rounds get a test together."""
+    tests: list[StackOp] = []
+    taken: dict[Leaf, _Test | None] = {back: None}
+
+    def both_of(first: _Test, then: _Test) -> _Test:
+        name = facts.fresh("both")
+        facts.vars[name] = Var(BOOL)
+        tests.append(Prim((name,), both(first.name, first.sign, then.name, then.sign)))
+        return _Test(name, True)
+
+    def visit(edge: Edge, reached: _Test | None) -> None:
+        if isinstance(edge, Fork):
+            for arm, sign in ((edge.on_true, True), (edge.on_false, False)):
+                test = _Test(edge.cond, sign)
+                visit(arm, test if reached is None else both_of(reached, test))
+        else:
+            assert reached is not None, "a loop that never ends is not unrolled"
+            before = taken.get(edge)
+            taken[edge] = reached if before is None else both_of(before.negated, reached.negated).negated
+
+    visit(end, None)
+    *tested, last = taken
+    tree: Edge = last
+    for leaf in reversed(tested):
+        test = taken[leaf]
+        assert test is not None
+        tree = Fork(test.name, leaf, tree) if test.sign else Fork(test.name, tree, leaf)
+    return [*ops, *tests], tree
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A variable, and its value where the test holds."""
+
+    name: str
+    sign: bool
+
+    @property
+    def negated(self) -> _Test:
+        """The test that holds where this one does not."""
+        return _Test(self.name, not self.sign)

@@ -179,7 +179,7 @@ class Costs:
         expensive = [self.blocks[k].dense(lanes) for k in self.expensive]
         if not expensive:
             return 0.0
-        sweep = sum(block.dense(lanes) for block in self.blocks if block.inner)
+        sweep = sum(block.dense(lanes) / block.rounds for block in self.blocks if block.inner)
         return min(MOST_LEFT, sweep * len(expensive) / sum(expensive))
 
     def lanes(self, inputs: int) -> int:
