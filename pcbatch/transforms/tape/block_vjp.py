@@ -20,8 +20,10 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.lowering.typing.jax_types import from_storage, storage_type, zeros
+from pcbatch.runtime.vm import lanes_last
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.operands import Batch, Common, Operand
+from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.transforms.tape.block_ssa import Body, Load, Node, SharedValue, Store
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 
@@ -63,11 +65,13 @@ def replay(body: Body, env: Env, width: int) -> Env:
     env = dict(env)
     for step in body.steps:
         if isinstance(step, Node) and not all(out in env for out in step.outs):
-            env.update(zip(step.outs, _batched(step.fn, [env[i] for i in step.ins], width), strict=True))
+            env.update(zip(step.outs, _batched(step.fn, [env[i] for i in step.ins], width, True), strict=True))
     return env
 
 
-def _batched(fn: Callable[..., Any], operands: Sequence[Operand], width: int) -> list[Operand]:
+def _batched(fn: Callable[..., Any], operands: Sequence[Operand], width: int, last: bool = False) -> list[Operand]:
+    if last and (outs := _lanes_last(fn, operands, width)) is not None:
+        return outs
     values = [operand.value for operand in operands]  # type: ignore[union-attr]
     axes = tuple(None if isinstance(operand, Common) else 0 for operand in operands)
     if all(axis is None for axis in axes):
@@ -95,6 +99,104 @@ class _Cotangents:
 def _initial(cotangents: Mapping[int, Any], env: Env, needs: Needs) -> _Cotangents:
     records = {n: ct for n, ct in cotangents.items() if isinstance(env[n], Batch)}
     return _Cotangents(dict(cotangents), {n: needs.of(ct) for n, ct in records.items()}, needs)
+
+
+ENABLED = __import__("os").environ.get("LL", "1") == "1"
+
+
+COSTLY = set("exp exp2 expm1 log log1p tanh sin cos tan logistic erf erfc erf_inv pow div lgamma digamma sqrt rsqrt cbrt atan2 asin acos atan sinh cosh asinh acosh atanh integer_pow".split()) - {"integer_pow", "sqrt"}
+SHIFTS = {"pad", "concatenate", "slice", "rev", "gather", "dynamic_slice"}
+
+
+def _stages(closed):
+    if __import__("os").environ.get("ST", "1") == "0":
+        return [closed]
+    import jax.extend.core as jex
+    from pcbatch.transforms.tape.jaxpr_pieces import inlined
+    closed = inlined(closed)
+    jaxpr = closed.jaxpr
+    level, costly = {}, {}
+    stage = []
+    for e in jaxpr.eqns:
+        vs = [v for v in e.invars if isinstance(v, jex.Var)]
+        lv = max((level.get(v, 0) for v in vs), default=0)
+        cost = any(costly.get(v, False) for v in vs if level.get(v, 0) == lv)
+        if e.primitive.name in SHIFTS and cost:
+            lv, cost = lv + 1, False
+        cost = cost or e.primitive.name in COSTLY or "custom_jvp" in e.primitive.name
+        for v in e.outvars:
+            level[v], costly[v] = lv, cost
+        stage.append(lv)
+    count = max(stage, default=0) + 1
+    if count == 1:
+        return [closed]
+    consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    parts = []
+    for k in range(count):
+        eqns = [e for e, s in zip(jaxpr.eqns, stage) if s == k]
+        defined = {v for e in eqns for v in e.outvars}
+        if k == count - 1:
+            outs = list(jaxpr.outvars)
+        else:
+            later = {v for e, s in zip(jaxpr.eqns, stage) if s > k for v in e.invars if isinstance(v, jex.Var)} | {v for v in jaxpr.outvars if isinstance(v, jex.Var)}
+            outs = [v for e in eqns for v in e.outvars if v in later]
+        used = list(dict.fromkeys(v for v in [*(v for e in eqns for v in e.invars), *outs] if isinstance(v, jex.Var) and v not in defined))
+        ins = [v for v in used if v not in consts]
+        cs = [v for v in used if v in consts]
+        part = jaxpr.replace(constvars=cs, invars=ins, outvars=outs, eqns=eqns, debug_info=jaxpr.debug_info.with_unknown_names())
+        parts.append(jex.ClosedJaxpr(part, [consts[v] for v in cs]))
+    parts[0:0] = []
+    # inputs by the inlined jaxpr
+    closed.jaxpr
+    object.__setattr__
+    return [_rename(closed, parts)] if False else _Parts(parts, closed)
+
+
+class _Parts(list):
+    def __init__(self, parts, closed):
+        super().__init__(parts)
+        self.closed = closed
+
+
+def _lanes_last(fn: Callable[..., Any], operands: Sequence[Operand], width: int) -> list[Operand] | None:
+    if not ENABLED or all(isinstance(x, Common) for x in operands):
+        return None
+    from jax.interpreters.partial_eval import dce_jaxpr
+
+    structs = []
+    for x in operands:
+        if isinstance(x, Common):
+            structs.append(jax.ShapeDtypeStruct(jnp.shape(x.value), jnp.asarray(x.value).dtype))
+        elif x.lanes_are_last:
+            structs.append(jax.ShapeDtypeStruct(x.array.shape[:-1], x.array.dtype))
+        else:
+            structs.append(jax.ShapeDtypeStruct(x.array.shape[1:], x.array.dtype))
+    closed = jax.make_jaxpr(lambda *xs: list(fn(*xs)))(*structs)
+    closed = closed.replace(jaxpr=dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), instantiate=True)[0])
+    parts = _stages(closed)
+    if not lanes_last.pays(closed.jaxpr) and len(parts) == 1:
+        return None
+    placed = [
+        lanes_last.Placed(x.value, None)
+        if isinstance(x, Common)
+        else lanes_last.Placed(x.array, -1 if x.lanes_are_last or x.array.ndim == 1 else 0)
+        for x in operands
+    ]
+    closed = getattr(parts, "closed", parts[0])
+    env = dict(zip(closed.jaxpr.invars, placed, strict=True))
+    for k, part in enumerate(parts):
+        ins = [env[v] for v in part.jaxpr.invars]
+        axes = []
+
+        def compute(part=part, ins=ins, axes=axes):
+            outs = lanes_last.evaluate(part, ins, width)
+            axes[:] = [x.axis for x in outs]
+            return [x.array for x in outs]
+
+        arrays = isolated(compute) if k < len(parts) - 1 else compute()
+        env.update(zip(part.jaxpr.outvars if k < len(parts) - 1 else range(len(axes)), map(lanes_last.Placed, arrays, axes), strict=True))
+    outs = [env[k] for k in range(len(closed.jaxpr.outvars))]
+    return [Common(x.array) if x.axis is None else Batch(x.array, x.axis == -1 and x.array.ndim > 1) for x in outs]
 
 
 def pull(
@@ -181,6 +283,22 @@ class _Undone:
             results = _batched(self.step.fn, chosen, self.width)
             return [results[k].value for k in self.outs]  # type: ignore[union-attr]
 
+        if not self.uniform and ENABLED:
+
+            def one(cts: Sequence[Any], *values: Any) -> Sequence[Any]:
+                def fun(*wanted: Any) -> list[Any]:
+                    new = dict(zip(self.ins, wanted, strict=True))
+                    results = self.step.fn(*(new.get(k, x) for k, x in enumerate(values)))
+                    return [results[k] for k in self.outs]
+
+                pulled: Sequence[Any] = jax.vjp(fun, *(values[k] for k in self.ins))[1](list(cts))
+                return pulled
+
+            n = len(self.outs)
+            ops = [*map(Batch, out_cts), *(kind(x) for kind, x in zip(self.kinds, values, strict=True))]
+            outs = _lanes_last(lambda *xs: one(xs[:n], *xs[n:]), ops, self.width)
+            if outs is not None:
+                return [spread_over(x, self.width) for x in outs]
         in_cts: Sequence[Any] = jax.vjp(function, *(values[k] for k in self.ins))[1](list(out_cts))
         return in_cts
 
