@@ -174,6 +174,11 @@ class BackwardContext:
     stride: int = 1
     needs: Needs = PLAIN
 
+    @property
+    def in_pieces(self) -> bool:
+        """Whether blocks are undone in pieces (`lane_pieces.py`): not where cotangents have tangents."""
+        return not self.needs.tangents
+
     def written(self, code: BackwardBlock) -> tuple[str, ...]:
         """The parts of the state that `step` gives."""
         tape = code.tape
@@ -262,7 +267,7 @@ def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, wind
     outputs = incoming.of_values(body, mask)
     cotangents = {v: carry[ct(v)] for v in _by_index(tape) if v in context.layout.floats}
     memory = InPlace(cotangents, window, mask, body.updates.keys())
-    pulled = pull(body, replayed.env, outputs, window.width, memory, context.needs)
+    pulled = pull(body, replayed.env, outputs, window.width, memory, context.needs, context.in_pieces)
     registers, slots, small_shared = _distribute(tape, carry, window, incoming, pulled)
     deferred = {n: pulled.get(n, outputs.get(n)) for n in tape.deferred_cts}
     return BlockCotangents(
@@ -280,14 +285,16 @@ def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, wind
 def _replay(context: BackwardContext, tape: BlockTape, carry: Values, window: Window) -> _Replayed:
     """Read the records of a window, and compute the block again."""
     known, width = context.known, window.width
-    record = window.read(carry[RECORD]) // len(context.layout.tape.blocks)
+    # Not `//`, which looks at signs: a place without a record reads any.
+    record = jax.lax.div(jnp.maximum(window.read(carry[RECORD]), 0), jnp.int32(len(context.layout.tape.blocks)))
     values = tape.read(known, record)
     depth, link = values.get("depth"), values["link"]
     values |= {s.key: window.read(known[reg(s.name)]) for s in tape.constants}
     # A copy for each lane, so that `pull` gives a cotangent for each lane.
     keys = {s.name: s.key for s in tape.body.sources if isinstance(s, SharedValue)}
     values |= {keys[v]: jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in tape.small_shared}
-    return _Replayed(record, depth, link, replay(tape.body, source_env(tape.body, values, known, width), width))
+    env = replay(tape.body, source_env(tape.body, values, known, width), width, context.in_pieces)
+    return _Replayed(record, depth, link, env)
 
 
 def _incoming(

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.lowering.typing.jax_types import from_storage, storage_type, zeros
-from pcbatch.runtime.vm import lanes_last
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.operands import Batch, Common, Operand
-from pcbatch.runtime.vm.run_once import isolated
+from pcbatch.transforms.tape import lane_pieces
 from pcbatch.transforms.tape.block_ssa import Body, Load, Node, SharedValue, Store
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 
@@ -60,22 +59,27 @@ def source_env(body: Body, values: Mapping[str, Any], shared: Mapping[str, Any],
     return env
 
 
-def replay(body: Body, env: Env, width: int) -> Env:
-    """All values of the block, for `width` records. Loaded parts are among the sources, expensive results may be."""
+def replay(body: Body, env: Env, width: int, in_pieces: bool = False) -> Env:
+    """All values of the block, for `width` records. Loaded parts are among the sources, expensive results may be.
+
+    `in_pieces`: see `pull`.
+    """
     env = dict(env)
     for step in body.steps:
         if isinstance(step, Node) and not all(out in env for out in step.outs):
-            env.update(zip(step.outs, _batched(step.fn, [env[i] for i in step.ins], width, True), strict=True))
+            env.update(zip(step.outs, _batched(step.fn, [env[i] for i in step.ins], width, in_pieces), strict=True))
     return env
 
 
-def _batched(fn: Callable[..., Any], operands: Sequence[Operand], width: int, last: bool = False) -> list[Operand]:
-    if last and (outs := _lanes_last(fn, operands, width)) is not None:
-        return outs
+def _batched(
+    fn: Callable[..., Any], operands: Sequence[Operand], width: int, in_pieces: bool = False
+) -> list[Operand]:
     values = [operand.value for operand in operands]  # type: ignore[union-attr]
     axes = tuple(None if isinstance(operand, Common) else 0 for operand in operands)
     if all(axis is None for axis in axes):
         return [Common(value) for value in fn(*values)]
+    if in_pieces and (found := lane_pieces.evaluated(fn, operands, width)) is not None:
+        return found.outs
     return [Batch(value) for value in jax.vmap(fn, in_axes=axes, axis_size=width)(*values)]
 
 
@@ -86,11 +90,14 @@ class _Cotangents:
     of: dict[int, Any]
     needed: dict[int, jax.Array]
     needs: Needs
+    in_pieces: bool = False
+    costly: set[int] = field(default_factory=set)  # values with a cotangent that a later shift must not compute again
 
-    def add(self, number: int, ct: Any, needing: jax.Array | None) -> None:
+    def add(self, number: int, ct: Any, needing: jax.Array | None, costly: bool = False) -> None:
         """Add to the cotangent of a value. `needing`: its needs by this use; None for a shared value, which has one
         cotangent for all records."""
         add(self.of, number, ct)
+        self.costly |= {number} if costly else set()
         if needing is not None:
             known = self.needed.get(number)
             self.needed[number] = needing if known is None else self.needs.either(known, needing)
@@ -101,109 +108,22 @@ def _initial(cotangents: Mapping[int, Any], env: Env, needs: Needs) -> _Cotangen
     return _Cotangents(dict(cotangents), {n: needs.of(ct) for n, ct in records.items()}, needs)
 
 
-ENABLED = __import__("os").environ.get("LL", "1") == "1"
-
-
-COSTLY = set("exp exp2 expm1 log log1p tanh sin cos tan logistic erf erfc erf_inv pow div lgamma digamma sqrt rsqrt cbrt atan2 asin acos atan sinh cosh asinh acosh atanh integer_pow".split()) - {"integer_pow", "sqrt"}
-SHIFTS = {"pad", "concatenate", "slice", "rev", "gather", "dynamic_slice"}
-
-
-def _stages(closed):
-    if __import__("os").environ.get("ST", "1") == "0":
-        return [closed]
-    import jax.extend.core as jex
-    from pcbatch.transforms.tape.jaxpr_pieces import inlined
-    closed = inlined(closed)
-    jaxpr = closed.jaxpr
-    level, costly = {}, {}
-    stage = []
-    for e in jaxpr.eqns:
-        vs = [v for v in e.invars if isinstance(v, jex.Var)]
-        lv = max((level.get(v, 0) for v in vs), default=0)
-        cost = any(costly.get(v, False) for v in vs if level.get(v, 0) == lv)
-        if e.primitive.name in SHIFTS and cost:
-            lv, cost = lv + 1, False
-        cost = cost or e.primitive.name in COSTLY or "custom_jvp" in e.primitive.name
-        for v in e.outvars:
-            level[v], costly[v] = lv, cost
-        stage.append(lv)
-    count = max(stage, default=0) + 1
-    if count == 1:
-        return [closed]
-    consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-    parts = []
-    for k in range(count):
-        eqns = [e for e, s in zip(jaxpr.eqns, stage) if s == k]
-        defined = {v for e in eqns for v in e.outvars}
-        if k == count - 1:
-            outs = list(jaxpr.outvars)
-        else:
-            later = {v for e, s in zip(jaxpr.eqns, stage) if s > k for v in e.invars if isinstance(v, jex.Var)} | {v for v in jaxpr.outvars if isinstance(v, jex.Var)}
-            outs = [v for e in eqns for v in e.outvars if v in later]
-        used = list(dict.fromkeys(v for v in [*(v for e in eqns for v in e.invars), *outs] if isinstance(v, jex.Var) and v not in defined))
-        ins = [v for v in used if v not in consts]
-        cs = [v for v in used if v in consts]
-        part = jaxpr.replace(constvars=cs, invars=ins, outvars=outs, eqns=eqns, debug_info=jaxpr.debug_info.with_unknown_names())
-        parts.append(jex.ClosedJaxpr(part, [consts[v] for v in cs]))
-    parts[0:0] = []
-    # inputs by the inlined jaxpr
-    closed.jaxpr
-    object.__setattr__
-    return [_rename(closed, parts)] if False else _Parts(parts, closed)
-
-
-class _Parts(list):
-    def __init__(self, parts, closed):
-        super().__init__(parts)
-        self.closed = closed
-
-
-def _lanes_last(fn: Callable[..., Any], operands: Sequence[Operand], width: int) -> list[Operand] | None:
-    if not ENABLED or all(isinstance(x, Common) for x in operands):
-        return None
-    from jax.interpreters.partial_eval import dce_jaxpr
-
-    structs = []
-    for x in operands:
-        if isinstance(x, Common):
-            structs.append(jax.ShapeDtypeStruct(jnp.shape(x.value), jnp.asarray(x.value).dtype))
-        elif x.lanes_are_last:
-            structs.append(jax.ShapeDtypeStruct(x.array.shape[:-1], x.array.dtype))
-        else:
-            structs.append(jax.ShapeDtypeStruct(x.array.shape[1:], x.array.dtype))
-    closed = jax.make_jaxpr(lambda *xs: list(fn(*xs)))(*structs)
-    closed = closed.replace(jaxpr=dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), instantiate=True)[0])
-    parts = _stages(closed)
-    if not lanes_last.pays(closed.jaxpr) and len(parts) == 1:
-        return None
-    placed = [
-        lanes_last.Placed(x.value, None)
-        if isinstance(x, Common)
-        else lanes_last.Placed(x.array, -1 if x.lanes_are_last or x.array.ndim == 1 else 0)
-        for x in operands
-    ]
-    closed = getattr(parts, "closed", parts[0])
-    env = dict(zip(closed.jaxpr.invars, placed, strict=True))
-    for k, part in enumerate(parts):
-        ins = [env[v] for v in part.jaxpr.invars]
-        axes = []
-
-        def compute(part=part, ins=ins, axes=axes):
-            outs = lanes_last.evaluate(part, ins, width)
-            axes[:] = [x.axis for x in outs]
-            return [x.array for x in outs]
-
-        arrays = isolated(compute) if k < len(parts) - 1 else compute()
-        env.update(zip(part.jaxpr.outvars if k < len(parts) - 1 else range(len(axes)), map(lanes_last.Placed, arrays, axes), strict=True))
-    outs = [env[k] for k in range(len(closed.jaxpr.outvars))]
-    return [Common(x.array) if x.axis is None else Batch(x.array, x.axis == -1 and x.array.ndim > 1) for x in outs]
-
-
 def pull(
-    body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory: Memory, needs: Needs = PLAIN
+    body: Body,
+    env: Env,
+    cotangents: Mapping[int, Any],
+    width: int,
+    memory: Memory,
+    needs: Needs = PLAIN,
+    in_pieces: bool = False,
 ) -> dict[int, Any]:
-    """The cotangents of all values that records hold or compute, from those of the outputs; [width, ...] by number."""
+    """The cotangents of all values that records hold or compute, from those of the outputs; [width, ...] by number.
+
+    `in_pieces`: steps are evaluated as `lane_pieces.py` says. Dead code cannot be told from other then, and JAX cannot
+    differentiate the result as it could the steps.
+    """
     cts = _initial({number: ct for number, ct in cotangents.items() if isinstance(env[number], Batch)}, env, needs)
+    cts.in_pieces = in_pieces
     dependent = _dependent(body, env)
     for step in reversed(body.steps):
         match step:
@@ -249,14 +169,16 @@ def _undo(step: Node, env: Env, cts: _Cotangents, width: int, wanted: AbstractSe
     operands = [env[i] for i in step.ins]
     masks = [cts.needed[step.outs[k]] for k in outs if step.outs[k] in cts.needed]
     needed = cts.needs.any_of(masks) if masks else None  # None: all inputs are uniform
-    undone = _Undone(step, tuple(type(x) for x in operands), tuple(outs), tuple(ins), width)
+    costly = tuple(j for j, k in enumerate(outs) if step.outs[k] in cts.costly) if cts.in_pieces else None
+    undone = _Undone(step, tuple(type(x) for x in operands), tuple(outs), tuple(ins), width, costly)
     values = [x.value for x in operands]  # type: ignore[union-attr]
     if needed is None or step.linear:
         in_cts: Iterable[Any] = undone.pull(out_cts, values)
     else:
         in_cts = cts.needs.apply(undone.masked, needed, out_cts, values)
     for k, ct in zip(ins, in_cts, strict=True):
-        cts.add(step.ins[k], ct, None if k in undone.uniform else _needing(step, k, needed, values, cts.needs))
+        needing = None if k in undone.uniform else _needing(step, k, needed, values, cts.needs)
+        cts.add(step.ins[k], ct, needing, k in undone.given_costly)
 
 
 @dataclass(frozen=True)
@@ -268,6 +190,8 @@ class _Undone:
     outs: tuple[int, ...]
     ins: tuple[int, ...]
     width: int
+    costly: tuple[int, ...] | None = None  # those of `outs` whose cotangents are costly; None: not in pieces
+    given_costly: set[int] = field(default_factory=set)  # those of `ins` whose cotangents turned out to be costly
 
     @property
     def uniform(self) -> list[int]:
@@ -276,6 +200,8 @@ class _Undone:
 
     def pull(self, out_cts: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of the inputs, whose values are given."""
+        if self.costly is not None and not self.uniform and (found := self._in_pieces(out_cts, values)) is not None:
+            return found
 
         def function(*wanted: Any) -> list[Any]:
             new = dict(zip(self.ins, wanted, strict=True))
@@ -283,24 +209,31 @@ class _Undone:
             results = _batched(self.step.fn, chosen, self.width)
             return [results[k].value for k in self.outs]  # type: ignore[union-attr]
 
-        if not self.uniform and ENABLED:
-
-            def one(cts: Sequence[Any], *values: Any) -> Sequence[Any]:
-                def fun(*wanted: Any) -> list[Any]:
-                    new = dict(zip(self.ins, wanted, strict=True))
-                    results = self.step.fn(*(new.get(k, x) for k, x in enumerate(values)))
-                    return [results[k] for k in self.outs]
-
-                pulled: Sequence[Any] = jax.vjp(fun, *(values[k] for k in self.ins))[1](list(cts))
-                return pulled
-
-            n = len(self.outs)
-            ops = [*map(Batch, out_cts), *(kind(x) for kind, x in zip(self.kinds, values, strict=True))]
-            outs = _lanes_last(lambda *xs: one(xs[:n], *xs[n:]), ops, self.width)
-            if outs is not None:
-                return [spread_over(x, self.width) for x in outs]
         in_cts: Sequence[Any] = jax.vjp(function, *(values[k] for k in self.ins))[1](list(out_cts))
         return in_cts
+
+    def _in_pieces(self, out_cts: Sequence[Any], values: Sequence[Any]) -> Sequence[Any] | None:
+        """The same by the pullback for one lane, if that pays."""
+        assert self.costly is not None
+        count = len(self.outs)
+
+        def pulled(*args: Any) -> Sequence[Any]:
+            cts, values = args[:count], args[count:]
+
+            def function(*wanted: Any) -> list[Any]:
+                new = dict(zip(self.ins, wanted, strict=True))
+                results = self.step.fn(*(new.get(k, x) for k, x in enumerate(values)))
+                return [results[k] for k in self.outs]
+
+            in_cts: Sequence[Any] = jax.vjp(function, *(values[k] for k in self.ins))[1](list(cts))
+            return in_cts
+
+        operands = [*map(Batch, out_cts), *(kind(x) for kind, x in zip(self.kinds, values, strict=True))]
+        found = lane_pieces.evaluated(pulled, operands, self.width, self.costly)
+        if found is None:
+            return None
+        self.given_costly.update(k for k, costly in zip(self.ins, found.costly, strict=True) if costly)
+        return [spread_over(x, self.width) for x in found.outs]
 
     def masked(self, needed: jax.Array, out_cts: Sequence[Any], values: Sequence[Any]) -> Iterator[Any]:
         """The cotangents of the inputs, zero where `needed`, bool[records], is false."""
