@@ -25,7 +25,7 @@ from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm.block_body import BlockCode
 from pcbatch.runtime.vm.indexed_access import Cut, Segment, Touch, load_key
 from pcbatch.runtime.vm.word_packing import is_float
-from pcbatch.transforms.tape.jaxpr_pieces import inlined, only_linear, pieces
+from pcbatch.transforms.tape.jaxpr_pieces import COSTLY, SHIFTS, any_of, inlined, only_linear, pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,8 @@ class Node:
     outs: tuple[int, ...]
     linear: bool  # the pullback gives zero for zero, whatever the values are (see `only_linear`)
     selects: bool = False  # the second or third of `ins` by the first: a lane needs only the one that it gets
+    costly: bool = False  # it computes exponentials or the like of each element
+    shifts: bool = False  # it moves elements to other places (see `lane_pieces.py`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +289,9 @@ class _Builder:
             names = tuple(env[v] for v in part.ins)
             outs = tuple(self._new() for _ in part.outs)
             types = [ArrayType(str(v.aval.dtype), tuple(v.aval.shape)) for v in part.outs]
-            self._step(Node(jex.jaxpr_as_fun(part.closed), names, outs, only_linear(part.closed.jaxpr)), types)
+            fn, linear = jex.jaxpr_as_fun(part.closed), only_linear(part.closed.jaxpr)
+            costly, shifts = (any(any_of(e, kind) for e in part.closed.jaxpr.eqns) for kind in (COSTLY, SHIFTS))
+            self._step(Node(fn, names, outs, linear, costly=costly, shifts=shifts), types)
             env.update(zip(part.outs, outs, strict=True))
             if part.expensive and not set(outs) & self.uniform:
                 self.expensive += [ExpensiveResult(str(n), n, type_) for n, type_ in zip(outs, types, strict=True)]

@@ -67,19 +67,24 @@ def replay(body: Body, env: Env, width: int, in_pieces: bool = False) -> Env:
     env = dict(env)
     for step in body.steps:
         if isinstance(step, Node) and not all(out in env for out in step.outs):
-            env.update(zip(step.outs, _batched(step.fn, [env[i] for i in step.ins], width, in_pieces), strict=True))
+            env.update(zip(step.outs, _computed(step, [env[i] for i in step.ins], width, in_pieces), strict=True))
     return env
 
 
-def _batched(
-    fn: Callable[..., Any], operands: Sequence[Operand], width: int, in_pieces: bool = False
-) -> list[Operand]:
+def _computed(step: Node, operands: Sequence[Operand], width: int, in_pieces: bool) -> list[Operand]:
+    """The results of a step."""
+    if in_pieces and step.shifts and step.costly and any(isinstance(x, Batch) for x in operands):
+        found = lane_pieces.evaluated(step.fn, operands, width)
+        if found.outs is not None:
+            return found.outs
+    return _batched(step.fn, operands, width)
+
+
+def _batched(fn: Callable[..., Any], operands: Sequence[Operand], width: int) -> list[Operand]:
     values = [operand.value for operand in operands]  # type: ignore[union-attr]
     axes = tuple(None if isinstance(operand, Common) else 0 for operand in operands)
     if all(axis is None for axis in axes):
         return [Common(value) for value in fn(*values)]
-    if in_pieces and (found := lane_pieces.evaluated(fn, operands, width)) is not None:
-        return found.outs
     return [Batch(value) for value in jax.vmap(fn, in_axes=axes, axis_size=width)(*values)]
 
 
@@ -200,8 +205,8 @@ class _Undone:
 
     def pull(self, out_cts: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of the inputs, whose values are given."""
-        if self.costly is not None and not self.uniform and (found := self._in_pieces(out_cts, values)) is not None:
-            return found
+        if self.costly is not None and not self.uniform and (in_cts := self._in_pieces(out_cts, values)) is not None:
+            return in_cts
 
         def function(*wanted: Any) -> list[Any]:
             new = dict(zip(self.ins, wanted, strict=True))
@@ -209,12 +214,17 @@ class _Undone:
             results = _batched(self.step.fn, chosen, self.width)
             return [results[k].value for k in self.outs]  # type: ignore[union-attr]
 
-        in_cts: Sequence[Any] = jax.vjp(function, *(values[k] for k in self.ins))[1](list(out_cts))
-        return in_cts
+        pulled: Sequence[Any] = jax.vjp(function, *(values[k] for k in self.ins))[1](list(out_cts))
+        return pulled
 
     def _in_pieces(self, out_cts: Sequence[Any], values: Sequence[Any]) -> Sequence[Any] | None:
-        """The same by the pullback for one lane, if that pays."""
+        """The cotangents of the inputs by the pullback for one lane, if it is to be cut; tells which are costly."""
         assert self.costly is not None
+        if not self.costly and not self.step.costly:
+            return None
+        if not self.step.shifts:
+            self.given_costly.update(self.ins)
+            return None
         count = len(self.outs)
 
         def pulled(*args: Any) -> Sequence[Any]:
@@ -230,10 +240,8 @@ class _Undone:
 
         operands = [*map(Batch, out_cts), *(kind(x) for kind, x in zip(self.kinds, values, strict=True))]
         found = lane_pieces.evaluated(pulled, operands, self.width, self.costly)
-        if found is None:
-            return None
         self.given_costly.update(k for k, costly in zip(self.ins, found.costly, strict=True) if costly)
-        return [spread_over(x, self.width) for x in found.outs]
+        return None if found.outs is None else [spread_over(x, self.width) for x in found.outs]
 
     def masked(self, needed: jax.Array, out_cts: Sequence[Any], values: Sequence[Any]) -> Iterator[Any]:
         """The cotangents of the inputs, zero where `needed`, bool[records], is false."""

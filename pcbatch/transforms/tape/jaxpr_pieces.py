@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,15 @@ LINEAR = {
 # Primitives that are a call of a library: expensive whatever their size.
 LIBRARY = {"conv_general_dilated", "cholesky", "triangular_solve", "lu", "qr", "eigh", "svd"}
 
+# Primitives that read an element of their operand for another place of their result.
+SHIFTS = {"concatenate", "dynamic_slice", "gather", "pad", "rev", "slice", "split"}
+
+# Primitives that cost many times as much as an addition.
+COSTLY = {
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "digamma", "erf", "erf_inv"),
+    *("erfc", "exp", "exp2", "expm1", "lgamma", "log", "log1p", "logistic", "pow", "sin", "sinh", "tan", "tanh"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class JaxprPiece:
@@ -37,6 +46,13 @@ class JaxprPiece:
 def only_linear(jaxpr: Any) -> bool:
     """Whether the pullback only moves and adds cotangents. Others may give `0 * inf` for inactive lanes."""
     return all(_passes(eqn) for eqn in jaxpr.eqns)
+
+
+def any_of(eqn: Any, primitives: Set[str]) -> bool:
+    """Whether an equation, or one of the jaxprs that it calls, is of one of these primitives."""
+    parts = (x for value in eqn.params.values() for x in (value if isinstance(value, tuple | list) else (value,)))
+    called = [x.jaxpr for x in parts if isinstance(x, jex.ClosedJaxpr)]
+    return eqn.primitive.name in primitives or any(any_of(e, primitives) for jaxpr in called for e in jaxpr.eqns)
 
 
 def _passes(eqn: Any) -> bool:
