@@ -73,8 +73,9 @@ def replay(body: Body, env: Env, width: int, in_pieces: bool = False) -> Env:
 
 def _computed(step: Node, operands: Sequence[Operand], width: int, in_pieces: bool) -> list[Operand]:
     """The results of a step."""
-    if in_pieces and step.shifts and step.costly and any(isinstance(x, Batch) for x in operands):
-        found = lane_pieces.evaluated(step.fn, operands, width)
+    given = [x for x in operands if isinstance(x, Batch | Common)]
+    if in_pieces and step.shifts and step.costly and len(given) == len(operands):
+        found = lane_pieces.evaluated(step.fn, given, width)
         if found.outs is not None:
             return found.outs
     return _batched(step.fn, operands, width)
