@@ -11,6 +11,7 @@ TORCH ?= torch
 DYNET ?= dyNET38==2.2
 GPU_JAX ?= 0.10.2
 BENCH_JAX ?= jax[cuda12]
+BENCH_TORCH ?= torch
 DYNET_PYTHON ?= $(BIN)/python
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -67,9 +68,11 @@ mutants: $(VENV)/.installed-test
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(ARGS)
 
-# JAX with CUDA has an environment of its own. BENCH_JAX=jax leaves CUDA out, for ARGS=--dry-run.
-gpu-bench: build/gpu-bench/.installed
-	build/gpu-bench/bin/python -m benchmarks.gpu $(ARGS)
+# JAX with CUDA has an environment of its own. BENCH_JAX=jax leaves CUDA out, for ARGS=--dry-run. PyTorch has another one,
+# which only its processes use: its wheels and those of JAX ask for other releases of CUDA's libraries. BENCH_TORCH= leaves
+# it out; the tables then say that it is not installed.
+gpu-bench: build/gpu-bench/.installed $(if $(BENCH_TORCH),build/gpu-torch/.installed)
+	build/gpu-bench/bin/python -m benchmarks.gpu $(if $(BENCH_TORCH),--torch build/gpu-torch/bin/python) $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -124,6 +127,12 @@ build/gpu-bench/.installed: $(VENV)/.created setup.cfg pyproject.toml
 	$(BIN)/python -m venv --clear build/gpu-bench
 	build/gpu-bench/bin/python -m pip install --quiet --disable-pip-version-check \
 	  -e '.[examples]' blackjax numpyro matplotlib $(BENCH_JAX)
+	@touch $@
+
+# JAX without CUDA, which makes the inputs on the CPU.
+build/gpu-torch/.installed: $(VENV)/.created setup.cfg pyproject.toml
+	$(BIN)/python -m venv --clear build/gpu-torch
+	build/gpu-torch/bin/python -m pip install --quiet --disable-pip-version-check -e '.[examples]' $(BENCH_TORCH)
 	@touch $@
 
 # XLA's compiler for CUDA needs no GPU, and ptxas comes with Triton. Both plug-ins must be of JAX's own release.

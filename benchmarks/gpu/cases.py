@@ -31,7 +31,7 @@ class Case:
 
     Attributes:
         program: One of `programs.NAMES`.
-        what: Arguments of `measure.measured`.
+        what: Arguments of `measure.measured`, or of `measure_torch.measured`.
     """
 
     program: str
@@ -67,6 +67,9 @@ def _of_program(name: str, lanes: Sequence[int] | None, dry: bool, emitters: Seq
                 yield Case(name, {"emitter": emitter, "lanes": width, "graphs": graphs})
             for peer in peers.peers(name):
                 yield Case(name, {"peer": peer.name, "lanes": width, "graphs": graphs})
+        if name in peers.IN_TORCH:
+            for way, shown in peers.TORCH.items():  # PyTorch has no loops in graphs
+                yield Case(name, {"peer": shown, "torch": way, "lanes": width, "graphs": False})
         if not dry and name in FIRST:
             for sizes in SIZES:
                 yield Case(name, {"emitter": "kernel", "sizes": sizes, "lanes": width, "graphs": True})

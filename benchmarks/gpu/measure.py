@@ -11,7 +11,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -30,18 +30,23 @@ CLOSE = {"rtol": 1e-3, "atol": 1e-4}
 def main() -> None:
     """Measure what is asked for."""
     name = sys.argv[1]
-    for case in json.load(sys.stdin):
+    answer(json.load(sys.stdin), lambda case: measured(name, case))
+
+
+def answer(asked: Sequence[dict[str, Any]], measure: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Measure each case, with a line before and behind it."""
+    for case in asked:
         _say({"begins": case})
-        _say({"ends": case, **_attempt(name, case)})
+        _say({"ends": case, **_attempt(measure, case)})
 
 
 def _say(line: dict[str, Any]) -> None:
     print("gpu-bench:" + json.dumps(line), flush=True)
 
 
-def _attempt(name: str, case: dict[str, Any]) -> dict[str, Any]:
+def _attempt(measure: Callable[[dict[str, Any]], dict[str, Any]], case: dict[str, Any]) -> dict[str, Any]:
     try:
-        return measured(name, case)
+        return measure(case)
     except Exception as error:  # out of memory, a program that is refused: the other cases go on
         return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
 
@@ -63,29 +68,31 @@ def measured(name: str, case: dict[str, Any]) -> dict[str, Any]:
         call = of.function.with_options(emitter=emitter, command_buffers=graphs)
         arguments, work = of.inputs(lanes), of.work
     arguments = jax.device_put(arguments) if "peer" in case or name != "trees" else arguments
-    first, out = _timed(lambda: call(*arguments))
+    first, out = timed(lambda: call(*arguments))
     found = {"first_s": first, "work": work(out), "check": _summary(out)}
-    times = _times(lambda: call(*arguments))
-    found |= {"seconds": statistics.median(times), "calls": len(times)}
+    taken = times(lambda: call(*arguments))
+    found |= {"seconds": statistics.median(taken), "calls": len(taken)}
     if case.get("trace"):
         with jax.profiler.trace(case["trace"]):
-            _timed(lambda: call(*arguments))
+            timed(lambda: call(*arguments))
     if (folder := case.get("save")) is not None:
         leaves = [np.asarray(x) for x in jax.tree.leaves(out)]
         np.savez(os.path.join(folder, "out.npz"), *leaves)
     return found
 
 
-def _times(call: Callable[[], Any]) -> list[float]:
-    began, times = time.perf_counter(), [_timed(call)[0]]
-    while len(times) < MOST and (len(times) < LEAST or time.perf_counter() - began < SECONDS):
-        times.append(_timed(call)[0])
-    return times
+def times(call: Callable[[], Any], wait: Callable[[Any], Any] = jax.block_until_ready) -> list[float]:
+    """Return the seconds of some calls."""
+    began, found = time.perf_counter(), [timed(call, wait)[0]]
+    while len(found) < MOST and (len(found) < LEAST or time.perf_counter() - began < SECONDS):
+        found.append(timed(call, wait)[0])
+    return found
 
 
-def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
+def timed(call: Callable[[], Any], wait: Callable[[Any], Any] = jax.block_until_ready) -> tuple[float, Any]:
+    """Return the seconds of a call until its result is there, and the result."""
     began = time.perf_counter()
-    out = jax.block_until_ready(call())
+    out = wait(call())
     return time.perf_counter() - began, out
 
 

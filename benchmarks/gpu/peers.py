@@ -1,4 +1,7 @@
-"""The programs of `programs.py` as others write them: `vmap` of a loop with a stack by hand, and two samplers."""
+"""The programs of `programs.py` as others write them: `vmap` of a loop with a stack by hand, and two samplers.
+
+Those in PyTorch are in `torch_peers.py`, which only their own processes import; here are their names.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from examples.networks.run import Settings, Task
 
 DRAWS = 5  # of a peer's chain in one call
 WIDEST_CHAINS = 10_000
+TORCH = {"eager": "PyTorch", "compiled": "PyTorch, compiled"}  # ways to run what `torch_peers` has, with their names
+IN_TORCH = ("fib", "gillespie", "rays", "ode", "trees", "queens")
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,12 +131,16 @@ def transition(target: targets.Target, step: float, deepest: int) -> GpuProgram:
 HIDDEN = 64  # numbers in the state of a tree
 
 
-def trees(hidden: int = HIDDEN) -> GpuProgram:
+def parses(lanes: int) -> tuple[dict[str, Any], list[Any]]:
+    """Return weights of the TreeLSTM and random parse trees."""
+    return tree_lstm.weights(np.random.default_rng(0), HIDDEN), tree_lstm.examples(np.random.default_rng(1), lanes)
+
+
+def trees() -> GpuProgram:
     """Return the TreeLSTM on random parse trees."""
-    weights = tree_lstm.weights(np.random.default_rng(0), hidden)
 
     def inputs(lanes: int) -> tuple[Any, ...]:
-        examples = tree_lstm.examples(np.random.default_rng(1), lanes)
+        weights, examples = parses(lanes)
         return weights, tree_lstm.gather([example.x for example in examples])
 
     function = tree_lstm.predict.with_options(max_depth=64, fork="never")

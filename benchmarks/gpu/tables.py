@@ -8,6 +8,10 @@ from typing import Any
 
 from benchmarks.gpu.cases import FIRST
 
+NEAR = {
+    False: 1e-3,
+    True: 1e-2,
+}  # how far sums of results may be apart: among ours, and of a peer whose rounding differs
 ENOUGH = 1.5  # times as fast: what `kernel` has to be to become the default
 OF = 3  # programs of `FIRST` on which it has to be
 
@@ -70,15 +74,20 @@ def decision(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def disagreements(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the ways of pcbatch whose results are not those of the first one with as many lanes."""
+    """Return the ways whose results are not those of the first way of pcbatch with as many lanes.
+
+    Peers count where their rows say that they are `compared`: those that draw random numbers of their own cannot be.
+    """
     found, seen = [], {}
-    for row in rows:
-        if "error" in row or row.get("peer"):
-            continue
+    right = [row for row in rows if "error" not in row]
+    ours = [row for row in right if not row.get("peer")]
+    for row in (*ours, *(row for row in right if row.get("compared"))):
         key = (row["program"], row["lanes"])
+        if row.get("peer") and key not in seen:
+            continue
         first = seen.setdefault(key, row)
         pairs = zip(row["check"], first["check"], strict=True)
-        if any(abs(a - b) > 1e-3 * (1 + abs(b)) for a, b in pairs):
+        if any(abs(a - b) > NEAR["peer" in row] * (1 + abs(b)) for a, b in pairs):
             found.append(f"{row['program']}, {row['lanes']:,} lanes: {row['way']} and {first['way']} differ")
     return found
 

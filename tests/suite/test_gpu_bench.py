@@ -49,14 +49,17 @@ def test_what_decides_comes_first() -> None:
 
 @pytest.mark.long
 def test_a_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command.main(["--dry-run", "--only", "ode", "--emitters", "guard", "kernel", "--out", str(tmp_path)])
+    out = ["--torch", "no-python", "--out", str(tmp_path)]
+    command.main(["--dry-run", "--only", "ode", "--emitters", "guard", "kernel", *out])
     found = json.loads((tmp_path / "rows.json").read_text())["rows"]
-    assert [r["way"] for r in found] == ["guard", "kernel", "vmap of a loop"] and not any("error" in r for r in found)
+    assert [r["way"] for r in found] == ["guard", "kernel", "vmap of a loop", *peers.TORCH.values()]
+    assert not any("error" in r for r in found[:3]) and {r.get("error") for r in found[3:]} == {command.NO_TORCH}
     assert found[0]["check"] == pytest.approx(found[1]["check"], rel=1e-4)
     assert (tmp_path / "ode.png").stat().st_size > 10_000 and "| guard | yes |" in (tmp_path / "tables.md").read_text()
     capsys.readouterr()
-    command.main(["--dry-run", "--only", "ode", "--emitters", "guard", "--out", str(tmp_path), "--resume"])
-    assert "0 cases, of 3" in capsys.readouterr().out
+    command.main(["--dry-run", "--only", "ode", "--emitters", "guard", *out, "--resume"])
+    assert "2 cases, of 5" in capsys.readouterr().out  # PyTorch is asked for again: it may be there now
+    assert len(json.loads((tmp_path / "rows.json").read_text())["rows"]) == 5
 
 
 @pytest.mark.parametrize(("kernel", "choice"), [(1.6, "kernel, where"), (1.4, "port")])
@@ -78,3 +81,19 @@ def test_results_that_differ_are_found() -> None:
     same = [row("fib", "guard", 1.0), row("fib", "port", 2.0, check=[1.0005])]
     assert not tables.disagreements(same)
     assert len(tables.disagreements([*same, row("fib", "kernel", 1.0, check=[2.0])])) == 1
+
+
+def test_peers_with_other_rounding_may_be_farther() -> None:
+    peer = {"peer": "PyTorch", "compared": True}
+    near, far = (row("ode", "PyTorch", 1.0, check=[x], **peer) for x in (1.005, 1.05))
+    ours = row("ode", "guard", 1.0)
+    assert not tables.disagreements([near, ours]) and not tables.disagreements([far])
+    assert tables.disagreements([far, ours]) == ["ode, 16,384 lanes: PyTorch and guard differ"]
+    assert not tables.disagreements([ours, row("ode", "NumPyro", 1.0, check=[7.0], peer="NumPyro")])
+
+
+def test_pytorch_has_processes_of_its_own() -> None:
+    groups = command._groups(list(cases.cases(["fib", "ode"], [1024], False)))
+    assert all(len({"torch" in case.what for case in group}) == 1 for group in groups)
+    rows = [command._row(case) for group in groups for case in group if "torch" in case.what]
+    assert len(rows) == 4 and all(r["compared"] and not r["graphs"] for r in rows)
