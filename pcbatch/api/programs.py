@@ -25,6 +25,7 @@ from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import is_symbolic, settings
 from pcbatch.lowering.typing.trace import inside_primitive
 from pcbatch.options import Options
+from pcbatch.runtime.costs.plan_modes import most_lanes
 from pcbatch.runtime.lowering_platform import default_platform
 from pcbatch.runtime.sharding.ambient_mesh import without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices
@@ -220,7 +221,7 @@ def _rounds(call: Arguments, options: Options) -> int | None:
         return options.unroll
     if options.max_steps is not None:
         return 1
-    many = is_symbolic(call.lanes) or call.lanes > MOST_UNSPLIT
+    many = is_symbolic(call.lanes) or most_lanes(call.lanes) > MOST_UNSPLIT
     return 1 if many and default_platform() == "cpu" and is_staged() else None
 
 

@@ -215,7 +215,8 @@ class TestInsideJit:
         n = np.arange(600, dtype=np.int32)
         assert many(n).tolist() == [collatz(k) for k in range(600)]
         many(n[:512])
-        assert [max(b.rounds for b in program.stages.opt.blocks) for program in told] == [1, 4]
+        many(np.tile(n, 4))  # through 512 lanes
+        assert [max(b.rounds for b in program.stages.opt.blocks) for program in told] == [1, 4, 4]
         assert f(n).tolist() == [collatz(k) for k in range(600)]
 
 

@@ -54,6 +54,13 @@ WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only gro
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
 
 
+def most_lanes(inputs: int) -> int:
+    """Return the most lanes that a plain call has for so many inputs, whatever the program."""
+    if is_symbolic(inputs) or inputs <= WIDEST:
+        return inputs
+    return LONG_STREAM if inputs >= LONG * LONG_STREAM else STREAM
+
+
 @dataclass(frozen=True, slots=True)
 class BlockCost:
     """The estimated cost of one block. Times are in nanoseconds."""
@@ -142,7 +149,9 @@ class Costs:
         dense = Dense(spins=_turns(block, lanes) if self._spins(block) else 0)
         if block.expensive:
             return _expensive_choice(block, lanes, dense)
-        visits, array = (max(1, DRAINED // block.rounds), LOOKED_UP_DRAINED) if self.drains else (1, LOOKED_UP)
+        if block.rounds > 1:
+            return dense, "unrolled, so cheap that looking lanes up costs more"
+        visits, array = (DRAINED, LOOKED_UP_DRAINED) if self.drains else (1, LOOKED_UP)
         if self._always(block, lanes) and not dense.spins:
             return Dense(always=True), "cheap: to ask whether a lane waits takes longer"
         width = max(few_width(block.often, lanes), block.filled(lanes, array))
