@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from benchmarks.common import cpu_seconds
+from benchmarks.common import interleaved_cpu_seconds
 from examples.networks import drnn, lattice_lstm, nested_rnn
 from examples.treelstm.data import WORDS, generate
 from pcbatch.lowering.left_out import without
@@ -215,10 +215,7 @@ def row(name: str, model: Model, fork: str, repeats: int, columns: Sequence[str]
         for one, other in zip(want, jax.tree.leaves(call()), strict=True):
             if not np.allclose(one, other, rtol=2e-3, atol=1e-4):
                 raise SystemExit(f"{name}, {title}: wrong results, nothing to measure")
-    times: dict[str, list[float]] = {title: [] for title in calls}
-    for _ in range(repeats):
-        for title, call in calls.items():
-            times[title].append(cpu_seconds(call))
+    times = interleaved_cpu_seconds(calls, repeats)
     base = times.pop("all passes")
     ratios = [statistics.median(t / b for t, b in zip(found, base, strict=True)) for found in times.values()]
     rest = " | ".join(f"{ratio:.2f}" for ratio in ratios)

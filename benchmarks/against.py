@@ -55,15 +55,15 @@ def call(name: str) -> Callable[[], Any]:
 
 def serve() -> None:
     """Answer each name that comes by a line with the CPU seconds of a run of that program."""
-    from benchmarks.common import cpu_seconds
+    from benchmarks.common import calls_to_time, cpu_seconds
 
-    calls: dict[str, Callable[[], Any]] = {}
+    calls: dict[str, tuple[Callable[[], Any], int]] = {}
     for line in sys.stdin:
         name = line.strip()
         if name not in calls:
-            calls[name] = call(name)
-            cpu_seconds(calls[name]), cpu_seconds(calls[name])
-        print(json.dumps(cpu_seconds(calls[name])), flush=True)
+            program = call(name)
+            calls[name] = program, calls_to_time(program)
+        print(json.dumps(cpu_seconds(*calls[name])), flush=True)
 
 
 class Checkout:

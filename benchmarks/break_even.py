@@ -23,12 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from benchmarks.common import cpu_seconds, paired_cpu
+from benchmarks.common import paired_cpu
 
 LANES = (16, 64, 256, 1024, 4096)
 OUTER = 8  # rounds of the outer loop, of two
 RARE = 16  # one round in so many takes the block behind the `if`
-SECONDS = 0.6  # of a processor for the repeats of one number, if three take no longer
+REPEATS = 5
 MIX = 0.5 / np.sqrt(64) * np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
 
 
@@ -204,9 +204,7 @@ def row(shape: Shape, cost: Cost, lanes: int) -> list[Number]:
         given = inputs(shape, cost, spread, lanes)
         for mine, theirs in zip(jax.tree.leaves(ours(*given)), jax.tree.leaves(peer(*given)), strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-3)
-        once = cpu_seconds(lambda given=given: ours(*given)) + cpu_seconds(lambda given=given: peer(*given))
-        repeats = int(np.clip(SECONDS / once, 3, 15)) | 1
-        theirs, mine, ratio = paired_cpu(lambda given=given: peer(*given), lambda given=given: ours(*given), repeats)
+        theirs, mine, ratio = paired_cpu(lambda given=given: peer(*given), lambda given=given: ours(*given), REPEATS)
         numbers.append(Number(1e3 * theirs, 1e3 * mine, ratio))
     return numbers
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import platform
 import statistics
@@ -19,6 +20,7 @@ import numpy as np
 
 import pcbatch
 
+CLOCK_SECONDS = 0.02  # the least that is measured with the clock of the process
 PACKAGES = ("jax", "jaxlib", "numpy", "blackjax", "numpyro", "diffrax", "optimistix", "torch")
 
 
@@ -100,22 +102,37 @@ def paired(first: Callable[[], Any], second: Callable[[], Any], repeats: int) ->
     return median(a for a, _ in pairs), median(b for _, b in pairs), median(b / a for a, b in pairs)
 
 
-def cpu_seconds(call: Callable[[], Any]) -> float:
-    """CPU seconds of the process for one call: other programs of a busy machine do not count."""
+def cpu_seconds(call: Callable[[], Any], calls: int = 1) -> float:
+    """CPU seconds of the process for one call, the mean of so many: other programs of a busy machine do not count."""
     start = time.process_time()
-    jax.block_until_ready(call())
-    return time.process_time() - start
+    for _ in range(calls):
+        jax.block_until_ready(call())
+    return (time.process_time() - start) / calls
+
+
+def calls_to_time(call: Callable[[], Any]) -> int:
+    """How many calls in a row take `CLOCK_SECONDS`, after one that warms up.
+
+    The clock of a process hears late of what XLA's threads did, by up to some milliseconds: where two things take turns, a call
+    of a tenth of a millisecond is charged to the other one.
+    """
+    seconds(call)
+    return math.ceil(CLOCK_SECONDS / max(seconds(call), 1e-6))
+
+
+def interleaved_cpu_seconds(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, list[float]]:
+    """CPU seconds of things that take turns, after two calls of each that do not count."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    counts = {name: calls_to_time(call) for name, call in calls.items()}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            times[name].append(cpu_seconds(call, counts[name]))
+    return times
 
 
 def interleaved_cpu_medians(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
-    """Medians of CPU seconds of things that take turns, after one call of each that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
-        cpu_seconds(call)
-    for _ in range(repeats):
-        for name, call in calls.items():
-            times[name].append(cpu_seconds(call))
-    return {name: statistics.median(some) for name, some in times.items()}
+    """Medians of CPU seconds of things that take turns, after two calls of each that do not count."""
+    return {name: statistics.median(some) for name, some in interleaved_cpu_seconds(calls, repeats).items()}
 
 
 def check_lanes_agree(ours: Any, theirs: Any, least: float) -> None:
@@ -131,8 +148,8 @@ def check_lanes_agree(ours: Any, theirs: Any, least: float) -> None:
 
 def paired_cpu(first: Callable[[], Any], second: Callable[[], Any], repeats: int) -> tuple[float, float, float]:
     """Median CPU seconds of two things that take turns, and the median ratio of the first to the second in a pair."""
-    cpu_seconds(first), cpu_seconds(second)
-    pairs = [(cpu_seconds(first), cpu_seconds(second)) for _ in range(repeats)]
+    calls = calls_to_time(first), calls_to_time(second)
+    pairs = [(cpu_seconds(first, calls[0]), cpu_seconds(second, calls[1])) for _ in range(repeats)]
     median = statistics.median
     return median(a for a, _ in pairs), median(b for _, b in pairs), median(a / b for a, b in pairs)
 

@@ -8,7 +8,6 @@ medians, both ways in turn; XLA gets one thread with NPROC=1.
 from __future__ import annotations
 
 import argparse
-import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from benchmarks.common import cpu_seconds
+from benchmarks.common import interleaved_cpu_medians
 from benchmarks.recursions import queens
 from benchmarks.tasks import integrand, quadrature, simpson
 
@@ -79,11 +78,7 @@ def measured(name: str, fn: Any, axes: tuple[Any, ...], args: tuple[Any, ...], r
         ways[fork] = lambda batched=batched: jax.block_until_ready(batched(*args))
     one, other = (way() for way in ways.values())
     np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
-    times: dict[str, list[float]] = {fork: [] for fork in ways}
-    for _ in range(repeats):
-        for fork, way in ways.items():
-            times[fork].append(cpu_seconds(way))
-    lanes, tasks = (1e3 * statistics.median(t) for t in times.values())
+    lanes, tasks = (1e3 * median for median in interleaved_cpu_medians(ways, repeats).values())
     return f"| {name} | {lanes:.1f} | {tasks:.1f} | {lanes / tasks:.1f} | {widths(fn, axes, args)} |"
 
 

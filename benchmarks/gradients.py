@@ -12,8 +12,6 @@ reverse and by reverse over reverse, as multiples of the gradient; CPU seconds o
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from benchmarks.common import paired
+from benchmarks.common import interleaved_cpu_medians, paired
 
 
 class Problem(NamedTuple):
@@ -158,13 +156,6 @@ def measure(problem: Problem, repeats: int) -> tuple[float, float, float]:
     return paired(lambda: forward(*moved), lambda: both(*moved), repeats)
 
 
-def cpu_seconds(call: Callable[[], Any]) -> float:
-    """The CPU time of one call."""
-    start = time.process_time()
-    jax.block_until_ready(call())
-    return time.process_time() - start
-
-
 def measure_second(problem: Problem, repeats: int) -> tuple[dict[str, float], float]:
     """Median CPU seconds of a gradient and of the product of the Hessian and a vector in both modes, and the relative
     difference of the two products."""
@@ -183,12 +174,9 @@ def measure_second(problem: Problem, repeats: int) -> tuple[dict[str, float], fl
     }
     found = {name: jax.block_until_ready(way(*moved)) for name, way in ways.items()}
     forward, reverse = (np.concatenate([np.ravel(x) for x in jax.tree.leaves(found[name])]) for name in list(ways)[1:])
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeats):
-        for name, way in ways.items():
-            times[name].append(cpu_seconds(lambda way=way: way(*moved)))
+    medians = interleaved_cpu_medians({name: lambda way=way: way(*moved) for name, way in ways.items()}, repeats)
     difference = float(np.linalg.norm(forward - reverse) / np.linalg.norm(forward))
-    return {name: statistics.median(t) for name, t in times.items()}, difference
+    return medians, difference
 
 
 def show_second(name: str, lanes: int, problem: Problem, repeats: int) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import shutil
-import statistics
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
@@ -26,7 +25,7 @@ import numpy as np
 
 import pcbatch
 from benchmarks import tree_backward
-from benchmarks.common import cpu_seconds
+from benchmarks.common import interleaved_cpu_medians
 from benchmarks.recursions import fib, queens
 from examples.treelstm import by_hand
 from examples.treelstm.data import generate
@@ -179,14 +178,10 @@ def table(title: str, ways: Ways, repeats: int) -> None:
         if name != "ceiling" and FORWARD not in name:
             for found, one in zip(jax.tree.leaves(call()), wanted, strict=True):
                 np.testing.assert_allclose(np.asarray(found), np.asarray(one), rtol=2e-3, atol=1e-4, err_msg=name)
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeats):
-        for name, call in ways.items():
-            times[name].append(cpu_seconds(call))
-    base = statistics.median(times[LANES])
+    medians = interleaved_cpu_medians(ways, repeats)
+    base = medians[LANES]
     print(f"\n{title}\n\n| way | ms | times as fast as lanes |\n|---|---|---|")
-    for name, some in times.items():
-        median = statistics.median(some)
+    for name, median in medians.items():
         print(f"| {name} | {1e3 * median:.2f} | {base / median:.2f} |", flush=True)
 
 
