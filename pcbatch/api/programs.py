@@ -89,6 +89,8 @@ class Programs:
         Returns:
             The devices that the lanes run on; None: where the arguments are.
         """
+        if not kwargs and self.options.devices is None:
+            return None
         return requested_devices(signature(self.fn).parameters, kwargs, self.options.devices)
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any], host: bool = False) -> Arguments:
@@ -114,8 +116,11 @@ class Programs:
         if inside_primitive() or self.options.max_length is not None or self.capacities:  # a run may need another one
             call = self.prepare(args, kwargs)
             return self.program(call, repeats), call
-        args, kwargs = without_numpy(args, kwargs)
-        leaves, key = key_of((*self.fixed, *args), kwargs, (settings(), self.fn.__code__))
+        rest = settings(), self.fn.__code__
+        leaves, key = key_of((*self.fixed, *args), kwargs, rest)
+        if key is None:
+            args, kwargs = without_numpy(args, kwargs)
+            leaves, key = key_of((*self.fixed, *args), kwargs, rest)
         plan = None if key is None else self.repeated.find(key, leaves)
         if plan is not None:
             return plan.program, plan.arguments(leaves)

@@ -39,7 +39,7 @@ class Arguments:
     mapped: Mapping[str, tuple[bool, ...]]  # parameter -> which of its array leaves have lanes
     lanes: int
     objects: tuple[int, ...] = ()  # the identities of static leaves that have no hash
-    on_one_device: bool = False  # whether it is known that no array is on several devices
+    on_one_device: bool = False  # whether it is known that each array has a value, on one device
 
     @property
     def tables(self) -> list[Any]:

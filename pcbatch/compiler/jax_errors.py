@@ -52,12 +52,14 @@ class ErrorMapper:
     def run(self) -> RawResult:
         """Run it; an error of JAX becomes one at the user's line if there is one to blame, else it passes."""
         try:
-            with self.mapping_errors():
-                return self.go()
-        except NonFiniteError:
+            return self.go()
+        except PcbatchError:
             raise
         except FloatingPointError as error:
             return self._without_debugging(error)
+        except Exception as error:
+            self._raise_located(error)
+            raise
 
     @contextmanager
     def mapping_errors(self) -> Iterator[None]:
@@ -67,9 +69,13 @@ class ErrorMapper:
         except (PcbatchError, FloatingPointError):
             raise
         except Exception as error:
-            diagnostic = self.diagnose(error)
-            if diagnostic is None:
-                raise
+            self._raise_located(error)
+            raise
+
+    def _raise_located(self, error: Exception) -> None:
+        """Raise the error at the user's line that `error` is about, if there is one to blame."""
+        diagnostic = self.diagnose(error)
+        if diagnostic is not None:
             raise CompileError(diagnostic) from None
 
     def diagnose(self, error: Exception) -> Diagnostic | None:

@@ -50,7 +50,7 @@ from pcbatch.runtime.tasks.chunks import CHUNK, run_chunks
 from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
-from pcbatch.runtime.vm.raw_result import RawResult, is_tracing, replaying
+from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
 from pcbatch.runtime.vm.status import Site
 from pcbatch.transforms import Notice, UnsharingProgram, forward_only, traced_run
 
@@ -181,8 +181,8 @@ class Program:
         """Run a call. Of no lanes nothing runs, and every leaf of the result is empty."""
         where = self.placed(given, mesh)
 
-        def run(args: Any) -> RawResult:
-            program = self._operation(args)
+        def run(args: Any, traced: bool) -> RawResult:
+            program = self._operation(traced)
             if program is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
             if (tasks := self._tasks_for(given)) is not None:
@@ -216,9 +216,9 @@ class Program:
         by_lanes = partial(self.executable.run, mesh=over)
         return completed(outcome, args, mapped, by_lanes, self.executable.machine.layout.exit)
 
-    def _operation(self, args: Any) -> UnsharingProgram | None:
-        """The program that a run is an operation of, if JAX traces it."""
-        if not isinstance(self.executable, PcExecutable) or not (is_tracing(args) or replaying()):
+    def _operation(self, traced: bool) -> UnsharingProgram | None:
+        """The program that a run is an operation of, if JAX traces it, or runs what it has traced step by step."""
+        if not isinstance(self.executable, PcExecutable) or not (traced or replaying()):
             return None
         return self.program()
 
@@ -231,8 +231,8 @@ class Program:
         """Run the inputs of a call through `lanes` lanes on each device; None: the executable decides."""
         where = self.placed(given, mesh)
 
-        def run(args: Any) -> RawResult:
-            program = self._operation(args)
+        def run(args: Any, traced: bool) -> RawResult:
+            program = self._operation(traced)
             if program is None and lanes is None and (tasks := self._tasks_for(given)) is not None:
                 return self._run_tasks(tasks, args, given, where)
             if program is None:
@@ -272,14 +272,15 @@ class Program:
         types = self.stages.opt.vars
         return {v: x for v, x in args.items() if (t := types[v].type) is not None and np.ndim(x) > len(t.shape)}
 
-    def _execute(self, given: Arguments, where: Devices, run: Callable[[Any], RawResult]) -> RawResult:
+    def _execute(self, given: Arguments, where: Devices, run: Callable[[Any, bool], RawResult]) -> RawResult:
         if given.lanes == 0:
             return self.empty()
         args = self.args(given)
-        attempt = self._attempt(given, partial(run, args), args)
-        usual = where is None and ambient_mesh().empty and not self.prints  # nothing to ask, which costs time
-        if is_tracing(args):
+        traced = is_staged() if given.on_one_device else is_tracing(args)
+        attempt = self._attempt(given, partial(run, args, traced), args)
+        if traced:
             return attempt.run()
+        usual = where is None and ambient_mesh().empty and not self.prints  # nothing to ask, which costs time
         with lowered_for(platform_of_run(where, args.values())), nullcontext() if usual else run_without_mesh():
             outcome = attempt.run()
         self.flush()

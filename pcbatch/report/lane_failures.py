@@ -85,7 +85,7 @@ class FailedRun:
 
 def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments) -> None:
     """Raise BatchRuntimeError if a lane failed, unless this is being traced; all kinds of failure in one error."""
-    if isinstance(raw.status, jax.core.Tracer) or not np.any(to_host(raw.status)):
+    if isinstance(raw.status, jax.core.Tracer) or not to_host(raw.status).any():
         return
     raw = jax.tree.map(to_host, raw)
     call = replace(call, arrays={name: tuple(map(_to_host, leaves)) for name, leaves in call.arrays.items()})
