@@ -48,6 +48,13 @@ def depth_of_state(plan: KernelPlan, carry: Values) -> int:
     return 0 if plan.layout.frames is None else depth_of(carry["frames"], carry["pc"].shape[0])
 
 
+def _shaped(array: jax.Array) -> Any:
+    """Return the type of a result like this array. Inside a `shard_map`, JAX asks for the axes that it varies over."""
+    struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    type_: Any = jax.typeof(array)
+    return struct(array.shape, array.dtype, manual_axis_type=type_.manual_axis_type)
+
+
 def _check_sizes(plan: KernelPlan, arrays: Values) -> None:
     """Refuse arrays whose places are no int32: they would be read and written elsewhere."""
     for key, array in arrays.items():
@@ -92,8 +99,7 @@ def called(
     inputs = {key: flat(x) for key, x in (*reads.items(), *state.items())}
     written = [inputs[key] for key in state]
     fresh = [jnp.zeros(shape, dtype) for shape, dtype in results.values()]
-    struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    outs = [struct(x.shape, x.dtype) for x in (*written, *map(flat, fresh))]
+    outs = [_shaped(x) for x in (*written, *map(flat, fresh))]
     names = [*reads, *state, *results]
 
     def barrier() -> None:
