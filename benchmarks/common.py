@@ -113,8 +113,8 @@ def cpu_seconds(call: Callable[[], Any], calls: int = 1) -> float:
 def calls_to_time(call: Callable[[], Any]) -> int:
     """How many calls in a row take `CLOCK_SECONDS`, after one that warms up.
 
-    The clock of a process hears late of what XLA's threads did, by up to some milliseconds: where two things take turns, a
-    call of a tenth of a millisecond is charged to the other one.
+    The clock of a process hears late of what XLA's threads did, by up to some milliseconds: where two things take
+    turns, a call of a tenth of a millisecond is charged to the other one.
     """
     seconds(call)
     return math.ceil(CLOCK_SECONDS / max(seconds(call), 1e-6))
