@@ -109,6 +109,5 @@ def dtype_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def compiled_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The emitters and options of XLA that users have, in tests of the machine."""
-    folder = request.node.nodeid.split("/")[1]
-    if folder in emitters.MACHINE or request.node.get_closest_marker("in_place"):
+    if emitters.are_those_of_users(request.node):
         emitters.use_those_of_users(monkeypatch)

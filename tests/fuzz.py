@@ -24,6 +24,7 @@ import jax
 from tests import (
     conftest,  # noqa: F401  (the same flags as in the suite, before JAX starts)
     fuzz_python,
+    shares,
 )
 from tests.oracles.interpreters import MODES, SCHEDULES, VARIANTS, check_jax, check_stages, prepare
 from tests.oracles.smooth import Derivative, check_smooth, derivatives
@@ -117,13 +118,19 @@ def interpreters_batch(seed: int, count: int = STAGES_PER_SEED) -> int:
     return forking
 
 
+def forget(count: int) -> None:
+    """Empty JAX's caches after a batch of so many, but not in a usual run of the suite, whose tests share them."""
+    if count > 1 or shares.full:
+        jax.clear_caches()
+
+
 def jax_batch(seed: int, count: int = JAX_PER_SEED) -> None:
     """The programs of one seed through JAX."""
 
     try:
         draw_programs(seed, count, through_jax, ways())
     finally:
-        jax.clear_caches()
+        forget(count)
 
 
 def gradients_batch(seed: int, count: int = GRADIENTS_PER_SEED) -> None:
@@ -136,7 +143,7 @@ def gradients_batch(seed: int, count: int = GRADIENTS_PER_SEED) -> None:
     try:
         draw(seed, count, check, smooth_programs(), derivatives())
     finally:
-        jax.clear_caches()
+        forget(count)
 
 
 def python_batch(seed: int, count: int = PYTHON_PER_SEED) -> None:

@@ -129,7 +129,7 @@ def explore(
         if time.monotonic() - started > seconds:
             break
         run(seed, kind, tally, as_is, grammar)
-        if seed % KEPT[kind] == 0:
+        if seed % KEPT[kind] == KEPT[kind] - 1:
             jax.clear_caches()
             gc.collect()
         if seed % 100 == 99:

@@ -71,6 +71,7 @@ def test_default_options_on_every_lane_count(program: Program) -> None:
 
 
 @pytest.mark.share(20, 12, 13)
+@pytest.mark.older_emitters
 @pytest.mark.long
 @every_program
 def test_local_strategy(program: Program) -> None:
@@ -78,6 +79,7 @@ def test_local_strategy(program: Program) -> None:
 
 
 @pytest.mark.share(10)
+@pytest.mark.older_emitters
 @pytest.mark.long
 @pytest.mark.parametrize("name", THOROUGH)
 @pytest.mark.parametrize("lanes", [1, 2, 64])
@@ -159,6 +161,7 @@ def test_known_answers(name: str, want: list[Any]) -> None:
 
 
 @pytest.mark.share(20, 16, 17)
+@pytest.mark.older_emitters
 @pytest.mark.long
 @every_program
 def test_under_jit(program: Program) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.fuzz import draw_programs, gradients_batch, interpreters_batch, jax_batch
 from tests.programs.census import CONSTRUCTS, census
 from tests.programs.random_programs import RandomProgram, load_plain
+from tests.shares import examples
 
 pytestmark = [pytest.mark.long, pytest.mark.promotion("standard"), pytest.mark.timeout(900)]
 
@@ -20,13 +21,13 @@ pytestmark = [pytest.mark.long, pytest.mark.promotion("standard"), pytest.mark.t
 @pytest.mark.share(80)
 @pytest.mark.parametrize("seed", range(80))
 def test_all_stages_mean_what_plain_python_means(seed: int) -> None:
-    interpreters_batch(seed, 25)
+    interpreters_batch(seed, examples(25, 10))
 
 
 @pytest.mark.share(100)
 @pytest.mark.parametrize("seed", range(100))
 def test_batched_programs_mean_what_plain_python_means(seed: int) -> None:
-    jax_batch(1000 + seed, 2)
+    jax_batch(1000 + seed, examples(2, 1))
 
 
 @pytest.mark.share(40)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.fuzz_python import drawn, explore
 from tests.oracles.reduce_program import reduced
+from tests.shares import examples
 
 pytestmark = [pytest.mark.long, pytest.mark.promotion("standard"), pytest.mark.timeout(900)]
 
@@ -26,29 +27,30 @@ def test_all_stages_mean_what_plain_python_means(first: int) -> None:
 @pytest.mark.share(40)
 @pytest.mark.parametrize("first", range(0, 200, 5))
 def test_all_stages_of_small_programs_mean_what_plain_python_means(first: int) -> None:
-    assert not explore(first, 5, "interpreters", as_is=True, grammar="small").failing
+    assert not explore(first, examples(5, 3), "interpreters", as_is=True, grammar="small").failing
 
 
 @pytest.mark.share(40)
 @pytest.mark.parametrize("first", range(0, 80, 2))
 def test_derivatives_of_small_programs_are_those_of_plain_python(first: int) -> None:
-    assert not explore(first, 2, "gradients", as_is=True, grammar="small").failing
+    assert not explore(first, examples(2, 1), "gradients", as_is=True, grammar="small").failing
 
 
 @pytest.mark.share(20)
 @pytest.mark.parametrize("first", range(0, 400, 20))
 def test_tasks_mean_what_plain_python_means(first: int) -> None:
     """Programs whose calls are independent, half of which fork: after each pass, in several orders."""
-    tally = explore(first, 20, "interpreters", as_is=True, grammar="forks")
+    count = examples(20, 8)
+    tally = explore(first, count, "interpreters", as_is=True, grammar="forks")
     assert not tally.failing
-    assert tally.counts["refused"] <= MOST_REFUSED * 20, tally.titles
-    assert tally.counts["forks"] >= 5
+    assert tally.counts["refused"] <= MOST_REFUSED * count, tally.titles
+    assert tally.counts["forks"] >= count / 4
 
 
 @pytest.mark.share(20)
 @pytest.mark.parametrize("first", range(1000, 1040, 2))
 def test_batched_programs_mean_what_plain_python_means(first: int) -> None:
-    assert not explore(first, 2, "jax", as_is=True).failing
+    assert not explore(first, examples(2, 1), "jax", as_is=True).failing
 
 
 def test_a_seed_gives_the_same_program_each_time() -> None:

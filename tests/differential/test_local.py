@@ -18,7 +18,7 @@ from tests.programs import REGISTRY
 from tests.programs.classics import fib, fib_dear
 from tests.programs.compare import assert_lanes_equal, assert_same_bits
 
-pytestmark = pytest.mark.share(3)
+pytestmark = [pytest.mark.share(3), pytest.mark.older_emitters]
 
 OK, STACK_FULL, STEP_LIMIT = int(Status.OK), int(Status.STACK_FULL), int(Status.STEP_LIMIT)
 SMALLEST = np.iinfo(np.int32).min

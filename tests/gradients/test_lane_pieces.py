@@ -56,7 +56,6 @@ class TestGradients:
 
     def test_the_first_piece_has_a_loop_of_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def loops() -> int:
-            jax.clear_caches()
             f, n = pcbatch.batch(neighbours, max_tape=8), jnp.arange(LANES, dtype=jnp.int32)
             text: str = jax.jit(jax.grad(lambda x: jnp.sum(f(x, n)))).lower(X).compile().as_text()
             return text.count(" while(")

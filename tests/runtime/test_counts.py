@@ -18,6 +18,8 @@ from pcbatch.ir.stack import Pop, Push, PushJump, StackProgram
 from tests.programs import REGISTRY
 from tests.programs.classics import dear_sum, fib, fib_dear, iota_sum
 
+pytestmark = pytest.mark.older_emitters
+
 FIB_ARGS = (np.array([3, 7, 4, 5], np.int32),)
 
 

@@ -17,7 +17,7 @@ from tests.programs.classics import fib
 from tests.programs.compare import assert_same_bits
 from tests.programs.recursion import triangle
 
-pytestmark = pytest.mark.share(3)
+pytestmark = [pytest.mark.share(3), pytest.mark.older_emitters]
 
 OK, STACK_FULL, STEP_LIMIT = int(Status.OK), int(Status.STACK_FULL), int(Status.STEP_LIMIT)
 

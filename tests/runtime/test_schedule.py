@@ -17,7 +17,7 @@ from pcbatch.lowering.stack_passes import block_layout
 from pcbatch.runtime.vm.policies import FAIR, POLICIES
 from tests.programs import PROGRAMS, REGISTRY, Program
 
-pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
+pytestmark = [pytest.mark.share(3), pytest.mark.older_emitters, pytest.mark.promotion("standard")]
 
 LANES = 7
 MODES = (Few(2), Few(1), Strips(2), Dense(1), Dense(2))
@@ -88,6 +88,7 @@ def assert_same(a: list[Any], b: list[Any], rtol: float) -> None:
 
 
 @pytest.mark.share(20, 19)
+@pytest.mark.in_place
 @pytest.mark.long
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_modes(program: Program) -> None:

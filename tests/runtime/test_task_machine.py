@@ -18,7 +18,7 @@ from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.trip import Trips
 from tests.runtime import task_programs as programs
 
-pytestmark = pytest.mark.share(2)
+pytestmark = [pytest.mark.share(2), pytest.mark.older_emitters]
 
 N = np.array([0, 9, 1, 2, 14, 3, 0], np.int32)
 FIB = [programs.fib(int(n)) for n in N]
@@ -36,6 +36,7 @@ def values(program: TaskProgram, args: Mapping[str, Any], lanes: int, **options:
     return [np.asarray(value) for value in executable.run(args, lanes).raw.values]
 
 
+@pytest.mark.in_place
 @every_size
 @pytest.mark.parametrize("make", [programs.fib_frames, programs.fib_sums])
 def test_examples_of_fibonacci(make: Callable[[], TaskProgram], options: Sized) -> None:
@@ -70,6 +71,7 @@ def test_an_argument_without_lanes_is_that_of_all_examples() -> None:
     assert values(programs.fib_sums(), {"n": np.int32(9)}, 3, width=16)[0].tolist() == [55] * 3
 
 
+@pytest.mark.in_place
 @pytest.mark.parametrize(("lanes", "options"), [(1, FOUR), (5, FOUR), (5, WIDE)])
 def test_trees_with_constants_and_two_results(lanes: int, options: Sized) -> None:
     rng = np.random.default_rng(0)
@@ -83,6 +85,7 @@ def test_trees_with_constants_and_two_results(lanes: int, options: Sized) -> Non
             np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.in_place
 @every_size
 def test_a_frame_that_is_open_around_a_loop(options: Sized) -> None:
     n, width = np.array([0, 3, 5, 1, 4], np.int32), np.array([4, 2, 1, 5, 3], np.int32)
@@ -158,6 +161,7 @@ def test_statistics_and_trips() -> None:
     assert np.asarray(out.status).tolist() == [0, 0, 0]
 
 
+@pytest.mark.in_place
 def test_results_stay_when_the_next_run_takes_the_arrays_over() -> None:
     executable = TaskExecutable(programs.fib_sums(), TaskOptions(width=4))
     first = executable.run({"n": N[:2]}, 2).raw.values[0]

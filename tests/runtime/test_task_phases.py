@@ -15,6 +15,8 @@ from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
 from pcbatch.runtime.tasks.phases import follows, phases
 from tests.runtime import task_programs as programs
 
+pytestmark = pytest.mark.older_emitters
+
 RNG = np.random.default_rng(0)
 HIDDEN, EXAMPLES = 16, 6
 

@@ -14,6 +14,9 @@ from pcbatch.ir.tasks import Spawn
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
 
 
+pytestmark = pytest.mark.older_emitters
+
+
 class Node:
     """A node of a tree with any number of children."""
 

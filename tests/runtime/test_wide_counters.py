@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pcbatch.runtime.vm import wide_counters
 
-pytestmark = pytest.mark.share(3)
+pytestmark = [pytest.mark.share(3), pytest.mark.older_emitters]
 
 Parts = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20)
 

@@ -306,6 +306,7 @@ class TestRepeatedLoops:
             pcbatch.Kernel(spins=0)
 
 
+@pytest.mark.in_place
 class TestBlocksOutside:
     """Those that no kernel holds, and those that prefer all lanes."""
 
