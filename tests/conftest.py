@@ -83,7 +83,7 @@ def pytest_collection_finish() -> None:
     """What collecting made stays: the garbage collector need not look at it again, nor come so often."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    gc.set_threshold(100_000, 10, 30)
 
 
 def _takes_all(config: pytest.Config) -> bool:

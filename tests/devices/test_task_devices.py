@@ -58,7 +58,7 @@ SMALL: Args = {"width": 4, "frames": 9, "reserve": 2, "room": 8}
         (programs.treelstm, 3, SMALL),
     ],
 )
-@pytest.mark.share(3)
+@pytest.mark.share(9, 0, 8)
 def test_the_tasks_of_few_examples_are_dealt_out(
     make: Callable[[], TaskProgram], lanes: int, options: Args, monkeypatch: pytest.MonkeyPatch
 ) -> None:

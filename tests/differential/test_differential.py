@@ -113,7 +113,7 @@ def array_leaves(program: Program, params: Mapping[str, Abstract], example: tupl
     return [value if jnp.issubdtype(value.dtype, jax.dtypes.extended) else np.asarray(value) for value in values]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @every_program
 def test_every_stage_verifies_and_interprets(program: Program, request: pytest.FixtureRequest) -> None:
     """On NumPy, with `--full` on JAX."""

@@ -36,7 +36,7 @@ def alone(monkeypatch):
         yield
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", networks.NAMES)
 def test_predictions_in_lanes(name):
     assert task(name, "never").check_predictions() == "plain Python"
@@ -48,7 +48,7 @@ def test_predictions_by_tasks(name):
     assert task(name, "always").check_predictions() == "plain Python"
 
 
-@pytest.mark.share(11, 0)
+@pytest.mark.share(18, 0)
 @pytest.mark.parametrize("name", networks.NAMES)
 def test_gradients(name):
     assert task(name, "never").check_gradient() == "plain Python"
@@ -125,7 +125,7 @@ def test_visits_are_no_fewer_than_the_bound(name):
     assert str(Visits(1200, 1000)) == "1,200 visits of blocks, at least 1,000 with any schedule: ratio 1.20"
 
 
-@pytest.mark.share(4, 1)
+@pytest.mark.share(11, 1)
 @pytest.mark.parametrize("name", ["tree_lstm", "mv_rnn", "birnn", "rae", *PAPER])
 def test_batches_by_hand(name):
     some = task(name, "never")

@@ -21,7 +21,7 @@ def trees(everywhere: bool = True) -> data.Trees:
     """A few small ones, the smallest and the largest among them."""
     found = data.generate(200, seed=3, most=MOST, everywhere=everywhere)
     size = found.nodes()
-    return found.pick(np.concatenate([[size.argmin(), size.argmax()], np.arange(5)]))
+    return found.pick(np.concatenate([[size.argmin(), size.argmax()], np.arange(3)]))
 
 
 @functools.cache

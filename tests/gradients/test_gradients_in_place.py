@@ -64,6 +64,7 @@ def stored_and_loaded(xs: Any, ys: Any, n: Any) -> Any:
     return found + xs.sum()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [4, 16])
 @pytest.mark.parametrize("fn", [loaded, gathered_from_itself, stored_and_loaded])
 def test_of_an_array_that_is_replaced(fn: Callable[..., Any], size: int) -> None:

@@ -54,7 +54,7 @@ HIGHER: dict[str, Callable[[Function], Function]] = {
 }
 
 
-@pytest.mark.share(40)
+@pytest.mark.share(56, 0, 21)
 @pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
 @pytest.mark.parametrize("name", DERIVATIVES)
 @every_subject

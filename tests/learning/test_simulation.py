@@ -22,6 +22,7 @@ from pcbatch.runtime.tasks.by_policy import chosen_among
 from pcbatch.runtime.vm import wide_counters
 from tests.learning import random_policies
 from tests.runtime import task_programs as programs
+from tests.shares import examples as examples_of
 
 
 def fibs() -> dict[str, Any]:
@@ -82,7 +83,7 @@ def machine_visits(
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("case", list(CASES))
-@pytest.mark.share(5)
+@pytest.mark.share(16)
 def test_a_machine_of_lists_makes_the_visits_that_are_simulated(case: str, seed: int) -> None:
     make, given = CASES[case]
     program, args = make(), given()
@@ -95,7 +96,7 @@ def test_a_machine_of_lists_makes_the_visits_that_are_simulated(case: str, seed:
 
 
 @pytest.mark.parametrize("case", list(CASES))
-@pytest.mark.share(5)
+@pytest.mark.share(8, 6)
 def test_results_are_those_of_the_machine_without_a_schedule(case: str) -> None:
     """Also with tables at random, whose blocks may be such as nothing waits for, and little room."""
     make, given = CASES[case]
@@ -129,7 +130,7 @@ def test_a_machine_of_lanes_makes_the_visits_that_are_simulated() -> None:
     task = learn.of_lanes(program, given, "")
     want = f(n, k)
     np.testing.assert_array_equal(want, [slow(int(a), int(b)) for a, b in zip(n, k, strict=True)])
-    for seed in range(3):
+    for seed in range(examples_of(3, 1)):
         policy = random_policies.of_call(f, (n, k), seed)
         result = f.with_options(schedule=policy).run(n, k)
         made = simulate(task.graph, lambda run, policy=policy: policy.choose(run.waiting))

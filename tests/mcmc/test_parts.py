@@ -45,7 +45,7 @@ def test_lane_equals_plain_python(dense: bool) -> None:
     def logp_and_grad(q: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.value_and_grad(logistic)(q)
 
-    lanes, draws, size = 4, 3, 3
+    lanes, draws, size = 4, 2, 3
     rng = np.random.default_rng(3)
     q = jnp.asarray(rng.normal(size=(lanes, size)), jnp.float32)
     logp, grad = jax.vmap(logp_and_grad)(q)

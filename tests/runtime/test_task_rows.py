@@ -13,7 +13,6 @@ from pcbatch.compiler.program import Program
 from pcbatch.ir.tasks import Spawn
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
 
-
 pytestmark = pytest.mark.older_emitters
 
 
