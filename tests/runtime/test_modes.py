@@ -14,7 +14,7 @@ import pcbatch
 from pcbatch import Status
 from pcbatch.runtime.vm.status import parked
 
-pytestmark = [pytest.mark.share(3), pytest.mark.long]
+pytestmark = [pytest.mark.share(3), pytest.mark.older_emitters, pytest.mark.long]
 
 DENSE = [pcbatch.Dense(), pcbatch.Dense(2), pcbatch.Dense(always=True)]
 MODES = [None, *DENSE, pcbatch.Few(2), pcbatch.Few(9), pcbatch.Strips(1), pcbatch.Strips(3)]
