@@ -61,6 +61,7 @@ class ProgramCache:
     in_place: bool
     command_buffers: bool
     _jitted: dict[tuple[DeviceProgram, str, Any], Any] = field(default_factory=dict)
+    _of_calls: dict[tuple[DeviceProgram, str, int], Any] = field(default_factory=dict)  # to choose options takes time
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         """The programs so far: names and jitted functions."""
@@ -71,6 +72,13 @@ class ProgramCache:
 
         Only outside traces: JAX allows no compiler options inside one.
         """
+        call = program, lowering_platform(), lanes
+        found = self._of_calls.get(call)
+        if found is None:
+            found = self._of_calls[call] = self._with_options(program, executable, lanes)
+        return found
+
+    def _with_options(self, program: DeviceProgram, executable: Any, lanes: int) -> Any:
         options = xla_options.compiler_options(self.kernel, lanes, self.in_place, self.command_buffers)
         key = program, lowering_platform(), options is None or tuple(options)
         if key not in self._jitted:
