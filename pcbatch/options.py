@@ -115,6 +115,7 @@ class Options:
     emitter: str | Kernel = "auto"
     modes: Any = None
     unroll: int | None = None
+    narrow: bool | None = None
     fork: str = "auto"
     max_depth: int | None = None
     max_steps: int | None = None
@@ -137,6 +138,7 @@ class Options:
             _one_of("emitter", self.emitter, EMITTERS, "or a `pcbatch.Kernel`")
         _check_modes(self.modes)
         _positive("unroll", self.unroll)
+        _flag("narrow", self.narrow)
         _one_of("fork", self.fork, FORKS)
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)
@@ -233,6 +235,12 @@ def _one_of(name: str, value: object, choices: tuple[str, ...], *more: str) -> N
                 helps=(", ".join([f"choose one of {', '.join(map(repr, choices))}", *more]),),
             )
         )
+
+
+def _flag(name: str, value: object) -> None:
+    if value is not None and not isinstance(value, bool):
+        title = f"{name} must be True, False or None, not {short(value)}"
+        raise UsageError(Diagnostic("PCB401", title, helps=(f"leave {name} out: then it is done where it pays",)))
 
 
 def _positive(name: str, value: object) -> None:

@@ -94,6 +94,11 @@ def flow(program: StackProgram) -> dict[str, list[str]]:
     return graph
 
 
+def has_cycle(graph: Graph) -> bool:
+    """Return whether a path through a graph comes back to where it began."""
+    return any(len(together) > 1 for together in components(graph)) or any(b in graph[b] for b in graph)
+
+
 def _nesting(labels: Sequence[str], graph: Graph) -> dict[str, int]:
     """Count the cycles of a graph that enclose each node: the components, then those that remain without headers."""
     depth = dict.fromkeys(labels, 0)

@@ -16,7 +16,7 @@ from pcbatch.errors import UsageError
 from pcbatch.ir.def_use import block_uses, block_writes, edges, holds, pops, pushes
 from pcbatch.ir.ops import Jump, Prim
 from pcbatch.ir.stack import StackBlock, StackProgram
-from pcbatch.lowering.analysis.block_frequency import flow, inner_loops, visits
+from pcbatch.lowering.analysis.block_frequency import flow, has_cycle, inner_loops, visits
 from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.options import Dense, Few, Mode, Strips
@@ -52,6 +52,9 @@ LONG = 16
 LIGHT = 1024.0  # words that a visit of any block reads or writes per lane, of a program whose lanes are no heavier
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
+# The last lanes of a run go on in a machine of an eighth, if that has so many lanes. It takes as long to compile as the
+# first machine, so it is done for small programs alone: so many registers that their blocks touch, in sum.
+EIGHTH, LEAST_NARROW, NARROW_ARRAYS = 8, 8, 20
 
 
 def most_lanes(inputs: int) -> int:
@@ -128,6 +131,7 @@ class Costs:
     chosen: Mapping[int, Mode]  # number of a block -> the mode that the user has chosen
     drains: bool  # a trip visits cheap blocks until no lane waits for any
     sweeps: bool = False  # a trip visits every block
+    goes_round: bool = True  # a lane may visit a block twice
 
     @property
     def expensive(self) -> tuple[int, ...]:
@@ -207,6 +211,24 @@ class Costs:
         """Whether narrower machines for the end of a stream are worth compiling."""
         return len(self.blocks) <= NARROWS
 
+    def narrower(self, lanes: int) -> int:
+        """Return the lanes of the machine in which the last lanes of so many should go on; 0 for none.
+
+        It pays where a trip takes as long for the lanes as to start its kernels, and lanes end at different times. The
+        second is not known; if they end together, the run takes a few per cent longer.
+        """
+        width = self.eighth(lanes)
+        if not width or sum(block.arrays for block in self.blocks) > NARROW_ARRAYS:
+            return 0
+        computed = sum(block.often * lanes * block.lane for block in self.blocks)
+        started = sum(block.often * block.arrays * KERNEL for block in self.blocks)
+        return width if computed >= started else 0
+
+    def eighth(self, lanes: int) -> int:
+        """Return the lanes of a narrower machine, if there is any use for one; else 0."""
+        few = is_symbolic(lanes) or lanes // EIGHTH < LEAST_NARROW
+        return lanes // EIGHTH if self.goes_round and not few else 0
+
 
 def costs(
     program: StackProgram,
@@ -236,7 +258,7 @@ def costs(
         )
         for b in program.blocks
     )
-    return Costs(tuple(blocks), _chosen(program, modes), drains, sweeps)
+    return Costs(tuple(blocks), _chosen(program, modes), drains, sweeps, has_cycle(graph))
 
 
 def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> dict[int, Mode]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from pcbatch.runtime.execute import narrowing
 from pcbatch.runtime.execute.program_cache import device_program
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
 from pcbatch.runtime.vm.block_body import Values
@@ -78,7 +79,7 @@ def run_whole(
     def body(mapped: ShardedArguments, control: tuple[Any, Any]) -> tuple[RawResult, State | None]:
         common, go = control
         state = machine.start({**mapped.mapped, **common}, spread.each, depth, mapped.end, mapped.names)
-        state = machine.advance(state, go=go)
+        state = narrowing.advance(machine, state, executable.narrower(spread.each), go)
         return executable.read(state, depth), state if keep else None
 
     return spread.run(body, arguments.without_common(), (arguments.common, go))  # type: ignore[no-any-return]
@@ -91,7 +92,8 @@ def run_again(
     """Give a machine of all lanes stacks of this depth, and run it on."""
 
     def body(state: State, go: Any) -> tuple[RawResult, State]:
-        state = executable.machine.advance(executable.machine.grow(state, depth), go=go)
+        machine = executable.machine
+        state = narrowing.advance(machine, machine.grow(state, depth), executable.narrower(spread.each), go)
         return executable.read(state, depth), state
 
     return spread.run(body, state, go)  # type: ignore[no-any-return]

@@ -31,6 +31,7 @@ from pcbatch.runtime.execute.result_reader import ResultReader
 from pcbatch.runtime.execute.stack_depths import StackDepth
 from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
+from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
@@ -237,10 +238,17 @@ class PcExecutable:
         """The lanes of the machine that a plain call makes for this number of inputs on a device."""
         return inputs if self.prints else self.costs.lanes(inputs)
 
+    def narrower(self, lanes: int) -> int:
+        """The lanes of the machine in which the last lanes of a machine of so many go on, on one device; 0 for none."""
+        if self.options.narrow is False or self.prints or not self.machine.narrows or lowering_platform() != "cpu":
+            return 0
+        return self.costs.eighth(lanes) if self.options.narrow else self.costs.narrower(lanes)
+
     @property
     def narrows(self) -> bool:
         """Whether the last lanes of a queue go on in narrower machines."""
-        return self.costs.narrows and not isinstance(self.machine, refill.DrainsQueues)
+        wanted = self.costs.narrows if self.options.narrow is None else self.options.narrow
+        return wanted and not isinstance(self.machine, refill.DrainsQueues)
 
     def queue_width(self, lanes: int | None, sharding: LaneSharding) -> int:
         """The lanes on each device of a queue that is to have `lanes` of them (None: the program decides)."""

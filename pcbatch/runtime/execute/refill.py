@@ -18,6 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 
+from pcbatch.runtime.execute.narrowing import taken
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
 from pcbatch.runtime.vm.lane_window import everyone, first_lanes
@@ -225,22 +226,8 @@ def reopen(q: Queue, end: jax.Array | int) -> Queue:
 
 def narrow(machine: Machine, state: State, item: jax.Array, width: int, slots: int) -> tuple[State, jax.Array]:
     """Move the live lanes, at most `width`, to a machine of that many; all others must be done and written."""
-    blocks = machine.blocks(state)
-    carry = state.carry
     lanes = int(item.shape[0])
-    index = first_lanes(carry["pc"] < len(blocks), width)
-    frames = {} if machine.layout.frames is None else machine.layout.frames.widths
-    out: Values = {}
-    for key, value in carry.items():
-        if key in frames:
-            rows = value.reshape(-1, lanes, value.shape[1])
-            out[key] = rows.at[:, index].get(mode="clip").reshape(-1, value.shape[1])
-        elif value.ndim and key not in machine.totals:
-            rows = machine.layout.rows(key, value)
-            out[key] = machine.layout.kept(key, rows.at[index].get(mode="clip"))
-        else:
-            out[key] = value
-    there = index < lanes
-    out["pc"] = jnp.where(there, out["pc"], jnp.asarray(len(blocks), out["pc"].dtype))
+    index = first_lanes(state.carry["pc"] < machine.layout.exit, width)
     beyond = slots + jnp.arange(width, dtype=jnp.int32)
-    return replace(state, carry=out), jnp.where(there, item.at[index].get(mode="clip"), beyond)
+    item = jnp.where(index < lanes, item.at[index].get(mode="clip"), beyond)
+    return replace(state, carry=taken(machine, state.carry, index)), item

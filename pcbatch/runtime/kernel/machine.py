@@ -59,6 +59,10 @@ class KernelMachine(Machine):
     function: str = field(kw_only=True)
 
     @property
+    def narrows(self) -> bool:
+        return False  # tiles do not wait for each other
+
+    @property
     def trip_by_trip(self) -> Machine:
         machine = Machine(**{each.name: getattr(self, each.name) for each in fields(Machine)})
         return replace(machine, emitter=emit.pick("auto"))
@@ -93,6 +97,10 @@ class SplitMachine(Machine):
 
     plan: KernelPlan = field(kw_only=True)
     function: str = field(kw_only=True)
+
+    @property
+    def narrows(self) -> bool:
+        return False  # tiles do not wait for each other
 
     @property
     def trip_by_trip(self) -> Machine:

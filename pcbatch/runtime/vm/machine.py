@@ -131,18 +131,33 @@ class Machine:
 
         With `go`, a bool[] that is false, no trip is made.
         """
+
+        def going(blocks: Blocks, carry: Values, trips: jax.Array) -> jax.Array:
+            pred = blocks.live(carry)
+            pred = pred if go is None else pred & go
+            return pred if max_trips is None else pred & (trips < max_trips)
+
+        return self._while(going, state)
+
+    def advance_to_few(self, state: State, few: int, go: Any = None) -> State:
+        """Return the state after running until at most `few` lanes are live; if `go` is false, no trip is made."""
+
+        def going(blocks: Blocks, carry: Values, trips: jax.Array) -> jax.Array:
+            pred = jnp.sum(carry["pc"] < len(blocks), dtype=jnp.int32) > few
+            return pred if go is None else pred & go
+
+        return self._while(going, state)
+
+    def _while(self, going: Callable[[Blocks, Values, jax.Array], jax.Array], state: State) -> State:
+        """Make trips while `going(blocks, carry, trips)` says so; `trips` are those of this loop, int32[]."""
         groups = self.groups(state)
         blocks = self.blocks(state, groups)
-
-        def live(s: tuple[Values, jax.Array]) -> jax.Array:
-            pred = blocks.live(s[0])
-            pred = pred if go is None else pred & go
-            return pred if max_trips is None else pred & (s[1] < max_trips)
 
         def trip(s: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
             return self.trip(blocks, s[0], state.trips + s[1]), s[1] + 1
 
-        carry, trips = jax.lax.while_loop(live, trip, (self.packed(state, groups), jnp.zeros((), jnp.int32)))
+        start = self.packed(state, groups), jnp.zeros((), jnp.int32)
+        carry, trips = jax.lax.while_loop(lambda s: going(blocks, *s), trip, start)
         return State(self.unpacked(carry, groups), state.shared, state.trips + trips)
 
     def packed(self, state: State, groups: Groups) -> Values:
@@ -159,6 +174,11 @@ class Machine:
     def _visits_singly(self) -> bool:
         """Whether a trip is one visit of a block that the policy chooses, for a policy that visits several."""
         return self.emitter.visits_singly and is_ours(self.schedule) and isinstance(self.schedule, Stepwise)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether the last lanes of a run may go on in a narrower machine."""
+        return True
 
     @property
     def trip_by_trip(self) -> Machine:
