@@ -76,6 +76,7 @@ class Explanation:
         policy: the policy that decides which block runs next, such as "drain".
         reason: the reason for this policy.
         emitter: how blocks are dispatched.
+        narrower: the number of lanes at the end of a plain run that go on in a machine of their own; 0: none do.
         map_lanes: the lanes that `f.map` would use for these inputs, or for 1024 if they are fewer.
         rows: the plan of each block, in order of the program.
         along: a line for each function without a decorator that is compiled along, with the reason.
@@ -105,6 +106,7 @@ class Explanation:
     calls: str = ""
     shared: tuple[str, ...] = ()
     kernel: str = ""
+    narrower: int = 0
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -128,6 +130,7 @@ class Explanation:
             f"  policy   {self.policy}: {self.reason}",
             f"  emitter  {self.emitter}",
             f"  kernel   {self.kernel}",
+            *([f"  end      the last {self.narrower} lanes go on in a machine of their own"] if self.narrower else []),
             f"  map      {self.map_lanes} lanes for many inputs",
             *(f"  along    {line}" for line in self.along),
             *([f"  calls    {self.calls}"] if self.calls else []),
@@ -182,6 +185,8 @@ def explain_call(
             explained = replace(explained, reason=OTHER_BLOCKS)
     along = tuple(map(str, compiled.stages.along))
     kernel = _kernel(executable.machine, compiled.options)
+    narrower = executable.narrower(width) if width == each else 0  # a queue narrows when no input is left
+    explained = replace(explained, narrower=narrower)
     return replace(explained, along=along, calls=_calls(compiled), shared=_shared(compiled), kernel=kernel)
 
 

@@ -95,6 +95,13 @@ def test_schedules_and_emitters(program: Program) -> None:
     check(program, 7, **COMBINATIONS[PROGRAMS.index(program) % 3])
 
 
+@pytest.mark.share(20, 16)
+@pytest.mark.long
+@every_program
+def test_a_narrower_machine_for_the_last_lanes(program: Program) -> None:
+    check(program, 17, narrow=True, fork="never")
+
+
 @pytest.mark.share(16)
 @pytest.mark.long
 @pytest.mark.parametrize("name", THOROUGH)

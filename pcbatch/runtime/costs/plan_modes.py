@@ -217,16 +217,16 @@ class Costs:
         It pays where a trip takes as long for the lanes as to start its kernels, and lanes end at different times. The
         second is not known; if they end together, the run takes a few per cent longer.
         """
-        width = self.eighth(lanes)
+        width = self.eighth(lanes, LEAST_NARROW)
         if not width or sum(block.arrays for block in self.blocks) > NARROW_ARRAYS:
             return 0
         computed = sum(block.often * lanes * block.lane for block in self.blocks)
         started = sum(block.often * block.arrays * KERNEL for block in self.blocks)
         return width if computed >= started else 0
 
-    def eighth(self, lanes: int) -> int:
-        """Return the lanes of a narrower machine, if there is any use for one; else 0."""
-        few = is_symbolic(lanes) or lanes // EIGHTH < LEAST_NARROW
+    def eighth(self, lanes: int, least: int = 1) -> int:
+        """Return the lanes of a narrower machine, `least` and more, if there is any use for one; else 0."""
+        few = is_symbolic(lanes) or lanes // EIGHTH < least
         return lanes // EIGHTH if self.goes_round and not few else 0
 
 
