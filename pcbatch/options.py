@@ -74,6 +74,7 @@ class Strips:
 
 
 Mode = Dense | Few | Strips
+MOST_OF_TILE = {"tile": 1024, "warps": 32}  # lanes, and groups of 32 threads: CUDA has no larger blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +92,14 @@ class Kernel:
     spins: int = 1
 
     def __post_init__(self) -> None:
-        _positive("spins", self.spins)
+        _positive("spins", self.spins, 4)
         for name, value in (("tile", self.tile), ("warps", self.warps)):
-            _positive(name, value)
-            if value is not None and value & (value - 1):
-                title = f"{name} must be a power of two, not {value}"
-                raise UsageError(Diagnostic("PCB401", title, helps=(f"write `{name}={1 << value.bit_length()}`",)))
+            _positive(name, value, 8)
+            most = MOST_OF_TILE[name]
+            if value is not None and (value & (value - 1) or value > most):
+                title = f"{name} must be a power of two, at most {most:,}, not {value}"
+                help = f"write `{name}={min(most, 1 << value.bit_length())}`"
+                raise UsageError(Diagnostic("PCB401", title, helps=(help,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class Options:
         if not isinstance(self.emitter, Kernel):
             _one_of("emitter", self.emitter, EMITTERS, "or a `pcbatch.Kernel`")
         _check_modes(self.modes)
-        _positive("unroll", self.unroll)
+        _positive("unroll", self.unroll, 8)
         _flag("narrow", self.narrow)
         _one_of("fork", self.fork, FORKS)
         _positive("max_depth", self.max_depth)
@@ -243,12 +246,12 @@ def _flag(name: str, value: object) -> None:
         raise UsageError(Diagnostic("PCB401", title, helps=(f"leave {name} out: then it is done where it pays",)))
 
 
-def _positive(name: str, value: object) -> None:
+def _positive(name: str, value: object, example: int = 64) -> None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         raise UsageError(
             Diagnostic(
                 "PCB401",
                 f"{name} must be a positive integer or None, not {short(value)}",
-                helps=(f"leave {name} out, or give a number such as {name}=64",),
+                helps=(f"leave {name} out, or give a number such as {name}={example}",),
             )
         )

@@ -64,11 +64,11 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
             whole machine is one kernel of a GPU, for programs that can be one (UsageError for others).
         modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or
             `Strips(width)` for all, or a dict from a text in a block's source, or its label, to one of these.
-        unroll: rounds that one visit computes of a loop which is one small block. None: by cost (one with
-            `max_steps`, and inside a `jit` for many lanes on a CPU). Loops that print, call, or change larger arrays
-            have one.
-        narrow: whether the last eighth of the lanes goes on in a machine of its own, on a CPU, and whether the lanes of a
-            queue do so at its end. None: where it is estimated to pay.
+        unroll: rounds that one visit computes of a loop which is one small block. None: by cost (one inside
+            a `jit` for many lanes on a CPU). With `max_steps` it is one. Loops that print, call, or change larger
+            arrays have one.
+        narrow: whether the last eighth of the lanes goes on in a machine of its own, on a CPU, and whether the lanes of
+            a queue do so at its end. None: where it is estimated to pay.
         fork: whether independent calls of one example run side by side, as in `f(left) + f(right)`: "auto" (where that
             is possible and estimated to pay), "always" (UsageError where it is impossible) or "never".
         max_depth: frames that a lane may have open. A lane may make at least as many nested calls; a call that returns

@@ -222,10 +222,10 @@ def _rounds(call: Arguments, options: Options) -> int | None:
     Where the visits of a lane are limited, a visit is a round. Inside a `jit`, XLA cannot be told not to split larger
     kernels of many lanes over threads: on a CPU that takes longer than unrolling saves.
     """
-    if options.unroll is not None:
-        return options.unroll
     if options.max_steps is not None:
         return 1
+    if options.unroll is not None:
+        return options.unroll
     many = is_symbolic(call.lanes) or most_lanes(call.lanes) > MOST_UNSPLIT
     return 1 if many and default_platform() == "cpu" and is_staged() else None
 

@@ -63,7 +63,7 @@ def check(path: Path, found: Mapping[str, Any], compiled: Program, kind: str, **
     check_kind(path, found, kind)
     if found["program"] != fingerprint.of_compiled(compiled):
         note = "its blocks, their primitives, the constants in them, the types of the arguments, or the options "
-        note += "`max_steps` and `stats`, are not the same"
+        note += "`unroll`, `max_steps` and `stats`, are not the same"
         if found["jax"] != jax.__version__:
             note += f"; jax {found['jax']} wrote it, and this is jax {jax.__version__}"
         raise refused(path, "was written by another program", note)

@@ -188,6 +188,18 @@ class TestRounds:
             result = checked.with_options(unroll=unroll).run(N)
             assert result.status.tolist() == [0 if n <= 3 else 4 for n in N]
 
+    def test_limits_count_rounds(self) -> None:
+        """With `max_steps` a visit is a round, whatever `unroll` says: a limit means the same."""
+
+        @pcbatch.batch(max_steps=12)
+        def down(n):
+            while n > 0:
+                n = n - 1
+            return n
+
+        one, eight = (down.with_options(unroll=rounds).run(N * 5).status.tolist() for rounds in (1, 8))
+        assert one == eight and {0, 2} <= set(one)
+
     def test_a_loop_that_never_ends_is_ended(self) -> None:
         @pcbatch.batch(max_steps=50)
         def spins(n):

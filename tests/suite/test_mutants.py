@@ -100,7 +100,6 @@ WITHOUT = {
     "runtime.execute.batch_programs",
     "runtime.execute.call_arguments",
     "runtime.execute.chunk_results",
-    "runtime.execute.executor",
     "runtime.execute.program_cache",
     "runtime.execute.result_reader",
     "runtime.execute.where_stopped",

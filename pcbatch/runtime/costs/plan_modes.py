@@ -206,28 +206,25 @@ class Costs:
         light = all(block.words <= LIGHT for block in self.blocks)
         return LONG_STREAM if light and inputs >= LONG * LONG_STREAM else min(inputs, STREAM)
 
-    @property
-    def narrows(self) -> bool:
-        """Whether narrower machines for the end of a stream are worth compiling."""
-        return len(self.blocks) <= NARROWS
+    def narrows(self, wanted: bool | None) -> bool:
+        """Whether narrower machines for the end of a stream are worth compiling; `wanted` is the option `narrow`."""
+        return len(self.blocks) <= NARROWS if wanted is None else wanted
 
-    def narrower(self, lanes: int) -> int:
+    def narrower(self, lanes: int, wanted: bool | None = None) -> int:
         """Return the lanes of the machine in which the last lanes of so many should go on; 0 for none.
 
         It pays where a trip takes as long for the lanes as to start its kernels, and lanes end at different times. The
-        second is not known; if they end together, the run takes a few per cent longer.
+        second is not known; if they end together, the run takes a few per cent longer. `wanted` is the option `narrow`.
         """
-        width = self.eighth(lanes, LEAST_NARROW)
-        if not width or sum(block.arrays for block in self.blocks) > NARROW_ARRAYS:
+        if is_symbolic(lanes) or wanted is False or not self.goes_round:
             return 0
+        return lanes // EIGHTH if wanted or self._is_worth_narrowing(lanes) else 0
+
+    def _is_worth_narrowing(self, lanes: int) -> bool:
         computed = sum(block.often * lanes * block.lane for block in self.blocks)
         started = sum(block.often * block.arrays * KERNEL for block in self.blocks)
-        return width if computed >= started else 0
-
-    def eighth(self, lanes: int, least: int = 1) -> int:
-        """Return the lanes of a narrower machine, `least` and more, if there is any use for one; else 0."""
-        few = is_symbolic(lanes) or lanes // EIGHTH < least
-        return lanes // EIGHTH if self.goes_round and not few else 0
+        small = sum(block.arrays for block in self.blocks) <= NARROW_ARRAYS
+        return small and computed >= started and lanes // EIGHTH >= LEAST_NARROW
 
 
 def costs(

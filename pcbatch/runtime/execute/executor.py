@@ -239,16 +239,14 @@ class PcExecutable:
         return inputs if self.prints else self.costs.lanes(inputs)
 
     def narrower(self, lanes: int) -> int:
-        """The lanes of the machine in which the last lanes of a machine of so many go on, on one device; 0 for none."""
-        if self.options.narrow is False or self.prints or not self.machine.narrows or lowering_platform() != "cpu":
-            return 0
-        return self.costs.eighth(lanes) if self.options.narrow else self.costs.narrower(lanes)
+        """The lanes of the machine in which the last lanes of a machine of so many go on; 0 for none."""
+        here = self.machine.narrows and not self.prints and lowering_platform() == "cpu"
+        return self.costs.narrower(lanes, self.options.narrow) if here else 0
 
     @property
     def narrows(self) -> bool:
         """Whether the last lanes of a queue go on in narrower machines."""
-        wanted = self.costs.narrows if self.options.narrow is None else self.options.narrow
-        return wanted and not isinstance(self.machine, refill.DrainsQueues)
+        return self.costs.narrows(self.options.narrow) and not isinstance(self.machine, refill.DrainsQueues)
 
     def queue_width(self, lanes: int | None, sharding: LaneSharding) -> int:
         """The lanes on each device of a queue that is to have `lanes` of them (None: the program decides)."""

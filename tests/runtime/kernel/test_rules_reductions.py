@@ -72,6 +72,12 @@ def test_extremes_of_special_floats(fn: Any) -> None:
     same(lambda x: (fn(jnp.full(3, -jnp.inf)), fn(jnp.full(3, jnp.inf)), fn(x[:9])), x)
 
 
+@pytest.mark.parametrize("fn", [jnp.max, jnp.min])
+@pytest.mark.parametrize("zeros", [[-0.0] * 3, [-0.0] * 4, [0.0] * 4, [0.0, -0.0, 0.0, 0.0], [-0.0, 0.0]], ids=str)
+def test_signs_of_zeros(fn: Any, zeros: list[float]) -> None:
+    same(fn, np.array(zeros, np.float32))
+
+
 def test_empty() -> None:
     same(lambda x: (x[:0].sum(), x[:0].prod(), jnp.any(x[:0] > 0), jnp.all(x[:0] > 0)), floats(3))
 

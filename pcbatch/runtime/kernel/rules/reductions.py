@@ -28,11 +28,11 @@ def highest(dtype: Any) -> Any:
     return np.inf if jnp.issubdtype(dtype, jnp.floating) else int_info(dtype).max
 
 
-def ranks(x: Array, nan: int) -> Array:
+def ranks(x: Array, nan: int, one_zero: bool = True) -> Array:
     """Return integers in the order of floats, where all NaN are one, the greatest (1) or the least (-1).
 
     The bits of a float, read as an integer, are in order but for negative ones, whose order is turned round. Zeros are
-    one number.
+    `one_zero`, or -0.0 is the lesser of two.
     """
     if x.dtype == jnp.bool_:
         return x.astype(jnp.int32)
@@ -40,7 +40,7 @@ def ranks(x: Array, nan: int) -> Array:
         return x
     word = {4: jnp.int32, 8: jnp.int64}[x.dtype.itemsize]
     info = int_info(word)
-    bits = lax.bitcast_convert_type(where(x == 0, jnp.zeros_like(x), x), word)
+    bits = lax.bitcast_convert_type(where(x == 0, jnp.zeros_like(x), x) if one_zero else x, word)
     bits = where(bits < 0, bits ^ jnp.full_like(bits, info.max), bits)
     return where(x != x, jnp.full_like(bits, info.max if nan > 0 else info.min), bits)
 
@@ -74,7 +74,7 @@ def add_up(eqn: Any, x: Array) -> Sequence[Array]:
 def extreme(eqn: Any, x: Array) -> Sequence[Array]:
     """Find the greatest or least by the integers of floats: Triton's own reduction drops NaN."""
     most = eqn.primitive.name == "reduce_max"
-    whole = ranks(x, 1 if most else -1)
+    whole = ranks(x, 1 if most else -1, one_zero=False)
     fill = (lowest if most else highest)(whole.dtype)
     found = _each_axis(eqn, whole, fill, lambda x, axis: (jnp.max if most else jnp.min)(x, axis=axis))
     return [unranked(found, x.dtype)]
