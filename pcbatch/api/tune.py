@@ -26,6 +26,7 @@ from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
 from pcbatch.options import Dense, Few, Kernel, Mode, Strips
 from pcbatch.runs.progress import Progress, reporting
 from pcbatch.runs.run_options import RunOptions
+from pcbatch.runtime.costs.plan_modes import LEAST_NARROW
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import RunCounts
 from pcbatch.runtime.local_strategy.executor import needs_pc
@@ -264,6 +265,7 @@ def _candidates(
         ("schedule", _others(SCHEDULES, runs.schedule) if options.schedules is None else options.schedules),
         ("lanes", widths),
         ("modes", _modes(runs, lanes) if options.modes is None else options.modes),
+        ("narrow", _narrows(runs, lanes)),
         ("unroll", _rounds(program) if options.unrolls is None else options.unrolls),
         ("emitter", _emitters(runs) if options.emitters is None else options.emitters),
     ]
@@ -289,6 +291,14 @@ def _forks(program: Program, call: Arguments, devices: Devices) -> Sequence[str]
 def _others(values: Sequence[str], now: object) -> Sequence[str]:
     """The values that do not give the program that there is: what "auto" stands for is one of them."""
     return [value for value in values if value != now]
+
+
+def _narrows(runs: PcExecutable, lanes: int) -> Sequence[bool]:
+    """Whether the last lanes go on in a narrower machine, if they do not, where there are lanes enough."""
+    if runs.narrower(lanes):
+        return (False,)
+    possible = runs.costs.narrower(lanes, True) >= LEAST_NARROW and runs.machine.narrows
+    return (True,) if possible else ()
 
 
 def _rounds(program: Program) -> Sequence[int]:

@@ -67,7 +67,10 @@ def programs(target: Target, deepest: int, per_chain: bool, small: bool, stats: 
 
     axes = (0, 0, 0, mass_axis, None)
     options = {"modes": Dense()} if small else {}
-    return Programs(sampler.chain.with_options(stats=stats, **options), jax.jit(jax.vmap(leap, in_axes=axes)))
+    # A run that is cut into other calls must round as it did: chains are never moved to machines of other widths.
+    return Programs(
+        sampler.chain.with_options(stats=stats, narrow=False, **options), jax.jit(jax.vmap(leap, in_axes=axes))
+    )
 
 
 class Machine:

@@ -205,3 +205,11 @@ def test_what_is_put_back_was_taken() -> None:
     changed = jax.tree.map(lambda x: x + 1, few)
     back = narrowing.put_back(machine, state.carry, changed, index)
     assert np.flatnonzero(np.asarray(back["pc"]) != np.asarray(state.carry["pc"])).tolist() == [2, 5]
+
+
+def test_tune_tries_the_other_way() -> None:
+    few: dict[str, Any] = {"schedules": [], "emitters": [], "modes": [], "unrolls": [], "lanes": []}
+    ns = np.resize(TAIL // 4, 64)
+    for narrow, tried in ((None, "narrow="), (True, "narrow=False"), (False, "narrow=True")):
+        f = pcbatch.batch(fib, narrow=narrow, fork="never")
+        assert tried in str(f.tune(ns, seconds=60, **few))

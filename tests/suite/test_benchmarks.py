@@ -26,6 +26,7 @@ from benchmarks import (
     devices,
     first_call,
     frames,
+    narrowing,
     nuts,
     policies,
     queue,
@@ -322,6 +323,11 @@ def test_break_even_compares_the_same(name: str) -> None:
     ours, peer = pcbatch.batch(shape.ours(cost.block)), jax.vmap(shape.by_hand(cost.block))
     for mine, theirs in zip(jax.tree.leaves(ours(*given)), jax.tree.leaves(peer(*given)), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5)
+
+
+def test_narrowing_compares_the_same() -> None:
+    shape, cost = break_even.SHAPES["flat"], break_even.COSTS["cheap"]
+    assert narrowing.cell(shape, cost, "long tail", 9, repeats=1).count(", ") == 3
 
 
 def test_ratios_of_the_break_even() -> None:

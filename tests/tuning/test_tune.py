@@ -224,4 +224,5 @@ def test_what_auto_stands_for_is_no_candidate() -> None:
 def test_widths_are_those_that_inputs_fill(inputs: int, widths: list[int]) -> None:
     everything = TuneOptions(1, [], [], [], [], None, 1.0, None)
     program, call = digits._programs.of_call((jnp.arange(inputs),), {})
-    assert [c.lanes for c in _candidates(digits._programs, program, call, None, everything)] == [None, *widths]
+    found = _candidates(digits._programs, program, call, None, everything)
+    assert [c.lanes for c in found if "narrow" not in c.name] == [None, *widths]

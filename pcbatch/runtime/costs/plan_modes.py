@@ -218,7 +218,10 @@ class Costs:
         """
         if is_symbolic(lanes) or wanted is False or not self.goes_round:
             return 0
-        return lanes // EIGHTH if wanted or self._is_worth_narrowing(lanes) else 0
+        width = lanes // EIGHTH
+        # In whole vectors of the processor, most operations round like those of all lanes.
+        width -= width % LEAST_NARROW if width > LEAST_NARROW else 0
+        return width if wanted or self._is_worth_narrowing(lanes) else 0
 
     def _is_worth_narrowing(self, lanes: int) -> bool:
         computed = sum(block.often * lanes * block.lane for block in self.blocks)

@@ -49,8 +49,7 @@ def taken(machine: Machine, carry: Values, index: jax.Array) -> Values:
     out: Values = {}
     for key, value in carry.items():
         if key in frames:
-            rows = value.reshape(-1, lanes, value.shape[1])
-            out[key] = rows.at[:, index].get(mode="clip").reshape(-1, value.shape[1])
+            out[key] = value.at[_rows(value, lanes, index)].get(mode="clip")
         elif _of_lanes(machine, key, value):
             rows = machine.layout.rows(key, value)
             out[key] = machine.layout.kept(key, rows.at[index].get(mode="clip"))
@@ -62,20 +61,24 @@ def taken(machine: Machine, carry: Values, index: jax.Array) -> Values:
 
 def put_back(machine: Machine, carry: Values, few: Values, index: jax.Array) -> Values:
     """Return the arrays of all lanes, with those of fewer lanes in their places: the inverse of `taken`."""
-    lanes, width = carry["pc"].shape[0], index.shape[0]
-    frames = _frames(machine)
+    lanes, frames = carry["pc"].shape[0], _frames(machine)
     out: Values = {}
     for key, value in carry.items():
         if key in frames:
-            rows = value.reshape(-1, lanes, value.shape[1])
-            new = few[key].reshape(-1, width, value.shape[1])
-            out[key] = rows.at[:, index].set(new, mode="drop", unique_indices=True).reshape(value.shape)
+            out[key] = value.at[_rows(value, lanes, index)].set(few[key], mode="drop")
         elif _of_lanes(machine, key, value):
             rows, new = machine.layout.rows(key, value), machine.layout.rows(key, few[key])
             out[key] = machine.layout.kept(key, rows.at[index].set(new, mode="drop"))
         else:
             out[key] = few[key]
     return out
+
+
+def _rows(frames: jax.Array, lanes: int, index: jax.Array) -> jax.Array:
+    """Return the rows of some lanes in an array of frames, level by level: [depth * lanes, words]."""
+    level = jnp.arange(frames.shape[0] // lanes, dtype=jnp.int32)[:, None]
+    beyond = jnp.int32(frames.shape[0])
+    return jnp.where(index[None] < lanes, level * lanes + index[None], beyond).reshape(-1)
 
 
 def _frames(machine: Machine) -> Any:
