@@ -51,7 +51,8 @@ def of_machine(layout: Layout, policy: Policy) -> list[Obstacle]:
     if not any(policy is ours for ours in POLICIES.values()):
         found.append(Obstacle(f"the schedule {short(policy.name)} counts all lanes, and tiles choose for themselves"))
     if layout.stats or layout.timed:
-        found.append(Obstacle("statistics are counted for all lanes together, and tiles make their visits apart"))
+        counted = "statistics, of `stats=True` or `f.profile`, count all lanes together"
+        found.append(Obstacle(f"{counted}, and tiles make their visits apart"))
     for block in layout.program.blocks:
         printed = next((op for op in block.ops if isinstance(op, Print)), None)
         if printed is not None:
