@@ -297,8 +297,8 @@ def _narrows(runs: PcExecutable, lanes: int) -> Sequence[bool]:
     """Whether the last lanes go on in a narrower machine, if they do not, where there are lanes enough."""
     if runs.narrower(lanes):
         return (False,)
-    possible = runs.costs.narrower(lanes, True) >= LEAST_NARROW and runs.machine.narrows
-    return (True,) if possible else ()
+    narrowest = runs.costs.narrower(lanes, True)[-1:]
+    return (True,) if runs.machine.narrows and narrowest and narrowest[0] >= LEAST_NARROW else ()
 
 
 def _rounds(program: Program) -> Sequence[int]:

@@ -76,7 +76,7 @@ class Explanation:
         policy: the policy that decides which block runs next, such as "drain".
         reason: the reason for this policy.
         emitter: how blocks are dispatched.
-        narrower: the number of lanes at the end of a plain run that go on in a machine of their own; 0: none do.
+        narrower: the lanes of the machines in which the last lanes of a plain run go on, from wide to narrow.
         map_lanes: the lanes that `f.map` would use for these inputs, or for 1024 if they are fewer.
         rows: the plan of each block, in order of the program.
         along: a line for each function without a decorator that is compiled along, with the reason.
@@ -106,7 +106,7 @@ class Explanation:
     calls: str = ""
     shared: tuple[str, ...] = ()
     kernel: str = ""
-    narrower: int = 0
+    narrower: tuple[int, ...] = ()
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class Explanation:
             f"  policy   {self.policy}: {self.reason}",
             f"  emitter  {self.emitter}",
             f"  kernel   {self.kernel}",
-            *([f"  end      the last {self.narrower} lanes go on in a machine of their own"] if self.narrower else []),
+            *([f"  end      {_last_lanes(self.narrower)}"] if self.narrower else []),
             f"  map      {self.map_lanes} lanes for many inputs",
             *(f"  along    {line}" for line in self.along),
             *([f"  calls    {self.calls}"] if self.calls else []),
@@ -144,6 +144,11 @@ class Explanation:
         numbers = ("ns/lane", "dense", "visits", "trip", "flops", "bytes")
         head = ("block", "function", "lines", "holds", *numbers, "computed", "why")
         return table(head, map(_cells, self.rows), right=numbers)
+
+
+def _last_lanes(narrower: Sequence[int]) -> str:
+    machines = "a machine of their own" if len(narrower) == 1 else "machines of their own"
+    return f"the last {' and '.join(map(str, narrower))} lanes go on in {machines}"
 
 
 _LEGEND = (
@@ -185,7 +190,7 @@ def explain_call(
             explained = replace(explained, reason=OTHER_BLOCKS)
     along = tuple(map(str, compiled.stages.along))
     kernel = _kernel(executable.machine, compiled.options)
-    narrower = executable.narrower(width) if width == each else 0  # a queue narrows when no input is left
+    narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
     explained = replace(explained, narrower=narrower)
     return replace(explained, along=along, calls=_calls(compiled), shared=_shared(compiled), kernel=kernel)
 

@@ -49,9 +49,9 @@ def arguments() -> tuple[Any, ...]:
     return TAIL, jax.random.split(jax.random.key(0), LANES), np.ones((LANES, 4), np.float32)
 
 
-def machine_width(f: Any, *args: Any) -> int:
-    width: int = f.lower(*args).program.executable.narrower(len(args[0]))
-    return width
+def widths(f: Any, *args: Any) -> tuple[int, ...]:
+    found: tuple[int, ...] = f.lower(*args).program.executable.narrower(len(args[0]))
+    return found
 
 
 def both(fn: Any, **options: Any) -> tuple[Any, Any]:
@@ -62,11 +62,27 @@ def both(fn: Any, **options: Any) -> tuple[Any, Any]:
 class TestResults:
     def test_they_stand_in_their_places(self) -> None:
         f, wide = both(walk)
-        assert machine_width(f, *arguments()) == 3 and machine_width(wide, *arguments()) == 0
+        assert widths(f, *arguments()) == (3,) and widths(wide, *arguments()) == ()
         for found, wanted in zip(jax.tree.leaves(f(*arguments())), jax.tree.leaves(wide(*arguments())), strict=True):
             if jnp.issubdtype(found.dtype, jax.dtypes.prng_key):
                 found, wanted = jax.random.key_data(found), jax.random.key_data(wanted)
             np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+    @pytest.mark.parametrize("lanes", [8, 23, 64, 100, 512])
+    def test_every_number_of_lanes(self, lanes: int) -> None:
+        """From 64 lanes on a half goes on, and then an eighth."""
+
+        @pcbatch.batch(narrow=True)
+        def halves(n):
+            count = 0
+            while n > 0:
+                n, count = n // 2, count + n
+            return count
+
+        ns = np.where(np.arange(lanes) % 9 < 3, 2**30, np.arange(lanes)).astype(np.int32)
+        assert halves(ns).tolist() == [2 * int(n) - int(n).bit_count() for n in ns]
+        found = widths(halves, ns)
+        assert len(found) == (2 if lanes >= 64 else 1) and found[-1] in (lanes // 8, lanes // 8 // 8 * 8)
 
     @pytest.mark.parametrize("schedule", ["drain", "sweep", "earliest", "largest"])
     @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
@@ -163,12 +179,12 @@ class TestChoice:
             return x
 
         f = pcbatch.batch(rows)
-        assert [f.lower(self.lanes[:k]).program.executable.narrower(k) for k in (16, 63, 256)] == [0, 0, 32]
-        assert "the last 32 lanes" in str(f.explain_schedule(self.lanes))
+        assert [f.lower(self.lanes[:k]).program.executable.narrower(k) for k in (16, 63, 256)] == [(), (), (128, 32)]
+        assert "the last 128 and 32 lanes" in str(f.explain_schedule(self.lanes))
         assert "the last" not in str(f.with_options(narrow=False).explain_schedule(self.lanes))
 
     def test_not_where_nothing_goes_round(self) -> None:
-        assert machine_width(pcbatch.batch(lambda n: n + 1 if n > 3 else n, narrow=True), self.lanes) == 0
+        assert widths(pcbatch.batch(lambda n: n + 1 if n > 3 else n, narrow=True), self.lanes) == ()
 
     def test_not_for_prints_and_kernels(self) -> None:
         def told(n):
@@ -177,8 +193,8 @@ class TestChoice:
             print(n)
             return n
 
-        assert machine_width(pcbatch.batch(told, narrow=True), self.lanes) == 0
-        assert machine_width(pcbatch.batch(fib, narrow=True, fork="never", emitter="kernel"), self.lanes) == 0
+        assert widths(pcbatch.batch(told, narrow=True), self.lanes) == ()
+        assert widths(pcbatch.batch(fib, narrow=True, fork="never", emitter="kernel"), self.lanes) == ()
 
     @pytest.mark.parametrize(("platform", "more"), [("cpu", True), ("cuda", False), ("tpu", False)])
     def test_on_cpus(self, platform: str, more: bool) -> None:

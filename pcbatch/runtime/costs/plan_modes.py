@@ -53,8 +53,9 @@ LIGHT = 1024.0  # words that a visit of any block reads or writes per lane, of a
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
 # The last lanes of a run go on in a machine of an eighth, if that has so many lanes. It takes as long to compile as the
-# first machine, so it is done for small programs alone: so many registers that their blocks touch, in sum.
-EIGHTH, LEAST_NARROW, NARROW_ARRAYS = 8, 8, 20
+# first machine, so it is done for small programs alone: so many registers that their blocks touch, in sum. The smallest
+# have a machine of a half before that.
+EIGHTH, LEAST_NARROW, NARROW_ARRAYS, HALF_ARRAYS = 8, 8, 20, 12
 
 
 def most_lanes(inputs: int) -> int:
@@ -210,24 +211,30 @@ class Costs:
         """Whether narrower machines for the end of a stream are worth compiling; `wanted` is the option `narrow`."""
         return len(self.blocks) <= NARROWS if wanted is None else wanted
 
-    def narrower(self, lanes: int, wanted: bool | None = None) -> int:
-        """Return the lanes of the machine in which the last lanes of so many should go on; 0 for none.
+    def narrower(self, lanes: int, wanted: bool | None = None) -> tuple[int, ...]:
+        """Return the lanes of the machines in which the last lanes of so many should go on, from wide to narrow.
 
         It pays where a trip takes as long for the lanes as to start its kernels, and lanes end at different times. The
         second is not known; if they end together, the run takes a few per cent longer. `wanted` is the option `narrow`.
         """
-        if is_symbolic(lanes) or wanted is False or not self.goes_round:
-            return 0
-        width = lanes // EIGHTH
+        eighth = 0 if is_symbolic(lanes) else lanes // EIGHTH
+        if wanted is False or not self.goes_round or not (wanted or self._is_worth_narrowing(lanes)):
+            return ()
+        half = (lanes // 2,) if self._arrays <= HALF_ARRAYS and eighth >= LEAST_NARROW else ()
         # In whole vectors of the processor, most operations round like those of all lanes.
-        width -= width % LEAST_NARROW if width > LEAST_NARROW else 0
-        return width if wanted or self._is_worth_narrowing(lanes) else 0
+        whole = (width - width % LEAST_NARROW if width > LEAST_NARROW else width for width in (*half, eighth))
+        return tuple(width for width in whole if width)
 
     def _is_worth_narrowing(self, lanes: int) -> bool:
+        if is_symbolic(lanes):
+            return False
         computed = sum(block.often * lanes * block.lane for block in self.blocks)
         started = sum(block.often * block.arrays * KERNEL for block in self.blocks)
-        small = sum(block.arrays for block in self.blocks) <= NARROW_ARRAYS
-        return small and computed >= started and lanes // EIGHTH >= LEAST_NARROW
+        return self._arrays <= NARROW_ARRAYS and computed >= started and lanes // EIGHTH >= LEAST_NARROW
+
+    @property
+    def _arrays(self) -> int:
+        return sum(block.arrays for block in self.blocks)
 
 
 def costs(

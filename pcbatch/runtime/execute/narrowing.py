@@ -7,6 +7,7 @@ results, statuses and stacks stand where they stand without it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -17,24 +18,25 @@ from pcbatch.runtime.vm.lane_window import first_lanes
 from pcbatch.runtime.vm.machine import Machine, State
 
 
-def advance(machine: Machine, state: State, width: int, go: Any = None) -> State:
-    """Run all lanes to their end, the last ones in a narrower machine.
+def advance(machine: Machine, state: State, widths: Sequence[int], go: Any = None) -> State:
+    """Run all lanes to their end, the last ones in narrower machines.
 
     Args:
         machine: The machine.
         state: A state of it.
-        width: The lanes of the narrower machine; 0: all lanes run in one.
+        widths: The lanes of the narrower machines, from wide to narrow; none: all lanes run in one.
         go: bool[], whether to make any trip at all; None: yes.
     """
-    if not width:
+    if not widths:
         return machine.advance(state, go=go)
+    width, *rest = widths
     state = machine.advance_to_few(state, width, go)
     live = state.carry["pc"] < machine.layout.exit
     some = jnp.any(live) if go is None else jnp.any(live) & go
 
     def narrowed(state: State) -> State:
         index = first_lanes(live, width)
-        few = machine.advance(State(taken(machine, state.carry, index), state.shared, state.trips))
+        few = advance(machine, State(taken(machine, state.carry, index), state.shared, state.trips), rest)
         return State(put_back(machine, state.carry, few.carry, index), state.shared, few.trips)
 
     ended: State = jax.lax.cond(some, narrowed, lambda state: state, state)
