@@ -54,8 +54,8 @@ WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only gro
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
 # The last lanes of a run go on in a machine of an eighth, if that has so many lanes. It takes as long to compile as the
 # first machine, so it is done for small programs alone: so many registers that their blocks touch, in sum. The smallest
-# have a machine of a half before that.
-EIGHTH, LEAST_NARROW, NARROW_ARRAYS, HALF_ARRAYS = 8, 8, 20, 12
+# have a machine of a half before that, where computing takes so many times as long as starting kernels.
+EIGHTH, LEAST_NARROW, NARROW_ARRAYS, HALF_ARRAYS, HALF_SHARE = 8, 8, 20, 12, 3.0
 
 
 def most_lanes(inputs: int) -> int:
@@ -218,19 +218,18 @@ class Costs:
         second is not known; if they end together, the run takes a few per cent longer. `wanted` is the option `narrow`.
         """
         eighth = 0 if is_symbolic(lanes) else lanes // EIGHTH
-        if wanted is False or not self.goes_round or not (wanted or self._is_worth_narrowing(lanes)):
+        share = self._computed_share(lanes) if eighth >= LEAST_NARROW and self._arrays <= NARROW_ARRAYS else 0.0
+        if wanted is False or not self.goes_round or not (wanted or share >= 1):
             return ()
-        half = (lanes // 2,) if self._arrays <= HALF_ARRAYS and eighth >= LEAST_NARROW else ()
+        half = (lanes // 2,) if share >= HALF_SHARE and self._arrays <= HALF_ARRAYS else ()
         # In whole vectors of the processor, most operations round like those of all lanes.
         whole = (width - width % LEAST_NARROW if width > LEAST_NARROW else width for width in (*half, eighth))
         return tuple(width for width in whole if width)
 
-    def _is_worth_narrowing(self, lanes: int) -> bool:
-        if is_symbolic(lanes):
-            return False
+    def _computed_share(self, lanes: int) -> float:
+        """Return the time of a trip that lanes take, relative to the time to start its kernels."""
         computed = sum(block.often * lanes * block.lane for block in self.blocks)
-        started = sum(block.often * block.arrays * KERNEL for block in self.blocks)
-        return self._arrays <= NARROW_ARRAYS and computed >= started and lanes // EIGHTH >= LEAST_NARROW
+        return computed / max(1.0, sum(block.often * block.arrays * KERNEL for block in self.blocks))
 
     @property
     def _arrays(self) -> int:
