@@ -12,24 +12,15 @@ from jax.sharding import AxisType
 
 import pcbatch
 from pcbatch.runtime.kernel.machine import KernelMachine, SplitMachine
+from tests.programs import classics, control
 
 pytestmark = pytest.mark.skipif(len(jax.devices()) < 2, reason="needs two devices")
 
 N = np.arange(1, 10, dtype=np.int32)
 
 
-@pcbatch.batch(emitter=pcbatch.Kernel(tile=2))
-def collatz(n):
-    steps = 0
-    while n != 1:
-        n = n // 2 if n % 2 == 0 else 3 * n + 1
-        steps += 1
-    return steps
-
-
-@pcbatch.batch(emitter=pcbatch.Kernel(tile=2))
-def fib(n):
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
+collatz = pcbatch.batch(control.collatz, emitter=pcbatch.Kernel(tile=2))
+fib = pcbatch.batch(classics.fib, emitter=pcbatch.Kernel(tile=2))
 
 
 @pcbatch.batch(emitter=pcbatch.Kernel(tile=2))
