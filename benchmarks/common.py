@@ -148,10 +148,9 @@ def check_lanes_agree(ours: Any, theirs: Any, least: float) -> None:
 
 def paired_cpu(first: Callable[[], Any], second: Callable[[], Any], repeats: int) -> tuple[float, float, float]:
     """Median CPU seconds of two things that take turns, and the median ratio of the first to the second in a pair."""
-    calls = calls_to_time(first), calls_to_time(second)
-    pairs = [(cpu_seconds(first, calls[0]), cpu_seconds(second, calls[1])) for _ in range(repeats)]
+    one, other = interleaved_cpu_seconds({"first": first, "second": second}, repeats).values()
     median = statistics.median
-    return median(a for a, _ in pairs), median(b for _, b in pairs), median(a / b for a, b in pairs)
+    return median(one), median(other), median(a / b for a, b in zip(one, other, strict=True))
 
 
 def machine() -> dict[str, Any]:

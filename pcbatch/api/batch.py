@@ -67,8 +67,8 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         unroll: rounds that one visit computes of a loop which is one small block. None: by cost (one inside
             a `jit` for many lanes on a CPU). With `max_steps` it is one. Loops that print, call, or change larger
             arrays have one.
-        narrow: whether the last eighth of the lanes goes on in a machine of its own, on a CPU, and whether the lanes of
-            a queue do so at its end. None: where it is estimated to pay.
+        narrow: whether the last lanes of a run go on in machines of fewer lanes, on a CPU, and whether those of a queue
+            do. None: where it is estimated to pay.
         fork: whether independent calls of one example run side by side, as in `f(left) + f(right)`: "auto" (where that
             is possible and estimated to pay), "always" (UsageError where it is impossible) or "never".
         max_depth: frames that a lane may have open. A lane may make at least as many nested calls; a call that returns

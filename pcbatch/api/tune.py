@@ -297,8 +297,7 @@ def _narrows(runs: PcExecutable, lanes: int) -> Sequence[bool]:
     """Whether the last lanes go on in a narrower machine, if they do not, where there are lanes enough."""
     if runs.narrower(lanes):
         return (False,)
-    narrowest = runs.costs.narrower(lanes, True)[-1:]
-    return (True,) if runs.machine.narrows and narrowest and narrowest[0] >= LEAST_NARROW else ()
+    return (True,) if min(runs.narrower(lanes, always=True), default=0) >= LEAST_NARROW else ()
 
 
 def _rounds(program: Program) -> Sequence[int]:

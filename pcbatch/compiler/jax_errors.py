@@ -51,7 +51,7 @@ class ErrorMapper:
 
     def run(self) -> RawResult:
         """Run it; an error of JAX becomes one at the user's line if there is one to blame, else it passes."""
-        try:
+        try:  # as `mapping_errors` does, without its generator: each call comes by here
             return self.go()
         except PcbatchError:
             raise

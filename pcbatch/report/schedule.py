@@ -191,8 +191,8 @@ def explain_call(
     along = tuple(map(str, compiled.stages.along))
     kernel = _kernel(executable.machine, compiled.options)
     narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
-    explained = replace(explained, narrower=narrower)
-    return replace(explained, along=along, calls=_calls(compiled), shared=_shared(compiled), kernel=kernel)
+    calls, shared = _calls(compiled), _shared(compiled)
+    return replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
 
 
 def _kernel(machine: Machine, options: Options) -> str:

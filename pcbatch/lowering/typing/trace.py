@@ -125,11 +125,11 @@ class JaxprFn:
 def is_key_array(value: Any) -> bool:
     """Return whether a value is an array of typed PRNG keys."""
     # `issubdtype` takes the host longer, and calls come by here.
-    return is_array(value) and not isinstance(value.dtype, np.dtype) and _is_key(value.dtype)
-
-
-def _is_key(dtype: Any) -> bool:
-    return bool(jax.numpy.issubdtype(dtype, jax.dtypes.prng_key))
+    return (
+        is_array(value)
+        and not isinstance(value.dtype, np.dtype)
+        and bool(jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key))
+    )
 
 
 def trace(

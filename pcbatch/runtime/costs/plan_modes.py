@@ -60,9 +60,11 @@ EIGHTH, LEAST_NARROW, NARROW_ARRAYS, HALF_ARRAYS, HALF_SHARE = 8, 8, 20, 12, 3.0
 
 def most_lanes(inputs: int) -> int:
     """Return the most lanes that a plain call has for so many inputs, whatever the program."""
-    if is_symbolic(inputs) or inputs <= WIDEST:
-        return inputs
-    return LONG_STREAM if inputs >= LONG * LONG_STREAM else STREAM
+    return inputs if is_symbolic(inputs) or inputs <= WIDEST else _stream_lanes(inputs, light=True)
+
+
+def _stream_lanes(inputs: int, light: bool) -> int:
+    return LONG_STREAM if light and inputs >= LONG * LONG_STREAM else min(inputs, STREAM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +206,7 @@ class Costs:
         """Return the number of lanes for a stream of `inputs` inputs."""
         if is_symbolic(inputs):
             return STREAM
-        light = all(block.words <= LIGHT for block in self.blocks)
-        return LONG_STREAM if light and inputs >= LONG * LONG_STREAM else min(inputs, STREAM)
+        return _stream_lanes(inputs, all(block.words <= LIGHT for block in self.blocks))
 
     def narrows(self, wanted: bool | None) -> bool:
         """Whether narrower machines for the end of a stream are worth compiling; `wanted` is the option `narrow`."""

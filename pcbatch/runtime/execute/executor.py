@@ -238,10 +238,10 @@ class PcExecutable:
         """The lanes of the machine that a plain call makes for this number of inputs on a device."""
         return inputs if self.prints else self.costs.lanes(inputs)
 
-    def narrower(self, lanes: int) -> tuple[int, ...]:
-        """The lanes of the machines in which the last lanes of a machine of so many go on, from wide to narrow."""
+    def narrower(self, lanes: int, always: bool = False) -> tuple[int, ...]:
+        """The machines' lanes in which the last of so many go on, from wide to narrow (`always`: by `narrow=True`)."""
         here = self.machine.narrows and not self.prints and lowering_platform() == "cpu"
-        return self.costs.narrower(lanes, self.options.narrow) if here else ()
+        return self.costs.narrower(lanes, always or self.options.narrow) if here else ()
 
     @property
     def narrows(self) -> bool:

@@ -47,10 +47,9 @@ def taken(machine: Machine, carry: Values, index: jax.Array) -> Values:
     """Return the arrays of a machine of fewer lanes: those of `index`, int32[width]. Numbers beyond the last lane give
     lanes that are done."""
     lanes, width = carry["pc"].shape[0], index.shape[0]
-    frames = _frames(machine)
     out: Values = {}
     for key, value in carry.items():
-        if key in frames:
+        if key in machine.layout.buffers:
             out[key] = value.at[_rows(value, lanes, index)].get(mode="clip")
         elif _of_lanes(machine, key, value):
             rows = machine.layout.rows(key, value)
@@ -63,10 +62,10 @@ def taken(machine: Machine, carry: Values, index: jax.Array) -> Values:
 
 def put_back(machine: Machine, carry: Values, few: Values, index: jax.Array) -> Values:
     """Return the arrays of all lanes, with those of fewer lanes in their places: the inverse of `taken`."""
-    lanes, frames = carry["pc"].shape[0], _frames(machine)
+    lanes = carry["pc"].shape[0]
     out: Values = {}
     for key, value in carry.items():
-        if key in frames:
+        if key in machine.layout.buffers:
             out[key] = value.at[_rows(value, lanes, index)].set(few[key], mode="drop")
         elif _of_lanes(machine, key, value):
             rows, new = machine.layout.rows(key, value), machine.layout.rows(key, few[key])
@@ -81,10 +80,6 @@ def _rows(frames: jax.Array, lanes: int, index: jax.Array) -> jax.Array:
     level = jnp.arange(frames.shape[0] // lanes, dtype=jnp.int32)[:, None]
     beyond = jnp.int32(frames.shape[0])
     return jnp.where(index[None] < lanes, level * lanes + index[None], beyond).reshape(-1)
-
-
-def _frames(machine: Machine) -> Any:
-    return {} if machine.layout.frames is None else machine.layout.frames.widths
 
 
 def _of_lanes(machine: Machine, key: str, value: jax.Array) -> bool:

@@ -116,7 +116,7 @@ def run(
         return None if most is None else most - (q.state.trips - first)
 
     def unfinished(q: Queue) -> jax.Array:
-        rest = (_count(q, blocks) > narrower) | jnp.any(_unwritten(q, blocks, grows))
+        rest = (blocks.count_live(q.state.carry) > narrower) | jnp.any(_unwritten(q, blocks, grows))
         going = (q.following < q.end) | (rest & jnp.logical_not(more))
         if grows:
             going &= ~jnp.any(is_full(q, blocks)) & jnp.logical_not(halted)
@@ -142,11 +142,6 @@ def _free(q: Queue, blocks: Blocks, grows: bool) -> jax.Array:
     return free & ~is_full(q, blocks) if grows else free
 
 
-def _count(q: Queue, blocks: Blocks) -> jax.Array:
-    live: jax.Array = jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
-    return live
-
-
 def is_full(q: Queue, blocks: Blocks) -> jax.Array:
     """bool[lanes], the lanes that wait for deeper stacks."""
     pc = q.state.carry["pc"]
@@ -163,9 +158,6 @@ def _trips(machine: Machine, q: Queue, narrower: jax.Array | int, most: jax.Arra
     first = state.trips
     more = q.following < q.end
 
-    def live(carry: Values) -> jax.Array:
-        return jnp.sum(carry["pc"] < len(blocks), dtype=jnp.int32)
-
     def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
         carry, alive, trips = c
         on = (alive > 0) & jnp.where(more, carry[DEBT] < lanes, alive > narrower)
@@ -174,11 +166,11 @@ def _trips(machine: Machine, q: Queue, narrower: jax.Array | int, most: jax.Arra
     def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
         carry, _, trips = c
         carry = machine.trip(blocks, carry, trips)
-        alive = live(carry)
+        alive = blocks.count_live(carry)
         return {**carry, DEBT: carry[DEBT] + lanes - alive}, alive, trips + 1
 
     carry = {**machine.packed(state, groups), DEBT: jnp.zeros((), jnp.int32)}
-    carry, _, trips = jax.lax.while_loop(going, trip, (carry, live(carry), state.trips))
+    carry, _, trips = jax.lax.while_loop(going, trip, (carry, blocks.count_live(carry), state.trips))
     carry = machine.unpacked({k: v for k, v in carry.items() if k != DEBT}, groups)
     return replace(state, carry=carry, trips=trips)
 

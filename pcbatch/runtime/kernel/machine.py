@@ -47,8 +47,8 @@ class InKernel:
 
 
 @dataclass(frozen=True)
-class KernelMachine(Machine):
-    """A machine that makes its trips inside one kernel; its state is that of any other machine.
+class TiledMachine(Machine):
+    """A machine with a kernel.
 
     Attributes:
         plan: The blocks, traced for a tile of lanes.
@@ -66,6 +66,11 @@ class KernelMachine(Machine):
     def trip_by_trip(self) -> Machine:
         machine = Machine(**{each.name: getattr(self, each.name) for each in fields(Machine)})
         return replace(machine, emitter=emit.pick("auto"))
+
+
+@dataclass(frozen=True)
+class KernelMachine(TiledMachine):
+    """A machine that makes its trips inside one kernel; its state is that of any other machine."""
 
     def drained(self, q: Queue, inputs: Values, grows: bool, most: Any, halted: Any) -> Queue:
         """Run a queue to its end in one kernel, as `refill.run` does in a loop."""
@@ -89,23 +94,11 @@ def _check_platform(function: str) -> None:
 
 
 @dataclass(frozen=True)
-class SplitMachine(Machine):
+class SplitMachine(TiledMachine):
     """A machine whose trip is a kernel for most blocks, and then a visit of each of the others for all lanes.
 
     The kernel ends when every lane waits for one of these, or has ended.
     """
-
-    plan: KernelPlan = field(kw_only=True)
-    function: str = field(kw_only=True)
-
-    @property
-    def narrows(self) -> bool:
-        return False  # tiles do not wait for each other
-
-    @property
-    def trip_by_trip(self) -> Machine:
-        machine = Machine(**{each.name: getattr(self, each.name) for each in fields(Machine)})
-        return replace(machine, emitter=emit.pick("auto"))
 
     def groups(self, state: State) -> Groups:
         return Groups()  # kernels have no groups of registers

@@ -77,7 +77,7 @@ class KernelPlan:
     @property
     def buffers(self) -> tuple[str, ...]:
         """The state keys of frames."""
-        return () if self.layout.frames is None else tuple(self.layout.frames.widths)
+        return self.layout.buffers
 
     @property
     def shared(self) -> tuple[str, ...]:

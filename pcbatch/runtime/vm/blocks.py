@@ -133,6 +133,10 @@ class Blocks:
         """Return whether any lane waits for a block, bool[]."""
         return least(carry["pc"], len(self)) < len(self)
 
+    def count_live(self, carry: Values) -> jax.Array:
+        """Return how many lanes wait for blocks, int32[]."""
+        return jnp.sum(carry["pc"] < len(self), dtype=jnp.int32)
+
     def visit(self, block: int, carry: Values) -> Values:
         """Return the state after a visit of a block, for all lanes that wait for it; the same state if none does.
 

@@ -93,6 +93,11 @@ class Layout:
         return len(self.codes)
 
     @property
+    def buffers(self) -> tuple[str, ...]:
+        """The state keys of frames."""
+        return () if self.frames is None else tuple(self.frames.widths)
+
+    @property
     def prints(self) -> bool:
         """Whether some block prints."""
         return any(code.prints for code in self.codes)

@@ -143,7 +143,7 @@ class Machine:
         """Return the state after running until at most `few` lanes are live; if `go` is false, no trip is made."""
 
         def going(blocks: Blocks, carry: Values, trips: jax.Array) -> jax.Array:
-            pred = jnp.sum(carry["pc"] < len(blocks), dtype=jnp.int32) > few
+            pred = blocks.count_live(carry) > few
             return pred if go is None else pred & go
 
         return self._while(going, state)
@@ -253,9 +253,7 @@ class Machine:
 
     def grow(self, state: State, depth: int) -> State:
         """Return the state with room for `depth` nested calls; lanes that ran out of room are live again."""
-        lanes = state.carry["pc"].shape[0]
-        plan = self.layout.frames
-        buffers = () if plan is None else plan.widths
+        lanes, buffers = state.carry["pc"].shape[0], self.layout.buffers
         carry = {k: frames.grow(v, lanes, depth) if k in buffers else v for k, v in state.carry.items()}
         carry["pc"] = unpark(carry["pc"], self.layout.exit, Status.STACK_FULL)
         return replace(state, carry=carry)
