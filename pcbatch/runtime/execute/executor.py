@@ -239,7 +239,7 @@ class PcExecutable:
         return inputs if self.prints else self.costs.lanes(inputs)
 
     def narrower(self, lanes: int, always: bool = False) -> tuple[int, ...]:
-        """The machines' lanes in which the last of so many go on, from wide to narrow (`always`: by `narrow=True`)."""
+        """The widths of the machines in which the last of so many lanes go on (`always`: by `narrow=True`)."""
         here = self.machine.narrows and not self.prints and lowering_platform() == "cpu"
         return self.costs.narrower(lanes, always or self.options.narrow) if here else ()
 
