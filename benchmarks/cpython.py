@@ -1,0 +1,94 @@
+"""Programs that people write for one example, against plain CPython in a loop over the same examples.
+
+    NPROC=1 python -m benchmarks.cpython [--quick] [--lanes 32 256 2048] [--only sudoku]
+
+Both sides run the function as it stands in `benchmarks/cpython_programs.py`, on the same core: CPython example after
+example, pcbatch all lanes in one call. Results are compared before anything is timed. CPU seconds of the process, in
+turn; a ratio is CPython's median over ours, so above 1 lanes are faster. The first call, compiling included, is the
+clock's. `--quick` takes 256 lanes and three repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import math
+import os
+import random
+from collections.abc import Sequence
+from typing import Any
+
+os.environ.setdefault("NPROC", "1")
+
+import jax
+
+import pcbatch
+from benchmarks.common import interleaved_cpu_medians, timed
+from benchmarks.cpython_programs import PROGRAMS, Program
+from tests.strangers.rows import alike, argument, as_plain, lane_of
+
+LANES = (32, 256, 2048)
+HEAD = "| program | lanes | CPython ms | pcbatch ms | times as fast | first call s |"
+
+
+def row(program: Program, lanes: int, repeats: int) -> tuple[str, float]:
+    """Return a line of the table for one program, and how many times as fast as CPython its lanes are."""
+    examples = program.examples(random.Random(0), lanes)
+    columns = [column(list(values)) for values in zip(*examples, strict=True)]
+    batched = pcbatch.batch(program.function)
+    first, found = timed(lambda: batched(*columns))
+    check(program, examples, found)
+    medians = interleaved_cpu_medians(
+        {"plain": lambda: [program.function(*one) for one in examples], "lanes": lambda: batched(*columns)},
+        repeats,
+    )
+    ratio = medians["plain"] / medians["lanes"]
+    cells = (program.name, str(lanes), f"{medians['plain'] * 1e3:.2f}", f"{medians['lanes'] * 1e3:.2f}")
+    return f"| {' | '.join(cells)} | {ratio:.2f} | {first:.1f} |", ratio
+
+
+def column(values: list[Any]) -> Any:
+    """Return one argument of all lanes."""
+    return pcbatch.texts(values) if isinstance(values[0], str) else argument(values)
+
+
+def check(program: Program, examples: Sequence[tuple[object, ...]], found: object) -> None:
+    """Raise SystemExit unless each lane has what plain Python gives, floats to rounding, and changes no argument, since
+    what is timed runs them again."""
+    for lane, example in enumerate(examples):
+        given = copy.deepcopy(example)
+        want = as_plain(program.function(*given))
+        if given != example:
+            raise SystemExit(f"{program.name}: lane {lane} changes its arguments")
+        got = as_plain(lane_of(found, lane))
+        if not alike(got, want, 1e-3):
+            raise SystemExit(f"{program.name}: lane {lane} of {example} gives {got!r} instead of {want!r}")
+
+
+def main() -> None:
+    """Print the table, and the geometric mean of the ratios for each number of lanes."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--lanes", type=int, nargs="+", help="numbers of lanes; 32, 256 and 2048 unless given")
+    parser.add_argument("--only", default="", help="the programs with this in their name")
+    parser.add_argument("--repeats", type=int, help="rounds of each side; 7, or 3 with --quick")
+    parser.add_argument("--quick", action="store_true", help="256 lanes, three repeats")
+    given = parser.parse_args()
+    widths = given.lanes or ((256,) if given.quick else LANES)
+    repeats = given.repeats or (3 if given.quick else 7)
+    print(HEAD, "|---|---:|---:|---:|---:|---:|", sep="\n")
+    for lanes in widths:
+        ratios = []
+        for program in PROGRAMS:
+            if given.only.lower() in program.name.lower():
+                line, ratio = row(program, lanes, repeats)
+                ratios.append(ratio)
+                print(line, flush=True)
+                jax.clear_caches()
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            slower = sum(ratio < 1 for ratio in ratios)
+            print(f"| geometric mean | {lanes} | | | {mean:.2f} | slower than CPython: {slower} of {len(ratios)} |")
+
+
+if __name__ == "__main__":
+    main()
