@@ -7,7 +7,7 @@ an inner object is not one of the object around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from pcbatch.containers.choices import Choice, choice_of
@@ -153,11 +153,19 @@ def aliases(results: list[Any], inputs: list[Any], fn: Callable[..., Any]) -> It
 def captured(fn: Callable[..., Any]) -> set[Key]:
     """Return the mutable objects that a function finds in its globals, its cells and its defaults."""
     keys: set[Key] = set()
-    for value in captured_values(fn):
+    for value in _with_defaults(captured_values(fn)):
         if not isinstance(value, type) and not callable(value) and type(value).__name__ != "module":
             parts = Parts(value)
             keys |= parts.own | parts.inner
     return keys
+
+
+def _with_defaults(values: list[Any]) -> Iterator[Any]:
+    """Yield captured values, and the default arguments of functions among them, which are objects as old."""
+    for value in values:
+        yield value
+        if isinstance(value, FunctionType):
+            yield from (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
 
 
 def captured_values(fn: Callable[..., Any]) -> list[Any]:

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import capacity
 from pcbatch.containers.columns import (
     Shape,
@@ -92,7 +93,7 @@ class Rows(Container):
 
     def hold(self, values: Any) -> None:
         """Remember the mutable objects among values that have become elements, or whose elements have."""
-        if lists_in(values):
+        if lists_in(values) or holds_objects((values,)):
             self.held = (*self.held, values)
             if isinstance(self.parent, Rows):
                 self.parent.hold(values)

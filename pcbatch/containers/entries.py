@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers import keys as lane_keys
+from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
@@ -204,7 +205,7 @@ class Entries(Container):
 
     def hold(self, values: Any) -> None:
         """Remember the mutable objects among values that have become values of entries."""
-        if lists_in(values):
+        if lists_in(values) or holds_objects((values,)):
             self.held = (*self.held, values)
 
     def elements(self) -> tuple[Any, ...]:

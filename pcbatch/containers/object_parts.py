@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+import sysconfig
+from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 import jax
@@ -12,6 +16,9 @@ from pcbatch.containers.optional import Optional
 
 IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Array, np.generic, np.dtype)
 """Types without mutable parts; which arrays of JAX are views of others is found in the jaxpr."""
+
+INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib", "platstdlib")})
+"""The folders of installed packages, and of Python."""
 
 
 def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
@@ -29,6 +36,38 @@ def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
         return not type(value).__dataclass_params__.frozen, fields  # type: ignore[attr-defined]
-    if hasattr(value, "__dict__") and not callable(value):
-        return True, list(vars(value).values())
+    if is_plain_object(value) or (hasattr(value, "__dict__") and not callable(value)):
+        return True, list(attributes(value).values())
     return None
+
+
+def is_plain_object(value: Any) -> bool:
+    """Return whether a value is an object of a plain class of the user's: nothing but its attributes."""
+    cls = type(value)
+    if cls.__flags__ & 1 << 9 == 0 or isinstance(value, type | Enum | BaseException) or hasattr(cls, "__next__"):
+        return False  # bit 9: a class made by a statement
+    if hasattr(cls, "__array__") or hasattr(cls, "__jax_array__") or not _has_plain_layout(cls):
+        return False
+    module = sys.modules.get(cls.__module__)
+    file = str(getattr(module, "__file__", None) or "")
+    return not file.startswith(INSTALLED) and cls.__module__.partition(".")[0] not in ("pcbatch", "jax", "numpy")
+
+
+def _has_plain_layout(cls: type) -> bool:
+    """Whether objects of a class hold nothing but attributes: no class of Python's own is among its bases."""
+    return all(base is object or base.__flags__ & 1 << 9 for base in cls.__mro__)
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object by name, those in slots and the fields of a dataclass among them."""
+    found = dict(getattr(value, "__dict__", {}))
+    if dataclasses.is_dataclass(value):
+        found |= {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    slots = (name for cls in type(value).__mro__ for name in _slots(cls))
+    return found | {name: getattr(value, name) for name in slots if hasattr(value, name)}
+
+
+def _slots(cls: type) -> Iterator[str]:
+    slots = vars(cls).get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    return (name for name in names if name not in ("__dict__", "__weakref__"))

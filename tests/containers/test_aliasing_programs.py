@@ -11,6 +11,11 @@ import pytest
 import pcbatch
 
 
+class Plain:
+    def __init__(self, x):
+        self.x = x
+
+
 def two_names(n):
     a = [1, 2, 3]
     b = a
@@ -108,7 +113,118 @@ def evaluated_from_left_to_right(n):
     return a.pop(0) + a.pop() * a[0] + n
 
 
+class Called:
+    """A class whose objects can be called: they hold attributes all the same."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __call__(self, v):
+        return self.x * v
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self, x):
+        self.x = x
+
+
+def chosen_by_a_comprehension(n):
+    ps = [Plain(k) for k in range(n)]
+    qs = [p for p in ps if p.x != 1]
+    for q in qs:
+        q.x += 10
+    return sum(p.x for p in ps)
+
+
+def a_comprehension_of_all(n):
+    ps = [Plain(k) for k in range(n)]
+    qs = [p for p in ps]
+    qs[0].x += 10
+    return ps[0].x
+
+
+def values_of_a_dict(n):
+    ps = [Plain(k) for k in range(n)]
+    by_number = {k: p for k, p in enumerate(ps)}
+    by_number[0].x = 7
+    return ps[0].x
+
+
+def objects_that_can_be_called(n):
+    ps = [Called(k) for k in range(n)]
+    best = ps[0]
+    for p in ps:
+        if p.x > best.x:
+            best = p
+    best.x += 100
+    return sum(p.x for p in ps) + best(2)
+
+
+def objects_with_slots(n):
+    ps = [Slotted(k) for k in range(n)]
+    best = ps[0]
+    for p in ps:
+        if p.x > best.x:
+            best = p
+    best.x += 100
+    return sum(p.x for p in ps)
+
+
+def defaults_that_are_read(n):
+    def weight(k, table=[3, 1, 2], more={1: 5}):
+        return table[k % 3] + more.get(k, 0)
+
+    return weight(n) + weight(1)
+
+
+def a_default_keeps_what_is_appended(n):
+    def count(k, seen=[]):
+        seen.append(k)
+        return len(seen)
+
+    return count(n) * 10 + count(n)
+
+
+def a_default_of_a_lambda(n):
+    count = lambda k, seen=[]: (seen.append(k), len(seen))[1]
+    return count(n) * 10 + count(n)
+
+
+def a_default_that_is_a_set(n):
+    def count(k, seen=set()):
+        seen.add(k)
+        return len(seen)
+
+    return sum([count(k) for k in range(n)])
+
+
+def a_default_that_is_given_away(n):
+    def start(path=[]):
+        return path
+
+    path = start()
+    path.append(n)
+    return len(start())
+
+
+def global_default(path=[]):
+    return path
+
+
+def a_default_of_a_global_function(n):
+    path = global_default()
+    path.append(n)
+    return len(global_default())
+
+
 REFUSED = [
+    a_default_keeps_what_is_appended,
+    a_default_of_a_lambda,
+    a_default_that_is_a_set,
+    a_default_that_is_given_away,
+    a_default_of_a_global_function,
     twice_in_a_list,
     one_row_many_times,
     appended_and_changed_after,
@@ -116,6 +232,12 @@ REFUSED = [
     shallow_copy,
 ]
 RIGHT = [
+    chosen_by_a_comprehension,
+    a_comprehension_of_all,
+    values_of_a_dict,
+    objects_that_can_be_called,
+    objects_with_slots,
+    defaults_that_are_read,
     two_names,
     a_row_changes_its_grid,
     in_a_dict,

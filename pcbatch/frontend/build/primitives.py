@@ -21,6 +21,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.frontend.build.guarded_defaults import guarded_defaults
 from pcbatch.frontend.build.kept_primitives import kept
 from pcbatch.frontend.build.operators import rewritten
 from pcbatch.frontend.source.compile_inner import compile_inner
@@ -111,6 +112,7 @@ def default_expr(text: str, value: object) -> Expr:
 def _compile(unit: Unit, node: Node, nested: tuple[str, ...], ins: tuple[str, ...], arity: int) -> Callable[..., Any]:
     body = [gast.gast_to_ast(rewritten(unit, unit.nested[name])) for name in nested]
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
+    body = [guarded_defaults(part) for part in body]
     constants = {**unit.imports, SUPPORT: operators}
     primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, constants)
     assert primitive is not None  # all that it reads is a parameter, a global or a cell

@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import gast
@@ -31,6 +31,7 @@ from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.tree import SUPPORT
 from pcbatch.frontend.support import mappings
+from pcbatch.frontend.support.defaults import same_defaults
 from pcbatch.frontend.support.math_functions.arguments import of_lane
 from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
 from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
@@ -40,6 +41,7 @@ from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, 
 from pcbatch.records import questions
 from pcbatch.records.made import made_schema, recorded
 from pcbatch.records.questions import RECORDS
+from pcbatch.records.reference import Ref
 
 Function = Callable[..., Any]
 
@@ -64,7 +66,6 @@ CLASS_HELP = "ask in the batched function, before an object of `{}` is made, and
 SOURCE_HELP = "write `{}` in a file, so that its source can be read"
 _JAX = str(Path(str(jax.__file__)).parent)
 # Values whose attributes are not properties of the user's, and whose operators are not methods of the user's.
-KEPT = (list, dict, set)  # types of default arguments that a call may change
 PLAIN = (Tracer, jax.Array, ModuleType, type, FunctionType, int, float, complex, str, list, dict)
 _copies: WeakKeyDictionary[FunctionType, FunctionType | None] = WeakKeyDictionary()
 
@@ -81,6 +82,8 @@ def substitute(fn: Any, support: ModuleType) -> Any:
         return of_lanes
     if isinstance(fn, type) and _package(fn) not in ARRAYS:
         return _constructor(fn, support)
+    if isinstance(fn, Ref) and (called := questions.own_method(fn, "__call__")) is not None:
+        return MethodType(substitute(called, support), fn)
     if isinstance(fn, functools.partial):
         return functools.partial(substitute(fn.func, support), *fn.args, **fn.keywords)
     replacement = next((name for function, name in REPLACED if fn is function), None)
@@ -280,32 +283,8 @@ def _make_copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
     if copy is not None:
         copy.__defaults__, copy.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
         functools.update_wrapper(copy, fn)
-        if any(isinstance(value, KEPT) for value in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values())):
-            return _with_same_defaults(copy)
+        return same_defaults(copy)
     return copy
-
-
-def _with_same_defaults(copy: FunctionType) -> FunctionType:
-    """A function that refuses a change of its default arguments, which are one object for all lanes and calls."""
-
-    def call(*args: Any, **options: Any) -> Any:
-        values = [*(copy.__defaults__ or ()), *(copy.__kwdefaults__ or {}).values()]
-        before = [(value, value.copy()) for value in values if isinstance(value, KEPT)]
-        result = copy(*args, **options)
-        for value, old in before:
-            if len(value) != len(old) or any(a is not b for a, b in zip(_parts(value), _parts(old), strict=True)):
-                value.clear()
-                (value.extend if isinstance(value, list) else value.update)(old)
-                title = f"`{copy.__name__}` changes a default argument, which all its calls share"
-                raise Refusal("PCB330", title, helps=("let the default be None, and make the object in the function",))
-        return result
-
-    functools.update_wrapper(call, copy)
-    return cast(FunctionType, call)
-
-
-def _parts(value: Any) -> list[Any]:
-    return [part for pair in value.items() for part in pair] if isinstance(value, dict) else list(value)
 
 
 def _assigns_globals(code: CodeType) -> bool:

@@ -46,6 +46,7 @@ from pcbatch.frontend.support.builtins import repr_ as repr_
 from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
+from pcbatch.frontend.support.defaults import own_defaults as own_defaults
 from pcbatch.frontend.support.dict_loops import entries_of as entries_of
 from pcbatch.frontend.support.dict_loops import live_length as live_length
 from pcbatch.frontend.support.dict_loops import live_row as live_row

@@ -19,6 +19,7 @@ from pcbatch.containers.aliasing import Alias, Parts, aliases
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.containers.choices import noting_choices
 from pcbatch.containers.copies import changed_copy, noting_copies
+from pcbatch.containers.object_parts import is_plain_object
 from pcbatch.contexts import setting
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
@@ -27,7 +28,7 @@ from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.make_jaxpr import make_jaxpr
-from pcbatch.lowering.typing.objects import is_plain_object, on_cycle, register_made
+from pcbatch.lowering.typing.objects import on_cycle, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace_errors import (
     COLLECTIVE,
