@@ -254,6 +254,29 @@ def _ids(fns: Sequence[Callable[..., Any]]) -> list[str]:
     return [fn.__name__ for fn in fns]
 
 
+def reversed_and_changed(n):
+    a = [n, 2, 3]
+    b = reversed(a)
+    a[0] = 7
+    return list(b)[-1]
+
+
+def reversed_twice(n):
+    k, b = 1, reversed([n, 2, 3])
+    return sum(b) + sum(b) + k
+
+
+def reversed_by_the_way(n):
+    a = [n, 2, 3]
+    return sum(b := reversed(a)) + sum(b)
+
+
+@pytest.mark.parametrize("fn", [reversed_and_changed, reversed_twice, reversed_by_the_way])
+def test_no_variable_keeps_an_iterator(fn: Callable[..., Any]) -> None:
+    with pytest.raises(pcbatch.CompileError, match=r"PCB304.*reversed"):
+        pcbatch.batch(fn).lower(jnp.array([1, 3]))
+
+
 @pytest.mark.parametrize("fn", REFUSED, ids=_ids(REFUSED))
 def test_a_change_that_another_name_would_show_is_refused(fn: Callable[..., Any]) -> None:
     with pytest.raises(pcbatch.CompileError, match="PCB330"):
