@@ -112,8 +112,9 @@ class Checker:
                 title = "a generator in this iterable reads what the loop changes"
                 helps = ("make a list of it before the loop, if it is to read the values from before",)
                 self.faults.add("PCB121", title, node.iter, "Python makes each element in its turn", helps=helps)
-        for target in node.targets if isinstance(node, gast.Assign) else (getattr(node, "target", None),):
-            check_kept_iterators(self.unit, self.faults, target, getattr(node, "value", None))
+        if isinstance(node, gast.Assign | gast.AnnAssign | gast.NamedExpr):
+            for target in node.targets if isinstance(node, gast.Assign) else (node.target,):
+                check_kept_iterators(self.unit, self.faults, target, node.value)
         if isinstance(node, gast.For | gast.comprehension):
             self._choice(node.iter, where, (tuple, list))  # of a dict, a loop takes the keys
         if kind == "ClassDef" and not where.scope:

@@ -52,7 +52,7 @@ def check_iterable(unit: Unit, faults: Faults, node: Node, written_out: set[int]
 
 
 def check_kept_iterators(unit: Unit, faults: Faults, target: Node, value: Node) -> None:
-    """Record an iterator by `reversed` that a variable is to hold: lanes have a list there, which is gone over again."""
+    """Record an iterator by `reversed` that a variable is to hold: lanes have a list there, which never ends."""
     if isinstance(target, gast.Tuple) and isinstance(value, gast.Tuple):
         for one, part in zip(target.elts, value.elts, strict=False):
             check_kept_iterators(unit, faults, one, part)
