@@ -21,6 +21,7 @@ from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.indices import checked_index, integer, narrowed, repeated, span
+from pcbatch.containers.known_texts import refuse_shown
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
 
@@ -39,6 +40,7 @@ class LaneText(Rows):
     @classmethod
     def of(cls, text: str) -> LaneText:
         """Return a text that is known while compiling."""
+        refuse_shown(text)
         codes = np.array([ord(c) for c in text] or [0], np.int32)
         return cls.made(jnp.asarray(codes), len(text))
 

@@ -80,15 +80,15 @@ def substitute(fn: Any, support: ModuleType) -> Any:
         return fn
     if (of_lanes := math_replacement(fn)) is not None:
         return of_lanes
+    replacement = next((name for function, name in REPLACED if fn is function), None)
+    if replacement is not None:
+        return getattr(support, replacement)
     if isinstance(fn, type) and _package(fn) not in ARRAYS:
         return _constructor(fn, support)
     if isinstance(fn, Ref) and (called := questions.own_method(fn, "__call__")) is not None:
         return MethodType(substitute(called, support), fn)
     if isinstance(fn, functools.partial):
         return functools.partial(substitute(fn.func, support), *fn.args, **fn.keywords)
-    replacement = next((name for function, name in REPLACED if fn is function), None)
-    if replacement is not None:
-        return getattr(support, replacement)
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
     if (method := _of_sequence(fn) or mappings.method(fn)) is not None:

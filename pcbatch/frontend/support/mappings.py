@@ -79,9 +79,13 @@ def gone_over(value: Any) -> LaneList:
 
 
 def order_key(key: Any) -> Any:
-    """Return the key function of an order; `d.get` of a dict of the lane gives values, for None has no order."""
+    """Return what stands in for a key function; `d.get` of a dict of the lane gives values, for None has no order."""
+    import pcbatch.frontend.support.operators as operators
+
     owner = getattr(key, "__self__", None)
-    return owner.ordered_value if isinstance(owner, LaneDict) and key.__name__ == "get" else key
+    if isinstance(owner, LaneDict) and key.__name__ == "get":
+        return owner.ordered_value
+    return None if key is None else operators.substitute(key)
 
 
 SET_METHODS = frozenset("union intersection difference symmetric_difference issubset issuperset isdisjoint".split())

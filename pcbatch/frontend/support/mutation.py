@@ -197,17 +197,19 @@ def _call(
         return array_items.call(part, name, args, options), None
     part = _with_lane_arguments(part, name, args, options)
     if type(part) is list and name == "sort":
-        part[:] = _sorted(part, options, substitute)
+        part[:] = _sorted(part, options)
         return part, None
     method = getattr(part, name)
     if isinstance(part, list | dict | set):
         return part, method(*args, **options)
+    if name == "sort":
+        options = {**options, "key": mappings.order_key(options.get("key"))}
     called = partial(substitute(method), *args, **options)
     own = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType) and is_users(method.__code__)
     return part, changing(called, method.__code__) if own else called()
 
 
-def _sorted(part: list[Any], options: dict[str, Any], substitute: Substitute) -> list[Any]:
+def _sorted(part: list[Any], options: dict[str, Any]) -> list[Any]:
     from pcbatch.frontend.support.builtins import sorted_
 
     return list(sorted_(part, **options))

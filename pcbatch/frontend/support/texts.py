@@ -13,6 +13,7 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.elements import Rows
+from pcbatch.containers.known_texts import no_text as no_text
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText, as_text, joined
 from pcbatch.containers.text_numbers import integer_of_text, text_of_bool, text_of_integer
@@ -105,19 +106,6 @@ def formatted(value: Any, spec: str) -> Any:
     fill = parts["fill"] or ("0" if parts["zero"] else " ")
     left = align == "<" or (of_text and not align)
     return value.ljust(width, fill) if left else value.rjust(width, fill)
-
-
-def no_text() -> Refusal:
-    """The refusal of a text of values of a lane."""
-    return Refusal(
-        "PCB304",
-        "this text is made while compiling, when the values of lanes are not known",
-        helps=(
-            'write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
-            "a choice or a table needs no text: compare the number itself, or use it as an index",
-            'of integers, bools and texts a lane makes text by `str(n)` and by f-strings, such as `f"{n:5d}"`',
-        ),
-    )
 
 
 def piece(value: Any) -> Any:

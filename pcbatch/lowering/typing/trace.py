@@ -19,6 +19,7 @@ from pcbatch.containers.aliasing import Alias, Parts, aliases
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.containers.choices import noting_choices
 from pcbatch.containers.copies import changed_copy, noting_copies
+from pcbatch.containers.known_texts import refuse_shown
 from pcbatch.containers.object_parts import is_plain_object
 from pcbatch.contexts import setting
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
@@ -320,11 +321,8 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
     """The known value of a leaf; None if it is an array, which lanes hold. Raises TraceError for other objects."""
     if is_array(leaf):
         return None
-    if dynamic and isinstance(leaf, str) and "Tracer(" in leaf:
-        raise TraceError(
-            "this text is made while compiling, when the values of lanes are not known",
-            'write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
-        )
+    if dynamic and isinstance(leaf, str):
+        refuse_shown(leaf)
     if isinstance(leaf, GENERATORS):
         title = f"a random generator ({type(leaf).__name__}) cannot be kept in a variable of a lane"
         note = "it would draw once, while compiling, for all lanes and iterations"

@@ -1,0 +1,27 @@
+"""Texts that Python makes while compiling, when a value of the lane has no text yet."""
+
+from __future__ import annotations
+
+from pcbatch.errors import Refusal
+
+SHOWN = "Tracer("  # begins the text that JAX gives of a value of the lane
+
+
+def refuse_shown(text: str) -> None:
+    """Refuse a text that Python made of a value of the lane, which would be one text for all lanes."""
+    if SHOWN in text:
+        raise no_text()
+
+
+def no_text() -> Refusal:
+    """Return the refusal of a text of values of a lane."""
+    return Refusal(
+        "PCB304",
+        "this text is made while compiling, when the values of lanes are not known",
+        helps=(
+            "keep the number, and make its text outside of the batched function, from the result of each lane",
+            'to show it, write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
+            "a choice or a table needs no text: compare the number itself, or use it as an index",
+            'of integers, bools and texts a lane makes text by `str(n)` and by f-strings, such as `f"{n:5d}"`',
+        ),
+    )
