@@ -8,7 +8,7 @@ path, the check of ownership finds out (`lowering/diagnose/check_ownership.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pcbatch.ir.cfg import Call, Function, Op
 from pcbatch.ir.dataflow import forward
@@ -76,3 +76,40 @@ def _assigned(op: Op, params: Mapping[str, tuple[str, ...]], before: Changed) ->
     if isinstance(op, Prim):
         same |= {op.expr.ins[change.position] for change in op.expr.changes}
     return frozenset(writes(op)) - same
+
+
+def touching(functions: Sequence[Function], before: Names) -> Names:
+    """Return the functions that may change an object in place that they have not made; `before` is what is known.
+
+    A list that a function has made of nothing, as `[]`, is its own: its changes show nowhere else.
+    """
+    found = before | {function.name for function in functions if any(_touches(function))}
+    while True:
+        calling = {
+            function.name
+            for function in functions
+            if any(isinstance(op, Call) and op.func in found for block in function.blocks for op in block.ops)
+        }
+        if calling <= found:
+            return found
+        found |= calling
+
+
+def _touches(function: Function) -> Iterator[bool]:
+    """Yield for each change of an object in place whether the object may be known elsewhere."""
+    ops = [op for block in function.blocks for op in block.ops]
+    known = {name for op in ops for name in writes(op) if not _makes(op, name)} | {*function.params}
+    for op in ops:
+        if isinstance(op, Prim):
+            yield from (
+                change.depth > 1 or change.inner or op.expr.ins[change.position] in known
+                for change in op.expr.changes
+                if change.sure
+            )
+
+
+def _makes(op: Op, name: str) -> bool:
+    """Whether an operation makes the object of a variable of nothing, or changes it in place."""
+    if not isinstance(op, Prim):
+        return False
+    return not op.expr.ins or any(op.expr.ins[change.position] == name for change in op.expr.changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 
@@ -15,7 +16,7 @@ from pcbatch.frontend.build.kept_parameters import keep_parameters
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
-from pcbatch.frontend.changed_parameters import Changed, changed_parameters
+from pcbatch.frontend.changed_parameters import Changed, changed_parameters, touching
 from pcbatch.frontend.source.along import Along, CodeKey, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.clear_changes import write_changes
@@ -64,6 +65,7 @@ class Symbols:
         self.functions: dict[str, Request] = {}
         self.changed: Changed = {}
         self.changing: set[CodeKey] = set()  # a nested function is another object in each round
+        self.touching: set[CodeKey] = set()
         self.raised: tuple[type[BaseException], ...] = ()
         self.raising: dict[type[BaseException], None] = {}  # what functions raise for a `try` around their calls
 
@@ -72,6 +74,14 @@ class Symbols:
         self.changed = changed
         self.changing |= {key_of(known.fn.__code__) for name, known in self.functions.items() if self.changes(name)}
         self.functions.clear()
+
+    def touch(self, functions: Sequence[Function]) -> bool:
+        """Note which functions change objects in place; return whether a call was built without knowing that."""
+        keys = {name: key_of(known.fn.__code__) for name, known in self.functions.items()}
+        found = touching(functions, frozenset(name for name, key in keys.items() if key in self.touching))
+        new = {keys[name] for name in found} - self.touching
+        self.touching |= new
+        return any(keys[callee] in new for function in functions for callee in _callees(function))
 
     def ask_for_names(self) -> None:
         """Forget all functions; now it is known which classes lanes may leave a `try` with."""
@@ -85,6 +95,10 @@ class Symbols:
     def may_change(self, target: Target) -> bool:
         """Return whether calls of a function may change their arguments."""
         return key_of(target.fn.__code__) in self.changing
+
+    def may_touch(self, target: Target) -> bool:
+        """Return whether calls of a function may change objects that are known elsewhere, under whatever name."""
+        return key_of(target.fn.__code__) in self.touching
 
     def __call__(self, target: Target, statics: Statics, catching: bool = False) -> str:
         """Return the name of a function in the program, with a number if another function has its name.
@@ -151,7 +165,8 @@ def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: boo
         if program.entry not in {name for function in program.functions for name in _callees(function)}:
             changed.pop(program.entry, None)
         changed = {**symbols.changed, **changed}
-        if changed != symbols.changed:
+        touched = symbols.touch(program.functions)
+        if touched or changed != symbols.changed:
             symbols.start_again(changed)
         elif set(symbols.raising) - set(symbols.raised):
             symbols.ask_for_names()

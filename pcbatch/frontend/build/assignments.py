@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.evaluation_order import assigned, copied, frozen, may_raise, rebound, store
+from pcbatch.frontend.build.evaluation_order import (
+    assigned,
+    changes_objects,
+    copied,
+    frozen,
+    may_raise,
+    rebound,
+    store,
+)
 from pcbatch.frontend.build.expressions import atom, has_control, lower, lower_into, operands
 from pcbatch.frontend.build.links import link_into
 from pcbatch.frontend.build.mutations import (
@@ -67,8 +75,8 @@ def assign_value(b: Builder, target: Node, value: Node) -> None:
     elif isinstance(target, gast.Tuple | gast.List):
         _unpack(b, target, value, _last_occurrences(target))
     elif isinstance(target, PARTS) and (place := place_of(b.unit, target)) is not None:
-        names = frozenset[str]().union(*(assigned(b, operand) for operand in place.operands))
-        value = frozen(b, _stored(b, value), names)
+        names = frozenset[str]().union(*(rebound(b, operand) for operand in place.operands))
+        value = frozen(b, _stored(b, value), names, False)
         set_place(b, place, operands(b, place.operands), value, target)
 
 
@@ -110,21 +118,22 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
     if isinstance(target, gast.Subscript):  # what is missing in a `defaultdict` is stored when it is read
         stores = mutation(b.unit, subscript(target.value, target.slice, target))
     names = assigned(b, node.value)
+    objects = changes_objects(b, node.value)
     if (
-        not names
+        not (names or objects)
         and not may_raise(node.value, bool(b.handlers))
         and (stores is None or place.name not in lane_reads(b.unit, node.value, b.variables))
     ):
         *keys, value = operands(b, [*place.operands, node.value])
         augment_place(b, place, keys, node.op, value, node)
         return
-    keys = [frozen(b, key, names) for key in operands(b, place.operands)]
+    keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
     if stores is None:
         old = copied(b, supported("old_item", [load(place.name, node), path(place, keys, node)], node))
     else:
         old = b.held(call_mutation(b, stores, keys, node), node)
     value = operands(b, [node.value])[0]
-    if not names:
+    if not (names or objects):
         augment_place(b, place, keys, node.op, value, node)
     elif place.name not in names:
         augment_place(b, place, keys, node.op, value, node, old)

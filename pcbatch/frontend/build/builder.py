@@ -40,6 +40,9 @@ class Symbol(Protocol):
     def may_change(self, target: Target) -> bool:
         """Return whether calls of a function may change their arguments."""
 
+    def may_touch(self, target: Target) -> bool:
+        """Return whether calls of a function may change objects that are known elsewhere, under whatever name."""
+
 
 @dataclass(slots=True)
 class Draft:

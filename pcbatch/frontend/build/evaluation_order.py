@@ -1,7 +1,9 @@
-"""The variables that an expression changes while it is evaluated, and copies of values that are read later.
+"""The order in which Python evaluates the parts of an expression: from left to right.
 
-Primitives are pure, so an expression may be evaluated later than Python would, but for parts that read a variable
-which a later part changes: those are copied to a temporary first.
+Primitives are pure, so an expression may be evaluated later than Python would, as long as nothing between it and its use
+can change what it reads. Two things can. A later part may assign a variable: then the variable is copied before. Or it may
+change an object in place, whichever name it has there: then every part before it that is more than a variable is computed
+before, `t = o.v`. A variable alone is not copied then, as the object that it names is the changed one in Python, too.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ SAFE = (
     gast.cmpop,
 )  # fmt: skip
 """Nodes that raise nothing by themselves, whatever the values."""
+
+PASSED_ON = (gast.Starred, gast.Slice, gast.FormattedValue, gast.Tuple, gast.List, gast.Set, gast.Dict)
+"""Nodes that put values together: what they hold is computed before, and they stay where they are."""
 
 TOTAL = (gast.Add, gast.Sub, gast.Mult, gast.BitAnd, gast.BitOr, gast.BitXor)
 """Operators that raise nothing, but for types that do not fit."""
@@ -68,6 +73,20 @@ def rebound(b: Builder, node: Node) -> frozenset[str]:
     return own.union(*(rebound(b, child) for child in children(node)))
 
 
+def changes_objects(b: Builder, node: Node) -> bool:
+    """Whether the evaluation of an expression may change an object in place, by whatever name."""
+    if isinstance(node, SCOPES) and not isinstance(node, COMPREHENSIONS):
+        return False
+    if mutation(b.unit, node) is not None:
+        return True
+    target = None if isinstance(node, SCOPES) else callee(b.unit, node)
+    if target is not None and (
+        b.symbol.may_touch(target) or any(b.symbol.may_touch(given) for _, given in _function_arguments(b, node, target))
+    ):
+        return True
+    return any(changes_objects(b, child) for child in children(node))
+
+
 def may_raise(node: Node, divides: bool) -> bool:
     """Whether the evaluation of an expression may raise an exception, as far as its form tells.
 
@@ -98,30 +117,41 @@ def _function_arguments(b: Builder, node: Node, target: Target) -> list[tuple[st
     return [(name, value) for name, value in values if isinstance(value, Target)]
 
 
-def frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
-    """An expression that no longer reads the variables `names`, but for functions, which read them when called."""
-    if names.isdisjoint(lane_reads(b.unit, node, b.variables)):
+def frozen(b: Builder, node: Node, names: frozenset[str], objects: bool, callee: bool = False) -> Node:
+    """Return an expression that what comes next does not change any more, but for functions, which read when called.
+
+    Args:
+        b: the builder.
+        node: the expression, without control flow.
+        names: the variables that are assigned next.
+        objects: whether objects may be changed in place next.
+        callee: whether the expression is what a call calls, such as a method, which no variable can hold.
+    """
+    reads = lane_reads(b.unit, node, b.variables)
+    if not reads or (not objects and names.isdisjoint(reads)):
         return node
     match node:
-        case gast.Name(id=name) if name not in b.variables:
-            return node
+        case gast.Name(id=name):
+            return copied(b, node) if name in names else node
         case gast.Lambda(args=args):
             defaults = (default for default in (*args.defaults, *args.kw_defaults) if default)
-            copies = {id(default): frozen(b, default, names) for default in defaults}
+            copies = {id(default): frozen(b, default, names, objects) for default in defaults}
             args = rebuild(args, lambda child: copies.get(id(child), child))
             return gast.copy_location(gast.Lambda(args=args, body=node.body), node)
-        case gast.Attribute() | gast.Subscript(value=gast.Attribute()):
-            pass  # a method, or `.at[i]`, is no value that a variable can hold
-        case gast.expr() if not isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
+        case gast.Attribute() if callee or node.attr == "at":
+            pass
+        case gast.Subscript(value=gast.Attribute(attr="at")):
+            pass
+        case gast.expr() if not isinstance(node, PASSED_ON):
             return copied(b, node)
-    return rebuild(node, lambda child: frozen(b, child, names))
+    return rebuild(node, lambda child: frozen(b, child, names, objects))
 
 
-def settled(b: Builder, node: Node) -> Node:
+def settled(b: Builder, node: Node, callee: bool = False) -> Node:
     """An expression that raises nothing any more in the body of a `try`, where handlers tell what was raised first."""
     if not b.handlers or isinstance(node, gast.Name) or not may_raise(node, True):
         return node
-    return frozen(b, node, frozenset(lane_reads(b.unit, node, b.variables)))
+    return frozen(b, node, frozenset(lane_reads(b.unit, node, b.variables)), True, callee)
 
 
 def store(b: Builder, dst: str, node: Node) -> None:

@@ -16,7 +16,17 @@ import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changed_arguments import given_places
-from pcbatch.frontend.build.evaluation_order import assigned, check_apart, copied, frozen, rebound_by, settled, store
+from pcbatch.frontend.build.evaluation_order import (
+    assigned,
+    changes_objects,
+    check_apart,
+    copied,
+    frozen,
+    rebound,
+    rebound_by,
+    settled,
+    store,
+)
 from pcbatch.frontend.build.mutations import call_mutation
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
@@ -83,7 +93,8 @@ def lower(b: Builder, node: Node) -> Node:
     listed = _is_listed(b, node)
     if any(map(listed, parts)):
         return lower(b, rebuild(node, lambda child: as_list(child) if listed(child) else child))
-    lowered = {id(part): new for part, new in zip(parts, in_order(b, parts), strict=True)}
+    ordered = in_order(b, parts, calls=isinstance(node, gast.Call))
+    lowered = {id(part): new for part, new in zip(parts, ordered, strict=True)}
     return rebuild(node, lambda child: lowered[id(child)])
 
 
@@ -133,15 +144,21 @@ def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
     return supported("checked_power", [base, exponent], node)
 
 
-def in_order(b: Builder, nodes: Sequence[Node], fixed: Callable[[Node], Node] = lambda node: node) -> list[Node]:
-    """Lower several expressions, which Python evaluates in this order; `fixed` is what each is before that."""
+def in_order(
+    b: Builder, nodes: Sequence[Node], fixed: Callable[[Node], Node] = lambda node: node, calls: bool = False
+) -> list[Node]:
+    """Lower several expressions, which Python evaluates in this order.
+
+    `fixed` is what each is before that; `calls`: the first one is what a call calls.
+    """
     lowered: list[Node] = []
     for node in nodes:
-        names = assigned(b, node)
-        # The parts before this one read their variables first, so this one must not change what they read.
-        lowered = [frozen(b, part, names) for part in lowered] if names else lowered
+        names, objects = rebound(b, node), changes_objects(b, node)
+        # The parts before this one read what they read first, so this one must not change it.
+        if names or objects:
+            lowered = [frozen(b, part, names, objects, calls and k == 0) for k, part in enumerate(lowered)]
         if b.handlers and has_control(b, node):
-            lowered = [settled(b, part) for part in lowered]
+            lowered = [settled(b, part, calls and k == 0) for k, part in enumerate(lowered)]
         lowered.append(lower(b, fixed(node)))
     return lowered
 
