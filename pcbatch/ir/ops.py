@@ -30,6 +30,7 @@ class Change:
         grows: whether all parts stay where they are, and more come behind them.
         augments: whether it is `x[i] += v`: if both are lists, the object at `x[i]` changes.
         unclear: whether the types of variables do not tell whether it does, as for `x[i] *= 2` and `x[i] += [1]`.
+        method: whether a method makes the change: one of a class of the user's may change objects inside its own.
     """
 
     position: int
@@ -40,6 +41,7 @@ class Change:
     grows: bool = False
     augments: bool = False
     unclear: bool = False
+    method: bool = False
 
 
 @dataclass(frozen=True, slots=True)

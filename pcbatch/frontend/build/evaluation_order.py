@@ -1,9 +1,9 @@
 """The order in which Python evaluates the parts of an expression: from left to right.
 
-Primitives are pure, so an expression may be evaluated later than Python would, as long as nothing between it and its use
-can change what it reads. Two things can. A later part may assign a variable: then the variable is copied before. Or it may
-change an object in place, whichever name it has there: then every part before it that is more than a variable is computed
-before, `t = o.v`. A variable alone is not copied then, as the object that it names is the changed one in Python, too.
+Primitives are pure, so an expression may be evaluated later than Python would, as long as nothing between it and its
+use can change what it reads. Two things can. A later part may assign a variable: then the variable is copied before. Or
+it may change an object in place, whichever name that has there: then every part before it that is more than a variable
+is computed before, `t = o.v`. A variable alone is not copied then: the object that it names is the changed one in Python.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def changes_objects(b: Builder, node: Node) -> bool:
         return True
     target = None if isinstance(node, SCOPES) else callee(b.unit, node)
     if target is not None and (
-        b.symbol.may_touch(target) or any(b.symbol.may_touch(given) for _, given in _function_arguments(b, node, target))
+        b.symbol.may_touch(target)
+        or any(b.symbol.may_touch(given) for _, given in _function_arguments(b, node, target))
     ):
         return True
     return any(changes_objects(b, child) for child in children(node))

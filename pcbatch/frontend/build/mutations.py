@@ -75,7 +75,7 @@ def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: N
     result = b.temp()
     changed = supported("call_method", args, node)
     removes, depth = found.method in REMOVING, len(place.keys) + 1
-    change = Change(0, bool(place.keys), removes=removes, depth=depth, grows=found.method in GROWING)
+    change = Change(0, bool(place.keys), removes=removes, depth=depth, grows=found.method in GROWING, method=True)
     b.prim((result, place.name), changed, shown=node, at=node, changes=(place.name, change))
     for flag in () if place.keys else b.flags.get(place.name, ()):
         moved = supported("moved", [load(flag, node), load(place.name, node), constant(found.method, node)], node)

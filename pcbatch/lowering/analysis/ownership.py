@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+import jax
+
 from pcbatch.containers.aliasing import CAPTURED
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.def_use import may_return, predecessors, writes
 from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import Change, Move, Prim
+from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.common_objects import (
     CALLERS,
     EMPTY,
@@ -117,8 +120,18 @@ class Ownership:
             return ()
         return tuple(change for change in op.expr.changes if self._is_real(function, op, change, traced))
 
-    def is_inside(self, function: str, op: Prim, change: Change) -> bool:
-        """Return whether a change may be one of an object inside the variable's own."""
+    def changed_parts(self, function: str, label: str, k: int, op: Prim, change: Change) -> list[Part]:
+        """Return the parts of a variable that a change may change: its own object, or one inside, or both."""
+        root = op.expr.ins[change.position]
+        if self._is_inside(function, op, change):
+            return [(root, INNER)]
+        traced = self.inferred.traced[function, label, k]
+        mixed = change.method and not is_builtin(self.type(function, root)) and self.levels(function, root).inner
+        both = mixed and self._changes_inside(function, op, change, traced)
+        return [(root, OWN), (root, INNER)] if both else [(root, OWN)]
+
+    def _is_inside(self, function: str, op: Prim, change: Change) -> bool:
+        """Whether a change may be one of an object inside the variable's own, and not of that itself."""
         root = op.expr.ins[change.position]
         value = self.type(function, root)
         if value is not None and is_array(value):
@@ -138,6 +151,15 @@ class Ownership:
 
     def _passes_on(self, function: str, op: Prim, change: Change, traced: Traced) -> bool:
         """Whether the variable is after the operation what it was before: a method has changed nothing."""
+        return next(self._changed_leaves(function, op, change, traced), None) is None
+
+    def _changes_inside(self, function: str, op: Prim, change: Change, traced: Traced) -> bool:
+        """Whether a method has changed more than attributes that are numbers."""
+        return any(axes > 0 or keys > 1 for axes, keys in self._changed_leaves(function, op, change, traced))
+
+    def _changed_leaves(self, function: str, op: Prim, change: Change, traced: Traced) -> Iterator[tuple[int, int]]:
+        """Yield the axes of each array of the variable that the operation gives anew, and the number of keys that lead
+        to it; many keys where the variable has another structure than before."""
         out = traced.outs[-1]
         ins = [self.type(function, name) for name in op.expr.ins]
         counts = [0 if value is None else len(value.arrays) for value in ins]
@@ -146,8 +168,14 @@ class Ownership:
         before = sum(len(value.arrays) for value in traced.outs[:-1])
         new = traced.closed.jaxpr.outvars[before : before + len(out.arrays)]
         old = ins[change.position]
-        alike = old is not None and (old.tree, old.leaves) == (out.tree, out.leaves)
-        return alike and list(given) == list(new)
+        if old is None or (old.tree, old.leaves) != (out.tree, out.leaves):
+            yield 0, 2
+            return
+        paths = jax.tree_util.tree_flatten_with_path(jax.tree.unflatten(old.tree, range(len(old.leaves))))[0]
+        keys = [len(path) for path, k in paths if isinstance(old.leaves[k], ArrayType)]
+        for one, other, type_, count in zip(given, new, old.arrays, keys, strict=True):
+            if one is not other:
+                yield len(type_.shape), count
 
     def _solve(self, name: str, function: Function) -> None:
         reachable = self.inferred.reachable[name]

@@ -99,7 +99,7 @@ def _changed_parts(
 ) -> Iterator[Part]:
     if isinstance(op, Prim):
         for change in ownership.changes(function, label, k, op):
-            yield op.expr.ins[change.position], INNER if ownership.is_inside(function, op, change) else OWN
+            yield from ownership.changed_parts(function, label, k, op, change)
     elif isinstance(op, Call) and op.func in ownership.functions:
         callee = ownership.functions[op.func]
         for param, arg in zip(callee.params, op.args, strict=True):

@@ -134,13 +134,13 @@ class _Checker:
     def _prim(self, block: Block, k: int, op: Prim, state: State) -> Iterator[Diagnostic]:
         for change in self.ownership.changes(self.function.name, block.label, k, op):
             root = op.expr.ins[change.position]
-            part = (root, INNER if self.ownership.is_inside(self.function.name, op, change) else OWN)
+            parts = self.ownership.changed_parts(self.function.name, block.label, k, op, change)
             self.changed = user_classes(self.ownership.type(self.function.name, root))
-            if part in state.get(part, NONE):
+            if any(part in state.get(part, NONE) for part in parts):
                 yield self._repeated(op, root)
             if op.expr.sync:  # what else may show the change was looked at where it was made
                 continue
-            yield from self._shown(block, k, op, root, [part], state)
+            yield from self._shown(block, k, op, root, parts, state)
         traced = self.ownership.inferred.traced.get((self.function.name, block.label, k))
         if traced is not None:
             for j, place in traced.fields.stored:
