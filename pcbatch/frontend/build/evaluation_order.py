@@ -3,7 +3,7 @@
 Primitives are pure, so an expression may be evaluated later than Python would, as long as nothing between it and its
 use can change what it reads. Two things can. A later part may assign a variable: then the variable is copied before. Or
 it may change an object in place, whichever name that has there: then every part before it that is more than a variable
-is computed before, `t = o.v`. A variable alone is not copied then: the object that it names is the changed one in Python.
+is computed before, `t = o.v`. A variable alone is not copied then: the object that it names is the changed one.
 """
 
 from __future__ import annotations
