@@ -25,6 +25,7 @@ from tests.oracles.python_gradients import check_gradients
 from tests.oracles.python_programs import START, Endless, Refused, check_jax, check_stages, prepare
 from tests.oracles.reduce_program import reduced
 from tests.programs.container_programs import TAPE, PythonProgram, program_of
+from tests.programs.evaluation_programs import evaluation_program
 from tests.programs.forking_programs import ForkingProgram, forking_program
 from tests.programs.small_programs import SmallProgram, small_program
 
@@ -32,7 +33,7 @@ STAGE_LANES = 4
 JAX_LANES = 5
 SMALL_TAPE = 400  # bytes
 KINDS = ("interpreters", "jax", "gradients")
-GRAMMARS = ("small", "large", "forks")
+GRAMMARS = ("small", "large", "forks", "order")
 ROOMY = 16  # elements that containers have room for at first, where growing is not what is tried
 KEPT = {"interpreters": 100, "jax": 20, "gradients": 20}  # programs between two times that caches are emptied
 REDUCING = 60.0  # seconds
@@ -53,6 +54,8 @@ def drawn(seed: int, grammar: str = "large", smooth: bool = False) -> PythonProg
     """The program of a seed."""
     if grammar == "forks":
         return forking_program(seed)
+    if grammar == "order":
+        return evaluation_program(seed)
     rng = random.Random(seed)
     return program_of(rng.randbytes(TAPE)) if grammar == "large" else small_program(rng.randbytes(SMALL_TAPE), smooth)
 
