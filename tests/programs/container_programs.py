@@ -53,7 +53,7 @@ class PythonProgram:
     def load(self, name: str) -> Callable[..., Any]:
         """Execute the text so that its source can be found; gives the plain `f0`."""
         linecache.cache[name] = (len(self.text), None, self.text.splitlines(True), name)
-        namespace: dict[str, Any] = dict(GLOBALS)
+        namespace: dict[str, Any] = {**GLOBALS, "__name__": "a_program"}  # a class knows its module
         exec(compile(self.text, name, "exec"), namespace)
         fn: Callable[..., Any] = namespace["f0"]
         return fn
