@@ -109,7 +109,7 @@ class _Writer:
             "", "    def inc(k):", "        nonlocal c", "        c += k", f"        {self._result('k')}", "",
             "    def reach(k):", "        o.v += k", "        xs[0] += 1", f"        {self._result('k')}", "",
         ]  # fmt: skip
-        for _ in range(self.rng.randint(2, 4)):
+        for _ in range(self.rng.randint(1, 3)):
             self._statement("    ")
         self.lines.append(f"    return {', '.join([*self.results, 'c', 'o.v', 'p.v', 'o.l', 'p.l', 'o.i.v', 'p.i.v', 'xs'])}")
         text = CLASSES.format(**bodies) + "\n" + "\n".join(self.lines) + "\n"
@@ -196,7 +196,7 @@ class _Writer:
         draw = self.rng.random()
         if depth == 0 or draw < 0.25:
             return self._read()
-        if draw < 0.65 and self.used < 7:
+        if draw < 0.65 and self.used < 5:
             return self._change(depth - 1)
         left, right = self._value(depth - 1), self._value(depth - 1)
         match self.rng.randrange(6):
