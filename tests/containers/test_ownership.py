@@ -209,7 +209,7 @@ CASES = [
     (transposed, "this changes `v`, and `x`", MATRIX),
     (changed_by_an_operator, "this changes `y`, and `x`", VECTOR),
     (depends_on_the_path, "`a` is changed in place for the caller, and may be another object by then", VECTOR, X),
-    (given_twice, "changes here while its value from before is still used", VECTOR),
+    (given_twice, "is given to `store_first` twice, and `store_first` changes it", VECTOR),
     (view_across_a_call, "this changes `x`, and `v`", VECTOR),
 ]
 

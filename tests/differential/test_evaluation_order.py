@@ -257,6 +257,132 @@ def test_all_stages_mean_what_plain_python_means(program: PythonProgram) -> None
     check_stages(prepare(program, 1187, 6), 16)
 
 
+# What a method may change was read after it, by whatever name it is read.
+READ_BEFORE_A_METHOD = """\
+class Inner:
+    def __init__(self, v):
+        self.v = v
+
+class P:
+    def __init__(self, v):
+        self.v = v
+        self.xs = [v, 1]
+        self.inner = Inner(v)
+
+    def up(self, k):
+        if k > 1:
+            self.v += k
+        self.xs[0] += 1
+        self.inner.v += 2
+        return k
+
+    def eat(self):
+        self.v += 1
+        return 10
+
+def up(p):
+    p.v += 1
+    return 2 if p.v > 3 else 3
+
+def deep(p, k):
+    inner = p.inner
+    inner.v += k
+    return k
+
+def both(p, k):
+    return p.v * 10 + k
+
+def f0(a, b):
+    p = P(a)
+    q = p
+    ys = [0, 0, 0]
+    r0 = p.v + q.up(3) * 100 - p.v, p.v < p.up(b), both(p, p.up(2))
+    r1 = p.v - up(p) - p.v
+    r2 = p.inner.v + deep(q, 3) * 10 + p.inner.v, p.xs[0] - p.up(2) + p.xs[0]
+    ys[b % 3], r3 = p.v, p.up(4)
+    k = 0
+    while p.v < p.eat() and k < 9:
+        k += 1
+    p.v += q.up(3)
+    ys[p.up(1) % 3] += p.v
+    r4 = f"{p.v} {p.up(2)} {p.v}", sum([p.v + p.up(2) + j for j in range(2)])
+    return r0, r1, r2, r3, k, r4, ys, p.v < p.up(3) < p.v, p.xs, q.inner.v
+"""
+
+# A second object of one name is that object: `z` changes by both parameters.
+ONE_OBJECT_TWICE = """\
+class Z:
+    def __init__(self, v):
+        self.v = v
+
+    def m(self, other):
+        if self.v > 0:
+            self.v += 1
+        other.v += 2
+        return self.v * 100 + other.v
+
+    def down(self, other, k):
+        if k <= 0:
+            return self.v
+        self.v += 1
+        other.v += 10
+        return other.down(self, k - 1)
+
+def m(x, y):
+    if x.v > 2:
+        x.v += 1
+    y.v += 2
+    return x.v * 100 + y.v
+
+def f0(a, b):
+    z, w = Z(a), Z(b)
+    r = m(z, z), z.m(z), m(y=z, x=z), z.down(z, 2), m(z, w)
+    ws = [w, Z(1)]
+    return r, m(ws[0], w), z.v, w.v
+"""
+
+
+def test_what_is_read_before_a_change_is_what_it_was() -> None:
+    program = PythonProgram(READ_BEFORE_A_METHOD, INTEGERS)
+    check_stages(prepare(program, 1187, 6), 16)
+
+
+def test_one_object_may_be_given_twice() -> None:
+    program = PythonProgram(ONE_OBJECT_TWICE, INTEGERS)
+    check_stages(prepare(program, 1187, 6), 16)
+
+
+ONE_LIST_TWICE = """\
+def f0(a, b):
+    z = [a]
+    h(z, z, 3)
+    return z
+
+def h(xs, ys, k):
+    if k > 0:
+        xs.append(k)
+        ys.append(-k)
+        h(ys, xs, k - 1)
+"""
+
+A_LIST_AND_ITS_OBJECT = """\
+class P:
+    def __init__(self, v):
+        self.xs = [v]
+
+    def add(self, k):
+        if k > 0:
+            self.xs.append(k)
+        return k
+
+def total(xs, k):
+    return sum(xs) * 10 + k
+
+def f0(a, b):
+    p = P(a)
+    return total(p.xs, p.add(b))
+"""
+
 A_SECOND_NAME_SHOWS_WHAT_COMES = """\
 def f0(a, b, xs):
     ys = xs
@@ -301,6 +427,8 @@ def h(row, other):
 """
 
 REFUSED = {
+    "one list twice": ("PCB330", PythonProgram(ONE_LIST_TWICE, INTEGERS)),
+    "a list and its object": ("PCB330", PythonProgram(A_LIST_AND_ITS_OBJECT, INTEGERS)),
     "a second name shows what comes": ("PCB330", PythonProgram(A_SECOND_NAME_SHOWS_WHAT_COMES, LIST)),
     "the row has moved": ("PCB330", PythonProgram(THE_ROW_HAS_MOVED, INTEGERS)),
     "rows of a slice": ("PCB330", PythonProgram(ROWS_OF_A_SLICE, INTEGERS)),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz_python import drawn, explore
+from tests.fuzz_python import GRAMMARS, drawn, explore
 from tests.oracles.reduce_program import reduced
 from tests.shares import examples
 
@@ -38,6 +38,15 @@ def test_derivatives_of_small_programs_are_those_of_plain_python(first: int) -> 
 
 @pytest.mark.share(20)
 @pytest.mark.parametrize("first", range(0, 400, 20))
+def test_parts_of_expressions_are_evaluated_in_pythons_order(first: int) -> None:
+    count = examples(20, 8)
+    tally = explore(first, count, "interpreters", as_is=True, grammar="order")
+    assert not tally.failing
+    assert tally.counts["refused"] <= MOST_REFUSED * count, tally.titles
+
+
+@pytest.mark.share(20)
+@pytest.mark.parametrize("first", range(0, 400, 20))
 def test_tasks_mean_what_plain_python_means(first: int) -> None:
     """Programs whose calls are independent, half of which fork: after each pass, in several orders."""
     count = examples(20, 8)
@@ -54,7 +63,7 @@ def test_batched_programs_mean_what_plain_python_means(first: int) -> None:
 
 
 def test_a_seed_gives_the_same_program_each_time() -> None:
-    assert drawn(7) == drawn(7) and drawn(7, "forks") == drawn(7, "forks")
+    assert all(drawn(7, grammar) == drawn(7, grammar) for grammar in GRAMMARS)
     assert len({drawn(seed).text for seed in range(20)}) > 15
 
 

@@ -1,4 +1,4 @@
-"""Random programs whose expressions mix reads with calls that change what is read: they show Python's order of evaluation.
+"""Random programs that show the order of evaluation: expressions mix reads with calls that change what is read.
 
     r2 = o.v + p.upl(xs[1]) * bump(o, 3) - o.l[0]       # p may be o
 
@@ -105,13 +105,15 @@ class _Writer:
         others = ("p = Outer(b)",) if self.has_dict else ("p = Outer(b)", "p = o", "p = Outer(b)\n    o.i = p.i")
         other = self.rng.choice(others)
         self.lines += [
-            "def f0(a, b):", "    o = Outer(a)", f"    {other}", "    xs = [a, b, 3]", "    d = {0: a, 1: b}", "    c = a",
-            "", "    def inc(k):", "        nonlocal c", "        c += k", f"        {self._result('k')}", "",
-            "    def reach(k):", "        o.v += k", "        xs[0] += 1", f"        {self._result('k')}", "",
+            "def f0(a, b):", "    o = Outer(a)", f"    {other}", "    xs = [a, b, 3]", "    d = {0: a, 1: b}",
+            "    c = a", "", "    def inc(k):", "        nonlocal c", "        c += k", f"        {self._result('k')}",
+            "", "    def reach(k):", "        o.v += k", "        xs[0] += 1", f"        {self._result('k')}", "",
         ]  # fmt: skip
         for _ in range(self.rng.randint(1, 3)):
             self._statement("    ")
-        self.lines.append(f"    return {', '.join([*self.results, 'c', 'o.v', 'p.v', 'o.l', 'p.l', 'o.i.v', 'p.i.v', 'xs'])}")
+        self.lines.append(
+            f"    return {', '.join([*self.results, 'c', 'o.v', 'p.v', 'o.l', 'p.l', 'o.i.v', 'p.i.v', 'xs'])}"
+        )
         text = CLASSES.format(**bodies) + "\n" + "\n".join(self.lines) + "\n"
         return PythonProgram(text, (("a", "int"), ("b", "int")))
 
@@ -213,8 +215,9 @@ class _Writer:
 
     def _read(self) -> str:
         return self.rng.choice((
-            "a", "c", "1", "o.v", "p.v", "o.v", "o.i.v", "p.i.v", "o.i.w", "o.l[0]", "p.l[1]", "xs[0]", "xs[1]", "xs[-1]",
-            "d[0]", "d[1]", *(("o.d[0]", "p.d[1]") if self.has_dict else ("o.e", "p.e")), "len(o.l)", "len(xs)", "sum(xs)", "o.get()", "p.both", "len(d)",
+            "a", "c", "1", "o.v", "p.v", "o.v", "o.i.v", "p.i.v", "o.i.w", "o.l[0]", "p.l[1]", "xs[0]", "xs[1]",
+            "xs[-1]", "d[0]", "d[1]", *(("o.d[0]", "p.d[1]") if self.has_dict else ("o.e", "p.e")), "len(o.l)",
+            "len(xs)", "sum(xs)", "o.get()", "p.both", "len(d)",
         ))  # fmt: skip
 
     def _change(self, depth: int) -> str:
@@ -224,5 +227,6 @@ class _Writer:
         return self.rng.choice((
             f"{name}.up({k})", f"{name}.upl({k})", f"{name}.upd({k})", f"{name}.upi({k})", f"bump({name}, {k})",
             f"store(xs, {k})", f"count(d, {k})", f"deep({name}, {k})", f"inc({k})", f"reach({k})", f"pair(o, p, {k})",
-            f"store({name}.l, {k})", f"{name}.i.raised({k})", "xs.pop(0) + len(xs)" if self.used == 3 else f"{name}.up({k})",
+            f"store({name}.l, {k})", f"{name}.i.raised({k})",
+            "xs.pop(0) + len(xs)" if self.used == 3 else f"{name}.up({k})",
         ))  # fmt: skip

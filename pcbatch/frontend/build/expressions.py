@@ -344,7 +344,8 @@ def call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     symbol = b.symbol(target, statics, catching)
     written = [rebound[name] for name in results]
     outer = {name: captured[name] for name in further}
-    written += [given.written(b, name, variables, outer, (dst, *written)) for name in changed]
+    for name in changed:  # one object that is given twice comes back twice; the check of ownership decides about that
+        written.append(given.written(b, name, variables, outer, (dst, *written)))
     codes = [b.temp()] if catching else []
     # The statement assigns its variable after the call, and only if that raises nothing.
     result = b.temp() if dst in written or catching else dst

@@ -196,11 +196,22 @@ class _Checker:
             self.changed = user_classes(self.ownership.type(self.function.name, root))
             if (op.func, result) in self.inside and (root, INNER) in state.get((root, INNER), NONE):
                 yield self._repeated(op, root)
-            yield from self._shown(block, k, op, root, parts, state, self._stored_in(block, k, op.dsts[j]))
             held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))
-            for other, arg in enumerate(op.args):
-                if other != position and not held.isdisjoint(self.ownership.parts(self.function.name, arg)):
-                    yield self._conflict(op, root, arg)
+            others = (arg for other, arg in enumerate(op.args) if other != position)
+            again = [arg for arg in others if not held.isdisjoint(self.ownership.parts(self.function.name, arg))]
+            if again:
+                yield self._given_twice(op, root, again[0])
+            else:
+                yield from self._shown(block, k, op, root, parts, state, self._stored_in(block, k, op.dsts[j]))
+
+    def _given_twice(self, op: Call, root: str, other: str) -> Diagnostic:
+        name, second = original_name(root), original_name(other)
+        both = f"`{name}` is given to `{op.func}` twice"
+        if second != name or TEMPORARY.fullmatch(name):
+            both = f"two arguments of `{op.func}` may be one object, or one a part of the other"
+        title = f"{both}, and `{op.func}` changes it"
+        helps = ("give the object once, and use one parameter for it in the function",)
+        return Diagnostic(CODE, title, _label(op.loc, "changed here"), (), (NOTE,), helps)
 
     def _shown(
         self, block: Block, k: int, op: Prim | Call, root: str, parts: list[Part], state: State, kept: str = ""
