@@ -28,12 +28,13 @@ from pcbatch.frontend.build.evaluation_order import (
     store,
 )
 from pcbatch.frontend.build.mutations import call_mutation
+from pcbatch.frontend.build.powers import checked_power, is_number, power_of
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.nested import scope_of
 from pcbatch.frontend.source.places import Mutation, Place, mutation
-from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
+from pcbatch.frontend.source.resolve import callee, static_value
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
 from pcbatch.frontend.source.tree import (
@@ -47,7 +48,6 @@ from pcbatch.frontend.source.tree import (
     rebuild,
     supported,
 )
-from pcbatch.frontend.support.python_numbers import NEGATIVE_POWER
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Branch, Move, Prim
 
@@ -60,7 +60,7 @@ def has_control(b: Builder, node: Node) -> bool:
         return False
     if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
         return True
-    if (isinstance(node, gast.Compare) and len(node.ops) > 1) or _power_of(b, node) is not None:
+    if (isinstance(node, gast.Compare) and len(node.ops) > 1) or power_of(b, node) is not None:
         return True
     if mutation(b.unit, node) is not None:
         return True
@@ -83,7 +83,7 @@ def lower(b: Builder, node: Node) -> Node:
     if isinstance(node, gast.NamedExpr):
         lower_into(b, node.target.id, node.value)
         return load(node.target.id, node)
-    power = _power_of(b, node)
+    power = power_of(b, node)
     if power is not None:
         return _power(b, node, *power)
     found = mutation(b.unit, node)
@@ -111,37 +111,9 @@ def _is_listed(b: Builder, node: Node) -> Callable[[Node], bool]:
     return lambda part: becomes_list(b.unit, part)
 
 
-def _power_of(b: Builder, node: Node) -> tuple[Node, Node] | None:
-    """The base and the exponent of a power whose exponent is no literal; None for any other node."""
-    match node:
-        case gast.BinOp(op=gast.Pow()):
-            parts = node.left, node.right
-        case gast.Call(args=[_, _], keywords=[]) if is_builtin(b.unit, node.func, "pow"):
-            parts = node.args[0], node.args[1]
-        case _:
-            return None
-    return None if _is_number(parts[1]) or any(isinstance(part, gast.Starred) for part in parts) else parts
-
-
-def _is_number(node: Node) -> bool:
-    return is_constant(node.operand if isinstance(node, gast.UnaryOp) else node)
-
-
 def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
-    """Compute a power after a test that ends the lane for a negative power of an integer, a float in Python."""
     base, exponent = in_order(b, [base, exponent])
-    base, exponent = (part if _is_number(part) else copied(b, part) for part in (base, exponent))
-    holds, failing, cond = b.label(), b.label(), b.temp()
-    b.prim(
-        (cond,),
-        supported("is_power", [base, exponent], node),
-        shown=compare(exponent, gast.GtE(), constant(0, node), node),
-    )
-    b.end(Branch(cond, holds, failing, b.loc(node)))
-    b.start(failing)
-    b.fail(ValueError, (NEGATIVE_POWER,), node)
-    b.start(holds)
-    return supported("checked_power", [base, exponent], node)
+    return checked_power(b, node, *(part if is_number(part) else copied(b, part) for part in (base, exponent)))
 
 
 def in_order(
