@@ -12,8 +12,9 @@ import numpy as np
 from pcbatch.call.array_leaves import as_jax_array, lane_axis_first, type_of
 from pcbatch.call.in_axes import axes_by_name, leaf_axes
 from pcbatch.call.list_arguments import as_annotated
+from pcbatch.call.plain_values import check_rows
 from pcbatch.call.signature import bind, signature
-from pcbatch.call.static_leaves import has_hash, is_number, is_static
+from pcbatch.call.static_leaves import has_hash, is_static
 from pcbatch.call.usage import usage
 from pcbatch.containers.ragged import Ragged
 from pcbatch.containers.ragged_forms import as_containers, ragged_in
@@ -123,7 +124,7 @@ def _passed(name: str, value: Any, axes: Any, tables: list[Table], sizes: dict[s
     _, tree = _flattened(name, value)
     paths_and_leaves = jax.tree_util.tree_leaves_with_path(value)  # in the same order
     axes_of_leaves = leaf_axes(name, axes, value)
-    _check_no_numbers(name, value, axes_of_leaves)
+    check_rows(name, value, axes_of_leaves)
     types: list[ArrayType | Known] = []
     arrays: list[Any] = []
     mapped: list[bool] = []
@@ -231,15 +232,6 @@ def _hashable_help(name: str, value: Any) -> str:
             "without arrays `@dataclass(frozen=True)` is enough"
         )
     return "pass a tuple, a number, a string or a function"
-
-
-def _check_no_numbers(name: str, value: Any, axes: list[int | None]) -> None:
-    """Refuse a list of numbers, which is meant as an array, and which JAX takes for many arguments."""
-    leaves = jax.tree.leaves(value)
-    if type(value) in (list, tuple) and leaves and None not in axes and all(map(is_number, leaves)):
-        kind = type(value).__name__
-        title, note = f"argument `{name}` is a {kind} of numbers", "JAX takes each of them for an argument of its own"
-        raise usage("PCB406", title, note, help=f"pass an array: `jnp.array({name})`")
 
 
 def on_device(call: Arguments) -> Arguments:

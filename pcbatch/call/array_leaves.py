@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.call.plain_values import of_elements
 from pcbatch.call.static_leaves import check_leaf
 from pcbatch.call.usage import usage
+from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import is_array
 from pcbatch.lowering.typing.jax_types import from_aval
@@ -109,11 +111,8 @@ def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
 
 def _no_dtype(name: str, leaf: Any) -> UsageError:
     """The error for arrays of strings, dates or objects."""
-    return usage(
-        "PCB405",
-        f"argument `{name}` has dtype {leaf.dtype}, which JAX does not have",
-        help="pass numbers, for example the positions of the strings in a table",
-    )
+    title = f"argument `{name}` has dtype {leaf.dtype}, which JAX does not have"
+    return UsageError(Diagnostic("PCB405", title, helps=of_elements(name, leaf)))
 
 
 def _symbolic(name: str, shape: tuple[Any, ...]) -> UsageError:

@@ -7,17 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from pcbatch.call.plain_values import is_number, of_one
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import is_array
 
 SAME = " if it is the same for all lanes"
 LIKE_ARRAYS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
-
-
-def is_number(leaf: object) -> bool:
-    """Whether this is a number of Python."""
-    return isinstance(leaf, bool | int | float | complex)
 
 
 def is_static(leaf: object) -> bool:
@@ -47,6 +43,7 @@ def check_leaf(name: str, leaf: Any, path: Any) -> None:
     if is_array(leaf) or is_number(leaf):
         return
     help = f"name it in `static_argnames=('{name}',)`{SAME}"
+    helps: tuple[str, ...] = ()
     if any(hasattr(type(leaf), method) for method in LIKE_ARRAYS):
         help = "pass an array of JAX or NumPy in its place, for example by `jnp.asarray`"
     elif isinstance(leaf, range):
@@ -55,8 +52,10 @@ def check_leaf(name: str, leaf: Any, path: Any) -> None:
         help = f"put None in its place in `in_axes` of `{name}`; if lanes share all of it, `in_axes={{'{name}': None}}`"
     elif isinstance(leaf, type):
         help = "write `@pcbatch.batch` above `@classmethod`, not below it"
-    raise _refused(f"argument `{name}` holds a {type(leaf).__name__}, which is not an array", help)
+    else:
+        helps = of_one(name, leaf, help)
+    raise _refused(f"argument `{name}` holds a {type(leaf).__name__}, which is not an array", *(helps or (help,)))
 
 
-def _refused(title: str, help: str) -> UsageError:
-    return UsageError(Diagnostic("PCB405", title, helps=(help,)))
+def _refused(title: str, *helps: str) -> UsageError:
+    return UsageError(Diagnostic("PCB405", title, helps=helps))
