@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, kind_of
 
@@ -109,7 +110,7 @@ def as_array(leaf: Any) -> Any:
         return leaf
     if type(leaf) in KINDS or isinstance(leaf, np.ndarray | np.generic | bool | int | float | complex):
         return jnp.asarray(leaf)
-    title = f"a list of the lane cannot hold a value of type {type(leaf).__name__}"
+    title = f"a list of the lane cannot hold a value of type {type_name(leaf)}"
     raise Refusal("PCB304", title, helps=("keep numbers, arrays, and tuples or lists of them",))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.optional import unwrapped
+from pcbatch.diagnostics.lane_words import type_name
 
 LARGEST = 2**31 - 1
 
@@ -22,7 +23,7 @@ def integer(value: Any, refusal: str) -> Any:
         try:
             return operator.index(value)
         except TypeError:
-            raise TypeError(f"{refusal}, not {type(value).__name__}") from None
+            raise TypeError(f"{refusal}, not {type_name(value)}") from None
     if value.shape != () or not (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_):
         raise TypeError(f"{refusal}, not {value.dtype}{list(value.shape)}")
     if value.dtype.itemsize < 4 or value.dtype == np.bool_:

@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS
 
@@ -24,8 +25,7 @@ HELP = "use numbers, or tuples of numbers"
 def hashable(key: Any) -> Any:
     """Return a key, which is a number or a (nested) tuple of numbers; raises TypeError for one that Python refuses."""
     if isinstance(key, Container | list | dict | set):
-        name = getattr(key, "python_name", type(key).__name__)
-        raise TypeError(f"unhashable type: '{name}'")
+        raise TypeError(f"unhashable type: '{type_name(key)}'")
     if isinstance(key, str | bytes):
         raise _refusal(f"a dict or set of the lane cannot have the key {key!r}")
     if isinstance(key, tuple):
@@ -40,7 +40,7 @@ def hashable(key: Any) -> Any:
         if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
             raise _refusal("a PRNG key cannot be a key of a dict or set")
         return key
-    raise _refusal(f"a dict or set of the lane cannot have a key of type {type(key).__name__}")
+    raise _refusal(f"a dict or set of the lane cannot have a key of type {type_name(key)}")
 
 
 def _refusal(title: str) -> Refusal:

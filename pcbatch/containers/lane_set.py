@@ -15,6 +15,7 @@ from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.set_order import python_order
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 
@@ -234,7 +235,7 @@ def as_set(values: Any) -> LaneSet:
 def _checked(other: Any, operator: str) -> Any:
     if isinstance(other, SETS):
         return other
-    name = getattr(other, "python_name", type(other).__name__)
+    name = type_name(other)
     raise TypeError(f"unsupported operand type(s) for {operator}: 'set' and '{name}'")
 
 

@@ -22,6 +22,7 @@ from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.indices import checked_index, integer, narrowed, repeated, span
 from pcbatch.containers.known_texts import refuse_shown
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
 
@@ -35,6 +36,7 @@ class LaneText(Rows):
     """A text that depends on the lane."""
 
     __slots__ = ()
+    python_name = "str"
     __hash__ = None  # type: ignore[assignment]
 
     @classmethod
@@ -286,7 +288,7 @@ def as_text(value: Any) -> LaneText | None:
 def _operand(value: Any, message: str) -> LaneText:
     text = as_text(value)
     if text is None:
-        raise TypeError(f"{message}, not {type(value).__name__}")
+        raise TypeError(f"{message}, not {type_name(value)}")
     return text
 
 

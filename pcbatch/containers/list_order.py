@@ -16,6 +16,7 @@ from pcbatch.containers.elements import Rows, list_class, parts, prepare
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 Comparison = Callable[[Any, Any], Any]
@@ -144,7 +145,7 @@ def _comparable(a: Any, b: Any) -> bool:
             continue
         # That of a data class is made of text.
         if getattr(getattr(method, "__code__", None), "co_filename", "") != "<string>":
-            title = f"objects of the class {type(value).__name__} are compared by a method, or by their identity"
+            title = f"objects of the class {type_name(value)} are compared by a method, or by their identity"
             raise Refusal("PCB304", title, helps=("compare fields of theirs",))
     return isinstance(a, tuple) and isinstance(b, tuple) or type(a) is type(b)
 
@@ -221,7 +222,7 @@ def _key_leaves(keys: Any) -> list[Any]:
     if tree is None:
         return [keys]
     if not isinstance(keys, tuple | list):
-        raise TypeError(f"'<' not supported between instances of '{type(keys).__name__}' and '{type(keys).__name__}'")
+        raise TypeError(f"'<' not supported between instances of '{type_name(keys)}' and '{type_name(keys)}'")
     return [leaf for child in children for leaf in _key_leaves(child)]
 
 

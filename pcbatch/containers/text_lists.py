@@ -11,6 +11,7 @@ from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import require_room
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText, as_text, joined
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.origins import Origin
 
 
@@ -38,7 +39,7 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
         for k, item in enumerate(items):
             part = as_text(item)
             if part is None:
-                raise TypeError(f"sequence item {k}: expected str instance, {type(item).__name__} found")
+                raise TypeError(f"sequence item {k}: expected str instance, {type_name(item)} found")
             whole = joined(joined(whole, between), part) if k else part
         return whole
     columns = texts.columns

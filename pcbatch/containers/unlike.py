@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from pcbatch.containers.columns import one_level
 from pcbatch.containers.container import Container
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 ALIKE_HELP = "keep what differs in lists of their own, or in one tuple with a field for each kind"
@@ -31,4 +32,4 @@ def describe(value: Any) -> str:
         return "None"
     if tree is None:
         return "a number" if jnp.shape(value) == () else f"an array of shape {jnp.shape(value)}"
-    return f"a {type(value).__name__} of {len(children)}"
+    return f"a {type_name(value)} of {len(children)}"

@@ -29,6 +29,7 @@ from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.contexts import setting
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 from pcbatch.records.decode import MemberValue
@@ -337,12 +338,8 @@ def _field(value: Any, name: str) -> Any:
         raise WantsRecords(frozenset({class_of(value)}))
     if isinstance(value, Optional):
         return Optional(_field(value.value, name), value.present)
-    title = f"`{name}` of a record that is made in a lane cannot be a {_name(value)}"
+    title = f"`{name}` of a record that is made in a lane cannot be a {type_name(value)}"
     raise Refusal("PCB320", title, helps=(FIELD_HELP,))
-
-
-def _name(value: Any) -> str:
-    return getattr(value, "python_name", type(value).__name__.removeprefix("Lane").lower())
 
 
 def empty_heap(classes: int) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import sure
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.sequences import len_, list_
@@ -71,7 +72,7 @@ def _check_integer(name: str, value: Any) -> None:
         is_integer = value.shape == () and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)
         kind = f"{value.dtype}{list(value.shape)}"
     else:
-        is_integer, kind = hasattr(type(value), "__index__"), type(value).__name__
+        is_integer, kind = hasattr(type(value), "__index__"), type_name(value)
     if not is_integer:
         raise Refusal(
             "PCB314",
@@ -132,7 +133,7 @@ def rows(value: Any) -> Any:
     try:
         return list(value) if isinstance(value, set | frozenset) else tuple(value)
     except TypeError:
-        title = f"a `for` loop cannot go over a value of type {type(value).__name__}"
+        title = f"a `for` loop cannot go over a value of type {type_name(value)}"
         help = "write `range(n)` to count up to a number" if hasattr(value, "__index__") else "use an array or a tuple"
         raise Refusal("PCB314", title, helps=(help,)) from None
 

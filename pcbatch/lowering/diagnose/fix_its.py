@@ -272,8 +272,3 @@ def _is_table(rows: Sequence[Any]) -> bool:
 def _is_list(error: Exception) -> bool:
     """Whether the error comes from an index of a list or tuple, which needs an integer of Python."""
     return isinstance(error, jax.errors.TracerIntegerConversionError)
-
-
-def readable(text: str) -> str:
-    """Return a message of Python or JAX with "a value of the lane" in place of their names for tracers."""
-    return re.sub(r"'?(DynamicJaxprTracer|JitTracer)'?( object)?(?!\()", "a value of the lane", text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import linecache
 import re
 from collections.abc import Mapping, Sequence
@@ -13,13 +14,14 @@ from typing import Any
 import jax
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, undefined_help
+from pcbatch.diagnostics.lane_words import readable
 from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import NeedsUnrolling, PcbatchError, Refusal
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
-from pcbatch.lowering.diagnose import decorator_hints
-from pcbatch.lowering.diagnose.fix_its import constant_helps, expression, needs_branches, readable, refusal_helps
-from pcbatch.lowering.diagnose.traceback_spans import Frame, below, spans, user_frames
+from pcbatch.lowering.diagnose import decorator_hints, lacking
+from pcbatch.lowering.diagnose.fix_its import constant_helps, expression, needs_branches, refusal_helps
+from pcbatch.lowering.diagnose.traceback_spans import Frame, below, in_library, spans, user_frames
 from pcbatch.lowering.typing.abstract_values import Abstract
 
 NOT_CONSTANT = (
@@ -41,6 +43,7 @@ LONGEST = 2000  # characters of what JAX or Python say
 TOO_LARGE = re.compile(r"Python int (-?\d+) too large|with value (-?\d+)")
 WIDER_HELP = "turn 64-bit types on: `jax.config.update('jax_enable_x64', True)`"
 FLOAT_HELP = "write it as a float, if it need not be exact"
+LACKING = "Python can compute this, and values of a lane cannot"
 CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with `jnp.where(condition, a, b)`"
 
 
@@ -68,6 +71,14 @@ class _Where:
         return self.chain[-1].loc if self.chain else self.place
 
     @property
+    def called(self) -> tuple[Loc | None, Mapping[str, Any]]:
+        """The innermost span of the user's own code, which may call a library, and the names there."""
+        frames = list(itertools.takewhile(lambda frame: not in_library(frame), self.chain))
+        if frames:
+            return frames[-1].loc, frames[-1].names
+        return self.place, {} if self.own is None else self.own.names
+
+    @property
     def names(self) -> Mapping[str, Any]:
         frame = self.chain[-1] if self.chain else self.own
         return {} if frame is None else frame.names
@@ -81,7 +92,8 @@ def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagn
     own, chain = below(frames, op.loc) if op.loc is not None else (None, [])
     words = _words(op, types, error, _Where(place, chain, own))
     primary = None if place is None else Label(place, words.label)
-    return Diagnostic(words.code, words.title, primary, helpers, words.notes, words.helps)
+    notes = tuple(map(readable, words.notes))
+    return Diagnostic(words.code, readable(words.title), primary, helpers, notes, words.helps)
 
 
 def _unequal_loop(length: int) -> _Words:
@@ -114,8 +126,8 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
         return _branching(op, error, where)
     if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
         title = "a value that differs between lanes is used where a constant is needed"
-        node = expression(where.innermost)
-        helps = constant_helps(error, node, where.names)
+        node, (called, visible) = expression(where.innermost), where.called
+        helps = lacking.of_lists(expression(called), visible) or constant_helps(error, node, where.names)
         if where.chain and op.loc is not None and needs_branches(node, where.names):
             helps = (*decorator_hints.helps(op.expr.fn, op.loc, where.chain, expression(where.place))[:1], *helps)
         return _Words("PCB306", title, (_first_line(error),), helps)
@@ -128,10 +140,12 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
         clipped(readable(f"{type(error).__name__}: {error}"), LONGEST).strip().removesuffix(":"),
         *_types_note(op, types),
     )
+    called, visible = where.called
+    if helps := attribute or lacking.of_values(error, expression(called), visible):
+        return _Words("PCB303", LACKING, notes, helps)
     name = getattr(op.expr.fn, "__name__", "")
     call = f"`{name}.plain(...)`" if name.isidentifier() else "the plain function"
-    helps = attribute or (f"{call} with one example shows the whole traceback",)
-    return _Words("PCB303", "this fails for one lane", notes, helps)
+    return _Words("PCB303", "this fails for one lane", notes, (f"{call} with one example shows the whole traceback",))
 
 
 def _attribute_helps(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> tuple[str, ...]:

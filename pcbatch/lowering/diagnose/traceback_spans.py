@@ -11,6 +11,7 @@ import contextlib
 import functools
 import linecache
 import re
+import sysconfig
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ SHOWN = 3  # helpers shown below the user's own line
 
 _PACKAGES = tuple(str(Path(str(module.__file__)).parent) + "/" for module in (jax, jaxlib, np))
 _OURS = str(Path(__file__).parents[2]) + "/"
+_LIBRARIES = tuple({sysconfig.get_path(name) + "/" for name in ("stdlib", "purelib", "platlib")})
 _WRAPPERS = (functools.__file__, contextlib.__file__)
 
 
@@ -85,6 +87,11 @@ def called(frames: Sequence[Frame], whole: Loc) -> list[Frame]:
     """Return the frames of what the primitive at `whole` calls, outermost first; lambdas in it are among them."""
     first = next((k for k, frame in enumerate(frames) if _inside(frame, whole)), len(frames))
     return list({frame.loc: frame for frame in frames[first + 1 :]}.values())
+
+
+def in_library(frame: Frame) -> bool:
+    """Return whether a frame is one of Python's own library, or of an installed package."""
+    return frame.loc.file.startswith(_LIBRARIES)
 
 
 def source(loc: Loc) -> str:

@@ -23,6 +23,7 @@ from pcbatch.containers.known_texts import refuse_shown
 from pcbatch.containers.object_parts import is_plain_object
 from pcbatch.contexts import setting
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import swallowed_errors
@@ -331,13 +332,13 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
         return Known(leaf)
     if dynamic and callable(leaf) and type(leaf).__module__.partition(".")[0] in FUNCTION_MODULES:
         raise TraceError(
-            f"a value of type {type(leaf).__name__} cannot be kept in a variable of a lane",
+            f"a value of type {type_name(leaf)} cannot be kept in a variable of a lane",
             "define the function with `def`, `def g(z): return jax.grad(...)(z)` in place of `g = jax.grad(...)`, "
             "or call it where it is made, `jax.grad(...)(x)`",
         )
     if dynamic:  # it may hold tracers
         raise TraceError(
-            f"a value of type {type(leaf).__name__} cannot be kept in a variable of a lane",
+            f"a value of type {type_name(leaf)} cannot be kept in a variable of a lane",
             "keep arrays, numbers and pytrees of them: make the class a `typing.NamedTuple`, or register it with JAX",
         )
     return Known(leaf)
