@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tests import emitters, shares
 
@@ -33,6 +34,8 @@ import hypothesis
 import jax
 import pytest
 
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import PcbatchError
 from tests.shares import in_share
 
 # Tests press Ctrl-C, which what a shell has started in the background ignores.
@@ -111,3 +114,25 @@ def compiled_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """The emitters and options of XLA that users have, in tests of the machine."""
     if emitters.are_those_of_users(request.node):
         emitters.use_those_of_users(monkeypatch)
+
+
+NAMES_INSIDE = re.compile(
+    r"\b(Lane(List|Text|Dict|Set|Tuple|Deque|Queue|Stack|Range|Sequence)|MemberValue|RecordList|RefType|DictView|OrderedKeys|"
+    r"MadeClass|DynamicJaxprTracer|JitTracer|BatchTracer|CustomNode)\b|type '?(Ref|Draft)\b"
+)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _users_words() -> Iterator[None]:
+    """Let no message name a class that users do not know, of this package or of JAX."""
+    plain = PcbatchError.__init__
+
+    def checked(self: PcbatchError, diagnostics: Sequence[Diagnostic] | Diagnostic) -> None:
+        plain(self, diagnostics)
+        for found in self.diagnostics:
+            for text in (found.title, *found.notes, *found.helps):
+                assert NAMES_INSIDE.search(text) is None, text
+
+    PcbatchError.__init__ = checked  # type: ignore[method-assign]
+    yield
+    PcbatchError.__init__ = plain  # type: ignore[method-assign]

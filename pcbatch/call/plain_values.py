@@ -14,6 +14,7 @@ from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import is_array
 
+NUMBERS = "pass numbers, for example the positions of the strings in a table"
 NOTE = "JAX takes each of them for an argument of its own"
 
 
@@ -33,8 +34,8 @@ def of_elements(name: str, array: Any) -> tuple[str, ...]:
     """Return the helps for an array of NumPy that holds texts, lists or objects."""
     rows = array.tolist() if array.ndim == 1 else []
     if rows and (is_text(rows) or all(map(is_object, rows)) or all(type(row) in (list, tuple) for row in rows)):
-        return _helps(f"{name}.tolist()", rows)
-    return ("pass numbers, for example the positions of the strings in a table",)
+        return (*_helps(f"{name}.tolist()", rows), *((f"or {NUMBERS}",) if is_text(rows) else ()))
+    return (NUMBERS,)
 
 
 def of_one(name: str, value: Any, otherwise: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pcbatch.errors import Refusal
 
+OUTSIDE = "keep the number, and make its text outside of the batched function, from the result of each lane"
 SHOWN = "Tracer("  # begins the text that JAX gives of a value of the lane
 
 
@@ -19,7 +20,7 @@ def no_text() -> Refusal:
         "PCB304",
         "this text is made while compiling, when the values of lanes are not known",
         helps=(
-            "keep the number, and make its text outside of the batched function, from the result of each lane",
+            OUTSIDE,
             'to show it, write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
             "a choice or a table needs no text: compare the number itself, or use it as an index",
             'of integers, bools and texts a lane makes text by `str(n)` and by f-strings, such as `f"{n:5d}"`',

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from pcbatch.containers.columns import one_level
 from pcbatch.containers.container import Container
-from pcbatch.diagnostics.lane_words import type_name
+from pcbatch.diagnostics.lane_words import WORDS, type_name
 from pcbatch.errors import Refusal
 
 ALIKE_HELP = "keep what differs in lists of their own, or in one tuple with a field for each kind"
@@ -26,7 +26,7 @@ class UnlikeError(Refusal):
 def describe(value: Any) -> str:
     """Return what a value is, in a few words."""
     if isinstance(value, Container):
-        return "a list"
+        return f"a {WORDS.get(type(value).__name__, 'list')}"
     children, tree = one_level(value)
     if value is None:
         return "None"

@@ -23,6 +23,7 @@ WORDS = {
 }
 REFERENCES = ("Ref", "MemberValue")
 TRACER = re.compile(r"'?(DynamicJaxprTracer|JitTracer|BatchTracer)'?( object)?(?!\()")
+TYPED = re.compile(r"'?\b(?:DynamicJaxprTracer|JitTracer|BatchTracer)\(~?(\w+\[[\d,]*\])\)'?")
 METHOD = re.compile(rf"\b({'|'.join(WORDS)})\.(\w+)\(\)")
 SHOWN = re.compile(rf"\b({'|'.join(WORDS)})\(")
 OBJECT = re.compile(rf"'?\b({'|'.join(WORDS)})\b'?( object)?")
@@ -33,6 +34,7 @@ NODES = re.compile(r"PyTreeDef\(CustomNode\((\w+)\[.*?\], \[[*, ]*\]\)\) of ([^`
 def readable(text: str) -> str:
     """Return a message of Python or JAX with "a list of the lane" and the like in place of names of classes."""
     text = ARTICLE.sub("", text)
+    text = TYPED.sub(r"\1 of the lane", text)
     text = TRACER.sub("a value of the lane", text)
     text = METHOD.sub(lambda found: f"`{found[2]}()` of a {WORDS[found[1]]} of the lane", text)
     text = SHOWN.sub(lambda found: f"{WORDS[found[1]]}(", text)

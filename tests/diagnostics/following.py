@@ -38,7 +38,7 @@ def load(text: str) -> Module:
     """Run the text of a program, whose source can be found as that of a file."""
     file = f"<followed {next(_serial)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"__name__": "followed"}
+    names: dict[str, Any] = {"__name__": __name__}  # a module that exists, for `dataclass`
     exec(compile(text, file, "exec"), names)
     return Module(text, names)
 

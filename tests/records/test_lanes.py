@@ -521,7 +521,7 @@ def test_what_has_no_meaning_in_a_lane_is_refused() -> None:
     refused(less, trees(), "cannot be ordered")
     refused(identity, trees(), "`id`")
     refused(missing, trees(), "wrod")
-    refused(key, trees(), "no hash|key of type Ref")
+    refused(key, trees(), "no hash|key of type Node")
     refused(assigned, trees(), "PCB")
 
 

@@ -218,6 +218,8 @@ class Checker:
             forbidden = builtin_name(self.unit, node.func, frozenset(FORBIDDEN_BUILTINS))
             if forbidden is not None and not where.hidden & {forbidden}:
                 title, help = f"`{forbidden}()` is not supported", FORBIDDEN_BUILTINS[forbidden]
+                if forbidden in ("eval", "exec") and node.args and isinstance(node.args[0], gast.Constant):
+                    help = f"write `{node.args[0].value}` itself"
                 self.faults.add("PCB120", title, node, "it goes past the compiler to Python's frame", helps=(help,))
             if isinstance(node.func, gast.Subscript) and not isinstance(node.func.slice, gast.Constant):
                 self._choice(node.func.value, where, (tuple, list, dict))

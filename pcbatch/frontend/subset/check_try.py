@@ -25,7 +25,8 @@ def check_try(unit: Unit, faults: Faults, node: Node) -> None:
                 if isinstance(part, gast.Name) and part.id == name and isinstance(part.ctx, gast.Load):
                     title, label = f"the exception `{name}` is used as a value", "a lane keeps only its class"
                     help = "tell what to do by the class: one `except` for each"
-                    faults.add("PCB101", title, part, label, helps=(help,))
+                    kept = "assign what it would hold to a variable before the `raise`, and use that"
+                    faults.add("PCB101", title, part, label, helps=(help, kept))
                     return
 
 

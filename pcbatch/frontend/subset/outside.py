@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import FunctionType
+
 import gast
 
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import place_of
+from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import Node, one_line
 
 SHARED = "all lanes, and all later calls, would share the change"
@@ -23,6 +26,10 @@ def refuse_change(unit: Unit, faults: Faults, node: Node, changed: Node) -> None
         name = root.id
         title, label = f"`{name}` does not belong to a lane, so a lane cannot change it", SHARED
         known = name in unit.statics
+        if isinstance(resolve(unit, root), type | FunctionType):
+            helps = (f"keep the value in a variable of the function, and return it: `{name}` is one for all lanes",)
+            faults.add("PCB117", title, node, label, helps=helps)
+            return
         helps = (
             (f"pass the values of `{name}` that change as arguments, and return them",)
             if known

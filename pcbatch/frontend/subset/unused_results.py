@@ -44,6 +44,9 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
             return (f"decorate `{function.__name__}` with `@pcbatch.inline`{end}: {THEN}",)
         wrapped = f"`{name.rpartition('.')[2]} = pcbatch.inline({name})`"
         return (f"wrap it at the top of this file, {wrapped}{end}: {THEN}",)
+    if function is setattr and len(value.args) == 3 and isinstance(value.args[1], gast.Constant):
+        target, attribute, new = value.args
+        return (f"write `{one_line(target)}.{attribute.value} = {one_line(new)}`",)
     if function is MISSING and isinstance(value.func, gast.Attribute):
         base = one_line(value.func.value)
         return (

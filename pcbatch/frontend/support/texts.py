@@ -13,6 +13,7 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.elements import Rows
+from pcbatch.containers.known_texts import OUTSIDE
 from pcbatch.containers.known_texts import no_text as no_text
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText, as_text, joined
@@ -93,7 +94,7 @@ def formatted(value: Any, spec: str) -> Any:
     parts = SPEC.fullmatch(spec)
     of_text = isinstance(value, LaneText)
     if parts is None or not (of_text or is_whole(value)) or (of_text and (parts["kind"] or parts["zero"])):
-        raise Refusal("PCB304", f"the format {spec!r} of a value of the lane", helps=(FORMAT_HELP,))
+        raise Refusal("PCB304", f"the format {spec!r} of a value of the lane", helps=(OUTSIDE, FORMAT_HELP))
     if not of_text:
         kind = parts["kind"]
         whole = value.astype(np.int32) if value.dtype == np.bool_ else value

@@ -354,5 +354,6 @@ def _copy(changed: str, shown: str, dst: str, tie: Op | None) -> str:
     if isinstance(tie, Prim) and tie.expr.changes:
         return f"{where}, store a copy in `{dst}`: `{source}.copy()` in place of `{source}`"
     if isinstance(tie, Prim) and PART.fullmatch(tie.expr.text):
-        return f"{where}, make a copy: `{dst} = {tie.expr.text}.copy()`"
+        view = f"; of an array, `{tie.expr.text}` is a view" if tie.expr.text.endswith(":]") else ""
+        return f"{where}, make a copy: `{dst} = {tie.expr.text}.copy()`{view}"
     return f"{where}, make `{dst}` of copies: `[list(row) for row in xs]` of a list of lists"

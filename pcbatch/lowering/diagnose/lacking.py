@@ -62,6 +62,10 @@ def of_values(error: Exception, node: ast.expr | None, names: Names) -> tuple[st
         return (f"choose with `if`, an attribute on each path: `{ast.unparse(node.args[0])}.NAME`",)
     if readable(text) == text and not any(part in text for part in MET):
         return ()
+    if isinstance(error, AttributeError) and not any(
+        hasattr(kind, str(error.name)) for kind in (int, float, str, list)
+    ):
+        return ()
     if "doesn't apply to" in text and (method := re.search(r"descriptor '(\w+)'", text)) is not None:
         return (f"write `lambda x: x.{method[1]}()` in place of `str.{method[1]}`",)
     if "float() argument" in text:
@@ -77,6 +81,23 @@ def _of_numpy(node: ast.expr | None, names: Names) -> tuple[str, ...]:
         return ()
     shown, name = ", ".join(map(ast.unparse, node.args[:1])), OF_LISTS.get(node.func.attr)
     return (*((f"write `{name}({shown})`, which takes lists",) if name else ()), ARRAY)
+
+
+def of_key(node: ast.expr | None) -> tuple[str, ...]:
+    """Return the helps for `sorted` with a key that branches, which is computed for all elements at once."""
+    calls = [] if node is None else [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    for call in calls:
+        key = next((keyword.value for keyword in call.keywords if keyword.arg == "key"), None)
+        if key is not None and ast.unparse(call.func) == "sorted" and len(call.keywords) == 1:
+            name = ast.unparse(key.body) if isinstance(key, ast.Lambda) else f"{ast.unparse(key)}(x)"
+            variable = key.args.args[0].arg if isinstance(key, ast.Lambda) else "x"
+            xs = ast.unparse(call.args[0])
+            order = f"sorted(range(len({xs})), key=lambda k: keys[k])"
+            return (
+                f"compute the keys in a statement before, `keys = [{name} for {variable} in {xs}]`, and sort the "
+                f"places: `[{xs}[k] for k in {order}]`",
+            )
+    return ()
 
 
 def of_lists(node: ast.expr | None, names: Names) -> tuple[str, ...]:

@@ -22,6 +22,9 @@ WHY = "NumPy cannot compute with values of lanes"
 SHAPE = "make it a constant: pass it as one of `static_argnames`, or use the largest size and a mask"
 GENERAL = "use functions of `jnp` in place of that of NumPy, for example `jnp.sqrt(x)`"
 UNLIKE = dict.fromkeys(("histogram", "histogram2d", "histogramdd"), ", whose counts are floats")
+FILLED = {"zeros": "0.0", "ones": "1.0", "empty": "0.0"}
+_PLACES = "[k for k in range(len({0})) if ({0})[k]]"
+LISTS = {"unique": "sorted(set({}))", "flatnonzero": _PLACES, "nonzero": f"({_PLACES},)", "where": f"({_PLACES},)"}
 LENGTHS = {"bincount": "length", "repeat": "total_repeat_length"}
 SIZED = frozenset(
     "where nonzero argwhere flatnonzero unique unique_values unique_counts unique_inverse unique_all union1d "
@@ -89,7 +92,8 @@ def numpy_helps(path: str, call: ast.Call, names: Names) -> tuple[str, ...]:
     name = OTHERS.get(path, path)
     size = SHAPES.get(path)
     if size is not None and any(of_lane(arg, names) for key, arg in _bound(path, call) if key in size):
-        return (SHAPE,)
+        of_list = f"or make a list: `[{FILLED[path]}] * ({ast.unparse(call.args[0])})`" if path in FILLED else ""
+        return (SHAPE, *((of_list,) if of_list and call.args else ()))
     if path == "vectorize" or _attribute(jnp, name) is MISSING:
         return (GENERAL,)
     arguments, unknown = _arguments(path, name, call, names)
@@ -97,7 +101,9 @@ def numpy_helps(path: str, call: ast.Call, names: Names) -> tuple[str, ...]:
         also = ", ".join(f"`{key}`" for key in unknown)
         return (f"use functions of `jnp` in place of that of NumPy; `jnp.{name}` has no {also}",)
     if is_sized(name, call) and _by_values(path, call, names):
-        return sized_helps(f"jnp.{name}", arguments)
+        found = LISTS.get(path if len(call.args) == 1 else "")
+        lists = (f"or make a list: `{found.format(ast.unparse(call.args[0]))}`",) if found else ()
+        return sized_helps(f"jnp.{name}", arguments) + lists
     return (spelled(f"write `jnp.{name}({', '.join(arguments)})`{UNLIKE.get(name, '')}: {WHY}", names),)
 
 

@@ -42,8 +42,9 @@ NOT_CONSTANT_TEXTS = (
 LONGEST = 2000  # characters of what JAX or Python say
 TOO_LARGE = re.compile(r"Python int (-?\d+) too large|with value (-?\d+)")
 WIDER_HELP = "turn 64-bit types on: `jax.config.update('jax_enable_x64', True)`"
+REST = "of a power whose rest counts, compute the rest: `pow(base, exponent, modulus)`"
 FLOAT_HELP = "write it as a float, if it need not be exact"
-LACKING = "Python can compute this, and values of a lane cannot"
+LACKING = "this works in Python, and not with values of a lane"
 CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with `jnp.where(condition, a, b)`"
 
 
@@ -134,18 +135,20 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
     if isinstance(error, OverflowError) and (number := TOO_LARGE.search(str(error))) is not None:
         bits = 8 * jax.dtypes.canonicalize_dtype(int).itemsize
         title = f"the number {number[1] or number[2]} does not fit the integers of lanes, which have {bits} bits"
-        return _Words("PCB312", title, _types_note(op, types), (WIDER_HELP if bits == 32 else FLOAT_HELP,))
+        wide = bits == 64 or abs(int(number[1] or number[2])) >= 2**63
+        return _Words("PCB312", title, _types_note(op, types), (FLOAT_HELP, REST) if wide else (WIDER_HELP,))
     attribute = _attribute_helps(op, types, error, where)
     notes = (
         clipped(readable(f"{type(error).__name__}: {error}"), LONGEST).strip().removesuffix(":"),
         *_types_note(op, types),
     )
     called, visible = where.called
-    if helps := attribute or lacking.of_values(error, expression(called), visible):
-        return _Words("PCB303", LACKING, notes, helps)
+    if helps := lacking.of_values(error, expression(called), visible):
+        return _Words("PCB303", LACKING, notes, attribute or helps)
     name = getattr(op.expr.fn, "__name__", "")
     call = f"`{name}.plain(...)`" if name.isidentifier() else "the plain function"
-    return _Words("PCB303", "this fails for one lane", notes, (f"{call} with one example shows the whole traceback",))
+    helps = attribute or (f"{call} with one example shows the whole traceback",)
+    return _Words("PCB303", "this fails for one lane", notes, helps)
 
 
 def _attribute_helps(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> tuple[str, ...]:
@@ -184,7 +187,9 @@ def _branching(op: Prim, error: Exception, where: _Where) -> _Words:
     note = _first_line(error)
     if where.chain and op.loc is not None:
         why = "which way it goes depends on the lane, and JAX traces a helper once for all lanes"
-        helps = decorator_hints.helps(op.expr.fn, op.loc, where.chain, expression(where.place))
+        helps = lacking.of_key(expression(op.loc)) or decorator_hints.helps(
+            op.expr.fn, op.loc, where.chain, expression(where.place)
+        )
         return _Words("PCB305", "a helper needs control flow of its own for each lane", (note, why), helps)
     return _Words(
         "PCB305", "a value of one lane decides here, where Python decides once for all lanes", (note,), (CHOOSE,)

@@ -1,0 +1,310 @@
+"""Programs with lists, iterators, orders, sets and arrays."""
+# ruff: noqa: E501 - a program is one text
+
+from tests.diagnostics.refused.row import Row
+
+LISTS = "[([3, 1, 2],), ([4, 4],), ([7],)]"
+ARRAYS = "np.array([xs for xs, *_ in examples])"
+EVEN = "[(np.array([1, 2, 4]),), (np.array([3, 1, 2]),)]"
+
+ROWS = [
+    Row(
+        "permutations",
+        "PCB306",
+        "pass the elements as an array, `jnp.array([...])`, which has one length for all lanes",
+        "import itertools\n@pcbatch.batch\ndef f(xs):\n    best = 0\n    for a in itertools.permutations(xs):\n"
+        "        if 100 * a[0] + 10 * a[1] > best:\n            best = 100 * a[0] + 10 * a[1]\n    return best\n",
+        "[([3, 1, 2],), ([4, 4, 9],)]",
+        (),
+        to=f"jnp.{ARRAYS[3:]}",
+    ),
+    Row(
+        "order by a comparison",
+        "PCB303",
+        "sort by a key, a number or a tuple of numbers that has the order: `key=lambda x: ...`",
+        "import functools\ndef order(a, b):\n    return a % 3 - b % 3\n@pcbatch.batch\ndef f(xs):\n"
+        "    return sorted(xs, key=functools.cmp_to_key(order))\n",
+        LISTS,
+        (("key=functools.cmp_to_key(order)", "key=lambda x: x % 3"),),
+    ),
+    Row(
+        "order by a helper that branches",
+        "PCB305",
+        "compute the keys in a statement before, `keys = [digits(x) for x in xs]`, and sort the places: "
+        "`[xs[k] for k in sorted(range(len(xs)), key=lambda k: keys[k])]`",
+        "def digits(n):\n    s = 0\n    while n > 0:\n        s += n % 10\n        n //= 10\n    return s\n"
+        "@pcbatch.batch\ndef f(xs):\n    return sorted(xs, key=lambda x: digits(x))\n",
+        "[([31, 12, 2],), ([40, 4],)]",
+        (
+            (
+                "    return sorted(xs, key=lambda x: digits(x))",
+                "    keys = [digits(x) for x in xs]\n"
+                "    return [xs[k] for k in sorted(range(len(xs)), key=lambda k: keys[k])]",
+            ),
+        ),
+    ),
+    Row(
+        "order of dataclasses",
+        "PCB303",
+        "give the order by a key: `key=lambda x: (x.cost, x.name)`",
+        "import dataclasses\n@dataclasses.dataclass(order=True)\nclass Job:\n    cost: int\n    name: int\n"
+        "@pcbatch.batch\ndef f(xs):\n    jobs = [Job(x, k) for k, x in enumerate(xs)]\n    return min(jobs).name\n",
+        LISTS,
+        (("min(jobs)", "min(jobs, key=lambda x: (x.cost, x.name))"),),
+    ),
+    Row(
+        "order by a method",
+        "PCB303",
+        "give the order of `Job.__lt__` by a key: `key=lambda x: ...`",
+        "class Job:\n    def __init__(self, cost):\n        self.cost = cost\n    def __lt__(self, other):\n"
+        "        return self.cost < other.cost\n@pcbatch.batch\ndef f(xs):\n"
+        "    return sorted([Job(x) for x in xs])[0].cost\n",
+        LISTS,
+        (("sorted([Job(x) for x in xs])", "sorted([Job(x) for x in xs], key=lambda x: x.cost)"),),
+    ),
+    Row(
+        "order by `repr`",
+        "PCB304",
+        "of integers, bools and texts a lane makes text by `str(n)`",
+        "@pcbatch.batch\ndef f(xs):\n    return sorted(xs, key=repr)\n",
+        "[([31, 4, 2],), ([40, 4],)]",
+        (("key=repr", "key=lambda n: str(n)"),),
+    ),
+    Row(
+        "generator in a variable",
+        "PCB306",
+        "make a list of it: `[x * x for x in xs]`",
+        "@pcbatch.batch\ndef f(xs):\n    squares = (x * x for x in xs)\n    return sum(squares)\n",
+        LISTS,
+        (("(x * x for x in xs)", "[x * x for x in xs]"),),
+    ),
+    Row(
+        "zip in a variable",
+        "PCB306",
+        "make a list of it: `list(zip(xs, xs[1:]))`",
+        "@pcbatch.batch\ndef f(xs):\n    pairs = zip(xs, xs[1:])\n    return sum(a * b for a, b in pairs)\n",
+        LISTS,
+        (("zip(xs, xs[1:])", "list(zip(xs, xs[1:]))"),),
+    ),
+    Row(
+        "map in a variable",
+        "PCB306",
+        "make a list of it: `list(map(abs, xs))`",
+        "@pcbatch.batch\ndef f(xs):\n    sizes = map(abs, xs)\n    return sum(sizes)\n",
+        LISTS,
+        (("map(abs, xs)", "list(map(abs, xs))"),),
+    ),
+    Row(
+        "iterator and next",
+        "PCB306",
+        "go over it with an index: `k = 0`, then `xs[k]` and `k += 1` in place of `next`",
+        "@pcbatch.batch\ndef f(xs):\n    it = iter(xs)\n    first = next(it)\n    total = 0\n    for x in it:\n"
+        "        total += x - first\n    return total\n",
+        LISTS,
+        (
+            ("    it = iter(xs)\n    first = next(it)\n", "    k = 0\n    first = xs[k]\n    k += 1\n"),
+            (
+                "    for x in it:\n        total += x - first\n",
+                "    while k < len(xs):\n        total += xs[k] - first\n        k += 1\n",
+            ),
+        ),
+    ),
+    Row(
+        "columns of rows",
+        "PCB306",
+        "take the parts one by one: `[row[0] for row in rows]`, `[row[1] for row in rows]`",
+        "@pcbatch.batch\ndef f(xs):\n    rows = [(x, 2 * x) for x in xs]\n    a, b = zip(*rows)\n    return sum(a) - sum(b)\n",
+        LISTS,
+        (("zip(*rows)", "[row[0] for row in rows], [row[1] for row in rows]"),),
+    ),
+    Row(
+        "max of unpacked",
+        "PCB306",
+        "pass the list itself: `max(xs)`",
+        "@pcbatch.batch\ndef f(xs):\n    return max(*xs)\n",
+        "[([3, 1, 2],), ([4, 4],)]",
+        (("max(*xs)", "max(xs)"),),
+    ),
+    Row(
+        "any number of arguments",
+        "PCB306",
+        "pass the list itself: `total(xs)`; a function of yours has a parameter `xs` in place of `*xs` then",
+        "def total(*xs):\n    s = 0\n    for x in xs:\n        s += x\n    return s\n@pcbatch.batch\ndef f(xs):\n"
+        "    return total(*xs)\n",
+        LISTS,
+        (("def total(*xs)", "def total(xs)"), ("return total(*xs)", "return total(xs)")),
+    ),
+    Row(
+        "groups",
+        "PCB306",
+        "compare each element with the one before it, in a loop: `if k == 0 or xs[k] != xs[k - 1]`",
+        "import itertools\n@pcbatch.batch\ndef f(xs):\n    return len([key for key, _ in itertools.groupby(xs)])\n",
+        LISTS,
+        (
+            (
+                "    return len([key for key, _ in itertools.groupby(xs)])\n",
+                "    groups = 0\n    for k in range(len(xs)):\n        if k == 0 or xs[k] != xs[k - 1]:\n"
+                "            groups += 1\n    return groups\n",
+            ),
+        ),
+    ),
+    Row(
+        "cycle",
+        "PCB306",
+        "use an index: `xs[k % len(xs)]`",
+        "import itertools\n@pcbatch.batch\ndef f(xs, n):\n    total = 0\n    for k, x in zip(range(n), itertools.cycle(xs)):\n"
+        "        total += x * k\n    return total\n",
+        "[([3, 1, 2], 5), ([4, 4], 3)]",
+        (("for k, x in zip(range(n), itertools.cycle(xs))", "for k in range(n)"), ("x * k", "xs[k % len(xs)] * k")),
+    ),
+    Row(
+        "statistics",
+        "PCB306",
+        "call `statistics.mode` before the batched function, for each example",
+        "import statistics\n@pcbatch.batch\ndef f(xs):\n    return statistics.mode(xs)\n",
+        LISTS,
+        (("def f(xs)", "def f(mode)"), ("statistics.mode(xs)", "mode")),
+        to="np.array([statistics.mode(xs) for xs, in examples])",
+    ),
+    Row(
+        "set in a set",
+        "PCB303",
+        "keep a sorted tuple in place of the inner set: `tuple(sorted(s))`",
+        "@pcbatch.batch\ndef f(n):\n    return len({frozenset({n, 1}), frozenset({3, 1})})\n",
+        "[(3,), (5,)]",
+        (("frozenset({n, 1})", "tuple(sorted({n, 1}))"), ("frozenset({3, 1})", "tuple(sorted({3, 1}))")),
+        own=True,
+    ),
+    Row(
+        "order of a set",
+        "PCB314",
+        "go over `sorted(s)`, whose order is known",
+        "@pcbatch.batch\ndef f(xs):\n    s = set(xs)\n    s.discard(3)\n    total = 0\n    for x in s:\n        total = 3 * total + x\n"
+        "    return total\n",
+        LISTS,
+        (("for x in s:", "for x in sorted(s):"),),
+    ),
+    Row(
+        "default of a defaultdict",
+        "PCB304",
+        "store the first value yourself: `if k not in d: d[k] = ...`",
+        "from collections import defaultdict\n@pcbatch.batch\ndef f(xs):\n    d = defaultdict(lambda: [0, 0])\n    for x in xs:\n"
+        "        d[x][0] += 1\n    return len(d)\n",
+        LISTS,
+        (
+            ("defaultdict(lambda: [0, 0])", "{}"),
+            ("    for x in xs:\n", "    for x in xs:\n        if x not in d: d[x] = [0, 0]\n"),
+        ),
+    ),
+    Row(
+        "rows of one object",
+        "PCB330",
+        "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`",
+        "@pcbatch.batch\ndef f(n):\n    grid = [[0] * 3] * 2\n    grid[0][0] = n\n    return grid[0][0]\n",
+        "[(3,), (5,)]",
+        (("[[0] * 3] * 2", "[[0] * 3 for _ in range(2)]"),),
+    ),
+    Row(
+        "two names of a list",
+        "PCB330",
+        "where `a` is not to change, make a copy: `b = a.copy()`",
+        "@pcbatch.batch\ndef f(n):\n    a = [n, 1]\n    b = a\n    if n > 4:\n        b = [2]\n    b.append(3)\n"
+        "    return len(b) + a[0]\n",
+        "[(3,), (5,)]",
+        (("b = a\n", "b = a.copy()\n"),),
+    ),
+    Row(
+        "slice of an array",
+        "PCB330",
+        "make a copy: `old = board[:].copy()`; of an array, `board[:]` is a view",
+        "@pcbatch.batch\ndef f(board, n):\n    old = board[:]\n    board[0] = n\n    return old[0] + board[0]\n",
+        "[([1, 2, 4], 3), ([3, 1, 2], 5)]",
+        (("old = board[:]", "old = board[:].copy()"),),
+        args="np.array([xs for xs, _ in examples]), np.array([n for _, n in examples])",
+    ),
+    Row(
+        "median of a list",
+        "PCB303",
+        "write `statistics.median(xs)`, which takes lists",
+        "import statistics\n@pcbatch.batch\ndef f(xs):\n    return float(np.median(xs))\n",
+        LISTS,
+        (("np.median(xs)", "statistics.median(xs)"),),
+    ),
+    Row(
+        "np.unique",
+        "PCB306",
+        "or make a list: `sorted(set(xs))`",
+        "@pcbatch.batch\ndef f(xs):\n    return len(np.unique(xs))\n",
+        EVEN,
+        (("np.unique(xs)", "sorted(set(xs))"),),
+    ),
+    Row(
+        "np.flatnonzero",
+        "PCB306",
+        "or make a list: `[k for k in range(len(xs > 2)) if (xs > 2)[k]]`",
+        "@pcbatch.batch\ndef f(xs):\n    return len(np.flatnonzero(xs > 2))\n",
+        EVEN,
+        (("np.flatnonzero(xs > 2)", "[k for k in range(len(xs > 2)) if (xs > 2)[k]]"),),
+    ),
+    Row(
+        "mask",
+        "PCB306",
+        "keep the shape: `jnp.where(xs > 2, xs, 0)` in place of `xs[xs > 2]`",
+        "@pcbatch.batch\ndef f(xs):\n    return xs[xs > 2].sum()\n",
+        EVEN,
+        (("xs[xs > 2]", "jnp.where(xs > 2, xs, 0)"),),
+    ),
+    Row(
+        "slice by a value of the lane",
+        "PCB306",
+        "or keep the shape and mask what is outside, with `k = jnp.arange(len(xs))`: `jnp.where((k < n), xs, 0)`",
+        "@pcbatch.batch\ndef f(xs, n):\n    return xs[:n].sum()\n",
+        "[(np.array([1, 2, 4]), 2), (np.array([3, 1, 2]), 1)]",
+        (("    return xs[:n]", "    k = jnp.arange(len(xs))\n    return jnp.where((k < n), xs, 0)"),),
+    ),
+    Row(
+        "table of a lane's size",
+        "PCB306",
+        "or make a list: `[0.0] * (n + 1)`",
+        "@pcbatch.batch\ndef f(n):\n    table = np.zeros(n + 1)\n    for k in range(n):\n        table[k + 1] = table[k] + k\n"
+        "    return table[n]\n",
+        "[(3,), (5,)]",
+        (("np.zeros(n + 1)", "[0.0] * (n + 1)"),),
+    ),
+    Row(
+        "tolist",
+        "PCB306",
+        "write `xs`: the array itself holds the numbers",
+        "@pcbatch.batch\ndef f(xs):\n    total = 0\n    for x in xs.tolist():\n        total += x\n    return total\n",
+        EVEN,
+        (("xs.tolist()", "xs"),),
+    ),
+    Row(
+        "np.floor",
+        "PCB306",
+        "write `jnp.floor(x)`",
+        "@pcbatch.batch\ndef f(x):\n    return int(np.floor(x))\n",
+        "[(0.5,), (-2.5,)]",
+        (("np.floor(x)", "jnp.floor(x)"),),
+    ),
+    Row(
+        "array as a condition",
+        "PCB308",
+        "`jnp.any(xs > 0)` for one of them",
+        "@pcbatch.batch\ndef f(xs):\n    if (xs > 2).any():\n        return 1\n    if xs > 0:\n        return 2\n    return 0\n",
+        "[(np.array([3]),), (np.array([1]),)]",
+        (("if xs > 0", "if jnp.any(xs > 0)"),),
+    ),
+    Row(
+        "functions in a list",
+        "PCB304",
+        "keep the values that it reads there, and call the function with them",
+        "@pcbatch.batch\ndef f(n):\n    fns = []\n    for k in range(n):\n        fns.append(lambda x, k=k: x + k)\n    return fns[0](1)\n",
+        "[(3,), (5,)]",
+        (
+            ("    fns = []\n", "    ks = []\n    def add(x, k):\n        return x + k\n"),
+            ("fns.append(lambda x, k=k: x + k)", "ks.append(k)"),
+            ("fns[0](1)", "add(1, ks[0])"),
+        ),
+    ),
+]
