@@ -331,7 +331,7 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
         raise Refusal("PCB318", title, note, helps=key_helps(""))
     if isinstance(leaf, bool | int | float | complex | str | bytes | type | Enum) or leaf is None or leaf is Ellipsis:
         return Known(leaf)
-    if dynamic and isinstance(leaf, FunctionType) and leaf.__name__ == "<lambda>":
+    if dynamic and isinstance(leaf, FunctionType) and leaf.__name__ == "<lambda>" and not hasattr(leaf, "__wrapped__"):
         title = "a function cannot be kept in a list or another variable of a lane that changes"
         raise TraceError(title, "keep the values that it reads there, and call the function with them")
     if dynamic and callable(leaf) and type(leaf).__module__.partition(".")[0] in FUNCTION_MODULES:

@@ -169,11 +169,10 @@ ROWS = [
     Row(
         "set in a set",
         "PCB303",
-        "keep a sorted tuple in place of the inner set: `tuple(sorted(s))`",
+        "keep a number in place of the inner set: of small ones `sum(1 << x for x in s)`",
         "@pcbatch.batch\ndef f(n):\n    return len({frozenset({n, 1}), frozenset({3, 1})})\n",
         "[(3,), (5,)]",
-        (("frozenset({n, 1})", "tuple(sorted({n, 1}))"), ("frozenset({3, 1})", "tuple(sorted({3, 1}))")),
-        own=True,
+        (("frozenset({n, 1})", "sum(1 << x for x in {n, 1})"), ("frozenset({3, 1})", "sum(1 << x for x in {3, 1})")),
     ),
     Row(
         "order of a set",
