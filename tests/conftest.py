@@ -118,7 +118,7 @@ def compiled_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 NAMES_INSIDE = re.compile(
     r"\b(Lane(List|Text|Dict|Set|Tuple|Deque|Queue|Stack|Range|Sequence)|MemberValue|RecordList|RefType|DictView|OrderedKeys|"
-    r"MadeClass|DynamicJaxprTracer|JitTracer|BatchTracer|CustomNode)\b|type '?(Ref|Draft)\b"
+    r"MadeClass|DynamicJaxprTracer|JitTracer|BatchTracer)\b|type '?(Ref|Draft)\b"
 )
 
 
