@@ -22,8 +22,9 @@ import numpy as np
 from pcbatch.containers.capacity import FullError
 from pcbatch.contexts import setting
 
-CAPACITY = "capacity"
-"""The name in place of an exception's for a container that is full, which is no fault of the program."""
+CAPACITY, LIMIT = "capacity", "limit"
+"""Names in place of an exception's, for what is no fault of the program: a container that is full, and a value that
+Python has and a lane cannot hold. Neither is an exception of the program, so no `except` of it sees them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Check:
 
     Attributes:
         failed: bool[], whether the lane raises.
-        exception: the name of the exception, or `CAPACITY`.
+        exception: the name of the exception, `CAPACITY` or `LIMIT`.
         message: texts and scalars, in the order in which they are shown.
     """
 
@@ -70,6 +71,20 @@ def require(holds: Any, exception: str, *message: Any) -> None:
     record(holds, exception, message)
 
 
+def limit(holds: Any, *message: Any) -> None:
+    """Let the lane stop where a condition does not hold that Python does not ask for, such as a number in 32 bits.
+
+    Args:
+        holds: bool[], a value of the lane or known while compiling.
+        message: texts and scalars, shown one after the other.
+
+    Raises:
+        OverflowError: if the condition is known not to hold, outside of primitives.
+    """
+    if not (isinstance(holds, bool | np.bool_) and holds):
+        record(jax.numpy.asarray(holds), LIMIT, message)
+
+
 def require_room(needed: Any, capacity: int) -> None:
     """Let the lane stop where a container has no room, so that the run is repeated with a larger capacity.
 
@@ -93,7 +108,7 @@ def record(holds: Any, exception: str, message: Sequence[Any]) -> None:
     if checks is not None:
         checks.append(Check(jax.numpy.logical_not(holds), exception, tuple(message)))
     elif not isinstance(holds, jax.core.Tracer):
-        require(bool(holds), "MemoryError" if exception == CAPACITY else exception, *message)
+        require(bool(holds), {CAPACITY: "MemoryError", LIMIT: "OverflowError"}.get(exception, exception), *message)
 
 
 def pass_on(check: Check) -> None:

@@ -12,7 +12,7 @@ from pcbatch.containers import keys as lane_keys
 from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
-from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.checks import limit, require_room
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import join_origins, lists_in, origins_of, prepare, unify
@@ -168,7 +168,7 @@ class Entries(Container):
             self.table = table
         for leaf, column in zip(jax.tree.leaves(key), jax.tree.leaves(table.keys), strict=True):
             same = lane_keys.like(leaf, column.dtype)[1]
-            require(same, "OverflowError", "int too large to convert to float")
+            limit(same, "an integer key is too large for the floats of the other keys")
         return value
 
     def store(self, key: Any, value: Any, where: Any = True) -> None:
@@ -226,7 +226,7 @@ class Entries(Container):
         for leaf in jax.tree.leaves(keys.columns):
             if jnp.issubdtype(leaf.dtype, jnp.inexact):
                 nan = jnp.any(where & jnp.isnan(leaf))
-                require(jnp.logical_not(nan), "ValueError", "a key of a dict or set of the lane is NaN")
+                limit(jnp.logical_not(nan), lane_keys.NAN_KEY)
         if self.table is None:
             self._make_table(key, value, keys.length if isinstance(keys.length, int) else 0)
             self.key_origins = keys.origins
@@ -239,7 +239,7 @@ class Entries(Container):
         kept: Any = True
         for leaf, column in zip(jax.tree.leaves(keys.columns), jax.tree.leaves(self.table.keys), strict=True):
             kept &= jnp.all(_kept(leaf, column.dtype) | ~where)
-        require(kept, "OverflowError", "int too large to convert to float")
+        limit(kept, "an integer key is too large for the floats of the other keys")
         columns = None if values is None else _typed(self.table, values)
         self.table = self.table.storing_all(lane_keys.plain(keys.columns), columns, where)
 

@@ -1,4 +1,4 @@
-"""Sums of integers that are exact, or the lane raises OverflowError."""
+"""Sums of integers that are exact, or the lane stops."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit
 from pcbatch.errors import Refusal
 
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
@@ -28,5 +28,5 @@ def exact_sum(name: str, numbers: Any) -> Any:
     upper = jnp.sum(numbers >> bits, dtype=dtype) + (lower >> bits)
     info = iinfo(dtype)
     fits = (upper >= int(info.min) >> bits) & (upper <= int(info.max) >> bits)
-    require(fits, "OverflowError", f"the result of {name} does not fit {dtype.name}")
+    limit(fits, f"the result of {name} does not fit {dtype.name}")
     return jnp.sum(numbers, dtype=dtype)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit
 from pcbatch.containers.container import Container
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
@@ -70,13 +70,16 @@ def shown(key: Any) -> Iterator[Any]:
     yield ",)" if len(key) == 1 else ")"
 
 
+NAN_KEY = "a key of a dict or set of the lane is NaN, of which Python keeps as many as there are objects"
+
+
 def require_no_nan(key: Any) -> None:
-    """Let the lane raise where a key that is to be stored holds a NaN."""
+    """Let the lane stop where a key that is to be stored holds a NaN."""
     for leaf in jax.tree.leaves(key):
         if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.inexact):
-            require(jnp.logical_not(jnp.isnan(leaf)), "ValueError", "a key of a dict or set of the lane is NaN")
+            limit(jnp.logical_not(jnp.isnan(leaf)), NAN_KEY)
         elif isinstance(leaf, float | complex):
-            require(leaf == leaf, "ValueError", "a key of a dict or set of the lane is NaN")
+            limit(leaf == leaf, NAN_KEY)
 
 
 def like(leaf: Any, dtype: Any) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from pcbatch.containers import list_order, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
-from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.indices import checked_index, integer, narrowed, repeated, span
@@ -189,7 +189,7 @@ class LaneText(Rows):
         return self._all("a", "z", "A", "Z", "0", "9")
 
     def _all(self, *bounds: str) -> Any:
-        require(jnp.all((self.codes < 128) | ~self.valid()), "NotImplementedError", "the text has letters beyond ASCII")
+        limit(jnp.all((self.codes < 128) | ~self.valid()), "the text has letters beyond ASCII")
         inside = jnp.zeros(self.codes.shape, bool)
         for low, high in zip(bounds[::2], bounds[1::2], strict=True):
             inside |= (self.codes >= ord(low)) & (self.codes <= ord(high))
@@ -206,7 +206,7 @@ class LaneText(Rows):
         return self._shifted("A", "Z", ord("a") - ord("A"))
 
     def _shifted(self, low: str, high: str, by: int) -> LaneText:
-        require(jnp.all((self.codes < 128) | ~self.valid()), "NotImplementedError", "the text has letters beyond ASCII")
+        limit(jnp.all((self.codes < 128) | ~self.valid()), "the text has letters beyond ASCII")
         inside = (self.codes >= ord(low)) & (self.codes <= ord(high))
         return self.made(jnp.where(inside, self.codes + by, self.codes), self.length)
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit
 from pcbatch.containers.columns import Unset, one_level, room
 from pcbatch.containers.elements import Rows, list_class, parts, prepare
 from pcbatch.containers.known_tuples import tuple_beside
@@ -210,7 +210,7 @@ def _order_by_keys(keys: Any, inside: Any) -> Any:
             _scalar(leaf[0], leaf[0], operator.lt)
         if jnp.issubdtype(leaf.dtype, np.inexact):
             missing = jnp.logical_and(inside, jnp.isnan(leaf))
-            require(jnp.logical_not(jnp.any(missing)), "NotImplementedError", NAN_ORDER)
+            limit(jnp.logical_not(jnp.any(missing)), NAN_ORDER)
     places = jnp.arange(inside.shape[0], dtype=np.int32)
     sorted_: Any = jax.lax.sort((jnp.logical_not(inside), *leaves, places), num_keys=1 + len(leaves), is_stable=True)
     return sorted_[-1]

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit, require
 from pcbatch.containers.lane_text import LaneText, joined
 from pcbatch.origins import number
 
@@ -71,18 +71,20 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
     good = jnp.logical_and(n > start, jnp.all(~inside | ((digits >= 0) & (digits < base))))
     require(good, "ValueError", f"invalid literal for int() with base {base}")
     negative = jnp.logical_and(signed == 1, first == ord("-"))
-    limit = jnp.uint32(2**31 - 1) + negative.astype(np.uint32)
-    digits, radix = digits.astype(np.uint32), np.uint32(base)
+    dtype = np.dtype(jnp.result_type(int))
+    word = np.dtype(f"u{dtype.name}")
+    most = jnp.asarray(np.iinfo(dtype).max, word) + negative.astype(word)
+    digits, radix = digits.astype(word), word.type(base)
 
     def step(carry: Any, place: Any) -> Any:
         value, large = carry
         digit, counts = place
-        large = large | (counts & (value > (limit - digit) // radix))
+        large = large | (counts & (value > (most - digit) // radix))
         return (jnp.where(counts, value * radix + digit, value), large), None
 
-    (value, large), _ = jax.lax.scan(step, (jnp.uint32(0), jnp.asarray(False)), (digits, inside & good))
-    require(jnp.logical_not(large), "OverflowError", "the number that the text shows is larger than 32 bits")
-    return number(jnp.where(negative, jnp.uint32(0) - value, value).astype(np.int32))
+    (value, large), _ = jax.lax.scan(step, (jnp.zeros((), word), jnp.asarray(False)), (digits, inside & good))
+    limit(jnp.logical_not(large), f"the number that the text shows does not fit {dtype.name}")
+    return number(jnp.where(negative, word.type(0) - value, value).astype(dtype))
 
 
 def _values(codes: Any) -> Any:

@@ -173,15 +173,15 @@ class Return:
     """A terminator that leaves the function; the results are in its result variables."""
 
 
-ASSERTION, ERROR, CAPACITY = "assertion", "error", "capacity"  # the kinds of `Fail`
+ASSERTION, ERROR, CAPACITY, LIMIT = "assertion", "error", "capacity", "limit"  # the kinds of `Fail`
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
     """A terminator that ends the lane: `name` is the exception of the plain function.
 
-    `kind` is `ASSERTION`, `ERROR`, or `CAPACITY`: a container of the lane is full, for which the plain function raises
-    nothing.
+    `kind` is `ASSERTION`, `ERROR`, or what the plain function does not raise for: `CAPACITY`, a container of the lane
+    is full, or `LIMIT`, a lane cannot hold a value.
     """
 
     kind: str

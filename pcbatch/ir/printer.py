@@ -32,7 +32,7 @@
 
     bb9:
       print("h = ", h:(".3f"), "\\n")         // constant text and values, as in an f-string
-      fail error ValueError("bad step ", h)  // the lane ends; or `fail assertion`, `fail capacity`
+      fail error ValueError("bad step ", h)  // the lane ends; or `fail assertion`, `fail capacity`, `fail limit`
 
 The entry of a CFG program is its first function unless a line `entry @name` says otherwise. An expression whose
 inputs are not the default reading of its text (see `text`) is followed by `reads (a, b)`. What follows `//` outside

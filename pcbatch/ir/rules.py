@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pcbatch.ir.def_use import AnyOp, writes
-from pcbatch.ir.ops import ASSERTION, CAPACITY, ERROR, RETURN, Check, Move, Select
+from pcbatch.ir.ops import ASSERTION, CAPACITY, ERROR, LIMIT, RETURN, Check, Move, Select
 from pcbatch.ir.stack import Push
 from pcbatch.ir.types import BOOL, ArrayType
 
@@ -64,7 +64,7 @@ def op_types(ops: Iterable[AnyOp], types: Types, where: str) -> Iterator[Fault]:
 
 def known_kind(kind: str, where: str) -> Iterator[Fault]:
     """Report a kind of failure that does not exist."""
-    if kind not in (ASSERTION, ERROR, CAPACITY):
+    if kind not in (ASSERTION, ERROR, CAPACITY, LIMIT):
         yield Fault("kind", where, f"{kind} is no kind of failure")
 
 

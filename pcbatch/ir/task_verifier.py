@@ -9,7 +9,7 @@ without the weak flag.
   declared  Every variable that is mentioned is declared.
   distinct  Parameters are distinct, and so are the destinations of one operation.
   cond      Conditions are `bool[]`.
-  kind      A failure is an "assertion", an "error", or a "capacity".
+  kind      A failure is an "assertion", an "error", a "capacity" or a "limit".
   types     Source and destination of a move agree; so do the three of a select.
   known     Constants are parameters of the program; shared variables are, or the prologue writes them, which writes
             nothing else and reads only shared ones that have a value. Blocks neither write nor bind either.

@@ -9,7 +9,7 @@ Both program types
   declared  Every variable that is mentioned is declared.
   distinct  Parameters are distinct, and so are the destinations of one operation.
   cond      The conditions of a branch, a fork and a select are `bool[]`.
-  kind      A failure is an "assertion", an "error", or a "capacity".
+  kind      A failure is an "assertion", an "error", a "capacity" or a "limit".
   types     Source and destination of a move or a push agree; so do the three of a select.
 
 CFG

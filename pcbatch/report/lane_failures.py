@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.call.arguments import Arguments
@@ -17,7 +18,7 @@ from pcbatch.containers.capacity import LARGEST, rounded
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
 from pcbatch.ir import message as messages
-from pcbatch.ir.ops import ASSERTION, Fail
+from pcbatch.ir.ops import ASSERTION, LIMIT, Fail
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.sharding.lane_sharding import to_host
@@ -174,9 +175,9 @@ def _needed(report: FailedRun, lane: int) -> int:
 
 
 def _failures(report: FailedRun) -> Iterator[Diagnostic]:
-    """One diagnostic for every `assert` and `raise` that lanes reached, in the order of the source."""
+    """One diagnostic for every `assert`, `raise` and limit of lanes that lanes reached, in the order of the source."""
     by_fail: dict[tuple[Loc | None, Fail], list[int]] = {}
-    for lane in sorted([*report.lanes(Status.ASSERTION), *report.lanes(Status.ERROR)]):
+    for lane in sorted(lane for kind in (Status.ASSERTION, Status.ERROR, Status.LIMIT) for lane in report.lanes(kind)):
         fail = report.locate(lane).fail
         assert fail is not None, lane
         by_fail.setdefault((fail.loc, fail), []).append(lane)
@@ -189,6 +190,8 @@ def _failure(report: FailedRun, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
     count = report.counted(lanes)
     if fail.kind == ASSERTION and fail.name == "AssertionError":
         code, title, label = "PCB903", f"{count} failed an assertion", "false in these lanes"
+    elif fail.kind == LIMIT:
+        code, title, label = "PCB907", f"{count} cannot hold a value that Python has here", "computed here"
     else:
         code, title, label = "PCB904", f"{count} raised `{fail.name}`", ""
     notes = report.notes(lanes)
@@ -197,7 +200,9 @@ def _failure(report: FailedRun, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
         notes = ("\n".join(["first lanes:", *(f"  {line}" for line in messages_of_lanes)]), *notes[1:])
     elif fail.message:
         title += f": {messages.text(fail.message, {})}"
-    helps = (f"call `{report.name}.run(...)` for a per-lane status",)
+    helps: tuple[str, ...] = (f"call `{report.name}.run(...)` for a per-lane status",)
+    if fail.kind == LIMIT and jnp.result_type(int) != np.int64:
+        helps = ('for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array', *helps)
     primary = None if fail.loc is None else Label(fail.loc, label)
     return Diagnostic(code, title, primary, notes=notes, helps=helps)
 

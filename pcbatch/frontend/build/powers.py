@@ -11,7 +11,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, compare, constant, is_constant, supported
 from pcbatch.frontend.support.python_numbers import NEGATIVE_POWER
-from pcbatch.ir.ops import Branch
+from pcbatch.ir.ops import LIMIT, Branch, Fail
 
 
 def power_of(b: Builder, node: Node) -> tuple[Node, Node] | None:
@@ -41,6 +41,6 @@ def checked_power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
     )
     b.end(Branch(cond, holds, failing, b.loc(node)))
     b.start(failing)
-    b.fail(ValueError, (NEGATIVE_POWER,), node)
+    b.end(Fail(LIMIT, LIMIT, (NEGATIVE_POWER,), b.loc(node)))
     b.start(holds)
     return supported("checked_power", [base, exponent], node)

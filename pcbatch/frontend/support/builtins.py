@@ -170,7 +170,7 @@ def int_(*args: Any, **options: Any) -> Any:
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
         return int(*args, **options)
     value = _real_scalar("int", args[0])
-    if rules().overflow == "fail" and jnp.issubdtype(value.dtype, jnp.floating):
+    if rules().math_errors == "raise" and jnp.issubdtype(value.dtype, jnp.floating):
         return number(to_integer(jnp.trunc(value), "int"))
     wide = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype.itemsize >= 4
     return number(value if wide else value.astype(int), *args)

@@ -83,7 +83,7 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool
     finally:
         _attempting.reset(token)
     for check in reversed(made):
-        if check.exception == checks.CAPACITY:
+        if check.exception in (checks.CAPACITY, checks.LIMIT):
             checks.pass_on(check)
         else:
             cls = getattr(builtins, check.exception)
@@ -114,7 +114,7 @@ def changing(method: Callable[[], Any], code: CodeType) -> Any:
     except Exception as error:
         raise refused from error
     for check in made:
-        if check.exception != checks.CAPACITY:
+        if check.exception not in (checks.CAPACITY, checks.LIMIT):
             raise refused
         checks.pass_on(check)
     return result

@@ -13,7 +13,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit, require
 from pcbatch.containers.number_rules import rules
 from pcbatch.frontend.support.math_functions.wide_integers import product_fits
 from pcbatch.origins import Origin, Tracer, both, kind_of, source_of
@@ -22,6 +22,7 @@ jax.extend.source_info_util.register_exclusion(__file__)
 
 Operator = Callable[[Any, Any], Any]
 DIVISIONS = frozenset({"/", "//", "%"})
+SHIFTS = frozenset({"<<", ">>"})
 GROWING = frozenset({"+", "-", "*", "//", "<<", "**"})
 iinfo: Any = jnp.iinfo
 
@@ -29,8 +30,11 @@ iinfo: Any = jnp.iinfo
 def binary(op: Operator, sign: str, a: Any, b: Any) -> Any:
     """Return `op(a, b)` with the checks that the rules ask for; `sign` is the operator in the source."""
     in_force = rules()
-    if (in_force.overflow == "wrap" and not in_force.division) or not _are_numbers(a, b):
+    plain = in_force.overflow == "wrap" and not in_force.division and sign not in SHIFTS
+    if plain or not _are_numbers(a, b):
         return op(a, b)
+    if sign in SHIFTS:
+        require(b >= 0, "ValueError", "negative shift count")
     if in_force.division:
         b = _nonzero(op, sign, a, b)
     if in_force.overflow == "fail" and sign in GROWING:
@@ -88,11 +92,11 @@ def _message(op: Operator, kind: type | None, right: int) -> str:
 
 
 def _require(fits: Any, sign: str, dtype: Any) -> None:
-    require(fits, "OverflowError", f"the result of `{sign}` does not fit {np.dtype(dtype).name}")
+    limit(fits, f"the result of `{sign}` does not fit {np.dtype(dtype).name}")
 
 
 def _fitting(op: Operator, sign: str, a: Any, b: Any) -> Any:
-    """Return the result of an operator of integers; the lane raises OverflowError where it does not fit."""
+    """Return the result of an operator of integers; the lane stops where it does not fit."""
     dtype = np.dtype(jnp.result_type(a, b))
     result = op(a, b) if sign != "**" else None
     if kind_of(dtype) is not int or (result is not None and kind_of(result.dtype) is not int):
@@ -116,7 +120,6 @@ def _fits(sign: str, a: Any, b: Any, result: Any, info: Any) -> Any:
             return product_fits(a, b)
         case "//":
             return ~((a == info.min) & (b == -1)) if signed else jnp.asarray(True)
-    require(b >= 0, "ValueError", "negative shift count")
     return (a == 0) | ((b < info.bits) & ((result >> jnp.clip(b, 0, info.bits - 1)) == a))
 
 

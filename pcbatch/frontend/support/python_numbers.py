@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_reductions
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit
+from pcbatch.containers.number_rules import rules
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import number_checks
 from pcbatch.frontend.support.rounding import known_digits, rounded_float, rounded_integer
@@ -27,6 +28,7 @@ jax.extend.source_info_util.register_exclusion(__file__)
 
 BOOLS_HELP = "to count write `int(a) + int(b)`; for a bool of two bools write `a | b`, `a & b` or `a ^ b`"
 NEGATIVE_POWER = "an integer to a negative power is a float: write `2.0 ** n` for `2 ** n`"
+COMPLEX_POWER = "a negative number to a power that is not whole is complex: write `abs(x) ** y`, or `complex(x) ** y`"
 
 
 def invert(a: Any) -> Any:
@@ -42,9 +44,9 @@ def invert(a: Any) -> Any:
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """The operator `**`; the lane raises ValueError for an integer to a negative power, which is a float in Python."""
+    """The operator `**`; the lane stops for an integer to a negative power, which is a float in Python."""
     if isinstance(exponent, Tracer) and origin_of(exponent) is not Origin.ARRAY and _may_be_negative(base, exponent):
-        require(exponent >= 0, "ValueError", NEGATIVE_POWER)
+        limit(exponent >= 0, NEGATIVE_POWER)
     return checked_power(base, exponent)
 
 
@@ -66,7 +68,27 @@ def checked_power(base: Any, exponent: Any) -> Any:
     whole = isinstance(base, Tracer) and base.shape == () and kind_of(base.dtype) in (bool, int)
     if whole and type(exponent) is int and exponent < 0 and origin_of(base) is not Origin.ARRAY:
         return note(base.astype(float) ** exponent, Origin.NUMBER)
+    _require_real(base, exponent)
     return _arithmetic(operator.pow, "**", base, exponent)
+
+
+def _require_real(base: Any, exponent: Any) -> None:
+    """Let the lane stop where a power of two numbers of Python is complex."""
+    of_lanes = isinstance(base, Tracer) or isinstance(exponent, Tracer)
+    if not of_lanes or rules().math_errors == "nan" or not (_is_number(base) and _is_number(exponent)):
+        return
+    if both(source_of(base), source_of(exponent)) is Origin.ARRAY or kind_of(jnp.result_type(exponent)) is not float:
+        return
+    if isinstance(base, Tracer) or base < 0:
+        if isinstance(exponent, Tracer) or exponent != exponent // 1:
+            limit(~((base < 0) & (exponent != jnp.floor(exponent)) & ~jnp.isnan(exponent)), COMPLEX_POWER)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a real number, of a lane or known."""
+    if isinstance(value, Tracer):
+        return value.shape == () and kind_of(value.dtype) in (int, float)
+    return isinstance(value, int | float)
 
 
 def _may_be_negative(base: Any, exponent: Any) -> bool:

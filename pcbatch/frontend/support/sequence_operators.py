@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit, require
 from pcbatch.containers.choices import one_of
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
@@ -104,7 +104,7 @@ def ordered(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
         if column.ndim > 1:
             truth(column[0])  # raises what the comparison of two arrays raises
         if jnp.issubdtype(column.dtype, np.inexact):
-            require(jnp.logical_not(jnp.any(jnp.isnan(column))), "NotImplementedError", NAN)
+            limit(jnp.logical_not(jnp.any(jnp.isnan(column))), NAN)
     places = jnp.arange(len(items))
     if reverse:  # equal items stay in their order
         columns, places = [column[::-1] for column in columns], places[::-1]

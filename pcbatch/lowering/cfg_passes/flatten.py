@@ -26,6 +26,7 @@ from pcbatch.ir.message import Field
 from pcbatch.ir.ops import (
     CAPACITY,
     ERROR,
+    LIMIT,
     RETURN,
     Branch,
     Check,
@@ -54,6 +55,9 @@ from pcbatch.lowering.typing.made_records import functions_with_heap
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
 from pcbatch.records.made import HEAP
 from pcbatch.records.tables import TABLES
+
+KINDS = {containers.CAPACITY: CAPACITY, containers.LIMIT: LIMIT}
+"""The kinds of failures that are no exceptions, by their names among checks."""
 
 
 def run(program: CfgProgram, inferred: Inferred) -> CfgProgram:
@@ -239,7 +243,7 @@ class _Flattener:
         for check in traced.checks:
             failed = leaf(check.failed)
             message = tuple(part if isinstance(part, str) else Field(leaf(part)) for part in check.message)
-            kind = CAPACITY if check.exception == containers.CAPACITY else ERROR
+            kind = KINDS.get(check.exception, ERROR)
             checks.append(Check(failed, kind, check.exception, message, op.loc))
         return checks
 

@@ -105,14 +105,19 @@ class Layout:
     @property
     def nowhere(self) -> int:
         """A program counter that no lane ever has."""
-        # The last status is that of programs with containers; others have no need of so many program counters.
-        return (int(Status.LIST_FULL if self.may_be_full else Status.ERROR) + 2) * (self.exit + 1)
+        # The last statuses are those of programs with containers and limits; others need fewer program counters.
+        return (max(Status.ERROR, *self.failures) + 2) * (self.exit + 1)
+
+    @property
+    def failures(self) -> frozenset[Status]:
+        """The statuses with which a lane may fail at the end of a block, and that of a running one."""
+        ends = (block.terminator for block in self.program.blocks)
+        return frozenset({Status.RUNNING, *(why(end) for end in ends if isinstance(end, Fail))})
 
     @property
     def may_be_full(self) -> bool:
         """Whether a lane may end because a container of it has no room."""
-        ends = (block.terminator for block in self.program.blocks)
-        return any(isinstance(end, Fail) and why(end) is Status.LIST_FULL for end in ends)
+        return Status.LIST_FULL in self.failures
 
     @property
     def pc_type(self) -> np.dtype[np.signedinteger]:

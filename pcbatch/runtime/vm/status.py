@@ -22,6 +22,7 @@ class Status(IntEnum):
     """The end of one lane: it returned (`OK`), met a limit, or failed an `assert` (`ASSERTION`) or a `raise` (`ERROR`).
 
     `LIST_FULL`: a list, dict or set of the lane has no room for its elements, and may not get more (`max_length`).
+    `LIMIT`: the lane needed a value that Python has and lanes cannot hold, such as an integer of more bits.
     `RUNNING` is seen only when a machine is stopped between trips, by `timeout` or by hand.
     """
 
@@ -32,6 +33,7 @@ class Status(IntEnum):
     ASSERTION = 4
     ERROR = 5
     LIST_FULL = 6
+    LIMIT = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ def why(fail: Fail) -> Status:
             return Status.ASSERTION
         case ops.CAPACITY:
             return Status.LIST_FULL
+        case ops.LIMIT:
+            return Status.LIMIT
         case _:
             return Status.ERROR
 

@@ -12,10 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit, require
 from pcbatch.containers.number_rules import rules
 from pcbatch.errors import Refusal
 from pcbatch.origins import Tracer, kind_of
+
+PYTHON_BITS = 64  # of Python's floats
 
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 
@@ -79,13 +81,29 @@ def harmless(holds: Any, value: Any, instead: float) -> Any:
     return jnp.where(holds, value, instead)
 
 
-def in_range(result: Any, *arguments: Any) -> Any:
-    """Return a float; the lane raises OverflowError where it is infinite and no argument is."""
+def in_range(result: Any, *arguments: Any, too_large: Any = False) -> Any:
+    """Return a float after the check that it is finite where all arguments are (see `require_range`)."""
     finite = jnp.asarray(True)
     for argument in arguments:
         finite = finite & jnp.isfinite(argument)
-    domain(~(finite & jnp.isinf(result)), "OverflowError", "math range error")
+    require_range(~(finite & jnp.isinf(result)), result.dtype, too_large)
     return result
+
+
+def require_range(holds: Any, dtype: Any, too_large: Any = False, message: str = "math range error") -> None:
+    """Let the lane raise OverflowError where a float is too large for Python's 64 bits, as Python does.
+
+    Where a lane's floats have fewer bits it stops instead, unless the number is known to be `too_large` for 64 bits.
+    """
+    if np.dtype(dtype).itemsize * 8 >= PYTHON_BITS:
+        domain(holds, "OverflowError", message)
+    elif rules().math_errors == "raise":
+        if too_large is not False:
+            require(holds | ~too_large, "OverflowError", message)
+        limit(
+            holds | too_large,
+            f"the result does not fit {np.dtype(dtype).name}, which has fewer bits than Python's floats",
+        )
 
 
 def does_not_fit(name: str, dtype: Any) -> str:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
-from pcbatch.frontend.support.math_functions.arguments import domain, real, scalar
+from pcbatch.frontend.support.math_functions.arguments import domain, real, require_range, scalar
 from pcbatch.origins import Tracer
 
 
@@ -39,7 +39,7 @@ def function(name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
         holds = _defined(name, z)
         domain(holds)
         result = _mirrored(name, compute, jnp.where(holds, z, 0.5))
-        domain(~(_finite(z) & holds & ~_finite(result)), "OverflowError", "math range error")
+        require_range(~(_finite(z) & holds & ~_finite(result)), jnp.real(result).dtype)
         domain(_nan(z) | ~_nan(result))
         return jnp.where(holds, result, jnp.asarray(np.nan, result.dtype))
 

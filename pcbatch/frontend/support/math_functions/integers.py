@@ -1,4 +1,4 @@
-"""Functions of `math` on integers of a lane, and `pow` with a modulus: exact, or the lane raises OverflowError."""
+"""Functions of `math` on integers of a lane, and `pow` with a modulus: exact, or the lane stops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit, require
 from pcbatch.frontend.support.math_functions.arguments import does_not_fit, iinfo, whole, wholes
 from pcbatch.frontend.support.math_functions.wide_integers import magnitude, modular_product, product_fits, unsigned
 from pcbatch.origins import Tracer
@@ -33,9 +33,9 @@ def isqrt(n: Any) -> Any:
 
 
 def _fitting(name: str, word: Any, dtype: Any, *fits: Any) -> Any:
-    """Return an unsigned word as a number of a dtype; the lane raises OverflowError unless it fits."""
+    """Return an unsigned word as a number of a dtype; the lane stops unless it fits."""
     holds = functools.reduce(operator.and_, fits, word <= word.dtype.type(iinfo(dtype).max))
-    require(holds, "OverflowError", does_not_fit(name, dtype))
+    limit(holds, does_not_fit(name, dtype))
     return word.astype(dtype)
 
 
@@ -63,7 +63,7 @@ def factorial(n: Any) -> Any:
     (n,) = wholes("math.factorial", n)
     largest = next(k for k in range(40) if math.factorial(k + 1) > iinfo(n.dtype).max)
     require(n >= 0, "ValueError", "factorial() not defined for negative values")
-    require(n <= largest, "OverflowError", does_not_fit("math.factorial", n.dtype))
+    limit(n <= largest, does_not_fit("math.factorial", n.dtype))
     return jnp.asarray([math.factorial(k) for k in range(largest + 1)], n.dtype)[jnp.clip(n, 0, largest)]
 
 
@@ -107,7 +107,7 @@ def perm(n: Any, k: Any = None) -> Any:
 
     ways, fits = jax.lax.fori_loop(0, steps, step, (jnp.ones((), n.dtype), jnp.asarray(True)))
     fits = (fits & (k <= steps)) | (k > n)
-    require(fits, "OverflowError", does_not_fit("math.perm", n.dtype))
+    limit(fits, does_not_fit("math.perm", n.dtype))
     return jnp.where(k <= n, ways, 0)
 
 
@@ -119,7 +119,7 @@ def _counts(name: str, n: Any, k: Any) -> Pair:
 
 
 def exact_product(name: str, numbers: Any) -> Any:
-    """Return the product of an array of integers, one axis; the lane raises OverflowError unless it fits."""
+    """Return the product of an array of integers, one axis; the lane stops unless it fits."""
 
     def step(state: Pair, factor: Any) -> tuple[Pair, None]:
         product, fits = state
@@ -128,7 +128,7 @@ def exact_product(name: str, numbers: Any) -> Any:
     zero = jnp.any(numbers == 0)
     start = (jnp.ones((), numbers.dtype), jnp.asarray(True))
     (product, fits), _ = jax.lax.scan(step, start, jnp.where(zero, 0, numbers))
-    require(fits, "OverflowError", does_not_fit(name, numbers.dtype))
+    limit(fits, does_not_fit(name, numbers.dtype))
     return product
 
 

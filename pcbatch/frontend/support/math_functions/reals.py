@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit, require
 from pcbatch.containers.number_rules import rules
 from pcbatch.frontend.support.math_functions.arguments import (
     does_not_fit,
@@ -53,12 +53,16 @@ def within(compute: Unary, name: str, inside: Unary, instead: float, overflows: 
     return run
 
 
+LARGEST = {"math.exp": 709.8, "math.expm1": 709.8, "math.exp2": 1024.5, "math.sinh": 710.5, "math.cosh": 710.5}
+"""Arguments from which on the results are too large for 64 bits."""
+
+
 def growing(compute: Unary, name: str) -> Unary:
     """Return a function that raises OverflowError where the result of a finite argument is infinite."""
 
     def run(x: Any) -> Any:
         x = real(name, x)
-        return in_range(compute(x), x)
+        return in_range(compute(x), x, too_large=jnp.abs(x) > LARGEST[name] if name in LARGEST else False)
 
     return run
 
@@ -140,7 +144,8 @@ def power(x: Any, y: Any) -> Any:
     domain(holds)
     result = jnp.power(harmless(holds, x, 1.0), y)
     few = (jnp.floor(x) == x) & is_whole & (y >= 0) & (jnp.abs(result) < 2.0 ** (finfo(x.dtype).nmant - 2))
-    return in_range(at(result, jnp.round(result), few & jnp.isfinite(x)), x, y)
+    too_large = y * jnp.log2(jnp.abs(x)) > 1024.5
+    return in_range(at(result, jnp.round(result), few & jnp.isfinite(x)), x, y, too_large=too_large)
 
 
 def gamma(x: Any) -> Any:
@@ -153,7 +158,7 @@ def gamma(x: Any) -> Any:
     result = jnp.where(zero, jnp.copysign(jnp.inf, x), jax.scipy.special.gamma(safe))
     table = [float(math.factorial(k)) for k in range(34 if x.dtype.itemsize == 4 else 170)]
     place = jnp.clip(jnp.nan_to_num(x), 1, len(table)).astype(np.int32)
-    return in_range(at(result, jnp.asarray(table, x.dtype)[place - 1], place == x), x)
+    return in_range(at(result, jnp.asarray(table, x.dtype)[place - 1], place == x), x, too_large=x > 171.7)
 
 
 def lgamma(x: Any) -> Any:
@@ -223,13 +228,13 @@ def rounded(name: str, compute: Unary) -> Unary:
 
 
 def to_integer(x: Any, name: str) -> Any:
-    """Return a float without a fraction as an integer; the lane raises for NaN, infinity and what does not fit."""
+    """Return a whole float as an integer; the lane raises for NaN and infinity, and stops for what does not fit."""
     dtype = np.dtype(jnp.result_type(int))
     least = float(iinfo(dtype).min)
     require(~jnp.isnan(x), "ValueError", "cannot convert float NaN to integer")
     require(~jnp.isinf(x), "OverflowError", "cannot convert float infinity to integer")
     holds = (x >= least) & (x < -least)
-    require(holds | ~jnp.isfinite(x), "OverflowError", does_not_fit(name, dtype))
+    limit(holds | ~jnp.isfinite(x), does_not_fit(name, dtype))
     return jnp.where(holds, x, 0.0).astype(dtype)
 
 

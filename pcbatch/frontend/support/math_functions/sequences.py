@@ -18,7 +18,7 @@ from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.builtins import sorted_
-from pcbatch.frontend.support.math_functions.arguments import real, scalar
+from pcbatch.frontend.support.math_functions.arguments import real, require_range, scalar
 from pcbatch.frontend.support.math_functions.integers import exact_product
 from pcbatch.frontend.support.python_numbers import mul
 from pcbatch.origins import Origin, Tracer, kind_of, note
@@ -112,7 +112,8 @@ def fsum(values: Any) -> Any:
     """The function `math.fsum`: the sum with the rounding errors of all additions added at the end."""
     terms = floats("math.fsum", values)
     result = _compensated(terms)
-    require(~(jnp.all(jnp.isfinite(terms)) & ~jnp.isfinite(result)), "OverflowError", "intermediate overflow in fsum")
+    holds = ~(jnp.all(jnp.isfinite(terms)) & ~jnp.isfinite(result))
+    require_range(holds, terms.dtype, message="intermediate overflow in fsum")
     inf = jnp.any(terms == jnp.inf) & jnp.any(terms == -jnp.inf)
     require(~inf, "ValueError", "-inf + inf in fsum")
     return result
