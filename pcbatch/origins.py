@@ -106,9 +106,12 @@ def note(value: Any, origin: Origin) -> Any:
 def number(value: Any, *sources: Any) -> Any:
     """Record the result of a builtin as a number of Python, and return it.
 
-    The result is copied where it is one of `sources`, the arguments, and that is not known to be a number.
+    An integer gets JAX's default type for them if it has fewer bits, as lengths and places in containers do with 64. The
+    result is copied where it is one of `sources`, the arguments, and that is not known to be a number.
     """
     is_source = any(value is source for source in sources)
+    if isinstance(value, Tracer) and not is_source and value.dtype == np.int32:
+        value = value.astype(int)
     if not isinstance(value, Tracer) or (origin_of if is_source else source_of)(value) is Origin.NUMBER:
         return value
     result = note(jnp.copy(value) if is_source else value, Origin.NUMBER)

@@ -172,7 +172,7 @@ def int_(*args: Any, **options: Any) -> Any:
     value = _real_scalar("int", args[0])
     if rules().math_errors == "raise" and jnp.issubdtype(value.dtype, jnp.floating):
         return number(to_integer(jnp.trunc(value), "int"))
-    wide = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype.itemsize >= 4
+    wide = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype.itemsize >= np.dtype(jnp.result_type(int)).itemsize
     return number(value if wide else value.astype(int), *args)
 
 
