@@ -106,7 +106,7 @@ def note(value: Any, origin: Origin) -> Any:
 def number(value: Any, *sources: Any) -> Any:
     """Record the result of a builtin as a number of Python, and return it.
 
-    An integer gets JAX's default type for them if it has fewer bits, as lengths and places in containers do with 64. The
+    An integer gets JAX's default type for integers where it has fewer bits, as lengths have with `jax_enable_x64`. The
     result is copied where it is one of `sources`, the arguments, and that is not known to be a number.
     """
     is_source = any(value is source for source in sources)

@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit, require
 from pcbatch.containers.optional import unwrapped
 from pcbatch.diagnostics.lane_words import type_name
 
 LARGEST = 2**31 - 1
+iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 
 
 def integer(value: Any, refusal: str) -> Any:
@@ -134,6 +135,44 @@ def length_of_range(start: Any, stop: Any, step: Any) -> Any:
     if not any(isinstance(value, jax.Array) for value in bounds):
         return len(range(*bounds))
     start, stop, step = bounds
-    distance = _where(step > 0, stop - start, start - stop)
-    size = abs(step) if isinstance(step, int) else jnp.maximum(jnp.abs(step), 1)
-    return narrowed(-(-jnp.maximum(distance, 0) // size))
+    if isinstance(start, int) and start == 0 and isinstance(step, int) and step > 0:
+        return narrowed(-(-jnp.maximum(stop, 0) // step))
+    length = traced_range_length(start, stop, step)
+    limit(length <= LARGEST, f"the range has more than {LARGEST} elements")
+    return jnp.minimum(length, LARGEST).astype(np.int32)
+
+
+def traced_range_length(start: Any, stop: Any, step: Any) -> jax.Array:
+    """Return the length of a range, an unsigned number; never overflows. A step of zero of a lane gives zero."""
+    varying = isinstance(step, jax.Array)
+    dtype = np.dtype(jnp.result_type(start, stop, step) if varying else jnp.result_type(start, stop))
+    plain = [int(bound) for bound in (start, stop) if not isinstance(bound, jax.Array)]
+    if dtype == np.bool_ or (dtype.itemsize < 4 and not all(_fits(bound, dtype) for bound in plain)):
+        dtype = np.dtype(np.int32)
+    start, stop = jnp.asarray(start, dtype), jnp.asarray(stop, dtype)
+    # The distance of two signed numbers may not fit their type; the wrapped difference as unsigned always does.
+    unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
+    if varying:
+        low, high = jnp.where(step > 0, start, stop), jnp.where(step > 0, stop, start)
+        size = jnp.where(step > 0, step.astype(unsigned), unsigned.type(0) - step.astype(unsigned))
+        nonempty = jnp.logical_and(high > low, step != 0)
+    else:
+        low, high = (start, stop) if step > 0 else (stop, start)
+        size, nonempty = abs(step), high > low
+    distance = high.astype(unsigned) - low.astype(unsigned)
+    # The distance divided by the step and rounded up, without a sum that may overflow.
+    steps = _quotient(distance - unsigned.type(1), size)
+    return jnp.where(nonempty, steps + unsigned.type(1), jnp.zeros_like(steps))
+
+
+def _quotient(distance: jax.Array, size: Any) -> jax.Array:
+    """The quotient `distance // size`, without an overflow or a division by zero."""
+    if isinstance(size, jax.Array):
+        return distance // jnp.maximum(size, jnp.ones_like(size))
+    dtype = np.dtype(distance.dtype)
+    return jnp.zeros_like(distance) if size > iinfo(dtype).max else distance // dtype.type(size)
+
+
+def _fits(value: int, dtype: np.dtype[Any]) -> bool:
+    info = iinfo(dtype)
+    return bool(info.min <= value <= info.max)

@@ -14,6 +14,7 @@ from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import FullError
 from pcbatch.containers.choices import one_of
 from pcbatch.containers.elements import lists_in
+from pcbatch.containers.indices import LARGEST, traced_range_length
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
@@ -27,8 +28,6 @@ from pcbatch.origins import number
 from pcbatch.records import questions
 from pcbatch.records.decode import RecordList
 from pcbatch.records.questions import RECORDS
-
-iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
 
@@ -58,13 +57,13 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
         )
     if not any(isinstance(value, jax.Array) for value in (start, stop, step)):
         return len(range(int(start), int(stop), int(step)))
-    return _traced_length(start, stop, step if isinstance(step, jax.Array) else int(step))
+    return traced_range_length(start, stop, step if isinstance(step, jax.Array) else int(step))
 
 
 def range_size(start: Any, stop: Any, step: Any) -> Any:
     """The length of a `range` as a signed number, which may be subtracted from."""
     length = range_length(start, stop, step)
-    return number(length.astype(np.int32), length) if isinstance(length, jax.Array) else length
+    return number(jnp.minimum(length, LARGEST).astype(np.int32), length) if isinstance(length, jax.Array) else length
 
 
 def _check_integer(name: str, value: Any) -> None:
@@ -79,41 +78,6 @@ def _check_integer(name: str, value: Any) -> None:
             f"the {name} of range() must be an integer, not {kind}",
             helps=(STEP_HELP if name == "step" else WHOLE_HELP,),
         )
-
-
-def _traced_length(start: Any, stop: Any, step: Any) -> jax.Array:
-    varying = isinstance(step, jax.Array)
-    dtype = np.dtype(jnp.result_type(start, stop, step) if varying else jnp.result_type(start, stop))
-    plain = [int(bound) for bound in (start, stop) if not isinstance(bound, jax.Array)]
-    if dtype == np.bool_ or (dtype.itemsize < 4 and not all(_fits(bound, dtype) for bound in plain)):
-        dtype = np.dtype(np.int32)
-    start, stop = jnp.asarray(start, dtype), jnp.asarray(stop, dtype)
-    # The distance of two signed numbers may not fit their type; the wrapped difference as unsigned always does.
-    unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
-    if varying:
-        low, high = jnp.where(step > 0, start, stop), jnp.where(step > 0, stop, start)
-        size = jnp.where(step > 0, step.astype(unsigned), unsigned.type(0) - step.astype(unsigned))
-        nonempty = jnp.logical_and(high > low, step != 0)
-    else:
-        low, high = (start, stop) if step > 0 else (stop, start)
-        size, nonempty = abs(step), high > low
-    distance = high.astype(unsigned) - low.astype(unsigned)
-    # The distance divided by the step and rounded up, without a sum that may overflow.
-    steps = _quotient(distance - unsigned.type(1), size)
-    return jnp.where(nonempty, steps + unsigned.type(1), jnp.zeros_like(steps))
-
-
-def _quotient(distance: jax.Array, size: Any) -> jax.Array:
-    """The quotient `distance // size`, without an overflow or a division by zero."""
-    if isinstance(size, jax.Array):
-        return distance // jnp.maximum(size, jnp.ones_like(size))
-    dtype = np.dtype(distance.dtype)
-    return jnp.zeros_like(distance) if size > iinfo(dtype).max else distance // dtype.type(size)
-
-
-def _fits(value: int, dtype: np.dtype[Any]) -> bool:
-    info = iinfo(dtype)
-    return bool(info.min <= value <= info.max)
 
 
 def rows(value: Any) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
@@ -155,8 +156,19 @@ def _arithmetic(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any
 def _with_origin(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any:
     result = number_checks.binary(op, sign, a, b)
     if isinstance(result, Tracer) and result.shape == ():
+        if sign in ("%", "//") and kind_of(result.dtype) is float and _is_number(a) and _is_number(b):
+            if both(source_of(a), source_of(b)) is not Origin.ARRAY:
+                result = _with_sign(sign, result, a, b)
         return note(result, both(source_of(a), source_of(b)))
     return result
+
+
+def _with_sign(sign: str, result: Any, a: Any, b: Any) -> Any:
+    """Return a remainder or quotient whose zeros have the signs that Python gives them; derivatives stay."""
+    signed = jnp.copysign(jnp.zeros_like(result), b)
+    if sign == "//":
+        signed = jnp.copysign(signed, jnp.copysign(jnp.ones_like(result), a) * jnp.copysign(jnp.ones_like(result), b))
+    return jnp.where(result == 0, signed - (jax.lax.stop_gradient(result) - result), result)
 
 
 def _unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:

@@ -116,9 +116,12 @@ class Abstract:
             text = short(jax.tree.unflatten(self.tree, [_Shown(show(leaf)) for leaf in self.leaves]), LONGEST)
         except Exception:  # a class that checks what it is made of
             text = " object at 0x"
+        if " object at 0x" not in text:
+            return clipped(text, LONGEST)
         # A class without a `__repr__` of its own shows nothing but an address.
-        whole = f"{self.tree} of {', '.join(map(show, self.leaves))}" if " object at 0x" in text else text
-        return clipped(whole, LONGEST)
+        node = self.tree.node_data()
+        kind = "value" if node is None else node[0].__name__
+        return clipped(f"{kind} of {', '.join(map(show, self.leaves))}", LONGEST)
 
 
 class _Shown:

@@ -230,6 +230,7 @@ def rounded(name: str, compute: Unary) -> Unary:
 def to_integer(x: Any, name: str) -> Any:
     """Return a whole float as an integer; the lane raises for NaN and infinity, and stops for what does not fit."""
     dtype = np.dtype(jnp.result_type(int))
+    x = x.astype(jnp.promote_types(x.dtype, np.float32))
     least = float(iinfo(dtype).min)
     require(~jnp.isnan(x), "ValueError", "cannot convert float NaN to integer")
     require(~jnp.isinf(x), "OverflowError", "cannot convert float infinity to integer")
