@@ -44,13 +44,58 @@ from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, Origin, both, kind_of, source_of
 
 
-class Rows(Container):
+class Stored(Container):
+    """A container that may be an element of others: its leaves then have the axes of the containers around it.
+
+    Attributes:
+        place: for a view, the indices in the containers around it, each in range.
+    """
+
+    __slots__ = ()
+    _node: Any
+    _columns: Any
+    place: tuple[Any, ...]
+    parent: Any
+
+    def view(self, place: tuple[Any, ...], parent: Any) -> Any:
+        """Return the container at indices of those around this one; what is done to it is done to this one."""
+        raise NotImplementedError
+
+    def unified(self, lead: Shape, other: Any, other_lead: Shape) -> tuple[Any, Any]:
+        """Return this container and another one with the type that covers both."""
+        raise NotImplementedError
+
+    def blanked(self, lead: Shape, new: Shape) -> Any:
+        """Return empty containers of this type with another lead."""
+        raise NotImplementedError
+
+    def hold(self, values: Any) -> None:
+        """Remember the mutable objects among values that have become elements, or whose elements have."""
+        if lists_in(values) or holds_objects((values,)):
+            self.held = (*self.held, values)
+            if isinstance(self.parent, Stored):
+                self.parent.hold(values)
+
+    @property
+    def node(self) -> Any:
+        """The container itself; for a view, the container as it lies in the columns of the one around it."""
+        parent = self.parent
+        if isinstance(parent, Rows) and not any(part is self._node for part in parts(parent.node._columns)):
+            kind = getattr(self, "python_name", "list")
+            raise Refusal(
+                "PCB304",
+                f"a {kind} that was read from another list is used after the other one has changed",
+                helps=("read it again, `row = rows[i]`, after the change",),
+            )
+        return self._node
+
+
+class Rows(Stored):
     """The data of a list: columns, length and origins; a view of a list in another list has those of its place.
 
     Attributes:
-        origins: by leaf of the element, whether its scalars are numbers of Python; lists in it count as one leaf.
+        origins: by leaf of the element, whether its scalars are numbers of Python; containers in it count as one leaf.
         held: the mutable objects that have become elements of the list while this primitive is traced.
-        place: for a view, the indices of the lists around it, each in range.
     """
 
     __slots__ = ("_columns", "_length", "_node", "held", "origins", "place")
@@ -61,24 +106,26 @@ class Rows(Container):
         self.place: tuple[Any, ...] = ()
         self.held: tuple[Any, ...] = ()
 
-    def view(self, place: tuple[Any, ...], parent: Rows) -> Any:
-        """Return the list at indices of the lists around this one; what is done to it is done to this one."""
+    def view(self, place: tuple[Any, ...], parent: Any) -> Any:
+        """Return the list at indices of the containers around this one; what is done to it is done to this one."""
         new = object.__new__(type(self))
         Rows.__init__(new, None, None, self.origins)
         new._node, new.place, new.parent = self, place, parent
         return new
 
-    @property
-    def node(self) -> Rows:
-        """The list itself; for a view, the list as it lies in the columns of the list around it."""
-        parent = self.parent
-        if isinstance(parent, Rows) and not any(part is self._node for part in parts(parent.node._columns)):
-            raise Refusal(
-                "PCB304",
-                "a list that was read from another list is used after the other one has changed",
-                helps=("read it again, `row = rows[i]`, after the change",),
-            )
-        return self._node
+    def unified(self, lead: Shape, other: Any, other_lead: Shape) -> tuple[Any, Any]:
+        """Return this list and another one with the type that covers both."""
+        return _unify_rows(self, lead, other, other_lead)
+
+    def blanked(self, lead: Shape, new: Shape) -> Any:
+        """Return empty lists of this type with another lead."""
+        size = room(self.columns, len(lead))
+        inner = self.columns if size is None else blank(self.columns, (*lead, size), (*new, size))
+        return self.with_data(inner, self.no_state(lead, new), self.origins)
+
+    def no_state(self, lead: Shape, new: Shape) -> Any:
+        """Return the state of empty lists."""
+        return jnp.zeros(new, np.int32) if new else 0
 
     def straight(self) -> Any:
         """Return the list with its elements from place 0 on, so that it may be given more room."""
@@ -88,15 +135,8 @@ class Rows(Container):
         """Return the mutable objects that a list or a Python iterable has for elements, or in them."""
         if not isinstance(values, Rows):
             return tuple(values) if isinstance(values, list | tuple) else ()
-        views = (part.view((*values.place, 0), values) for part in parts(values.node._columns) if is_rows(part))
+        views = (part.view((*values.place, 0), values) for part in parts(values.node._columns) if is_stored(part))
         return (*values.held, *views)
-
-    def hold(self, values: Any) -> None:
-        """Remember the mutable objects among values that have become elements, or whose elements have."""
-        if lists_in(values) or holds_objects((values,)):
-            self.held = (*self.held, values)
-            if isinstance(self.parent, Rows):
-                self.parent.hold(values)
 
     @property
     def columns(self) -> Any:
@@ -196,35 +236,47 @@ def is_rows(value: Any) -> bool:
     return isinstance(value, Rows)
 
 
+def is_stored(value: Any) -> bool:
+    """Whether a value is a container of the lane that may be an element of others."""
+    return isinstance(value, Stored)
+
+
 def parts(value: Any) -> list[Any]:
-    """Return the leaves of an element; lists of the lane, values that may be None, and None are one leaf each."""
+    """Return the leaves of an element; containers of the lane, values that may be None, and None are one leaf each."""
     return jax.tree.leaves(value, is_leaf=is_part)
 
 
 def is_part(value: Any) -> bool:
     """Whether a node counts as one leaf of an element."""
-    return value is None or isinstance(value, Rows | Optional)
+    return value is None or isinstance(value, Stored | Optional)
 
 
 def lists_in(value: Any) -> bool:
-    """Whether a value is or holds a list."""
-    leaves = jax.tree.leaves(value, is_leaf=lambda x: isinstance(x, list | Rows))
-    return any(isinstance(leaf, list | Rows) for leaf in leaves)
+    """Whether a value is or holds a list or another container that becomes one of the lane."""
+    return any(map(is_container, jax.tree.leaves(value, is_leaf=is_container)))
+
+
+def is_container(value: Any) -> bool:
+    """Whether a value is a container of the lane, or becomes one where it is an element."""
+    return isinstance(value, list | set | Stored) or is_table(value)
+
+
+def is_table(value: Any) -> bool:
+    """Whether a dict is one of keys rather than of names: it becomes a dict of the lane where it is an element."""
+    return type(value) is dict and not (value and all(isinstance(key, str) for key in value))
 
 
 # Structures.
 
 
 def prepare(value: Any) -> Any:
-    """Return an element with the lists in it as lists of the lane."""
-    if isinstance(value, Rows):
-        from pcbatch.containers.lane_deque import LaneDeque
-
-        if isinstance(value, LaneDeque):
-            raise Refusal(
-                "PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",)
-            )
+    """Return an element with the containers in it as containers of the lane."""
+    if isinstance(value, Stored):
         return value
+    if isinstance(value, set) or is_table(value):
+        from pcbatch.containers.covering import of_lane
+
+        return of_lane(value)
     if isinstance(value, list):
         return list_class().known(value)
     if isinstance(value, str):
@@ -268,8 +320,8 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
             blank(a, a_lead, b_lead) if isinstance(b, Unset) else b
         )
     a, b = tuple_beside(a, a_lead, b), tuple_beside(b, b_lead, a)
-    if isinstance(a, Rows) and isinstance(b, Rows):
-        return _unify_rows(a, a_lead, b, b_lead)
+    if isinstance(a, Stored) and isinstance(b, Stored):
+        return a.unified(a_lead, b, b_lead)  # type: ignore[no-any-return]
     if isinstance(a, Joinable) or isinstance(b, Joinable):
         return _unify_joinable(a, a_lead, b, b_lead)
     if isinstance(a, Optional) or isinstance(b, Optional) or (a is None) is not (b is None):
@@ -277,9 +329,10 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         value, other = unify(a.value, a_lead, b.value, b_lead)
         return Optional(value, a.present), Optional(other, b.present)
     (a_children, a_tree), (b_children, b_tree) = one_level(a), one_level(b)
-    if a_tree is None and b_tree is None and not isinstance(a, Rows) and not isinstance(b, Rows):
+    stored = isinstance(a, Stored) or isinstance(b, Stored)
+    if a_tree is None and b_tree is None and not stored:
         return unify_leaves(a, a_lead, b, b_lead)
-    if a_tree is None or b_tree is None or a_tree != b_tree or isinstance(a, Rows) or isinstance(b, Rows):
+    if a_tree is None or b_tree is None or a_tree != b_tree or stored:
         raise UnlikeError(a, b)
     pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])
@@ -310,11 +363,12 @@ def _unify_rows(a: Rows, a_lead: Shape, b: Rows, b_lead: Shape) -> tuple[Rows, R
         raise UnlikeError(a, b)
     sizes = [room(rows.columns, len(lead)) for rows, lead in ((a, a_lead), (b, b_lead))]
     size = max((size for size in sizes if size is not None), default=0)
+    a, b = (rows if here in (None, size) else rows.straight() for rows, here in zip((a, b), sizes, strict=True))
     a_columns = padded(a.columns, len(a_lead), size)
     b_columns = padded(b.columns, len(b_lead), size)
     origins = join_origins(a.columns, a.origins, b.columns, b.origins)
     a_columns, b_columns = unify(a_columns, (*a_lead, size), b_columns, (*b_lead, size))
-    return a.with_data(a_columns, a.length, origins), b.with_data(b_columns, b.length, origins)
+    return a.with_data(a_columns, a.state, origins), b.with_data(b_columns, b.state, origins)
 
 
 def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
@@ -355,10 +409,8 @@ def blank(value: Any, lead: Shape, new: Shape) -> Any:
         return Unset()
 
     def fill(leaf: Any) -> Any:
-        if is_rows(leaf):
-            size = room(leaf.columns, len(lead))
-            inner = leaf.columns if size is None else blank(leaf.columns, (*lead, size), (*new, size))
-            return leaf.with_data(inner, jnp.zeros(new, np.int32) if new else 0, leaf.origins)
+        if isinstance(leaf, Stored):
+            return leaf.blanked(lead, new)
         leaf = jnp.asarray(leaf)
         shape = (*new, *leaf.shape[len(lead) :])
         if leaf.size == 0:
@@ -366,7 +418,7 @@ def blank(value: Any, lead: Shape, new: Shape) -> Any:
         first = leaf[(0,) * len(lead)]
         return jnp.broadcast_to(first, shape)
 
-    return jax.tree.map(fill, value, is_leaf=is_rows)
+    return jax.tree.map(fill, value, is_leaf=is_stored)
 
 
 def stacked(items: list[Any]) -> tuple[Any, tuple[Origin, ...]]:

@@ -7,32 +7,30 @@ from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from pcbatch.containers import keys as lane_keys
-from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
-from pcbatch.containers.checks import limit, require_room
+from pcbatch.containers.checks import limit, require, require_room
+from pcbatch.containers.columns import Shape, leaf_at, put
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
-from pcbatch.containers.elements import join_origins, lists_in, origins_of, prepare, unify
+from pcbatch.containers.elements import Stored, join_origins, lists_in, origins_of, prepare, unify
 from pcbatch.containers.hash_table import Place, Table
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.unlike import UnlikeError
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
 
 Origins = tuple[Origin, ...]
 
 
-class Entries(Container):
+class Entries(Stored):
     """The entries of a dict or set of the lane: a mutable object while a primitive is traced.
 
     Attributes:
-        table: the hash table; None while nothing has been stored, so that the types of keys and values are not known.
-        key_origins: by leaf of a key, whether it is a number of Python.
-        value_origins: likewise for values.
         none: 0, the number of entries while there is no table.
-        only_added: whether the entries were stored one by one and none removed, as the order of a set needs; static.
         missing: for a dict, what becomes of keys that it lacks (see `Missing`); static data.
     """
 
@@ -40,13 +38,117 @@ class Entries(Container):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, missing: Any = None) -> None:
-        self.table: Table | None = None
-        self.none: Any = 0
-        self.key_origins: Origins = ()
-        self.value_origins: Origins = ()
+        self._node: Entries = self
+        self.place: tuple[Any, ...] = ()
         self.missing = missing
-        self.only_added = True
+        self._table: Table | None = None
+        self._none: Any = 0
+        self._origins: tuple[Origins, Origins] = (), ()
+        self._only_added = True
         self._found: tuple[list[Any], Table, Place] | None = None
+        self._seen: tuple[Table, Table] | None = None
+
+    # An element of a container is a view, whose table is a part of the tables that lie in its columns.
+
+    def view(self, place: tuple[Any, ...], parent: Any) -> Any:
+        """Return the dict or set at indices of the containers around this one; it is changed in place."""
+        new = object.__new__(type(self))
+        Entries.__init__(new, self.missing)
+        new._node, new.place, new.parent = self, place, parent
+        return new
+
+    @property
+    def lead(self) -> Shape:
+        """The axes of the containers around a view."""
+        return () if self.node is self else self.node.around
+
+    @property
+    def around(self) -> Shape:
+        """The axes in front of all leaves, where these lie in the columns of other containers."""
+        return tuple(jnp.shape(self._none if self._table is None else self._table.count))
+
+    @property
+    def table(self) -> Table | None:
+        """The hash table; None while nothing has been stored, so that the types of keys and values are not known."""
+        node = self.node
+        if node is self or node._table is None:
+            return node._table  # type: ignore[no-any-return]
+        if self._seen is None or self._seen[0] is not node._table or lists_in(node._table.values):
+            self._seen = node._table, jax.tree.map(lambda leaf: leaf_at(leaf, self.place), node._table)
+        return self._seen[1]
+
+    @table.setter
+    def table(self, table: Any) -> None:
+        if self.node is self:
+            self._table = table
+            return
+        whole, mine = self.node.unified(self.lead, self.with_table(table), ())
+        self.node._table = jax.tree.map(lambda leaf, new: put(leaf, self.place, new), whole._table, mine._table)
+
+    @property
+    def none(self) -> Any:
+        """0, the number of entries while there is no table; None where there is one."""
+        none = self.node._none
+        return none if self.node is self or none is None else leaf_at(jnp.asarray(none), self.place)
+
+    @property
+    def key_origins(self) -> Origins:
+        """By leaf of a key, whether it is a number of Python."""
+        return self._node._origins[0]
+
+    @key_origins.setter
+    def key_origins(self, origins: Origins) -> None:
+        self._node._origins = origins, self.value_origins
+
+    @property
+    def value_origins(self) -> Origins:
+        """By leaf of a value, whether it is a number of Python."""
+        return self._node._origins[1]
+
+    @value_origins.setter
+    def value_origins(self, origins: Origins) -> None:
+        self._node._origins = self.key_origins, origins
+
+    @property
+    def only_added(self) -> bool:
+        """Whether the entries were stored one by one and none removed, as the order of a set needs; static."""
+        return self._node._only_added
+
+    @only_added.setter
+    def only_added(self, only: bool) -> None:
+        self._node._only_added = only and (self._node is self or self._node._only_added)
+
+    def unified(self, lead: Shape, other: Any, other_lead: Shape) -> tuple[Any, Any]:
+        """Return this dict or set, and another one, as ones of the type that covers both.
+
+        Raises:
+            Refusal: if there is no such type.
+        """
+        if type(self) is not type(other):
+            raise UnlikeError(self, other)
+        if self.missing != other.missing:
+            names = ["a dict" if one.missing is None else f"a `{one.missing.name}`" for one in (self, other)]
+            raise Refusal("PCB304", f"{names[0]} on one way and {names[1]} on another")
+        a, b = self.table, other.table
+        origins = self.key_origins, self.value_origins
+        if a is None or b is None:
+            origins = (other if a is None else self)._node._origins
+            if a is not b:
+                a, b = b.blanked(other_lead, lead) if a is None else a, a.blanked(lead, other_lead) if b is None else b  # type: ignore[union-attr]
+        else:
+            origins = (
+                join_origins(a.keys, origins[0], b.keys, other.key_origins),
+                join_origins(a.values, origins[1], b.values, other.value_origins),
+            )
+            a, b = a.unified(lead, b, other_lead)
+        aux = (*origins, self.missing, self.only_added and other.only_added)
+        return self.tree_unflatten(aux, (a, self.none)), self.tree_unflatten(aux, (b, other.none))
+
+    def blanked(self, lead: Shape, new: Shape) -> Self:
+        """Return empty dicts or sets of this type with another lead."""
+        aux = (self.key_origins, self.value_origins, self.missing, self.only_added)
+        table = None if self.table is None else self.table.blanked(lead, new)
+        return self.tree_unflatten(aux, (table, jnp.zeros(new, np.int32) if new else 0))
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
         """Return the table, and the rest as static data; the dtypes of keys are among it, for hashes depend on them.
@@ -67,8 +169,7 @@ class Entries(Container):
         """Return the entries of a table, which may be any object."""
         new = object.__new__(cls)
         Entries.__init__(new, aux[2])
-        new.table, new.none, new.key_origins, new.value_origins = *children, aux[0], aux[1]
-        new.only_added = aux[3]
+        new._table, new._none, new._origins, new._only_added = *children, (aux[0], aux[1]), aux[3]
         return new
 
     def with_table(self, table: Any) -> Self:
@@ -155,7 +256,6 @@ class Entries(Container):
         """Give the table types that cover a key and a value; return the value with the type of the values."""
         lane_keys.hashable(key)
         lane_keys.require_no_nan(key)
-        refuse_tables(value)
         if self.table is None:
             self._make_table(key, value)
         assert self.table is not None
@@ -164,7 +264,7 @@ class Entries(Container):
         self.value_origins = join_origins(self.table.values, self.value_origins, value, origins_of(value))
         before = self.table
         table, value = before.with_types(key, value)
-        if any(x is not y for x, y in zip(jax.tree.leaves(before), jax.tree.leaves(table), strict=True)):
+        if [id(leaf) for leaf in jax.tree.leaves(before)] != [id(leaf) for leaf in jax.tree.leaves(table)]:
             self.table = table
         for leaf, column in zip(jax.tree.leaves(key), jax.tree.leaves(table.keys), strict=True):
             same = lane_keys.like(leaf, column.dtype)[1]
@@ -203,11 +303,6 @@ class Entries(Container):
     def __copy__(self) -> Self:
         return self.copy()
 
-    def hold(self, values: Any) -> None:
-        """Remember the mutable objects among values that have become values of entries."""
-        if lists_in(values) or holds_objects((values,)):
-            self.held = (*self.held, values)
-
     def elements(self) -> tuple[Any, ...]:
         """Return the mutable objects that are values of entries."""
         return self.held
@@ -221,7 +316,6 @@ class Entries(Container):
         key = jax.tree.map(lambda leaf: leaf[0], keys.columns)
         value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
         lane_keys.hashable(key)
-        refuse_tables(value)
         where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
         for leaf in jax.tree.leaves(keys.columns):
             if jnp.issubdtype(leaf.dtype, jnp.inexact):
@@ -271,12 +365,3 @@ def _typed(table: Table, values: LaneList) -> Any:
 
 def _dtype_name(leaf: Any) -> str:
     return str(getattr(leaf, "dtype", ""))
-
-
-def refuse_tables(value: Any) -> None:
-    """Refuse a value with a dict or set of the lane in it."""
-    leaves = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Entries))
-    for leaf in leaves:
-        if isinstance(leaf, Entries):
-            title = f"a {leaf.python_name} of the lane cannot be a value in another dict"
-            raise Refusal("PCB304", title, helps=("use one dict whose keys are tuples: `d[a, b]` for `d[a][b]`",))

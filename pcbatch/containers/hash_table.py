@@ -32,7 +32,7 @@ import numpy as np
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers.capacity import rounded
-from pcbatch.containers.checks import require_room
+from pcbatch.containers.checks import collecting, require_room
 from pcbatch.containers.columns import put
 from pcbatch.containers.elements import blank, prepare, unify
 
@@ -244,29 +244,60 @@ class Table:
         require_room(jnp.where(full, self.capacity + 1, 0), self.capacity)
         return table
 
-    def rebuilt(self, keys: Any, values: Any, capacity: int) -> Table:
+    def rebuilt(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...] = ()) -> Table:
         """Return a table of another capacity, or with keys of another dtype, with these entries.
 
         Args:
             keys: the keys with leaves [buckets, WIDTH].
             values: the values with leaves [buckets, WIDTH, ...].
             capacity: the number of entries that there is to be room for.
+            lead: the axes in front of all leaves, where these are the tables of the elements of a container.
         """
+        if lead:  # what lies where no element is has no entries
+            stamps = jnp.where(jnp.expand_dims(self.count, (-1, -2)) > 0, self.stamps, -1)
+            one = Table(keys, values, stamps, self.count, self.clock, self.capacity)
+
+            def again(table: Table) -> tuple[Table, Any]:
+                with collecting() as checks:
+                    made = table.rebuilt(table.keys, table.values, capacity, lead[1:])
+                return made, reduce(jnp.logical_or, [check.failed for check in checks], jnp.bool_(False))
+
+            table, full = jax.vmap(again)(one)
+            require_room(jnp.where(jnp.any(full), capacity + 1, 0), capacity)
+            return table
         flat_keys, flat_values = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (keys, values))
         example: Any = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
         stamps = self.stamps.reshape(-1)
         table = Table.empty(example[0], example[1], capacity)
         return table.storing_all(flat_keys, flat_values, stamps >= 0, stamps).replace(clock=self.clock)
 
-    def with_types(self, key: Any, value: Any, capacity: int | None = None) -> tuple[Table, Any]:
+    def with_types(self, key: Any, value: Any) -> tuple[Table, Any]:
         """Return the table with types that cover a key and a value, too, and that value with the type of the values."""
-        capacity = capacity or self.capacity
         keys, _ = unify(self.keys, self.shape, lane_keys.plain(key), ())
         values, value = unify(self.values, self.shape, prepare(value), ())
+        return self.retyped(keys, values, self.capacity, ()), value
+
+    def retyped(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...]) -> Table:
+        """Return the table with these keys and values at its places, of wider types, and another capacity."""
         dtypes = [[leaf.dtype for leaf in jax.tree.leaves(columns)] for columns in (self.keys, keys)]
         if dtypes[0] == dtypes[1] and capacity == self.capacity:
-            return self.replace(keys=keys, values=values), value
-        return self.rebuilt(keys, values, capacity), value
+            return self.replace(keys=keys, values=values)
+        return self.rebuilt(keys, values, capacity, lead)
+
+    def unified(self, lead: tuple[int, ...], other: Table, other_lead: tuple[int, ...]) -> tuple[Table, Table]:
+        """Return this table and another one, or tables with these leads, with the type that covers both."""
+        mine, theirs = (*lead, *self.stamps.shape[-2:]), (*other_lead, *other.stamps.shape[-2:])
+        keys, other_keys = unify(self.keys, mine, other.keys, theirs)
+        values, other_values = unify(self.values, mine, other.values, theirs)
+        capacity = max(self.capacity, other.capacity)
+        return self.retyped(keys, values, capacity, lead), other.retyped(other_keys, other_values, capacity, other_lead)
+
+    def blanked(self, lead: tuple[int, ...], new: tuple[int, ...]) -> Table:
+        """Return empty tables of this type with another lead."""
+        shape = self.stamps.shape[-2:]
+        keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
+        zeros = jnp.zeros(new, np.int32)
+        return Table(keys, values, jnp.full((*new, *shape), -1, jnp.int32), zeros, zeros, self.capacity)
 
 
 def _row(column: Any, bucket: Any) -> Any:

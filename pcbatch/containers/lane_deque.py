@@ -13,7 +13,7 @@ import numpy as np
 
 from pcbatch.containers.capacity import capacity, rounded
 from pcbatch.containers.checks import require
-from pcbatch.containers.columns import Shape, put, room, taken
+from pcbatch.containers.columns import Shape, leaf_at, put, room, taken
 from pcbatch.containers.indices import integer
 from pcbatch.containers.lane_list import LaneList, as_list
 
@@ -49,20 +49,24 @@ class LaneDeque(LaneList):
     @property
     def state(self) -> Any:
         """The length, the start and perhaps `maxlen`, int32[2] or int32[3]."""
-        return self._length
+        return self._length if self._node is self else leaf_at(self.node._length, self.place)
 
     def _set_state(self, k: int, value: Any) -> None:
-        self._length = put(self._length, (k,), value)
+        self.node._length = put(self.node._length, (*self.place, k), value)
 
     @property
     def lead(self) -> Shape:
-        """The axes of the lists around the queue: there are none."""
-        return ()
+        """The axes of the containers around a view; none for a queue that is none."""
+        return () if self._node is self else tuple(jnp.shape(self.node._length)[:-1])
+
+    def no_state(self, lead: Shape, new: Shape) -> Any:
+        """Return the state of empty queues."""
+        return jnp.zeros((*new, jnp.shape(self.state)[-1]), np.int32)
 
     @property
     def length(self) -> Any:
         """The number of elements, int32[]."""
-        return self.state[0]
+        return self.state[..., 0]
 
     @length.setter
     def length(self, length: Any) -> None:
@@ -88,20 +92,26 @@ class LaneDeque(LaneList):
 
     def _straighten(self) -> None:
         """Move the first element to place 0."""
-        self._columns = self._plain().columns
+        self.columns = self._plain().columns
         self._set_state(1, 0)
 
     def _plain(self) -> LaneList:
-        columns = self._columns
+        columns = self.columns
         if room(columns, 0) is not None:
             columns = taken(columns, self._wrapped(self.start + self._numbers()))
         return self._new(columns, self.length)
 
     def straight(self) -> LaneDeque:
         """Return the same queue with its first element in place 0, so that it may be given more room."""
-        new: LaneDeque = self.copy()
-        new._straighten()
-        return new
+
+        def run(queue: LaneDeque) -> LaneDeque:
+            new: LaneDeque = queue.copy()
+            new._straighten()
+            return new
+
+        for _ in jnp.shape(self.state)[:-1]:  # the axes of the containers around a queue in their columns
+            run = jax.vmap(run)
+        return run(self)
 
     def _rearrange(self, order: Any) -> None:
         self._straighten()
@@ -112,9 +122,10 @@ class LaneDeque(LaneList):
         super()._splice(at, removed, other)
 
     def _reserve(self, size: int) -> None:
-        here = room(self._columns, 0)
+        here = room(self.node._columns, len(self.lead))
         if here is not None and here < size:
-            self._straighten()
+            straight = self.node.straight()
+            self.node._columns, self.node._length = straight._columns, straight._length
             super()._reserve(size)
 
     def _full(self) -> Any:
@@ -148,7 +159,9 @@ class LaneDeque(LaneList):
         if self.maxlen is not None:
             place = jnp.where(self.maxlen > 0, place, self.capacity)
         element = self._fit(value)
-        self._columns = jax.tree.map(lambda leaf, new: put(leaf, (place,), new), self._columns, element)
+        self.node._columns = jax.tree.map(
+            lambda leaf, new: put(leaf, (*self.place, place), new), self.node._columns, element
+        )
 
     def popleft(self) -> Any:
         """Remove the first element and return it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -21,6 +22,7 @@ from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_list import LaneList, as_list
+from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, plain
 from pcbatch.containers.read_element import element_at
@@ -37,7 +39,7 @@ class Missing:
     Attributes:
         name: the name of the class in Python, "Counter" or "defaultdict".
         kind: the type of the value, for 0, 0.0 and False are equal.
-        value: a number; () for an empty list.
+        value: a number; for an empty container, None, or what becomes of keys that it lacks.
         stored: whether the key is stored when it is read.
     """
 
@@ -48,7 +50,9 @@ class Missing:
 
     def make(self) -> Any:
         """Return the value, a new one for every key."""
-        return [] if self.kind is list else self.value
+        if self.value is None or isinstance(self.value, Missing):
+            return LaneDict(self.value) if isinstance(self.value, Missing) else self.kind()
+        return self.value
 
 
 COUNTER = Missing("Counter", int, 0, stored=False)
@@ -61,9 +65,14 @@ def missing_of(factory: Callable[[], Any] | None) -> Missing | None:
     value = factory()
     if type(value) in (bool, int, float, complex):
         return Missing("defaultdict", type(value), value, stored=True)
-    if type(value) is list and not value:
-        return Missing("defaultdict", list, (), stored=True)
-    title = f"a `defaultdict` of the lane has numbers or empty lists as defaults, not {value!r}"
+    if isinstance(value, defaultdict | LaneDict | Counter) and len(value) == 0:
+        inner = missing_of(value.default_factory) if isinstance(value, defaultdict) else COUNTER
+        inner = value.missing if isinstance(value, LaneDict) else inner
+        return Missing("defaultdict", dict, inner, stored=True)
+    kind = {LaneSet: set}.get(type(value), type(value))
+    if kind in (list, dict, set) and len(value) == 0:
+        return Missing("defaultdict", kind, None, stored=True)
+    title = f"a `defaultdict` of the lane has numbers or empty containers as defaults, not {value!r}"
     raise Refusal("PCB304", title, helps=("store the first value yourself: `if k not in d: d[k] = ...`",))
 
 
@@ -325,8 +334,8 @@ class _Bucket(Container):
 
     def __init__(self, source: LaneDict, bucket: Any) -> None:
         assert source.table is not None
-        self.parent, self.node, self.place = source, self, (bucket,)
-        self._columns, self.origins = source.table.values, source.value_origins
+        self.parent, self.node, self.place = source, self, (*source.place, bucket)
+        self._columns, self.origins = source.node._table.values, source.value_origins
 
 
 FEW = 8  # entries of a known dict that are stored one by one

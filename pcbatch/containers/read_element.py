@@ -8,19 +8,19 @@ import jax
 
 from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.copies import note_copy
-from pcbatch.containers.elements import Rows, is_part, is_rows
+from pcbatch.containers.elements import Rows, is_part, is_stored
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import plain
 from pcbatch.origins import Origin, note
 
 
 def element_at(values: Rows, index: Any) -> Any:
-    """Return the element of a list in one place of its columns; a list in it is a view."""
+    """Return the element of a list in one place of its columns; a container in it is a view."""
     node, place = values.node, (*values.place, index)
     leaves, tree = jax.tree.flatten(node._columns, is_leaf=is_part)
 
     def read(leaf: Any, origin: Origin) -> Any:
-        if is_rows(leaf):
+        if is_stored(leaf):
             return leaf.view(place, values)
         if isinstance(leaf, Optional):
             return Optional(jax.tree.map(lambda part: read(part, origin), leaf.value), leaf_at(leaf.present, place))

@@ -24,8 +24,8 @@ import numpy as np
 
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
-from pcbatch.containers.elements import Rows
-from pcbatch.containers.lane_deque import LaneDeque
+from pcbatch.containers.covering import of_lane
+from pcbatch.containers.elements import Stored, is_table
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.contexts import setting
@@ -98,7 +98,6 @@ class MadeSchema:
 
 
 NOTHING = MadeSchema(())
-NOT_IN_FIELDS = (LaneDeque,)
 
 
 class NeedsHeap(BaseException):  # not an error of the program, and no `except Exception` may take it for one
@@ -326,8 +325,10 @@ def _field(value: Any, name: str) -> Any:
         return value
     if made_schema().number_of(type(value)) is not None:
         return _record(value)
-    if isinstance(value, jax.Array | np.generic | np.ndarray | Rows) and not isinstance(value, NOT_IN_FIELDS):
+    if isinstance(value, jax.Array | np.generic | np.ndarray | Stored):
         return value
+    if isinstance(value, set) or is_table(value):
+        return of_lane(value if isinstance(value, set) else {key: _field(part, name) for key, part in value.items()})
     if type(value) in (list, tuple):
         parts = [_field(part, name) for part in value]
         same = all(a is b for a, b in zip(parts, value, strict=True))

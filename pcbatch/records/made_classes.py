@@ -9,8 +9,6 @@ from typing import Any
 import jax
 
 from pcbatch.containers.container import Container
-from pcbatch.containers.entries import Entries
-from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.records.reference import Ref
 from pcbatch.records.schema import field_names, is_record
 
@@ -52,12 +50,6 @@ def declares_fields(cls: type) -> bool:
     return is_dataclass(cls) or issubclass(cls, tuple)
 
 
-def fits_fields(value: Any) -> bool:
-    """Return whether an object holds nothing that a field of a record cannot hold."""
-    parts = [getattr(value, name, None) for name in field_names(type(value), value)]
-    return not any(isinstance(part, dict | set | Entries | LaneDeque) for part in parts)
-
-
 def is_mutable(cls: type) -> bool:
     """Return whether objects of a class can be changed by assignments to their attributes."""
     frozen = is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
@@ -67,3 +59,11 @@ def is_mutable(cls: type) -> bool:
 def is_user_record(cls: type) -> bool:
     """Return whether objects of a class may be records made in lanes."""
     return cls.__module__.partition(".")[0] != "pcbatch" and is_record(cls)
+
+
+def nests(value: Any, around: tuple[type, ...] = ()) -> bool:
+    """Whether a value has an object of the user's in one of its own class."""
+    if is_user_record(type(value)) and type(value) in around:
+        return True
+    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value)
+    return any(nests(part, (*around, type(value))) for part in parts if part is not value)

@@ -16,7 +16,7 @@ import numpy as np
 
 from pcbatch.containers.aliasing import Parts
 from pcbatch.containers.columns import put
-from pcbatch.containers.elements import Rows, join_origins, origins_of, parts, prepare, unify
+from pcbatch.containers.elements import Stored, is_container, join_origins, origins_of, parts, prepare, unify
 from pcbatch.errors import Refusal
 
 Place = tuple[int, int]  # the number of a class, and that of a field of it
@@ -55,7 +55,7 @@ class HeapChanges:
     def read(self, place: Place, value: Any) -> None:
         """Note a field that has been read."""
         for part in parts(value):
-            if isinstance(part, Rows):
+            if isinstance(part, Stored):
                 if any(other == place for other, _ in self.values):
                     title = "a list of a record is read in the expression that has made it"
                     raise Refusal("PCB304", title, helps=("write two statements",))
@@ -79,8 +79,8 @@ class HeapChanges:
         seen: set[Any] = set()
         read = [Parts(view) for _, view, _ in self.views]
         of_fields = {key for found in read for key in (found.own | found.inner)}
-        for place, value in self.values:
-            mine = Parts((value,))
+        stored_parts = [Parts((value,)) for _, value in self.values]  # all alive, so that no identity comes again
+        for (place, value), mine in zip(self.values, stored_parts, strict=True):
             keys = mine.own | mine.inner
             arrays = _arrays(value)
             if mine.repeated or keys & (seen | of_fields):
@@ -93,7 +93,7 @@ class HeapChanges:
             for k, result in enumerate(results):
                 other = Parts(result)
                 if keys & (other.own | other.inner) or arrays & _arrays(result):
-                    held.add((k, bool(keys & other.own) or not isinstance(result, list | Rows), place))
+                    held.add((k, bool(keys & other.own) or not is_container(result), place))
         for k, result in enumerate(results):
             other = Parts(result)
             for (place, _, _), mine in zip(self.views, read, strict=True):
@@ -116,17 +116,14 @@ def _has_axes(value: Any) -> bool:
 
 
 def _state(view: Any) -> tuple[int, ...]:
-    """The identities of what a list consists of."""
-    node = view._node
-    return (id(node._length), *(id(leaf) for leaf in jax.tree.leaves(node._columns)))
+    """The identities of what a container consists of."""
+    return tuple(id(leaf) for leaf in jax.tree.leaves(view._node))
 
 
 def is_changeable(value: Any) -> bool:
     """Return whether a value that is stored in a field is, or holds, a list or an array."""
-    if isinstance(value, list | Rows):
-        return True
-    leaves = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, list | Rows))
-    return any(isinstance(leaf, list | Rows) or _has_axes(leaf) for leaf in leaves)
+    leaves = jax.tree.leaves(value, is_leaf=is_container)
+    return any(is_container(leaf) or _has_axes(leaf) for leaf in leaves)
 
 
 def put_field(rows: Any, row: Any, place: int, value: Any) -> None:

@@ -52,8 +52,7 @@ def _restructured(value: Any, want: Any) -> Any:
                 return Optional(_restructured(value.value, want.value), value.present)
             return Optional(_restructured(value, want.value), jnp.asarray(True))
         case _, Entries():
-            zeros = _zeros(want)
-            return with_keys_of(covered(value, zeros), zeros)
+            return _entries(value, want)
         case None, Ref():
             return Ref(jnp.int32(NONE), want.pcbatch_type)
         case Ref(), Ref():
@@ -63,7 +62,7 @@ def _restructured(value: Any, want: Any) -> Any:
         case tuple(), LaneTuple():
             return _restructured(LaneTuple.from_list(list(value)), want)
         case Rows(), Rows():
-            return _columns(value.straight(), want)
+            return _columns(value, want)
         case _, Rows() if is_array(value):
             return _columns(LaneList.from_array(value), want)
         case Enum(), MemberValue():
@@ -87,7 +86,10 @@ def _columns(columns: Any, want: Any) -> Any:
         if columns is None:
             return Optional(_zeros(want.value), jnp.zeros(rows, bool))
         return Optional(_columns(columns, want.value), jnp.ones(rows, bool))
+    if isinstance(columns, Entries):
+        return _entries(columns, want)
     if isinstance(columns, Rows):
+        columns = columns.straight()
         inner = _columns(columns.columns, want.columns)
         return type(columns).tree_unflatten(want.origins, (inner, columns.state))
     if isinstance(want, Cell):
@@ -95,6 +97,11 @@ def _columns(columns: Any, want: Any) -> Any:
     children, tree = children_of(columns)
     wanted, _ = children_of(want)
     return jax.tree.unflatten(tree, [_columns(a, b) for a, b in zip(children, wanted, strict=True)])
+
+
+def _entries(value: Any, want: Any) -> Entries:
+    zeros = _zeros(want)
+    return with_keys_of(covered(value, zeros), zeros)
 
 
 def _zeros(want: Any) -> Any:

@@ -10,6 +10,7 @@ whose leaves are `Cell`, walked side by side, and taken apart again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -19,9 +20,9 @@ import jax
 
 from pcbatch.containers.capacity import capacity, rounded
 from pcbatch.containers.checks import collecting
-from pcbatch.containers.columns import Unset
-from pcbatch.containers.covering import covered
-from pcbatch.containers.elements import Rows, list_class, parts, text_of
+from pcbatch.containers.columns import Shape, Unset
+from pcbatch.containers.covering import covered, of_lane
+from pcbatch.containers.elements import Rows, Stored, is_table, list_class, parts, prepare, text_of
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
@@ -43,6 +44,7 @@ from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
 from pcbatch.lowering.typing.pytree import children_of, flatten
 from pcbatch.origins import Origin, note, noting
+from pcbatch.records import made_classes
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
 from pcbatch.records.decode import MemberValue
@@ -140,9 +142,9 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
         case (Optional(), _) | (_, Optional()) | (None, _) | (_, None):
             return _optional(x, y, lead, error)
         case (Entries(), _) | (_, Entries()):
-            return _entries(x, y, error)
+            return _entries(x, y, lead, error)
         case (dict(), dict()) if x.keys() != y.keys():
-            return _entries(x, y, error)
+            return _entries(x, y, lead, error)
         case (tuple(), LaneTuple()) | (LaneTuple(), tuple()) if not lead:
             return _lists(_as_lane_tuple(x, error), _as_lane_tuple(y, error), lead, error, grown=0)
         case (Cell(), list() | Rows()) if not lead and _is_vector(x):
@@ -157,7 +159,7 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     return _nodes(x, y, lead, error)
 
 
-def _entries(x: Any, y: Any, error: JoinError) -> Any:
+def _entries(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     """Join two dicts or sets, of which one is of the lane or which differ in their keys."""
     for value in (x, y):
         text = isinstance(value, dict) and any(isinstance(key, str) for key in value)
@@ -165,14 +167,33 @@ def _entries(x: Any, y: Any, error: JoinError) -> Any:
             raise error
     if isinstance(x, Cell) and isinstance(y, Cell):
         raise error
-    (xs, tree), (ys, other) = jax.tree.flatten(x), jax.tree.flatten(y)
+    leads: list[Shape] = []
 
-    def run(x_leaves: list[Any], y_leaves: list[Any]) -> Any:
+    def covering(*values: Any) -> Any:
+        leads[:] = (of_lane(value).around for value in values)
+        return covered(*values)
+
+    made = _made(covering, x, y)
+    if made_classes.nests(made):
+        raise JoinError("an object holds another one of its class, to a depth that is not known", "made")
+    whole = tuple(map(max, *leads))
+
+    def widened(cell: Cell) -> Cell:
+        return Cell(replace(cell.array, shape=whole + cell.array.shape[lead:]), cell.origin)
+
+    return jax.tree.map(widened, made)
+
+
+def _made(fn: Callable[..., Any], *values: Any) -> Any:
+    """The type of what a function makes of objects whose leaves are cells."""
+    flat = [jax.tree.flatten(value) for value in values]
+
+    def run(*leaves: list[Any]) -> Any:
         with noting(), collecting():
-            return covered(_put_together(tree, xs, x_leaves), _put_together(other, ys, y_leaves))
+            return fn(*(_put_together(tree, cells, part) for (cells, tree), part in zip(flat, leaves, strict=True)))
 
     try:
-        made: Any = jax.eval_shape(run, [_aval(cell) for cell in xs], [_aval(cell) for cell in ys])
+        made: Any = jax.eval_shape(run, *([_aval(cell) for cell in cells] for cells, _ in flat))
     except (Refusal, TypeError) as cause:
         raise JoinError(str(cause), "structure") from None
     return jax.tree.map(lambda aval: Cell(from_aval(aval), Origin.ARRAY), made)
@@ -235,7 +256,7 @@ def _of_known(text: Rows) -> Rows:
 
 def _is_made(x: Any) -> bool:
     """Whether this is an object that was made in a lane, such as a named tuple."""
-    return not isinstance(x, Cell | Ref | Optional | Rows | Unset | list | dict) and x is not None
+    return not isinstance(x, Cell | Ref | Optional | Stored | Unset | list | dict) and x is not None
 
 
 def joined_references(x: Ref, y: Ref | None, lead: int, error: JoinError) -> Ref:
@@ -364,9 +385,11 @@ def _listed(element: Any, error: JoinError) -> Any:
     """An element with the known lists in it as lists of the lane."""
     if isinstance(element, list):
         return _as_lane_list(element, error)
+    if is_table(element):
+        return _made(prepare, element)
     if (text := _as_text(element)) is not None:
         return text
-    if isinstance(element, Cell | Unset | Rows) or element is None:
+    if isinstance(element, Cell | Unset | Stored) or element is None:
         return element
     children, tree = children_of(element)
     return jax.tree.unflatten(tree, [_listed(child, error) for child in children])

@@ -26,7 +26,7 @@ from pcbatch.records.made import (
     with_heap,
     without_heap,
 )
-from pcbatch.records.made_classes import MadeClass, classes_in, fits_fields, is_user_record
+from pcbatch.records.made_classes import MadeClass, classes_in, nests
 from pcbatch.records.made_existing import captured_record, existed_before, refuse_existing
 from pcbatch.records.made_fields import HeapUse
 
@@ -119,7 +119,7 @@ def wanted(old: Abstract, new: Abstract, error: JoinError) -> frozenset[MadeClas
     examples = [_example(value) for value in (old, new)]
     one, other = map(classes_in, examples)
     nested = error.kind == "made" and one and other
-    differ = error.kind == "structure" and one and other and (one != other or any(map(_nests, examples)))
+    differ = error.kind == "structure" and one and other and (one != other or any(map(nests, examples)))
     with_made = (one or other) and any(_mentions_made(value.tree) for value in (old, new))
     if nested or differ or with_made:
         return frozenset((one | other) - set(made_schema().classes))
@@ -133,14 +133,6 @@ def _mentions_made(tree: Any) -> bool:
         return False
 
 
-def _nests(value: Any, around: tuple[type, ...] = ()) -> bool:
-    """Whether a value has an object of the user's in one of its own class."""
-    if is_user_record(type(value)) and type(value) in around:
-        return True
-    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value)
-    return any(_nests(part, (*around, type(value))) for part in parts if part is not value)
-
-
 def _example(value: Abstract) -> Any:
     leaves = [leaf if isinstance(leaf, ArrayType) else leaf.value for leaf in value.leaves]
     return jax.tree.unflatten(value.tree, leaves)
@@ -148,7 +140,7 @@ def _example(value: Abstract) -> Any:
 
 def classes_of(value: Abstract) -> frozenset[MadeClass]:
     """Return the classes of the user's objects that a value is, or holds, of which there may be records."""
-    return classes_in(_example(value), fits_fields)
+    return classes_in(_example(value))
 
 
 def holds_objects(value: Abstract, classes: set[type]) -> bool:
