@@ -37,7 +37,7 @@ def of_lane(value: Any) -> Entries:
 
 
 def covered(a: Any, b: Any) -> Entries:
-    """Return a dict or set, or as many as there are elements around them, as one of the type that covers it and another.
+    """Return a dict or set, or a column of them, as one of the type that covers it and another.
 
     Raises:
         Refusal: if there is no such type.

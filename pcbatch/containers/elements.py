@@ -71,10 +71,18 @@ class Stored(Container):
 
     def hold(self, values: Any) -> None:
         """Remember the mutable objects among values that have become elements, or whose elements have."""
+        if isinstance(self.parent, Stored) and (mine := _objects_in(values)) and mine & _objects_in(self._outermost()):
+            raise UnlikeError(self._outermost(), values)  # an object in one of its class, to any depth
         if lists_in(values) or holds_objects((values,)):
             self.held = (*self.held, values)
             if isinstance(self.parent, Stored):
                 self.parent.hold(values)
+
+    def _outermost(self) -> Any:
+        around = self.parent
+        while isinstance(around.parent, Stored):
+            around = around.parent
+        return around
 
     @property
     def node(self) -> Any:
@@ -231,6 +239,22 @@ class Rows(Stored):
         return new
 
 
+def _objects_in(value: Any) -> set[type]:
+    """The classes of the user's of which there are objects in a value."""
+    found: set[type] = set()
+
+    def look(part: Any) -> bool:
+        found.add(type(part))
+        return False
+
+    jax.tree.leaves(value, is_leaf=look)
+    return {
+        cls
+        for cls in found
+        if cls.__module__.partition(".")[0] not in ("builtins", "pcbatch", "jax", "jaxlib", "numpy")
+    }
+
+
 def is_rows(value: Any) -> bool:
     """Whether a value is a list of the lane."""
     return isinstance(value, Rows)
@@ -321,7 +345,7 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         )
     a, b = tuple_beside(a, a_lead, b), tuple_beside(b, b_lead, a)
     if isinstance(a, Stored) and isinstance(b, Stored):
-        return a.unified(a_lead, b, b_lead)  # type: ignore[no-any-return]
+        return a.unified(a_lead, b, b_lead)
     if isinstance(a, Joinable) or isinstance(b, Joinable):
         return _unify_joinable(a, a_lead, b, b_lead)
     if isinstance(a, Optional) or isinstance(b, Optional) or (a is None) is not (b is None):

@@ -124,7 +124,10 @@ class Entries(Stored):
         Raises:
             Refusal: if there is no such type.
         """
-        if type(self) is not type(other):
+        if isinstance(other, Entries) and type(self) is not type(other):
+            title = f"a {self.python_name} on one way and a {other.python_name} on another"
+            raise Refusal("PCB304", title, helps=("make them one kind of container",))
+        if not isinstance(other, Entries):
             raise UnlikeError(self, other)
         if self.missing != other.missing:
             names = ["a dict" if one.missing is None else f"a `{one.missing.name}`" for one in (self, other)]

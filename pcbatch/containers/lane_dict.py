@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -21,6 +21,7 @@ from pcbatch.containers.elements import lists_in, prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
 from pcbatch.containers.joinable import Joinable
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.optional import Optional
@@ -51,9 +52,11 @@ class Missing:
     def make(self) -> Any:
         """Return the value, a new one for every key."""
         if self.value is None or isinstance(self.value, Missing):
-            return LaneDict(self.value) if isinstance(self.value, Missing) else self.kind()
+            return LaneDict(self.value) if isinstance(self.value, Missing) else EMPTY[self.kind]()
         return self.value
 
+
+EMPTY: dict[type, Callable[[], Any]] = {list: list, dict: dict, set: set, deque: LaneDeque.of}
 
 COUNTER = Missing("Counter", int, 0, stored=False)
 
@@ -69,8 +72,8 @@ def missing_of(factory: Callable[[], Any] | None) -> Missing | None:
         inner = missing_of(value.default_factory) if isinstance(value, defaultdict) else COUNTER
         inner = value.missing if isinstance(value, LaneDict) else inner
         return Missing("defaultdict", dict, inner, stored=True)
-    kind = {LaneSet: set}.get(type(value), type(value))
-    if kind in (list, dict, set) and len(value) == 0:
+    kind = set if isinstance(value, LaneSet) else deque if isinstance(value, LaneDeque) else type(value)
+    if kind in EMPTY and not len(value) and getattr(value, "maxlen", None) is None:
         return Missing("defaultdict", kind, None, stored=True)
     title = f"a `defaultdict` of the lane has numbers or empty containers as defaults, not {value!r}"
     raise Refusal("PCB304", title, helps=("store the first value yourself: `if k not in d: d[k] = ...`",))

@@ -12,7 +12,7 @@ import numpy as np
 
 from pcbatch.containers.checks import limit
 from pcbatch.containers.columns import Unset, one_level, room
-from pcbatch.containers.elements import Rows, list_class, parts, prepare
+from pcbatch.containers.elements import Rows, Stored, list_class, parts, prepare
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
@@ -27,6 +27,8 @@ def equal(a: Any, b: Any) -> Any:
     """Return whether two elements, or two lists, are equal."""
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _equal_lists(a, b)
+    if isinstance(a, Stored) or isinstance(b, Stored):  # dicts and sets
+        return a == b
     if isinstance(a, Optional) or isinstance(b, Optional) or a is None or b is None:
         return _equal_optionals(a, b)
     if _is_leaf(a) and _is_leaf(b):

@@ -26,7 +26,7 @@ class UnlikeError(Refusal):
 def describe(value: Any) -> str:
     """Return what a value is, in a few words."""
     if isinstance(value, Container):
-        return f"a {WORDS.get(type(value).__name__, 'list')}"
+        return f"a {getattr(value, 'python_name', 'list')}"
     children, tree = one_level(value)
     if value is None:
         return "None"

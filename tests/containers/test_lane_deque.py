@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from pcbatch.containers.lane_deque import LaneDeque
-from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_queue import LaneQueue, LaneStack
-from pcbatch.errors import Refusal
 
 pytestmark = pytest.mark.share(3)
 
@@ -71,8 +69,6 @@ def test_what_deques_do_not_have_is_refused() -> None:
         LaneDeque.of([1])[:1]
     with pytest.raises(AttributeError):
         LaneDeque.of([1]).sort()
-    with pytest.raises(Refusal, match="a deque cannot be an element"):
-        LaneList.from_list([LaneDeque.of([1])])
 
 
 def test_queues_give_what_was_put_first_or_last() -> None:

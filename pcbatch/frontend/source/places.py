@@ -135,26 +135,38 @@ def _default(unit: Unit, node: Node) -> Place | None:
 
 def _read_of_default(unit: Unit, node: Node) -> Mutation | None:
     place = place_of(unit, node.value) if isinstance(node.ctx, gast.Load) else None
-    if place is None or place.keys or isinstance(node.slice, gast.Slice) or place.name not in _with_defaults(unit):
+    if (
+        place is None
+        or isinstance(node.slice, gast.Slice)
+        or len(place.keys) >= _with_defaults(unit).get(place.name, 0)
+    ):
         return None
     return Mutation(place, "__getitem__", (node.slice,), ())
 
 
-_defaults: WeakKeyDictionary[Node, frozenset[str]] = WeakKeyDictionary()
+_defaults: WeakKeyDictionary[Node, dict[str, int]] = WeakKeyDictionary()
 
 
-def _with_defaults(unit: Unit) -> frozenset[str]:
-    """The variables to which the function assigns a `defaultdict`."""
+def _with_defaults(unit: Unit) -> dict[str, int]:
+    """The variables to which the function assigns a `defaultdict`, with how many are in one another."""
     if unit.node not in _defaults:
         made = (node for node in gast.walk(unit.node) if isinstance(node, gast.Assign | gast.AnnAssign))
-        _defaults[unit.node] = frozenset(
-            target.id
+        _defaults[unit.node] = {
+            target.id: depth
             for node in made
-            if isinstance(node.value, gast.Call) and resolve(unit, node.value.func) is defaultdict
+            if (depth := _depth(unit, node.value))
             for target in (node.targets if isinstance(node, gast.Assign) else [node.target])
             if isinstance(target, gast.Name)
-        )
+        }
     return _defaults[unit.node]
+
+
+def _depth(unit: Unit, node: Node) -> int:
+    """How many `defaultdict` an expression makes in one another, each the default of the one around it."""
+    match node:
+        case gast.Call(func=func, args=args) if resolve(unit, func) is defaultdict:
+            return 1 + (_depth(unit, args[0].body) if args and isinstance(args[0], gast.Lambda) else 0)
+    return 0
 
 
 def is_mutating_method(func: Node, *, statement: bool) -> bool:

@@ -10,6 +10,7 @@ import jax
 
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
+from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.object_parts import IMMUTABLE, parts_of
@@ -72,7 +73,7 @@ def _levels_of(value: Any) -> Levels:
         # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
         leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
         deep = any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves)
-        return Levels(True, deep or _holds_empty_lists(value) or _holds_objects(value))
+        return Levels(True, deep or _holds_containers(value) or _holds_objects(value))
     found = parts_of(value)
     if found is None:
         leaves = jax.tree.leaves(value)  # a registered class without fields of its own
@@ -82,10 +83,10 @@ def _levels_of(value: Any) -> Levels:
     return Levels(mutable, any(part.own or part.inner for part in inside))
 
 
-def _holds_empty_lists(value: Container) -> bool:
-    """Whether the elements of a container are lists of which no element is known: only their lengths are arrays."""
-    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and isinstance(part, LaneList))
-    return any(isinstance(part, LaneList) and not isinstance(part, LaneTuple) for part in parts)
+def _holds_containers(value: Container) -> bool:
+    """Whether the elements of a container are, or hold, containers that can be changed, which may be empty ones."""
+    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and isinstance(part, LaneList | Entries))
+    return any(isinstance(part, LaneList | Entries) and not isinstance(part, LaneTuple) for part in parts)
 
 
 def _holds_objects(value: Container) -> bool:
