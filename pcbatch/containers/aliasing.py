@@ -36,7 +36,8 @@ class Alias(NamedTuple):
 class Parts:
     """The mutable objects of a value, by keys; `repeated` tells whether one object stands at several places in it."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, expanded: frozenset[int] = frozenset()) -> None:
+        self._expanded = expanded  # the containers whose elements are looked at, which hold views of themselves
         self.own: set[Key] = set()
         self.inner: set[Key] = set()
         self.repeated = False
@@ -113,8 +114,8 @@ class Parts:
     def _add_held(self, parent: Container, level: set[Key]) -> None:
         """Add what has become an element of a container, for a view of it: the view may be any of these objects, or
         one inside them."""
-        for element in parent.held:
-            parts = Parts(element)
+        for element in parent.held if id(parent) not in self._expanded else ():
+            parts = Parts(element, self._expanded | {id(parent)})
             self._kept.append(parts)
             for keys in (level, self.inner):
                 keys |= parts.own | parts.inner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
@@ -12,6 +13,7 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.host_forms import register
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
@@ -108,6 +110,16 @@ class Sets(_OfLanes):
         return _element(table.keys, place)
 
 
+@jax.tree_util.register_pytree_node_class
+class Lists(_OfLanes):
+    """The lists of all lanes, one for each, in which there are dicts, sets or deques; `tolist()` gives Python's own."""
+
+    kind = list
+
+    def _of_lane(self, table: Any) -> Any:
+        return _element(table, ())
+
+
 def sequence_of(rows: Rows, elements: list[Any]) -> list[Any] | tuple[Any, ...] | str:
     """Return the value of Python for a list, a tuple or a text of a lane, given its elements (of a text, the codes)."""
     match rows:
@@ -120,6 +132,13 @@ def sequence_of(rows: Rows, elements: list[Any]) -> list[Any] | tuple[Any, ...] 
 
 def _element(columns: Any, place: tuple[Any, ...]) -> Any:
     """The element at a place of columns, as a value of Python."""
+    if isinstance(columns, Entries):
+        form = Sets if isinstance(columns, LaneSet) else Dicts
+        table = None if columns.table is None else jax.tree.map(lambda leaf: leaf[place], columns.table)
+        return form.kind([]) if table is None else form(None, None)._of_lane(table)
+    if isinstance(columns, LaneDeque):
+        length, start = map(int, columns.state[place][:2])
+        return deque(_element(columns.columns, (*place, (start + k) % columns.capacity)) for k in range(length))
     if isinstance(columns, Rows):
         count = 0 if isinstance(columns.columns, Unset) else int(columns.length[place])
         return sequence_of(columns, [_element(columns.columns, (*place, k)) for k in range(count)])
@@ -139,9 +158,15 @@ def _form(kind: type[_OfLanes]) -> Callable[[Entries], _OfLanes]:
     return form
 
 
+def holds_tables(rows: Rows) -> bool:
+    """Return whether the elements of a list are, or hold, dicts, sets or deques."""
+    inside = jax.tree.leaves(rows.columns, is_leaf=lambda part: isinstance(part, Entries | LaneDeque))
+    return any(isinstance(part, Entries | LaneDeque) for part in inside)
+
+
 register(LaneDict, _form(Dicts))
 register(LaneSet, _form(Sets))
-for _kind in (Dicts, Sets):
+for _kind in (Dicts, Sets, Lists):
     jax.export.register_pytree_node_serialization(
         _kind,
         serialized_name=f"pcbatch.{_kind.__name__}",

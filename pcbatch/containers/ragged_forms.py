@@ -11,6 +11,7 @@ import numpy as np
 
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.columns import Unset
+from pcbatch.containers.dict_forms import Lists, holds_tables
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import register, replaced
 from pcbatch.containers.lane_deque import LaneDeque
@@ -24,8 +25,10 @@ from pcbatch.containers.texts import Texts
 from pcbatch.origins import Origin
 
 
-def _of_lists(lists: Rows) -> Ragged:
+def _of_lists(lists: Rows) -> Any:
     """The form of a list in results; its leaves are [lanes, ...]."""
+    if holds_tables(lists):
+        return Lists(lists, lists.length)
     kind = RaggedTuples if isinstance(lists, LaneTuple) else Ragged
     if isinstance(lists.columns, Unset):  # no lane has ever put anything into it
         return kind(_nothing(lists.length), lists.length)
@@ -33,7 +36,7 @@ def _of_lists(lists: Rows) -> Ragged:
     return kind(values, lists.length)
 
 
-def _of_deques(deques: LaneDeque) -> Ragged:
+def _of_deques(deques: LaneDeque) -> Any:
     """The form of a deque in results: that of a list of its elements, from the first one on."""
     state, columns = deques.state, deques.columns
     if isinstance(state, jax.ShapeDtypeStruct):
@@ -67,7 +70,7 @@ def _of_texts(text: Rows) -> Texts:
     return Texts(text.columns, text.length)
 
 
-def _of_rows(rows: Rows) -> Ragged | Texts:
+def _of_rows(rows: Rows) -> Any:
     return _of_texts(rows) if isinstance(rows, LaneText) else _of_lists(rows)
 
 

@@ -165,7 +165,8 @@ class _Objects:
 
     def elements(self, rows: Any) -> list[Any]:
         """Return the elements of a list of the lane."""
-        rows = rows.straight()
+        if isinstance(rows, LaneDeque):
+            rows = jax.tree.map(np.asarray, jax.tree.map(jnp.asarray, rows).straight())
         columns, length = rows.columns, int(rows.length)
         return [self.of(_mapped(itemgetter(k), columns)) for k in range(length)]
 
@@ -214,10 +215,15 @@ class _Objects:
         """The numbers of objects in values that have not been made yet."""
         found: list[int] = []
         for value in values:
-            parts = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Ref | Rows))
+            parts = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Ref | Rows | Entries))
             for part in parts:
                 if isinstance(part, Ref) and part.pcbatch_type.table == MADE_TABLE:
                     found += [int(part.pcbatch_id)]
+                elif isinstance(part, Entries) and part.table is not None:
+                    live = np.asarray(part.table.stamps) >= 0
+                    for leaf in jax.tree.leaves(part.table, is_leaf=lambda leaf: isinstance(leaf, Ref)):
+                        if isinstance(leaf, Ref) and leaf.pcbatch_type.table == MADE_TABLE:
+                            found += np.asarray(leaf.pcbatch_id)[live].ravel().tolist()
                 elif isinstance(part, Rows):
                     places = list(_places(part))
                     rows = jax.tree.leaves(part.columns, is_leaf=lambda leaf: isinstance(leaf, Ref))
