@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import capacity
 from pcbatch.containers.columns import (
     Shape,
@@ -39,63 +38,10 @@ from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import ordered
+from pcbatch.containers.stored import Stored, is_part, is_stored, is_table, parts
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, Origin, both, kind_of, source_of
-
-
-class Stored(Container):
-    """A container that may be an element of others: its leaves then have the axes of the containers around it.
-
-    Attributes:
-        place: for a view, the indices in the containers around it, each in range.
-    """
-
-    __slots__ = ()
-    _node: Any
-    _columns: Any
-    place: tuple[Any, ...]
-    parent: Any
-
-    def view(self, place: tuple[Any, ...], parent: Any) -> Any:
-        """Return the container at indices of those around this one; what is done to it is done to this one."""
-        raise NotImplementedError
-
-    def unified(self, lead: Shape, other: Any, other_lead: Shape) -> tuple[Any, Any]:
-        """Return this container and another one with the type that covers both."""
-        raise NotImplementedError
-
-    def blanked(self, lead: Shape, new: Shape) -> Any:
-        """Return empty containers of this type with another lead."""
-        raise NotImplementedError
-
-    def hold(self, values: Any) -> None:
-        """Remember the mutable objects among values that have become elements, or whose elements have."""
-        if isinstance(self.parent, Stored) and (mine := _objects_in(values)) and mine & _objects_in(self._outermost()):
-            raise UnlikeError(self._outermost(), values)  # an object in one of its class, to any depth
-        if lists_in(values) or holds_objects((values,)):
-            self.held = (*self.held, values)
-            if isinstance(self.parent, Stored):
-                self.parent.hold(values)
-
-    def _outermost(self) -> Any:
-        around = self.parent
-        while isinstance(around.parent, Stored):
-            around = around.parent
-        return around
-
-    @property
-    def node(self) -> Any:
-        """The container itself; for a view, the container as it lies in the columns of the one around it."""
-        parent = self.parent
-        if isinstance(parent, Rows) and not any(part is self._node for part in parts(parent.node._columns)):
-            kind = getattr(self, "python_name", "list")
-            raise Refusal(
-                "PCB304",
-                f"a {kind} that was read from another list is used after the other one has changed",
-                helps=("read it again, `row = rows[i]`, after the change",),
-            )
-        return self._node
 
 
 class Rows(Stored):
@@ -239,55 +185,9 @@ class Rows(Stored):
         return new
 
 
-def _objects_in(value: Any) -> set[type]:
-    """The classes of the user's of which there are objects in a value."""
-    found: set[type] = set()
-
-    def look(part: Any) -> bool:
-        found.add(type(part))
-        return False
-
-    jax.tree.leaves(value, is_leaf=look)
-    return {
-        cls
-        for cls in found
-        if cls.__module__.partition(".")[0] not in ("builtins", "pcbatch", "jax", "jaxlib", "numpy")
-    }
-
-
 def is_rows(value: Any) -> bool:
     """Whether a value is a list of the lane."""
     return isinstance(value, Rows)
-
-
-def is_stored(value: Any) -> bool:
-    """Whether a value is a container of the lane that may be an element of others."""
-    return isinstance(value, Stored)
-
-
-def parts(value: Any) -> list[Any]:
-    """Return the leaves of an element; containers of the lane, values that may be None, and None are one leaf each."""
-    return jax.tree.leaves(value, is_leaf=is_part)
-
-
-def is_part(value: Any) -> bool:
-    """Whether a node counts as one leaf of an element."""
-    return value is None or isinstance(value, Stored | Optional)
-
-
-def lists_in(value: Any) -> bool:
-    """Whether a value is or holds a list or another container that becomes one of the lane."""
-    return any(map(is_container, jax.tree.leaves(value, is_leaf=is_container)))
-
-
-def is_container(value: Any) -> bool:
-    """Whether a value is a container of the lane, or becomes one where it is an element."""
-    return isinstance(value, list | set | Stored) or is_table(value)
-
-
-def is_table(value: Any) -> bool:
-    """Whether a dict is one of keys rather than of names: it becomes a dict of the lane where it is an element."""
-    return type(value) is dict and not (value and all(isinstance(key, str) for key in value))
 
 
 # Structures.

@@ -16,9 +16,10 @@ from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import Shape, leaf_at, put
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
-from pcbatch.containers.elements import Stored, join_origins, lists_in, origins_of, prepare, unify
+from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
 from pcbatch.containers.hash_table import Place, Table
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.stored import Stored, lists_in
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number

@@ -17,7 +17,7 @@ from pcbatch.containers.choices import one_of
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import note_value
 from pcbatch.containers.dict_view import DictView
-from pcbatch.containers.elements import lists_in, prepare, unify
+from pcbatch.containers.elements import prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
 from pcbatch.containers.joinable import Joinable
@@ -27,6 +27,7 @@ from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, plain
 from pcbatch.containers.read_element import element_at
+from pcbatch.containers.stored import lists_in
 from pcbatch.errors import Refusal
 from pcbatch.origins import either, note, number
 

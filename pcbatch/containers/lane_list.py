@@ -24,11 +24,12 @@ from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
 from pcbatch.containers.copies import holds_same
-from pcbatch.containers.elements import blank, join_origins, lists_in, origins_of, prepare, stacked, unify
+from pcbatch.containers.elements import blank, join_origins, origins_of, prepare, stacked, unify
 from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, repeated, span
 from pcbatch.containers.lane_sequence import LaneSequence
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.read_element import element_at
+from pcbatch.containers.stored import lists_in
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
 

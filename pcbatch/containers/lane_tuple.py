@@ -16,9 +16,10 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.columns import Unset, room
-from pcbatch.containers.elements import Rows, parts
+from pcbatch.containers.elements import Rows
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import sure
+from pcbatch.containers.stored import parts
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin
 

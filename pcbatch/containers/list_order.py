@@ -12,10 +12,11 @@ import numpy as np
 
 from pcbatch.containers.checks import limit
 from pcbatch.containers.columns import Unset, one_level, room
-from pcbatch.containers.elements import Rows, Stored, list_class, parts, prepare
+from pcbatch.containers.elements import Rows, list_class, prepare
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
+from pcbatch.containers.stored import Stored, parts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 

@@ -8,9 +8,10 @@ import jax
 
 from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.copies import note_copy
-from pcbatch.containers.elements import Rows, is_part, is_stored
+from pcbatch.containers.elements import Rows
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import plain
+from pcbatch.containers.stored import is_part, is_stored
 from pcbatch.origins import Origin, note
 
 

@@ -25,9 +25,9 @@ import numpy as np
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
 from pcbatch.containers.covering import of_lane
-from pcbatch.containers.elements import Stored, is_table
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.stored import Stored, is_table
 from pcbatch.contexts import setting
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal

@@ -16,7 +16,8 @@ import numpy as np
 
 from pcbatch.containers.aliasing import Parts
 from pcbatch.containers.columns import put
-from pcbatch.containers.elements import Stored, is_container, join_origins, origins_of, parts, prepare, unify
+from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
+from pcbatch.containers.stored import Stored, is_container, parts
 from pcbatch.errors import Refusal
 
 Place = tuple[int, int]  # the number of a class, and that of a field of it

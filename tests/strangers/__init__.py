@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.strangers import (
     backtracking,
     bits,
+    containers,
     digits,
     dynamic_programming,
     errors,
@@ -36,6 +37,7 @@ ROWS: tuple[Row, ...] = tuple(
         dynamic_programming.ROWS,
         matrices.ROWS,
         nested.ROWS,
+        containers.ROWS,
         searches.ROWS,
         backtracking.ROWS,
         graphs.ROWS,

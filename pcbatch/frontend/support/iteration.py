@@ -13,12 +13,12 @@ import numpy as np
 from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import FullError
 from pcbatch.containers.choices import one_of
-from pcbatch.containers.elements import lists_in
 from pcbatch.containers.indices import LARGEST, traced_range_length
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import sure
+from pcbatch.containers.stored import lists_in
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings

@@ -18,7 +18,7 @@ from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, is_array
-from pcbatch.lowering.typing.join_types import Cell, objects_of
+from pcbatch.lowering.typing.cells import Cell, objects_of
 from pcbatch.lowering.typing.pytree import children_of, flatten
 from pcbatch.records.decode import MemberValue
 from pcbatch.records.reference import Ref

@@ -10,8 +10,7 @@ whose leaves are `Cell`, walked side by side, and taken apart again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import reduce
 from typing import Any
@@ -19,49 +18,34 @@ from typing import Any
 import jax
 
 from pcbatch.containers.capacity import capacity, rounded
-from pcbatch.containers.checks import collecting
 from pcbatch.containers.columns import Shape, Unset
 from pcbatch.containers.covering import covered, of_lane
-from pcbatch.containers.elements import Rows, Stored, is_table, list_class, parts, prepare, text_of
+from pcbatch.containers.elements import Rows, list_class, prepare, text_of
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, with_ordered_keys
-from pcbatch.errors import Refusal
+from pcbatch.containers.stored import Stored, is_table, parts
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
     JoinError,
     Known,
-    Leaf,
     array_type,
     common_tree,
     join_leaf,
     join_leaves,
-    with_origins,
 )
-from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.cells import Cell, made_of, objects_of, of_objects
+from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
-from pcbatch.lowering.typing.pytree import children_of, flatten
-from pcbatch.origins import Origin, note, noting
+from pcbatch.lowering.typing.pytree import children_of
+from pcbatch.origins import Origin
 from pcbatch.records import made_classes
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
 from pcbatch.records.decode import MemberValue
 from pcbatch.records.reference import Ref
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cell:
-    """One leaf of a type that is put together as an object."""
-
-    leaf: Leaf
-    origin: Origin
-
-    @property
-    def array(self) -> ArrayType:
-        """The array type of the leaf."""
-        return array_type(self.leaf)
 
 
 def join(a: Abstract, b: Abstract) -> Abstract:
@@ -72,7 +56,7 @@ def join(a: Abstract, b: Abstract) -> Abstract:
         if error.kind not in ("structure", "shape", "value"):
             raise
         cause = error
-    return kept_join(a, b, lambda: _of_objects(_joined(objects_of(a), objects_of(b), 0, cause)))
+    return kept_join(a, b, lambda: of_objects(_joined(objects_of(a), objects_of(b), 0, cause)))
 
 
 def differs(have: Abstract, want: Abstract) -> bool:
@@ -104,18 +88,7 @@ def with_texts(value: Abstract) -> Abstract:
         text = _as_text(cell)
         return cell if text is None else text
 
-    return _of_objects(jax.tree.map(widened, objects_of(value)))
-
-
-def objects_of(value: Abstract) -> Any:
-    """Return a type put together as an object whose leaves are cells."""
-    cells = [Cell(leaf, value.origin(k)) for k, leaf in enumerate(value.leaves)]
-    return jax.tree.unflatten(value.tree, cells)
-
-
-def _of_objects(value: Any) -> Abstract:
-    cells, tree = flatten(value)
-    return with_origins(tree, tuple(cell.leaf for cell in cells), [cell.origin for cell in cells])
+    return of_objects(jax.tree.map(widened, objects_of(value)))
 
 
 def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
@@ -173,7 +146,7 @@ def _entries(x: Any, y: Any, lead: int, error: JoinError) -> Any:
         leads[:] = (of_lane(value).around for value in values)
         return covered(*values)
 
-    made = _made(covering, x, y)
+    made = made_of(covering, x, y)
     if made_classes.nests(made):
         raise JoinError("an object holds another one of its class, to a depth that is not known", "made")
     whole = tuple(map(max, *leads))
@@ -182,34 +155,6 @@ def _entries(x: Any, y: Any, lead: int, error: JoinError) -> Any:
         return Cell(replace(cell.array, shape=whole + cell.array.shape[lead:]), cell.origin)
 
     return jax.tree.map(widened, made)
-
-
-def _made(fn: Callable[..., Any], *values: Any) -> Any:
-    """The type of what a function makes of objects whose leaves are cells."""
-    flat = [jax.tree.flatten(value) for value in values]
-
-    def run(*leaves: list[Any]) -> Any:
-        with noting(), collecting():
-            return fn(*(_put_together(tree, cells, part) for (cells, tree), part in zip(flat, leaves, strict=True)))
-
-    try:
-        made: Any = jax.eval_shape(run, *([_aval(cell) for cell in cells] for cells, _ in flat))
-    except (Refusal, TypeError) as cause:
-        raise JoinError(str(cause), "structure") from None
-    return jax.tree.map(lambda aval: Cell(from_aval(aval), Origin.ARRAY), made)
-
-
-def _aval(cell: Cell) -> Any:
-    return to_aval(cell.leaf) if isinstance(cell.leaf, ArrayType) else None
-
-
-def _put_together(tree: Any, cells: list[Cell], leaves: list[Any]) -> Any:
-    """The object whose leaves are tracers with the origins of cells, or known values."""
-    values = [
-        note(leaf, cell.origin) if isinstance(cell.leaf, ArrayType) else cell.leaf.value
-        for cell, leaf in zip(cells, leaves, strict=True)
-    ]
-    return jax.tree.unflatten(tree, values)
 
 
 def _texts(x: Any, y: Any) -> tuple[Rows, Rows] | None:
@@ -386,7 +331,7 @@ def _listed(element: Any, error: JoinError) -> Any:
     if isinstance(element, list):
         return _as_lane_list(element, error)
     if is_table(element):
-        return _made(prepare, element)
+        return made_of(prepare, element)
     if (text := _as_text(element)) is not None:
         return text
     if isinstance(element, Cell | Unset | Stored) or element is None:
