@@ -12,9 +12,8 @@ import numpy as np
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
-from pcbatch.containers.checks import limit, require, require_room
+from pcbatch.containers.checks import limit, require_room
 from pcbatch.containers.columns import Shape, leaf_at, put
-from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
 from pcbatch.containers.hash_table import Place, Table

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from pcbatch.containers.columns import one_level
 from pcbatch.containers.container import Container
-from pcbatch.diagnostics.lane_words import WORDS, type_name
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 ALIKE_HELP = "keep what differs in lists of their own, or in one tuple with a field for each kind"
