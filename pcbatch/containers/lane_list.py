@@ -23,6 +23,7 @@ from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
+from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import blank, join_origins, origins_of, prepare, stacked, unify
 from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, repeated, span
@@ -278,7 +279,10 @@ class LaneList(LaneSequence):
 
     def _equal(self, value: Any) -> Any:
         """The mask of the elements that equal a value, bool[capacity]."""
-        return jnp.logical_and(self._valid(), list_order.equal_to(self._plain(), value))
+        plain = self._plain()
+        if not isinstance(value, Container) and not isinstance(plain.columns, Unset):
+            list_order.ask_identity(plain.columns, value, plain._valid())
+        return jnp.logical_and(self._valid(), list_order.equal_to(plain, value))
 
     # Subscripts.
 

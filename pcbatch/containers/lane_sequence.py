@@ -31,9 +31,11 @@ class LaneSequence(Rows):
     # Comparisons.
 
     def __eq__(self, other: Any) -> Any:
+        list_order.ask_about_lists(self, other)
         return list_order.equal(self, other)
 
     def __ne__(self, other: Any) -> Any:
+        list_order.ask_about_lists(self, other)
         return list_order.not_(list_order.equal(self, other))
 
     def __lt__(self, other: Any) -> Any:

@@ -24,6 +24,39 @@ Comparison = Callable[[Any, Any], Any]
 NAN_ORDER = "a list with NaN among its keys has no order: what Python makes of it depends on the order before"
 
 
+NAN_IDENTITY = "a NaN is compared with a NaN in a list or tuple, where Python asks whether both are one object"
+
+
+def ask_identity(a: Any, b: Any, valid: Any) -> None:
+    """Let the lane stop where elements of two sequences are both NaN, where Python asks whether they are one object.
+
+    Args:
+        a: the columns of a list of the lane, or a value that has their structure.
+        b: likewise the other one.
+        valid: which rows are compared, bool[capacity].
+    """
+    left, right = jax.tree.leaves(a), jax.tree.leaves(b)
+    if len(left) != len(right):
+        return
+    for x, y in zip(left, right, strict=True):
+        if x is not y and all(jnp.issubdtype(jnp.result_type(one), np.inexact) for one in (x, y)):
+            both = jnp.isnan(x) & jnp.isnan(y)
+            if jnp.ndim(both) < 2:
+                limit(~jnp.any(both & valid), NAN_IDENTITY)
+
+
+def ask_about_lists(a: Any, b: Any) -> None:
+    """Ask for the identity of what stands at the same index of two lists that are compared."""
+    if not isinstance(b, Rows | list | tuple) or (lists := _both_lists(a, b)) is None:
+        return
+    a, b = lists
+    rooms = [room(one.columns, 0) for one in lists if not isinstance(one.columns, Unset)]
+    sizes = [size for size in rooms if size is not None]
+    if len(sizes) == 2:
+        left, right = (jax.tree.map(lambda leaf: leaf[: min(sizes)], one.columns) for one in lists)
+        ask_identity(left, right, (a.length == b.length) & (jnp.arange(min(sizes)) < a.length))
+
+
 def equal(a: Any, b: Any) -> Any:
     """Return whether two elements, or two lists, are equal."""
     if isinstance(a, Rows) or isinstance(b, Rows):

@@ -103,6 +103,28 @@ def test_no_handler_sees_a_limit(fn: Callable[..., Any], values: list[Any], expe
             assert found == pytest.approx(fn(value), nan_ok=True) and found == pytest.approx(want, nan_ok=True)
 
 
+def found_in(xs, x):
+    return x in xs, xs.count(x)
+
+
+def equal_lists(xs, x):
+    return xs == [1.0, x]
+
+
+def equal_pairs(xs, x):
+    return (x, len(xs)) == (xs[-1], 2), (x,) == (x,)
+
+
+@pytest.mark.parametrize("fn", [found_in, equal_lists, equal_pairs])
+def test_nan_in_lists_has_no_identity(fn: Callable[..., Any]) -> None:
+    """Python asks for the identity first: a lane stops where a NaN meets a NaN, and nowhere else."""
+    rows = [([1.0, 2.0], 2.0), ([1.0, NAN], NAN), ([1.0, NAN], 2.0), ([1.0, 3.0], NAN)]
+    result = pcbatch.batch(fn).run(pcbatch.ragged([row[0] for row in rows]), jnp.array([row[1] for row in rows]))
+    assert result.status.tolist() == [0, LIMIT, 0, 0]
+    for k in (0, 2, 3):
+        assert jax.tree.map(lambda leaf: leaf[k].item(), result.value) == fn(*rows[k])
+
+
 def test_a_limit_inside_of_calls_and_finally() -> None:
     def tried(n):
         def inner(k):
