@@ -209,6 +209,26 @@ def a_default_that_is_given_away(n):
     return len(start())
 
 
+class Bag:
+    def __init__(self, x):
+        self.items = [x]
+
+    def add(self, x):
+        self.items.append(x)
+
+
+def a_list_of_an_object_and_its_method(n):
+    bag = Bag(n)
+    items = bag.items
+    bag.add(3)
+    return sum(items)
+
+
+def read_before_a_method_of_a_list(n):
+    a = [n, 2, 3]
+    return a[0] * 100 + a.pop(0) * 10 + a[0]
+
+
 def global_default(path=[]):
     return path
 
@@ -232,6 +252,8 @@ REFUSED = [
     shallow_copy,
 ]
 RIGHT = [
+    a_list_of_an_object_and_its_method,
+    read_before_a_method_of_a_list,
     chosen_by_a_comprehension,
     a_comprehension_of_all,
     values_of_a_dict,
