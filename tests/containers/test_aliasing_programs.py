@@ -240,6 +240,7 @@ def a_default_of_a_global_function(n):
 
 
 REFUSED = [
+    a_list_of_an_object_and_its_method,
     a_default_keeps_what_is_appended,
     a_default_of_a_lambda,
     a_default_that_is_a_set,
@@ -252,7 +253,6 @@ REFUSED = [
     shallow_copy,
 ]
 RIGHT = [
-    a_list_of_an_object_and_its_method,
     read_before_a_method_of_a_list,
     chosen_by_a_comprehension,
     a_comprehension_of_all,
