@@ -110,7 +110,7 @@ def number(value: Any, *sources: Any) -> Any:
     result is copied where it is one of `sources`, the arguments, and that is not known to be a number.
     """
     is_source = any(value is source for source in sources)
-    if isinstance(value, Tracer) and not is_source and value.dtype == np.int32:
+    if isinstance(value, Tracer) and not is_source and value.dtype == np.int32 and jnp.result_type(int) != np.int32:
         value = value.astype(int)
     if not isinstance(value, Tracer) or (origin_of if is_source else source_of)(value) is Origin.NUMBER:
         return value

@@ -59,8 +59,7 @@ class LaneList(LaneSequence):
     @classmethod
     def from_array(cls, values: Any) -> Any:
         """Return the list of the rows of an array."""
-        values = jnp.asarray(values)
-        return cls.tree_unflatten((Origin.ARRAY,), (values, values.shape[0]))
+        return cls.tree_unflatten((Origin.ARRAY,), (jnp.asarray(values), len(values)))
 
     @classmethod
     def filled(cls, value: Any, n: Any) -> Any:

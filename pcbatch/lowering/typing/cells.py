@@ -37,6 +37,7 @@ def objects_of(value: Abstract) -> Any:
 
 
 def of_objects(value: Any) -> Abstract:
+    """Return the type of an object whose leaves are cells: the inverse of `objects_of`."""
     cells, tree = flatten(value)
     return with_origins(tree, tuple(cell.leaf for cell in cells), [cell.origin for cell in cells])
 
