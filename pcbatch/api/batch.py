@@ -93,8 +93,9 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         math_errors: what a function of `math` does where Python's raises ValueError or OverflowError: "raise" (the lane
             ends with that error) or "nan" (it goes on with NaN or infinity, as in JAX).
         on_failure: what a call inside `jit` does when lanes fail or the tape of a gradient is full: "warn" (once for a
-            program), "error" or "ignore". None: as the environment says (PCBATCH_ON_FAILURE), else "warn", unless JAX's
-            persistent cache is on, which keeps no programs that can warn. See docs/users/jax.md.
+            program), "error" or "ignore". None: as the environment says (PCBATCH_ON_FAILURE), else "warn" for lanes and
+            "error" for tapes, unless JAX's persistent cache is on, which keeps no programs that can say anything. See
+            docs/users/jax.md.
 
     Returns:
         A `Batched`. The algorithm is that of Radul et al., "Automatically Batching Control-Intensive Programs for

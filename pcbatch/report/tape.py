@@ -8,11 +8,12 @@ import jax.numpy as jnp
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.usage import usage
+from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import number, table
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import needs_pc
-from pcbatch.runtime.vm.raw_result import is_tracing
+from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
 from pcbatch.transforms import records_of
 
 
@@ -42,10 +43,13 @@ class TapeUse:
     Attributes:
         lanes: their number.
         blocks: the records of each block that leaves any.
+        max_length: the value of the option `max_length` with which the lists, dicts and sets of the lanes have room
+            inside `jit`, where they do not grow either; None where there are none.
     """
 
     lanes: int
     blocks: tuple[BlockTapeUse, ...]
+    max_length: int | None = None
 
     @property
     def max_tape(self) -> int:
@@ -63,7 +67,10 @@ class TapeUse:
         rows = [
             (b.label, b.function, ", ".join(map(str, b.lines)), number(b.records), number(b.bytes)) for b in self.blocks
         ]
-        total = f"{number(self.bytes)} bytes for {self.lanes} lanes; max_tape={self.max_tape} holds it inside `jit`"
+        options = f"max_tape={self.max_tape}"
+        if self.max_length is not None:
+            options += f" with max_length={self.max_length}"
+        total = f"{number(self.bytes)} bytes for {self.lanes} lanes; {options} holds it inside `jit`"
         return f"{table(head, rows, ('records', 'bytes each'))}\n{total}"
 
 
@@ -77,9 +84,17 @@ def tape_use(compiled: Program, given: Arguments) -> TapeUse:
         raise usage("PCB421", "`tape` runs the program, and cannot be traced", help=help)
     if given.lanes == 0:
         return TapeUse(0, ())
-    records, by_tasks = records_of(compiled.program(), {v: jnp.asarray(x) for v, x in args.items()}, given.lanes)
-    infos = {info.label: info for info in (compiled.all_infos if by_tasks else compiled.infos)}
+    found: list[tuple[list[tuple[str, int, int]], bool]] = []
+
+    def run(program: Program) -> RawResult:
+        raw, *records = records_of(program.program(), {v: jnp.asarray(x) for v, x in args.items()}, given.lanes)
+        found[:] = [(records[0], records[1])]
+        return raw
+
+    program, _ = run_growing(compiled, run)  # a lane that has no room for an element would stop there
+    ((records, by_tasks),) = found
+    infos = {info.label: info for info in (program.all_infos if by_tasks else program.infos)}
     blocks = tuple(
         BlockTapeUse(label, infos[label].function, infos[label].lines, count, size) for label, count, size in records
     )
-    return TapeUse(given.lanes, blocks)
+    return TapeUse(given.lanes, blocks, program.capacity if program.may_be_full else None)

@@ -35,11 +35,12 @@ VARIABLE = "PCBATCH_ON_FAILURE"
 QUIET = 'inside `jit` nothing else can be said; `on_failure="ignore"` keeps this quiet, `on_failure="error"` raises it'
 
 
-def failure_mode(options: Options) -> str:
+def failure_mode(options: Options, usual: str = "warn") -> str:
     """The mode of a traced call where lanes fail: "warn", "error" or "ignore".
 
-    The option `on_failure` decides, then the environment (`VARIABLE`). Else the call warns, unless JAX's persistent
-    cache is in use, which takes no programs with callbacks. Raises UsageError if the variable has another value.
+    The option `on_failure` decides, then the environment (`VARIABLE`). Else it is the `usual` one, unless JAX's
+    persistent cache is in use, which takes no programs with callbacks. Raises UsageError if the variable has another
+    value.
     """
     if options.on_failure is not None:
         return options.on_failure
@@ -49,7 +50,7 @@ def failure_mode(options: Options) -> str:
         return variable
     config: Any = jax.config
     cached = bool(config.jax_enable_compilation_cache and config.jax_compilation_cache_dir)
-    return "ignore" if cached else "warn"
+    return "ignore" if cached else usual
 
 
 @dataclass(frozen=True, eq=False)

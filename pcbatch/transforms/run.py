@@ -227,12 +227,12 @@ def _bind_run(
 
 def records_of(
     program: UnsharingProgram, args: Mapping[str, Any], lanes: int
-) -> tuple[list[tuple[str, int, int]], bool]:
+) -> tuple[RawResult, list[tuple[str, int, int]], bool]:
     """Run and record, for a gradient with respect to all floating arguments.
 
     Returns:
-        The label, the number of records and the bytes of a record for each recorded block; and whether they are blocks
-        of tasks.
+        The result; the label, the number of records and the bytes of a record for each recorded block; and whether they
+        are blocks of tasks.
     """
     mapped, shared = program.executable.split(args)
     names, operands = (*mapped, *shared), [*mapped.values(), *shared.values()]
@@ -240,9 +240,11 @@ def records_of(
     moved = tuple(bool(jnp.issubdtype(x.dtype, jnp.inexact)) for x in operands)
     if by_tasks(run):
         run_by_tasks = TaskRecordedRun(run, task_tape_of(run, moved))
-        tasks, found = run_by_tasks.tape.blocks, run_by_tasks.recorded(*operands)[1]
-        return [(block.block.label, int(found[block.count]), block.bytes()) for block in tasks], True
+        raw, found = run_by_tasks.recorded(*operands)
+        tasks = run_by_tasks.tape.blocks
+        return raw, [(block.block.label, int(found[block.count]), block.bytes()) for block in tasks], True
     tape = tangent.tape_of(program, tangent.wanted(run, moved))
     recorded = RecordedRun(run, tape)
-    parts = recorded.split(run_growing_tape(recorded, *operands))[1]
-    return [(block.code.block.label, int(parts[block.count]), block.bytes()) for block in tape.blocks], False
+    leaves, parts = recorded.split(run_growing_tape(recorded, *operands))
+    raw = jax.tree.unflatten(run.structure(), leaves)
+    return raw, [(block.code.block.label, int(parts[block.count]), block.bytes()) for block in tape.blocks], False

@@ -206,7 +206,11 @@ class Taped:
         return Backward(self.run, tuple(moved), self.tape, remat=isinstance(self._recorder, RematRun))
 
     def _notifying(self, cotangents: list[Any]) -> list[Any]:
-        """Return the cotangents, in a program that warns or raises if the tape was full."""
+        """Return the cotangents, in a program that raises if the tape was full, or warns where that is asked for.
+
+        A lane that fails is one of many; a tape that is too small leaves nothing of a gradient, and a training that
+        goes on with NaN is lost.
+        """
         recorder = self._recorder
         if isinstance(recorder, RematRun) or not (cotangents and recorder.tape.blocks):
             return cotangents
@@ -216,7 +220,8 @@ class Taped:
         tape = dict(zip(recorder.keys, self._parts, strict=True))
         flags = [tape[key] for key in (FULL, each, *(block.count for block in recorder.tape.blocks))]
         executable = self.run.program.executable
-        return notify_if(tape_notice(executable, recorder.tape), failure_mode(executable.options), flags, cotangents)
+        mode = failure_mode(executable.options, usual="error")
+        return notify_if(tape_notice(executable, recorder.tape), mode, flags, cotangents)
 
 
 def by_argument(moved: Sequence[bool], of_moved: Sequence[Any]) -> list[Any]:

@@ -88,13 +88,15 @@ class TestWarning:
         def gradient(f: Any) -> Any:
             return jax.jit(jax.grad(lambda x: jnp.sum(f(jnp.array([2, 9]), x))))(XS)
 
-        out, (warning,) = told(lambda: gradient(sines.with_options()))
+        out, (warning,) = told(lambda: gradient(sines.with_options(on_failure="warn")))
         text = str(warning.message)
         assert np.all(np.isnan(out)) and warning.filename == __file__ and "PCB423" in text
         (needed,) = [n for n in range(30) if f"`max_tape={n}`" in text]
         assert needed == sines.with_options(max_tape=None).tape(jnp.array([2, 9]), XS).max_tape
         out, found = told(lambda: gradient(sines.with_options(max_tape=needed)))
         assert np.all(np.isfinite(out)) and found == []
+        with pytest.raises(jax.errors.JaxRuntimeError, match=f"max_tape={needed}"):
+            np.asarray(gradient(sines.with_options()))
 
     def test_every_kind_of_failure(self) -> None:
         ns, xs = jnp.array([1, 1, 90, 1]), jnp.array([1.0, -2.0, 1.0, -3.0])

@@ -196,9 +196,34 @@ class TestTapeUse:
         expected = jax.grad(loss(grow))(self.xs)
         fits = jax.jit(jax.grad(loss(grow.with_options(max_tape=use.max_tape))))(self.xs)
         np.testing.assert_allclose(fits, expected)
-        short = jax.jit(jax.grad(loss(grow.with_options(max_tape=use.max_tape - 1))))(self.xs)
+        short = jax.jit(jax.grad(loss(grow.with_options(max_tape=use.max_tape - 1, on_failure="ignore"))))(self.xs)
         assert np.all(np.isnan(short))
         assert use.lanes == 3 and use.bytes > 0 and f"max_tape={use.max_tape}" in str(use)
+
+    def test_lists_grow_as_outside_of_jit(self) -> None:
+        """A lane without room for an element would stop there, and count what it has visited so far."""
+
+        @pcbatch.batch
+        def stacked(x: Any, n: Any) -> Any:
+            kept = []
+            while n > 0:
+                kept.append(x * x)
+                n = n - 1
+            total = 0.0
+            for y in kept:
+                total = total + jnp.sin(y)
+            return total
+
+        ns = jnp.array([40, 1])
+        use = stacked.tape(self.xs[:2], ns)
+        assert use.max_length is not None and use.max_length >= 40 and f"max_length={use.max_length}" in str(use)
+        assert stacked.tape(self.xs[:2], ns) == use, "told again by a program that has room from the start"
+        slope = lambda f: jax.grad(lambda x: jnp.sum(f(x, ns)))
+        fits = stacked.with_options(max_tape=use.max_tape, max_length=use.max_length, on_failure="error")
+        np.testing.assert_allclose(jax.jit(slope(fits))(self.xs[:2]), slope(stacked)(self.xs[:2]), rtol=1e-6)
+        short = fits.with_options(max_tape=use.max_tape - 1)
+        with pytest.raises(jax.errors.JaxRuntimeError, match=f"max_tape={use.max_tape}"):
+            np.asarray(jax.jit(slope(short))(self.xs[:2]))
 
     def test_not_inside_jit(self) -> None:
         with pytest.raises(pcbatch.UsageError, match="PCB421"):
@@ -210,5 +235,5 @@ class TestTapeUse:
 
     def test_a_full_tape_ends(self) -> None:
         """Its links would lead in circles."""
-        gradient = jax.jit(jax.grad(lambda x: jnp.sum(grow.with_options(max_tape=1)(x, 1.01))))
+        gradient = jax.jit(jax.grad(lambda x: jnp.sum(grow.with_options(max_tape=1, on_failure="ignore")(x, 1.01))))
         assert np.all(np.isnan(gradient(jnp.linspace(0.1, 1.0, 3))))
