@@ -270,7 +270,7 @@ def tape_notice(executable: PcExecutable, tape: Tape | TaskTape) -> Notice:
         most = ops[max(range(len(counts)), key=lambda k: int(counts[k].max()))]
         location = next((loc for op in most if (loc := getattr(op, "loc", None)) is not None), None)
         title = f"the tape of a gradient inside `jit` is full: it needs {needed} records for each lane on average"
-        note = "values are right all the same; with `on_failure=\"warn\"` the gradient of such a run is NaN"
+        note = 'values are right all the same; with `on_failure="warn"` the gradient of such a run is NaN'
         primary = None if location is None else Label(location, "a block that was visited most often begins here")
         help = f"set `max_tape={needed}`, as `f.tape(...)` says for other arguments; or use `checkpoints=`"
         return [Diagnostic("PCB423", title, primary, notes=(note,), helps=(help,))]
