@@ -87,8 +87,10 @@ def tape_use(compiled: Program, given: Arguments) -> TapeUse:
     found: list[tuple[list[tuple[str, int, int]], bool]] = []
 
     def run(program: Program) -> RawResult:
-        raw, *records = records_of(program.program(), {v: jnp.asarray(x) for v, x in args.items()}, given.lanes)
-        found[:] = [(records[0], records[1])]
+        raw, records, by_tasks = records_of(
+            program.program(), {v: jnp.asarray(x) for v, x in args.items()}, given.lanes
+        )
+        found[:] = [(records, by_tasks)]
         return raw
 
     program, _ = run_growing(compiled, run)  # a lane that has no room for an element would stop there
