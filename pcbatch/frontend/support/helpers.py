@@ -64,6 +64,8 @@ UNKNOWN_CLASS = (
 )
 CLASS_HELP = "ask in the batched function, before an object of `{}` is made, and leave the question out of the class"
 SOURCE_HELP = "write `{}` in a file, so that its source can be read"
+OF_FRAMES = (globals, locals, eval, exec)
+"""Builtins that read the variables of the function that calls them."""
 _JAX = str(Path(str(jax.__file__)).parent)
 # Values whose attributes are not properties of the user's, and whose operators are not methods of the user's.
 PLAIN = (Tracer, jax.Array, ModuleType, type, FunctionType, int, float, complex, str, list, dict)
@@ -83,6 +85,9 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     replacement = next((name for function, name in REPLACED if fn is function), None)
     if replacement is not None:
         return getattr(support, replacement)
+    if any(fn is function for function in OF_FRAMES):
+        title = f"a helper calls `{fn.__name__}()`, which means other variables where it is traced"
+        raise Refusal("PCB305", title, helps=("name the variables it should use",))
     if isinstance(fn, type) and _package(fn) not in ARRAYS:
         return _constructor(fn, support)
     if isinstance(fn, Ref) and (called := questions.own_method(fn, "__call__")) is not None:

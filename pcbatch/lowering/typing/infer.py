@@ -34,6 +34,7 @@ from pcbatch.lowering.typing.abstract_values import (
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, wanted
+from pcbatch.lowering.typing.outer_state import OuterState, refusal, unlike, watching
 from pcbatch.lowering.typing.trace import Traced, trace
 from pcbatch.lowering.typing.traced_records import reading_tables
 from pcbatch.records.arguments import mentions
@@ -98,16 +99,22 @@ def run(program: CfgProgram, args: Mapping[str, Abstract], widen: bool = True) -
     With `widen` structures that differ are joined to a container of the lane, else they are conflicts.
     Errors of the user's program are part of the result; nothing is raised for them.
     """
-    before = traced_draws.states(program)
-    inferred = _infer(program, args, trace, widen)
+    before, outside = traced_draws.states(program), OuterState(program, args)
+    inference = _infer(program, args, trace, widen)
+    if names := outside.changes():
+        # A counter, or a table that is filled once: the second time tells, and the table is as it stays.
+        forget_traces()
+        first, inference = inference, _infer(program, args, watching(outside), widen)
+        if not inference.inferred.errors:
+            inference.inferred.errors |= {key: refusal(names[0]) for key in unlike(first.traces, inference.traces)}
     # Some function drew random numbers while it was traced: infer again, slowly, to learn which.
     if traced_draws.states(program) != before:
         forget_traces()
-        inferred = _infer(program, args, traced_draws.watching(program), widen)
-    return inferred
+        inference = _infer(program, args, traced_draws.watching(program), widen)
+    return inference.inferred
 
 
-def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, widen: bool) -> Inferred:
+def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, widen: bool) -> _Inference:
     inference = _Inference(program, tracer, widen)
     inference.inferred.args = args
     for name, value in args.items():
@@ -118,7 +125,7 @@ def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, wi
         # Types that depend on an error stay unknown, but code after it is still checked, for errors of its own.
         inference.both_arms = True
         inference.settle()
-    return inference.inferred
+    return inference
 
 
 NOTHING = Abstract(jax.tree.structure(Unset()), ())
@@ -144,7 +151,7 @@ class _Inference:
         self.due: list[tuple[int, int]] = []  # a heap of rounds and positions
         self.current = (0, -1)  # the round and position of the block that is looked at
         self.both_arms = False  # follow both arms of a branch whose condition could not be typed
-        self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
+        self.traces: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
         self._kept = KeptTraces()
         self.made = MadeRecords(tracer)
         self.inferred.heap = self.made.heap
@@ -252,7 +259,7 @@ class _Inference:
         return ins if tables is None or not any(mentions(value.tree) for value in ins) else (*ins, tables)
 
     def _trace(self, key: OpKey, op: Prim, ins: tuple[Abstract, ...]) -> Traced:
-        cache = self._cache.setdefault(key, [])
+        cache = self.traces.setdefault(key, [])
         for seen, traced in cache:
             if seen == ins:
                 return traced
