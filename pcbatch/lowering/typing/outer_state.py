@@ -141,7 +141,8 @@ def _has_state(value: Any) -> bool:
         return False
     if isinstance(value, types.FunctionType):
         return not value.__code__.co_filename.startswith(INSTALLED)
-    return isinstance(value, CONTAINERS + WRAPPERS) or hasattr(cls, "__next__") or _is_users(value)
+    iterates = hasattr(cls, "__next__") and cls.__module__ in ("builtins", "itertools")
+    return isinstance(value, CONTAINERS + WRAPPERS) or iterates or _is_users(value)
 
 
 def _is_users(value: Any) -> bool:
