@@ -18,6 +18,14 @@ class Joinable:
         """Return this value with other static data."""
         raise NotImplementedError
 
+    def only_class(self) -> type | None:
+        """Return the class of all objects that this value may stand for; None if there are several, or none."""
+        return None
+
+    def present(self) -> Any:
+        """Return this value where it is not None; the lane stops where it is."""
+        return self
+
     @staticmethod
     def none(static: Any, shape: tuple[int, ...]) -> Any:
         """Return what None is stored as: an array of a shape of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,9 +14,12 @@ import numpy as np
 from pcbatch.containers.checks import limit
 from pcbatch.containers.columns import Unset, one_level, room
 from pcbatch.containers.elements import Rows, list_class, prepare
+from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
+from pcbatch.containers.own_order import compared, has_order, of_two_classes
+from pcbatch.containers.read_element import element_at
 from pcbatch.containers.stored import Stored, parts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
@@ -59,9 +63,10 @@ def ask_about_lists(a: Any, b: Any) -> None:
 
 def equal(a: Any, b: Any) -> Any:
     """Return whether two elements, or two lists, are equal."""
+    a, b = compared(a, "eq"), compared(b, "eq")
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _equal_lists(a, b)
-    if isinstance(a, Stored) or isinstance(b, Stored):  # dicts and sets
+    if isinstance(a, Stored | Joinable) or isinstance(b, Stored | Joinable):  # dicts, sets and references
         return a == b
     if isinstance(a, Optional) or isinstance(b, Optional) or a is None or b is None:
         return _equal_optionals(a, b)
@@ -70,7 +75,7 @@ def equal(a: Any, b: Any) -> Any:
     if _is_leaf(a) or _is_leaf(b) or not _comparable(a, b):
         return False
     if isinstance(a, tuple | list):
-        return len(a) == len(b) and _all(equal(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and not of_two_classes(a, b) and _all(equal(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):
         return a.keys() == b.keys() and _all(equal(a[key], b[key]) for key in a)
     (left, a_tree), (right, b_tree) = one_level(a), one_level(b)
@@ -140,6 +145,7 @@ def equal_to(values: Any, value: Any) -> Any:
 
 def compare(op: Comparison, a: Any, b: Any) -> Any:
     """Return `op(a, b)` for two elements or lists; sequences are compared at the first elements that differ."""
+    a, b = compared(a, op.__name__), compared(b, op.__name__)
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _compare_lists(op, a, b)
     if isinstance(a, Optional) or isinstance(b, Optional):
@@ -148,6 +154,8 @@ def compare(op: Comparison, a: Any, b: Any) -> Any:
         return _scalar(a, b, op)
     if _is_leaf(a) or _is_leaf(b) or not _comparable(a, b) or not isinstance(a, tuple | list):
         return op(a, b)  # raises Python's own error
+    if of_two_classes(a, b):
+        raise TypeError(f"'<' not supported between instances of '{type_name(a)}' and '{type_name(b)}'")
     result: Any = op(len(a), len(b))
     for x, y in reversed(list(zip(a, b, strict=False))):
         result = _where(equal(x, y), result, compare(op, x, y))
@@ -177,10 +185,7 @@ def _comparable(a: Any, b: Any) -> bool:
     """Whether two nodes are of one type, which compares as Python's own types do; raises Refusal for other types."""
     for value in (a, b):
         method: Any = getattr(type(value), "__eq__")  # noqa: B009 - which function it is
-        if any(method is getattr(kind, "__eq__") for kind in (tuple, list, dict)):  # noqa: B009
-            continue
-        # That of a data class is made of text.
-        if getattr(getattr(method, "__code__", None), "co_filename", "") != "<string>":
+        if not any(method is getattr(kind, "__eq__") for kind in (tuple, list, dict)):  # noqa: B009
             title = f"objects of the class {type_name(value)} are compared by a method, or by their identity"
             raise Refusal("PCB304", title, helps=("compare fields of theirs",))
     return isinstance(a, tuple) and isinstance(b, tuple) or type(a) is type(b)
@@ -221,6 +226,8 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
     places = jnp.arange(values.capacity, dtype=np.int32)
     if room(values.columns, 0) is None:
         return places
+    if has_order(values.columns if key is None else key(element_at(values, 0)), "lt", True):
+        key = partial(_fields, key)
     keys = values.columns if key is None else mapped(key, values)
     inside = places < values.length
     backwards = jnp.where(inside, values.length - 1 - places, places)
@@ -237,6 +244,11 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
     if reverse is False:
         return order
     return first[order][first]
+
+
+def _fields(key: Callable[[Any], Any] | None, element: Any) -> Any:
+    """A key of a sort with tuples of fields in place of the objects that `dataclass` compares by them."""
+    return compared(element if key is None else key(element), "lt", True)
 
 
 def _order_by_keys(keys: Any, inside: Any) -> Any:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+import pcbatch
 from tests.oracles.python_programs import Refused, check_stages, prepare
 from tests.programs.container_programs import PythonProgram
 
@@ -104,3 +107,23 @@ def f0(a, b):
 def test_a_list_of_dicts_whose_keys_differ_in_their_order_is_refused() -> None:
     with pytest.raises(Refused):
         check_stages(prepare(PythonProgram(OTHER_ORDER, INTEGERS), 1187, 5), 16)
+
+
+@dataclasses.dataclass(order=True)
+class Chained:
+    """An object whose order asks for that of the next one."""
+
+    cost: int
+    after: Chained | None = None
+
+
+def test_an_order_that_goes_down_a_chain_is_refused() -> None:
+    @pcbatch.batch
+    def less(xs):
+        last = None
+        for x in xs:
+            last = Chained(x, last)
+        return Chained(1) < last
+
+    with pytest.raises(pcbatch.CompileError, match=r"(?s)hold others of Chained.*`field\(compare=False\)`"):
+        less(pcbatch.ragged([[1, 2], [3]]))

@@ -18,6 +18,7 @@ from tests.strangers import (
     nested,
     numbers,
     optional,
+    ordered,
     physics,
     searches,
 )
@@ -43,6 +44,7 @@ ROWS: tuple[Row, ...] = tuple(
         graphs.ROWS,
         bits.ROWS,
         physics.ROWS,
+        ordered.ROWS,
     )
     for row in group
 )

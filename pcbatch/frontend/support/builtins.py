@@ -21,6 +21,7 @@ from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional, is_none, unwrapped
 from pcbatch.containers.ordered_keys import keeping_order
+from pcbatch.containers.own_order import compared
 from pcbatch.containers.text_lists import sorted_characters
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
@@ -28,12 +29,14 @@ from pcbatch.frontend.support import mappings, texts
 from pcbatch.frontend.support.math_functions.integers import modular_power
 from pcbatch.frontend.support.math_functions.reals import to_integer
 from pcbatch.frontend.support.python_numbers import power
-from pcbatch.frontend.support.sequence_operators import ordered
+from pcbatch.frontend.support.sequence_operators import equal, ordered
 from pcbatch.frontend.support.sequences import as_lane_list, in_order
 from pcbatch.frontend.support.truth import truth
 from pcbatch.origins import Origin, either, note, number, origin_of
 from pcbatch.records import questions
+from pcbatch.records.decode import either as either_of
 from pcbatch.records.questions import RECORDS
+from pcbatch.records.reference import Ref
 
 _NOTHING: Any = object()
 
@@ -65,7 +68,7 @@ def _extreme(
     if isinstance(values, jax.Array) and values.ndim > 1 and key is None:
         raise _ambiguous(builtin.__name__)
     items = list(values)
-    keys = items if key is None else [key(item) for item in items]
+    keys = [compared(item if key is None else key(item), "lt") for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         place = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
         return default if place is None else items[place]
@@ -108,18 +111,19 @@ def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
         return greater
     greater = len(a) > len(b)
     for x, y in reversed(list(zip(a, b, strict=False))):
-        greater = _either(truth(x == y), greater, _greater(x, y, builtin))
+        greater = _either(equal(x, y), greater, _greater(x, y, builtin))
     return greater
 
 
 def greater(a: Any, b: Any, name: str) -> Any:
     """The comparison `a > b` of the builtin `max` or `min`, as a value of the lane."""
-    return number(_greater(a, b, getattr(builtins, name)))
+    order = "gt" if name == "max" else "lt"
+    return number(_greater(compared(a, order), compared(b, order), getattr(builtins, name)))
 
 
 def _either(condition: Any, a: Any, b: Any) -> Any:
-    if not isinstance(condition, jax.Array):
-        return a if condition else b
+    if not isinstance(condition, jax.Array) or isinstance(a, Ref):
+        return either_of(condition, a, b, "an operand") if isinstance(a, Ref) else a if condition else b
     return one_of(keeping_order(lambda x, y: note(jnp.where(condition, x, y), either(x, y)), a, b), [a, b])
 
 
@@ -218,7 +222,7 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     if (rows := as_lane_list(values)) is not None:
         return list_reductions.ordered(rows, key, reverse)
     items = list(values)
-    keys = items if key is None else [key(item) for item in items]
+    keys = [compared(item if key is None else key(item), "lt", True) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
         return [items[place] for place in order]

@@ -14,6 +14,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
+from pcbatch.containers.own_order import pair
 from pcbatch.frontend.support import python_numbers
 from pcbatch.frontend.support.helpers import PLAIN
 from pcbatch.frontend.support.sequence_operators import are_sequences, compare
@@ -41,6 +42,8 @@ def binary(name: str, substitute: Substitute) -> Callable[[Any, Any], Any]:
     def run(a: Any, b: Any) -> Any:
         if isinstance(a, Optional) or isinstance(b, Optional):
             return _of_optional(run, plain, a, b)
+        if is_comparison and is_noting() and (fields := pair(a, b, plain)) is not None:
+            a, b = fields
         if is_comparison and are_sequences(a, b):
             return compare(plain, a, b)
         if (isinstance(a, PLAIN) and isinstance(b, PLAIN)) or not is_noting():

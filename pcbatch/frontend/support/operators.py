@@ -24,6 +24,7 @@ from pcbatch.containers.lane_tuple import transposed as transposed
 from pcbatch.containers.optional import Optional, sure
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
+from pcbatch.containers.own_order import has_order
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import helpers, mappings, mutation
 from pcbatch.frontend.support.builtins import all_ as all_
@@ -260,9 +261,11 @@ def _contains(item: Any, container: Any) -> Any:
 
 
 def _of_lane(value: Any) -> bool:
-    """Whether a value is an array, or a tuple or a list that holds one."""
-    return isinstance(value, jax.Array | LaneText | Optional) or (
-        isinstance(value, tuple | list) and any(map(_of_lane, value))
+    """Whether a value is an array or an object with values of the lane, or a tuple or a list that holds one."""
+    return (
+        isinstance(value, (jax.Array, LaneText, Optional, *RECORDS))
+        or has_order(value, "eq")
+        or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
     )
 
 

@@ -20,6 +20,7 @@ from pcbatch.containers.checks import limit, require
 from pcbatch.containers.choices import one_of
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
+from pcbatch.containers.own_order import compared, of_two_classes
 from pcbatch.frontend.support.truth import truth
 from pcbatch.origins import Tracer, either, note, number
 
@@ -48,9 +49,10 @@ def compare(name: str, a: Any, b: Any) -> Any:
 
 def equal(a: Any, b: Any) -> Any:
     """Return whether two values, or two sequences of them, are equal."""
+    a, b = compared(a, "eq"), compared(b, "eq")
     if not are_sequences(a, b):
         return truth(list_order.equal(a, b) if isinstance(a, Optional) or isinstance(b, Optional) else a == b)
-    if len(a) != len(b):
+    if len(a) != len(b) or of_two_classes(a, b):
         return False
     result: Any = True
     for x, y in zip(a, b, strict=True):
@@ -68,6 +70,8 @@ def equal(a: Any, b: Any) -> Any:
 def _ordered(op: Compare, a: Any, b: Any) -> Any:
     if not are_sequences(a, b):
         return truth(op(a, b))
+    if of_two_classes(a, b):
+        raise TypeError(f"'<' not supported between instances of '{type(a).__name__}' and '{type(b).__name__}'")
     result: Any = op(len(a), len(b))
     for x, y in reversed(list(zip(a, b, strict=False))):
         same = equal(x, y)
@@ -118,7 +122,7 @@ def ordered(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
 
 def _is_plain(key: Any) -> bool:
     """Whether a key is a number, or a tuple or list of keys, which Python compares by their elements."""
-    if type(key) in (tuple, list):
+    if type(key) in (tuple, list) or hasattr(key, "pcbatch_class"):
         return all(map(_is_plain, key))
     return isinstance(key, jax.Array | np.ndarray | np.generic | int | float) and not jnp.iscomplexobj(key)
 

@@ -8,7 +8,6 @@ sorted(jobs)                 a key: `key=lambda x: (x.cost, x.name)`
 from __future__ import annotations
 
 import ast
-import dataclasses
 import itertools
 import random
 import re
@@ -148,10 +147,6 @@ def _starred_helps(call: ast.Call) -> tuple[str, ...]:
 
 
 def _order_helps(cls: Any, name: str) -> tuple[str, ...]:
-    """The helps for an order of objects of a class, by its fields if `dataclass(order=True)` has made its methods."""
-    if getattr(getattr(cls, "__dataclass_params__", None), "order", False):
-        fields = [f"x.{field.name}" for field in dataclasses.fields(cls) if field.compare]
-        key = f"({', '.join(fields)})" if len(fields) > 1 else "".join(fields)
-        return (f"give the order by a key: `key=lambda x: {key}`",)
+    """The helps for an order of objects of a class that has a method for it."""
     method = next((m for m in ("__lt__", "__gt__") if m in vars(cls)), None) if isinstance(cls, type) else None
     return () if method is None else (f"give the order of `{name}.{method}` by a key: `key=lambda x: ...`",)

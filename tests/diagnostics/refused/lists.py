@@ -44,15 +44,6 @@ ROWS = [
         ),
     ),
     Row(
-        "order of dataclasses",
-        "PCB303",
-        "give the order by a key: `key=lambda x: (x.cost, x.name)`",
-        "import dataclasses\n@dataclasses.dataclass(order=True)\nclass Job:\n    cost: int\n    name: int\n"
-        "@pcbatch.batch\ndef f(xs):\n    jobs = [Job(x, k) for k, x in enumerate(xs)]\n    return min(jobs).name\n",
-        LISTS,
-        (("min(jobs)", "min(jobs, key=lambda x: (x.cost, x.name))"),),
-    ),
-    Row(
         "order by a method",
         "PCB303",
         "give the order of `Job.__lt__` by a key: `key=lambda x: ...`",
