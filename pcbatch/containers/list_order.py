@@ -226,7 +226,7 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
     places = jnp.arange(values.capacity, dtype=np.int32)
     if room(values.columns, 0) is None:
         return places
-    if has_order(values.columns if key is None else key(element_at(values, 0)), "lt", True):
+    if key is not None or has_order(element_at(values, 0), "lt", True):
         key = partial(_fields, key)
     keys = values.columns if key is None else mapped(key, values)
     inside = places < values.length

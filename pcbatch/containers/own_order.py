@@ -88,9 +88,10 @@ def pair(a: Any, b: Any, name: str) -> tuple[Any, Any] | None:
     """Return what is compared in place of two objects of one class, or of tuples; None if that is what they are."""
     if isinstance(a, tuple | list) and isinstance(b, tuple | list) and (has_order(a, name) or has_order(b, name)):
         return compared(a, name), compared(b, name)
-    if type(a) is not type(b) or isinstance(a, Joinable) or _parts(type(a), name, False) is None:
+    cls, other = map(type, (a, b))
+    if cls is not other or isinstance(a, Joinable) or _parts(cls, name, False) is None:
         return None
-    return fields_of(a, type(a), name), fields_of(b, type(b), name)
+    return fields_of(a, cls, name), fields_of(b, cls, name)
 
 
 def of_two_classes(a: Any, b: Any) -> bool:
