@@ -7,8 +7,7 @@ further parameters of the program, and every primitive that reads a reference ca
 from __future__ import annotations
 
 import inspect
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -16,11 +15,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.containers import list_order
 from pcbatch.containers.checks import limit, require
 from pcbatch.containers.joinable import Joinable
-from pcbatch.containers.list_order import ask_identity
-from pcbatch.containers.own_order import comparing, fields_of
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 from pcbatch.records import decode
@@ -147,8 +143,10 @@ class Ref(Joinable):
             return is_none(self)
         if isinstance(other, Ref) and all("__eq__" not in methods_of(cls) for cls in self.pcbatch_type.types):
             return same(self, other)
-        if isinstance(other, Ref) and (pair := _compared(self, other, "eq")) is not None:
-            return _equal_fields(self, other, *pair)
+        from pcbatch.records.order import equal_by_fields
+
+        if (equal := equal_by_fields(self, other)) is not None:
+            return equal
         raise refused(
             "`==` of records would compare all that they lead to",
             "write `a is b`, or compare fields: `a.word == b.word`",
@@ -161,16 +159,16 @@ class Ref(Joinable):
         raise refused(f"{REFUSED} has no hash in a lane", "keep a number in the record, and use that as the key")
 
     def __lt__(self, other: object) -> Any:
-        return _ordered(operator.lt, self, other)
+        return _ordered("lt", self, other)
 
     def __le__(self, other: object) -> Any:
-        return _ordered(operator.le, self, other)
+        return _ordered("le", self, other)
 
     def __gt__(self, other: object) -> Any:
-        return _ordered(operator.gt, self, other)
+        return _ordered("gt", self, other)
 
     def __ge__(self, other: object) -> Any:
-        return _ordered(operator.ge, self, other)
+        return _ordered("ge", self, other)
 
     def only_class(self) -> type | None:
         """Return the class that the record is of; None if it may be of several, or is an array of references."""
@@ -183,31 +181,10 @@ class Ref(Joinable):
         return as_class(self, object)
 
 
-def _compared(a: Ref, b: object, name: str) -> tuple[Any, Any] | None:
-    """The fields of two records that `dataclass` compares by them, where they are not None; None if it does not."""
-    cls, other = a.only_class(), b.only_class() if isinstance(b, Ref) else None
-    if cls is None or cls is not other:
-        return None
-    fields = [fields_of(as_class(x, cls), cls, name) for x in (a, b) if isinstance(x, Ref)]
-    return None if fields[0] is None else (fields[0], fields[1])
+def _ordered(name: str, a: Ref, b: Any) -> Any:
+    from pcbatch.records.order import by_fields
 
-
-def _equal_fields(a: Ref, b: Ref, left: Any, right: Any) -> Any:
-    one, present = same(a, b), (a.pcbatch_id >= 0) & (b.pcbatch_id >= 0)
-    ask_identity(left, right, present & jnp.logical_not(one))
-    with comparing(a.pcbatch_type.types[0]):
-        return number(jnp.logical_or(one, present & list_order.equal(left, right)))
-
-
-def _ordered(op: Callable[[Any, Any], Any], a: Ref, b: Any) -> Any:
-    """An order of two records, if `dataclass` has made it."""
-    if (pair := _compared(a, b, op.__name__)) is None:
-        raise refused(f"{REFUSED} cannot be ordered in a lane", "compare fields: `a.key < b.key`")
-    for one in (a, b):
-        require_present(one, "TypeError", "an order asks for None, which has none")
-    ask_identity(*pair, True)
-    with comparing(a.pcbatch_type.types[0]):
-        return number(list_order.compare(op, *pair))
+    return by_fields(name, a, b)
 
 
 def _own(cls: type) -> set[str]:
