@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partialmethod, reduce
 from typing import Any
 
 import jax
@@ -158,17 +158,13 @@ class Ref(Joinable):
     def __hash__(self) -> int:
         raise refused(f"{REFUSED} has no hash in a lane", "keep a number in the record, and use that as the key")
 
-    def __lt__(self, other: object) -> Any:
-        return _ordered("lt", self, other)
+    def _ordered(self, name: str, other: object) -> Any:
+        from pcbatch.records.order import by_fields
 
-    def __le__(self, other: object) -> Any:
-        return _ordered("le", self, other)
+        return by_fields(name, self, other)
 
-    def __gt__(self, other: object) -> Any:
-        return _ordered("gt", self, other)
-
-    def __ge__(self, other: object) -> Any:
-        return _ordered("ge", self, other)
+    __lt__, __le__ = partialmethod(_ordered, "lt"), partialmethod(_ordered, "le")
+    __gt__, __ge__ = partialmethod(_ordered, "gt"), partialmethod(_ordered, "ge")
 
     def only_class(self) -> type | None:
         """Return the class that the record is of; None if it may be of several, or is an array of references."""
@@ -179,12 +175,6 @@ class Ref(Joinable):
         """Return this reference where it is not None; the lane stops where it is, as None has no place in an order."""
         limit(self.pcbatch_id >= 0, "None is among objects that are sorted: Python refuses it where it compares it")
         return as_class(self, object)
-
-
-def _ordered(name: str, a: Ref, b: Any) -> Any:
-    from pcbatch.records.order import by_fields
-
-    return by_fields(name, a, b)
 
 
 def _own(cls: type) -> set[str]:
