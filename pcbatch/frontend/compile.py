@@ -23,6 +23,7 @@ from pcbatch.frontend.source.clear_changes import write_changes
 from pcbatch.frontend.source.collected_yields import collect_yields
 from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.function_tables import write_out_choices
 from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.mapped_calls import write_out
@@ -208,7 +209,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     request = symbols.functions[name]
     parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
     unit = make_unit(*parts)
-    for rewriting in (collect_yields, write_out, write_out_methods, write_changes):
+    for rewriting in (collect_yields, write_out, write_out_choices, write_out_methods, write_changes):
         if (node := rewriting(unit)) is not unit.node:
             unit = make_unit(*parts, node)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))

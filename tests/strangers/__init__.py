@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.strangers import (
     backtracking,
     bits,
+    choices,
     containers,
     digits,
     dynamic_programming,
@@ -43,6 +44,7 @@ ROWS: tuple[Row, ...] = tuple(
         backtracking.ROWS,
         graphs.ROWS,
         bits.ROWS,
+        choices.ROWS,
         physics.ROWS,
         ordered.ROWS,
     )

@@ -224,7 +224,7 @@ def _class_of(unit: Unit, name: str, at: Node) -> tuple[type, Node] | None:
     if name in unit.statics or name not in unit.variables:
         return None
     if name in unit.params:
-        cls = _owner(unit.fn)
+        cls = owner_of(unit.fn)
         first = unit.params[:1] == (name,) and len(unit.bound[name]) <= 0
         known = cls is not None and first and resolve(unit, load(cls.__name__, at)) is cls
         return (cls, load(cls.__name__, at)) if cls is not None and known else None
@@ -247,8 +247,8 @@ def _constructed(unit: Unit, value: Node) -> tuple[type, Node] | None:
     return (cls, value.func) if plain else None
 
 
-def _owner(fn: FunctionType) -> type | None:
-    """The class that a function is a method of, if its module has it by its name."""
+def owner_of(fn: FunctionType) -> type | None:
+    """Return the class that a function is a method of, if its module has it by its name."""
     qualified, _, name = fn.__qualname__.rpartition(".")
     cls: Any = getattr(sys.modules.get(fn.__module__), qualified, None) if qualified.isidentifier() else None
     if cls is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import jax
@@ -34,6 +35,9 @@ def is_mapping(value: Any) -> bool:
     return isinstance(value, MAPPINGS)
 
 
+CHOSEN = "call a function where it is chosen, `TABLE[k](...)`, or keep `k` in its place until it is called"
+
+
 def looked_up(value: Any, key: Any) -> Any:
     """Return a dict or set as one of the lane where a key is a value of the lane; other values unchanged."""
     if is_of_lane(key):
@@ -46,6 +50,8 @@ def looked_up(value: Any, key: Any) -> Any:
 
 def lane_dict(value: Mapping[Any, Any]) -> LaneDict:
     """Return a dict whose keys are known as a dict of the lane."""
+    if any(isinstance(part, FunctionType | MethodType | BuiltinFunctionType) for part in value.values()):
+        raise Refusal("PCB304", "a lane chooses a function, which is no value of a lane", helps=(CHOSEN,))
     texts = [key for key in value if isinstance(key, str)]
     if texts:
         raise Refusal(
