@@ -87,11 +87,12 @@ def test_other_statements() -> None:
 
 
 def test_a_table_of_functions() -> None:
-    help = helps("return OPS[k](x)")[0]
+    help = helps("ops = list(OPS)\nreturn ops[k](x)")[0]
     (code,) = re.findall(r"`([^`]+)`", help)
-    assert code == "OPS[0](...) if k == 0 else OPS[1](...) if k == 1 else OPS[2](...)"
-    got = batched(f"return {code.replace('...', 'x')}").f(X, K, XS)
+    assert code == "ops[0](...) if k == 0 else ops[1](...) if k == 1 else ops[2](...)"
+    got = batched(f"ops = list(OPS)\nreturn {code.replace('...', 'x')}").f(X, K, XS)
     assert same(got, [0.25, 4.0, 3.0])
+    assert same(batched("return OPS[k](x)").f(X, K, XS), got)
 
 
 def test_empty_or_not() -> None:
