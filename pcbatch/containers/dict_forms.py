@@ -18,6 +18,7 @@ from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
+from pcbatch.containers.members import in_results
 from pcbatch.containers.optional import Optional
 from pcbatch.diagnostics.short_repr import clipped
 
@@ -148,7 +149,7 @@ def _element(columns: Any, place: tuple[Any, ...]) -> Any:
     if len(children) == 1 and children[0] is columns:
         value = columns[place]
         return value.item() if value.shape == () else value
-    return jax.tree.unflatten(tree, [_element(child, place) for child in children])
+    return in_results(jax.tree.unflatten(tree, [_element(child, place) for child in children]))
 
 
 def _form(kind: type[_OfLanes]) -> Callable[[Entries], _OfLanes]:

@@ -36,6 +36,7 @@ from pcbatch.containers.columns import (
 from pcbatch.containers.container import Container
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
+from pcbatch.containers.members import of_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import ordered
 from pcbatch.containers.stored import Stored, is_part, is_stored, is_table, parts
@@ -195,6 +196,7 @@ def is_rows(value: Any) -> bool:
 
 def prepare(value: Any) -> Any:
     """Return an element with the containers in it as containers of the lane."""
+    value = of_member(value)
     if isinstance(value, Stored):
         return value
     if isinstance(value, set) or is_table(value):

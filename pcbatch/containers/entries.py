@@ -257,7 +257,7 @@ class Entries(Stored):
 
     def _fit(self, key: Any, value: Any) -> Any:
         """Give the table types that cover a key and a value; return the value with the type of the values."""
-        lane_keys.hashable(key)
+        key = lane_keys.plain(lane_keys.hashable(key))
         lane_keys.require_no_nan(key)
         if self.table is None:
             self._make_table(key, value)

@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch.containers.checks import limit
 from pcbatch.containers.container import Container
+from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS
@@ -24,6 +25,9 @@ HELP = "use numbers, or tuples of numbers"
 
 def hashable(key: Any) -> Any:
     """Return a key, which is a number or a (nested) tuple of numbers; raises TypeError for one that Python refuses."""
+    key = of_member(key)
+    if isinstance(key, MemberValue):
+        return key
     if isinstance(key, Container | list | dict | set):
         raise TypeError(f"unhashable type: '{type_name(key)}'")
     if isinstance(key, str | bytes):
@@ -53,8 +57,8 @@ def is_of_lane(key: Any) -> bool:
 
 
 def plain(key: Any) -> Any:
-    """Return a key whose named tuples are tuples, which Python finds equal."""
-    return tuple(map(plain, key)) if isinstance(key, tuple) else key
+    """Return a key whose named tuples are tuples, which Python finds equal, and whose members are those of the lane."""
+    return tuple(map(plain, key)) if isinstance(key, tuple) else of_member(key)
 
 
 def shown(key: Any) -> Iterator[Any]:

@@ -17,6 +17,7 @@ from pcbatch.containers.elements import Rows, list_class, prepare
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.mapping import mapped
+from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.containers.own_order import compared, has_order, of_two_classes
 from pcbatch.containers.read_element import element_at
@@ -63,10 +64,10 @@ def ask_about_lists(a: Any, b: Any) -> None:
 
 def equal(a: Any, b: Any) -> Any:
     """Return whether two elements, or two lists, are equal."""
-    a, b = compared(a, "eq"), compared(b, "eq")
+    a, b = of_member(compared(a, "eq")), of_member(compared(b, "eq"))
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _equal_lists(a, b)
-    if isinstance(a, Stored | Joinable) or isinstance(b, Stored | Joinable):  # dicts, sets and references
+    if any(isinstance(one, Stored | Joinable | MemberValue) for one in (a, b)):
         return a == b
     if isinstance(a, Optional) or isinstance(b, Optional) or a is None or b is None:
         return _equal_optionals(a, b)

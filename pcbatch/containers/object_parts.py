@@ -14,7 +14,7 @@ import numpy as np
 
 from pcbatch.containers.optional import Optional
 
-IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Array, np.generic, np.dtype)
+IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Array, np.generic, np.dtype, Enum)
 """Types without mutable parts; which arrays of JAX are views of others is found in the jaxpr."""
 
 INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib", "platstdlib")})

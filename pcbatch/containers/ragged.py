@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.members import is_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.texts import Texts
 from pcbatch.diagnostics.diagnostic import Diagnostic
@@ -289,17 +290,19 @@ def is_key(column: Any) -> bool:
 def _elements(tree: Any, columns: list[Callable[[int, int], list[Any]]], lane: int, length: int) -> list[Any]:
     parts = [column(lane, length) for column in columns]
     elements = [jax.tree.unflatten(tree, [part[k] for part in parts]) for k in range(length)]
-    return [jax.tree.map(_or_none, element, is_leaf=_is_optional) for element in elements]
+    return [jax.tree.map(_or_none, element, is_leaf=_is_leaf) for element in elements]
 
 
 def _or_none(part: Any) -> Any:
+    if is_member(part):
+        return part.tolist()
     if not isinstance(part, Optional):
         return part
-    return jax.tree.map(_or_none, part.value, is_leaf=_is_optional) if part.present else None
+    return jax.tree.map(_or_none, part.value, is_leaf=_is_leaf) if part.present else None
 
 
-def _is_optional(value: object) -> bool:
-    return isinstance(value, Optional)
+def _is_leaf(value: object) -> bool:
+    return isinstance(value, Optional) or is_member(value)
 
 
 def cut(leaf: Any, axis: int, size: int) -> Any:

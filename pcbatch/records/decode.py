@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers.checks import require
+from pcbatch.containers.members import MemberValue
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import either as either_origin
@@ -107,52 +107,6 @@ def _differ(name: str) -> Refusal:
         f"`{name}` is of another kind in other classes of this record",
         helps=("tell the classes apart first: `match x: case TheClass(): ...`", "give the fields other names"),
     )
-
-
-@jax.tree_util.register_pytree_with_keys_class
-class MemberValue:
-    """A member of an enumeration, the value of a lane: its position among them."""
-
-    __slots__ = ("index", "members")
-
-    def __init__(self, index: Any, members: type[enum.Enum]) -> None:
-        self.index, self.members = index, members
-
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any]], type[enum.Enum]]:
-        """Return the position, and the enumeration."""
-        return ((jax.tree_util.GetAttrKey("index"), self.index),), self.members
-
-    @classmethod
-    def tree_unflatten(cls, members: type[enum.Enum], children: Sequence[Any]) -> MemberValue:
-        """Return the member at a position."""
-        return cls(children[0], members)
-
-    def __repr__(self) -> str:
-        return self.members.__name__
-
-    def __eq__(self, other: object) -> Any:
-        if isinstance(other, MemberValue):
-            return number(self.index == other.index) if self.members is other.members else False
-        return number(self.index == list(self.members).index(other)) if isinstance(other, self.members) else False
-
-    def __ne__(self, other: object) -> Any:
-        equal = self == other
-        return not equal if isinstance(equal, bool) else number(jnp.logical_not(equal))
-
-    def __hash__(self) -> int:
-        raise Refusal(
-            "PCB320", "a member of an enumeration has no hash in a lane", helps=("compare it: `op == Op.ADD`",)
-        )
-
-    @property
-    def value(self) -> Any:
-        """The value of the member, if all members are numbers."""
-        values = [member.value for member in self.members]
-        if not all(type(one) is type(values[0]) and isinstance(one, int | float) for one in values):
-            raise Refusal(
-                "PCB320", "the values of this enumeration are no numbers", helps=("compare the member itself",)
-            )
-        return number(gather(jnp.asarray(values), self.index))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -26,13 +25,13 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
 from pcbatch.containers.covering import of_lane
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.stored import Stored, is_table
 from pcbatch.contexts import setting
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
-from pcbatch.records.decode import MemberValue
 from pcbatch.records.made_classes import MadeClass, class_of, classes_in, declares_fields, is_user_record
 from pcbatch.records.made_fields import HeapChanges, HeapUse, put_field
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
@@ -317,10 +316,9 @@ def _unlike_fields(name: str, error: Refusal, value: Any) -> Refusal:
 
 def _field(value: Any, name: str) -> Any:
     """A field as it is stored: records in it are references."""
+    value = of_member(value)
     if value is None or isinstance(value, Ref | MemberValue):
         return value
-    if isinstance(value, Enum):
-        return MemberValue(jnp.int32(list(type(value)).index(value)), type(value))
     if isinstance(value, bool | int | float | complex):
         return value
     if made_schema().number_of(type(value)) is not None:

@@ -21,8 +21,8 @@ from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.host_forms import register, replaced
 from pcbatch.containers.lane_deque import LaneDeque
+from pcbatch.containers.members import MemberValue
 from pcbatch.containers.optional import Optional
-from pcbatch.records.decode import MemberValue
 from pcbatch.records.made import MadeSchema, heap_lists, made_schema, mentions_made
 from pcbatch.records.packed import Packed
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType

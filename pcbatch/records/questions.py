@@ -11,10 +11,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from pcbatch.containers.members import MemberValue
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 from pcbatch.records import reference
-from pcbatch.records.decode import MemberValue, RecordList
+from pcbatch.records.decode import RecordList
 from pcbatch.records.reference import Ref
 
 RECORDS = (Ref, RecordList, MemberValue)
@@ -37,7 +38,7 @@ def is_(a: Any, b: Any) -> Any:
         case RecordList(), RecordList():
             raise _refused("`is` compares lists of records, which are not objects in a lane", "compare the records")
         case MemberValue(), _:
-            return a == b
+            return a.is_(b)
     return False
 
 

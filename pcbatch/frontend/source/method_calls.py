@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
+from enum import EnumType
 from types import FunctionType
 from typing import Any
 
@@ -190,7 +191,7 @@ def _candidates(unit: Unit, name: str) -> Iterator[tuple[Node, FunctionType]]:
     cells = zip(unit.fn.__code__.co_freevars, unit.fn.__closure__ or (), strict=False)
     names = [*unit.fn.__globals__.items(), *((key, _contents(cell)) for key, cell in cells)]
     for key, cls in names:
-        if not isinstance(cls, type) or type(cls) is not type or resolve(unit, load(key, at)) is not cls:
+        if type(cls) not in (type, EnumType) or resolve(unit, load(key, at)) is not cls:
             continue
         function = inspect.getattr_static(cls, name, None)
         if isinstance(function, FunctionType) and id(function) not in seen and unit.batched(function) is not None:

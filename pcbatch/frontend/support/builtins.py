@@ -18,6 +18,7 @@ from pcbatch.containers.choices import one_of
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.members import alike, data_of
 from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional, is_none, unwrapped
 from pcbatch.containers.ordered_keys import keeping_order
@@ -67,8 +68,8 @@ def _extreme(
         return _extreme_element(builtin, values)
     if isinstance(values, jax.Array) and values.ndim > 1 and key is None:
         raise _ambiguous(builtin.__name__)
-    items = list(values)
-    keys = [compared(item if key is None else key(item), "lt") for item in items]
+    items = alike(list(values))
+    keys = [data_of(compared(item if key is None else key(item), "lt")) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         place = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
         return default if place is None else items[place]
@@ -221,8 +222,8 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
         return sorted_characters(values, reverse)
     if (rows := as_lane_list(values)) is not None:
         return list_reductions.ordered(rows, key, reverse)
-    items = list(values)
-    keys = [compared(item if key is None else key(item), "lt", True) for item in items]
+    items = alike(list(values))
+    keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
         return [items[place] for place in order]
@@ -287,6 +288,9 @@ def is_(a: Any, b: Any) -> Any:
     plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
     if isinstance(a, RECORDS) or isinstance(b, RECORDS):
         return questions.is_(a, b)
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Optional) and other is not None and isinstance(one.value, RECORDS):
+            return number(jnp.logical_and(one.present, is_(one.value, other)))
     if isinstance(a, Optional) and b is None:
         return number(is_none(a))
     for one, other in ((a, b), (b, a)):

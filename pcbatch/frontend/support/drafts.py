@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers.checks import require
+from pcbatch.containers.members import MemberValue
 from pcbatch.containers.optional import Optional
 from pcbatch.origins import number
 from pcbatch.records import reference
@@ -93,4 +94,5 @@ def runs(value: Any, name: str, function: Any, before: tuple[Any, ...]) -> Any:
         inside = reference.is_in(value, mine)
         return inside if isinstance(inside, bool) else number(jnp.asarray(inside))
     cls = vars(value)["pcbatch_class"] if isinstance(value, Draft) else type(value)
+    cls = value.members if isinstance(value, MemberValue) else cls
     return inspect.getattr_static(cls, name, None) is function

@@ -13,6 +13,7 @@ import dis
 import functools
 import inspect
 from collections.abc import Callable
+from enum import EnumType
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -22,6 +23,8 @@ import gast
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.containers.keys import is_of_lane
+from pcbatch.containers.members import with_value
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import LIBRARIES, PASSING, TREES
 from pcbatch.frontend.build.operators import REPLACED, in_helper
@@ -88,6 +91,8 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     if any(fn is function for function in OF_FRAMES):
         title = f"a helper calls `{fn.__name__}()`, which means other variables where it is traced"
         raise Refusal("PCB305", title, helps=("name the variables it should use",))
+    if isinstance(fn, EnumType):
+        return lambda *args: with_value(fn, *args) if len(args) == 1 and is_of_lane(args) else fn(*args)
     if isinstance(fn, type) and _package(fn) not in ARRAYS:
         return _constructor(fn, support)
     if isinstance(fn, Ref) and (called := questions.own_method(fn, "__call__")) is not None:

@@ -19,7 +19,7 @@ from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
-from pcbatch.containers.keys import is_of_lane
+from pcbatch.containers.keys import is_of_lane, plain
 from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import LaneSet
@@ -144,7 +144,7 @@ def set_display(*items: Any) -> Any:
 def dict_display(*parts: Any) -> Any:
     """The display `{k: v, **other}`: keys and values in turn; a key that is `SPREAD` comes before another dict."""
     pairs = list(zip(parts[::2], parts[1::2], strict=True))
-    of_lane = any(is_mapping(value) if key is SPREAD else is_of_lane(key) for key, value in pairs)
+    of_lane = any(is_mapping(value) if key is SPREAD else is_of_lane(plain(key)) for key, value in pairs)
     if not of_lane:
         known: dict[Any, Any] = {}
         for key, value in pairs:

@@ -13,6 +13,7 @@ from typing import Any
 import jax.extend.source_info_util
 import jax.numpy as jnp
 
+from pcbatch.containers.members import data_of
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.containers.own_order import pair
 from pcbatch.frontend.support import python_numbers
@@ -40,6 +41,7 @@ def binary(name: str, substitute: Substitute) -> Callable[[Any, Any], Any]:
     is_comparison = plain in REFLECTED
 
     def run(a: Any, b: Any) -> Any:
+        a, b = data_of(a), data_of(b)
         if isinstance(a, Optional) or isinstance(b, Optional):
             return _of_optional(run, plain, a, b)
         if is_comparison and is_noting() and (fields := pair(a, b, plain)) is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 import jax
@@ -241,6 +242,8 @@ def _contains(item: Any, container: Any) -> Any:
         return container.contains(item)
     if isinstance(item, LaneText) and isinstance(container, str):
         return LaneText.of(container).contains(item)
+    if isinstance(item, Ref) and isinstance(container, set | frozenset | Mapping):
+        return hash(item)  # refuses that
     if isinstance(item, LaneText) and isinstance(container, set | frozenset | Mapping):
         return equals_one(item, container)
     if mappings.is_mapping(container):
@@ -256,7 +259,7 @@ def _contains(item: Any, container: Any) -> Any:
     if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
         return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
     if _of_lane(item) and isinstance(container, set | frozenset | Mapping):
-        return _any_equal(item, tuple(x for x in container if isinstance(x, tuple)))
+        return _any_equal(item, tuple(x for x in container if isinstance(x, tuple | Enum)))
     return item in container
 
 

@@ -21,6 +21,7 @@ from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
+from pcbatch.containers.members import data_of
 from pcbatch.containers.optional import sure, unwrapped
 from pcbatch.containers.ordered_keys import plain, with_ordered_keys
 from pcbatch.containers.read_element import element_at
@@ -41,7 +42,7 @@ TABLES = {list: "list index out of range", tuple: "tuple index out of range"}
 
 def get_item(value: Any, index: Any) -> Any:
     """The subscription `value[index]`, also of a list, a tuple or a range with an index of the lane."""
-    value = sure(value, "'NoneType' object is not subscriptable")
+    value, index = data_of(sure(value, "'NoneType' object is not subscriptable")), data_of(index)
     if isinstance(value, Ref) and (method := own_method(value, "__getitem__")) is not None:
         return _substituted(method)(value, index)
     if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None

@@ -14,13 +14,13 @@ from pcbatch.containers.elements import Rows, prepare
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_tuple import LaneTuple
+from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, is_array
 from pcbatch.lowering.typing.cells import Cell, objects_of
 from pcbatch.lowering.typing.pytree import children_of, flatten
-from pcbatch.records.decode import MemberValue
 from pcbatch.records.reference import Ref
 from pcbatch.records.schema import NONE
 
@@ -66,7 +66,7 @@ def _restructured(value: Any, want: Any) -> Any:
         case _, Rows() if is_array(value):
             return _columns(LaneList.from_array(value), want)
         case Enum(), MemberValue():
-            return MemberValue(jnp.int32(list(want.members).index(value)), want.members)
+            return of_member(value, True)
         case _, Cell():
             return value
     children, tree = children_of(value)

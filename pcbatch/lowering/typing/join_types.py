@@ -23,6 +23,7 @@ from pcbatch.containers.covering import covered, of_lane
 from pcbatch.containers.elements import Rows, list_class, prepare, text_of
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_tuple import LaneTuple
+from pcbatch.containers.members import MemberValue
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, with_ordered_keys
 from pcbatch.containers.stored import Stored, is_table, parts
@@ -44,7 +45,6 @@ from pcbatch.origins import Origin
 from pcbatch.records import made_classes
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
-from pcbatch.records.decode import MemberValue
 from pcbatch.records.reference import Ref
 
 
@@ -94,10 +94,10 @@ def with_texts(value: Abstract) -> Abstract:
 def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     """Join two objects; `lead` is the number of lists that they are elements of, whose axes come first."""
     match x, y:
-        case (Cell() | Rows(), Cell() | Rows()) if (texts := _texts(x, y)) is not None:
-            return texts[0] if x is y else _lists(*texts, lead, error, grown=0)
         case (Cell() | MemberValue(), Cell() | MemberValue()) if (members := _members(x, y)) is not None:
             return members
+        case (Cell() | Rows(), Cell() | Rows()) if (texts := _texts(x, y)) is not None:
+            return texts[0] if x is y else _lists(*texts, lead, error, grown=0)
         case Cell(), Cell():
             return _cells(x, y, lead)
         case None, None:
@@ -169,7 +169,7 @@ def _as_text(x: Any) -> Rows | None:
     """The type of a text of the lane for a text; None for anything else."""
     if isinstance(x, Cell):
         known = x.leaf.value if isinstance(x.leaf, Known) else None
-        return _of_known(text_of(known)) if isinstance(known, str) else None
+        return _of_known(text_of(known)) if isinstance(known, str) and not isinstance(known, Enum) else None
     return x if type(x) is type(text_of("")) else None
 
 
@@ -185,7 +185,11 @@ def _members(x: Any, y: Any) -> MemberValue | None:
     if isinstance(x, MemberValue) and isinstance(y, MemberValue):
         return None
     known = next((part for part in (x, y) if isinstance(part, MemberValue)), None)
-    return known or MemberValue(Cell(ArrayType("int32"), Origin.ARRAY), kinds[0])
+    return known or _member(kinds[0])
+
+
+def _member(members: type[Enum]) -> MemberValue:
+    return MemberValue(Cell(ArrayType("int32"), Origin.ARRAY), members)
 
 
 def _enumeration(cell: Cell) -> type[Enum] | None:
@@ -260,6 +264,7 @@ def _origin(x: Cell, y: Cell) -> Origin:
 def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     parts = [part.value if isinstance(part, Optional) else part for part in (x, y) if part is not None]
     value = reduce(lambda a, b: _joined(a, b, lead, error), parts)
+    value = _listed(value, error) if isinstance(value, Cell) and _enumeration(value) else value
     if value is None:
         return None
     if _nests(value):
@@ -334,6 +339,8 @@ def _listed(element: Any, error: JoinError) -> Any:
         return made_of(prepare, element)
     if (text := _as_text(element)) is not None:
         return text
+    if isinstance(element, Cell) and (members := _enumeration(element)) and not issubclass(members, int):
+        return _member(members)
     if isinstance(element, Cell | Unset | Stored) or element is None:
         return element
     children, tree = children_of(element)
