@@ -23,6 +23,7 @@ from tests.strangers import (
     ordered,
     physics,
     searches,
+    yielding,
 )
 from tests.strangers.rows import Row
 
@@ -49,6 +50,7 @@ ROWS: tuple[Row, ...] = tuple(
         choices.ROWS,
         physics.ROWS,
         ordered.ROWS,
+        yielding.ROWS,
     )
     for row in group
 )

@@ -279,7 +279,7 @@ def call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     """Build a call of a function of the program; return the variable of its result."""
     node = spread(b.unit, node)
     variables: dict[str, str] = {}  # parameter -> variable
-    binding = bind(b.faults, _without_star(b, node, target), target)
+    binding = bind(b.faults, without_star(b, node, target), target)
     statics = {name: value for name, _, value in binding.defaults if is_static(value)}
     known = {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
     captured, rebound = dict(target.captured), dict(rebound_by(b, node, target))
@@ -332,8 +332,8 @@ def call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     return dst
 
 
-def _without_star(b: Builder, node: Node, target: Target) -> Node:
-    """The call with `*values` written out as the arguments that the function still needs."""
+def without_star(b: Builder, node: Node, target: Target) -> Node:
+    """Return the call with `*values` written out as the arguments that the function still needs."""
 
     def item(value: Node, k: int, count: int) -> Node:
         return supported("star_item", [value, constant(k, value), constant(count, value)], value)

@@ -18,7 +18,7 @@ import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied, store
-from pcbatch.frontend.build.expressions import in_order, lower
+from pcbatch.frontend.build.expressions import in_order, lower, without_star
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.along import key_of
 from pcbatch.frontend.source.bind_call import bind
@@ -50,8 +50,7 @@ class Consumer:
 
 def each_yielded(b: Builder, node: Node, target: Target, consume: Callable[[Node, str], None]) -> None:
     """Build the body of a generator that `node` calls; `consume` gets each element, and the label where it goes on."""
-    call = spread(b.unit, node)
-    binding = bind(b.faults, call, target)
+    binding = bind(b.faults, without_star(b, spread(b.unit, node), target), target)
     statics = {name: value for name, _, value in binding.defaults if is_static(value)}
     statics |= {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
     written = write_out(b.unit, target, {**statics, **binding.shape}, b.variables | b.unit.names, b.number())

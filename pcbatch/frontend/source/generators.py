@@ -11,6 +11,7 @@ import gast
 from pcbatch.frontend.source.along import callee_of, is_kept, is_users
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Unit, make_unit
+from pcbatch.frontend.source.function_unit import definitions as defined
 from pcbatch.frontend.source.nested import function_of, lift, to_lift
 from pcbatch.frontend.source.renaming import renamed
 from pcbatch.frontend.source.resolve import MISSING, resolve
@@ -77,13 +78,18 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
     def renamed_to(name: str) -> str:
         return names.get(name, name)
 
-    definitions = {renamed_to(name): renamed(d, names) for name, d in own.definitions.items()}
-    nested = {renamed_to(name): renamed(d, names) for name, d in own.nested.items()}
+    made = dict(defined(node.body))  # the renamed nodes of the functions inside
+    definitions = {renamed_to(name): made[renamed_to(name)] for name in own.definitions}
+    nested = {new: made.get(new) or renamed(d, names) for name, d in own.nested.items() for new in (renamed_to(name),)}
     whole = replace(
         own,
         node=node,
         params=args,
-        bound={renamed_to(name): places for name, places in own.bound.items()},
+        bound={
+            new: places if new not in definitions else (definitions[new],)
+            for name, places in own.bound.items()
+            for new in (renamed_to(name),)
+        },
         variables=frozenset(map(renamed_to, own.variables)) | unit.variables,
         nested=nested,
         definitions=definitions,

@@ -52,7 +52,7 @@ def code_key(file: str, definition: Node) -> tuple[str, int, str]:
     """The place of a nested function, as `along.key_of` gives it for its code."""
     node = function_of(definition)
     lines: list[int] = [node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))]
-    return (file, min(lines), getattr(node, "name", "<lambda>"))
+    return (file, min(lines), getattr(node, "coded", getattr(node, "name", "<lambda>")))
 
 
 def to_lift(file: str, nested: Mapping[str, Node], along: Along | None) -> frozenset[str]:

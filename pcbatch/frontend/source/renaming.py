@@ -54,6 +54,7 @@ def _function(node: Node, names: Mapping[str, str]) -> Node:
     if isinstance(node, FUNCTIONS) and node.name in names:
         fields = {**dict(gast.iter_fields(new)), "name": names[node.name]}
         new = gast.copy_location(type(new)(**fields), new)
+        new.coded = getattr(node, "coded", node.name)  # the name that its code has
     return new
 
 

@@ -142,7 +142,7 @@ def is_special(unit: Unit, node: Node) -> bool:
     """Whether a node is a stream that the head of a loop does not take as it is."""
     name = lazy(unit, node)
     if generator(unit, node) is not None:
-        return not _is_odd(node)
+        return not _is_odd(node) or _has_one_star(node)
     if name == "enumerate" and node.args:
         return not _is_odd(node) and is_special(unit, node.args[0])
     return isinstance(node, ELEMENTS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
@@ -150,6 +150,11 @@ def is_special(unit: Unit, node: Node) -> bool:
 
 def _is_odd(node: Node) -> bool:
     return any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords)
+
+
+def _has_one_star(node: Node) -> bool:
+    stars = sum(isinstance(arg, gast.Starred) for arg in node.args)
+    return stars == 1 and all(keyword.arg is not None for keyword in node.keywords)
 
 
 def generator_in(unit: Unit, node: Node) -> bool:
