@@ -27,11 +27,15 @@ Tracer = jax.core.Tracer
 
 
 class Origin(Enum):
-    """The origin of a value: a number of Python, an array (or a scalar of NumPy), or not known which."""
+    """The origin of a value: a number of Python, an array (or a scalar of NumPy), not known which, or mixed.
+
+    A mixed value is a bool on some paths and another number on others, so that it has no text of its own.
+    """
 
     NUMBER = "number"
     ARRAY = "array"
     UNKNOWN = "unknown"
+    MIXED = "mixed"
 
 
 class Notes(dict[int, tuple[Any, Origin]]):
@@ -99,7 +103,8 @@ def note(value: Any, origin: Origin) -> Any:
     notes = _notes.get()
     if notes is not None and isinstance(value, Tracer) and value.shape == ():
         before = notes.get(id(value), (value, origin))[1]
-        notes[id(value)] = (value, origin if origin is before else Origin.UNKNOWN)
+        mixed = Origin.MIXED in (origin, before)
+        notes[id(value)] = (value, origin if origin is before else Origin.MIXED if mixed else Origin.UNKNOWN)
     return value
 
 
@@ -187,12 +192,17 @@ def both(a: Origin | None, b: Origin | None) -> Origin:
 
 def either(a: Any, b: Any) -> Origin:
     """Return the origin of a value that is one of two."""
-    one, other = source_of(a), source_of(b)
-    if one is not other:
+    return met(source_of(a), _kind(a), source_of(b), _kind(b))
+
+
+def met(a: Origin | None, a_kind: type | None, b: Origin | None, b_kind: type | None) -> Origin:
+    """Return the origin of a value that is one of two, given the origins and the types of both."""
+    arrays = a is b is Origin.ARRAY
+    if Origin.MIXED in (a, b) or (bool in (a_kind, b_kind) and a_kind is not b_kind and not arrays):
+        return Origin.MIXED
+    if a is not b or (a is Origin.NUMBER and a_kind is not b_kind):
         return Origin.UNKNOWN
-    if one is Origin.NUMBER and _kind(a) is not _kind(b):
-        return Origin.UNKNOWN
-    return one or Origin.UNKNOWN
+    return a or Origin.UNKNOWN
 
 
 def _kind(value: Any) -> type | None:

@@ -42,7 +42,7 @@ from pcbatch.containers.ordered_keys import ordered
 from pcbatch.containers.stored import Stored, is_part, is_stored, is_table, parts
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.errors import Refusal
-from pcbatch.origins import KINDS, Origin, both, kind_of, source_of
+from pcbatch.origins import KINDS, Origin, both, kind_of, met, source_of
 
 
 class Rows(Stored):
@@ -310,10 +310,9 @@ def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple
 def _join_origin(x: Any, y: Any, one: Origin, other: Origin) -> Origin:
     if x is None or y is None:
         return other if x is None else one
-    if one is not other or is_part(x) or is_part(y):
-        return one if one is other else Origin.UNKNOWN
-    differ = one is Origin.NUMBER and kind_of(jnp.result_type(x)) is not kind_of(jnp.result_type(y))
-    return Origin.UNKNOWN if differ else one
+    if is_part(x) or is_part(y):
+        return met(one, None, other, None)
+    return met(one, kind_of(jnp.result_type(x)), other, kind_of(jnp.result_type(y)))
 
 
 def origins_of(element: Any) -> tuple[Origin, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pcbatch.errors import Refusal
 
 OUTSIDE = "keep the number, and make its text outside of the batched function, from the result of each lane"
+MIXED = "this value is a bool on some paths and a number on others, so its text is not known"
+MIXED_HELPS = ("make the text on each path: `t = str(c)` where `c` is assigned", "write `int(c)` if a number is meant")
 SHOWN = "Tracer("  # begins the text that JAX gives of a value of the lane
 
 

@@ -159,7 +159,9 @@ def _with_origin(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> An
         if sign in ("%", "//") and kind_of(result.dtype) is float and _is_number(a) and _is_number(b):
             if both(source_of(a), source_of(b)) is not Origin.ARRAY:
                 result = _with_sign(sign, result, a, b)
-        return note(result, both(source_of(a), source_of(b)))
+        sources = (source_of(a), source_of(b))
+        mixed = sign in "&|^" and Origin.MIXED in sources and result.dtype != np.bool_
+        return note(result, Origin.MIXED if mixed else both(*sources))
     return result
 
 
@@ -179,6 +181,7 @@ def _unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
         title = f"`{sign}` of a bool is a number if it is Python's own, which is not known of this one"
         raise Refusal("PCB303", title, helps=("write `int(c)` for the number",))
     result = number_checks.unary(op, sign, _as_integer(a) if is_bool(a) and origin is Origin.NUMBER else a)
+    origin = Origin.NUMBER if origin is Origin.MIXED else origin
     return result if result is a else note(result, origin or Origin.UNKNOWN)
 
 

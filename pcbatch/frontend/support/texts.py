@@ -13,13 +13,13 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.known_texts import OUTSIDE
+from pcbatch.containers.known_texts import MIXED, MIXED_HELPS, OUTSIDE
 from pcbatch.containers.known_texts import no_text as no_text
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText, as_text, joined
 from pcbatch.containers.text_numbers import integer_of_text, text_of_bool, text_of_integer
 from pcbatch.errors import Refusal
-from pcbatch.origins import Tracer, number
+from pcbatch.origins import Origin, Tracer, number, origin_of
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -43,9 +43,16 @@ def text(value: Any) -> Any:
     if isinstance(value, LaneText):
         return value
     if is_whole(value):
+        refuse_mixed(value)
         return text_of_bool(value) if value.dtype == np.bool_ else text_of_integer(value)
     holds_lanes = isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
     return None if holds_lanes else str(value)
+
+
+def refuse_mixed(value: Any) -> None:
+    """Refuse a text of a number that is a bool on some paths only: `True` and `1` are equal, their texts are not."""
+    if origin_of(value) is Origin.MIXED:
+        raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
 
 
 def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
@@ -91,6 +98,8 @@ def chr_(code: Any, /) -> Any:
 
 def formatted(value: Any, spec: str) -> Any:
     """Return `format(value, spec)` of an integer or a text of a lane."""
+    if not spec:
+        return text(value)
     parts = SPEC.fullmatch(spec)
     of_text = isinstance(value, LaneText)
     if parts is None or not (of_text or is_whole(value)) or (of_text and (parts["kind"] or parts["zero"])):

@@ -1,6 +1,7 @@
-"""Refuse messages that show a record: its text in Python would be that of all it leads to.
+"""Refuse messages whose text is not known: of a record, the text of all it leads to; of a number, whether it is a bool.
 
 refused:  print(node)    where `node` refers to a record; `print(node.word)` is none
+refused:  print(c)       where `c` is a bool on some paths and another number on others
 """
 
 from __future__ import annotations
@@ -9,25 +10,29 @@ from collections.abc import Iterator
 
 import jax
 
+from pcbatch.containers.known_texts import MIXED, MIXED_HELPS
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.message import Message, variables
 from pcbatch.ir.ops import Fail, Print
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.origins import Origin
 from pcbatch.records.made import mentions_made
 from pcbatch.records.questions import RECORDS
 
 
 def run(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
-    """Return a diagnostic for each message that shows a record."""
-    if inferred.heap is None and not any(value.tree.node_data() for value in inferred.args.values()):
-        return []
+    """Return a diagnostic for each message that shows a record, or a number that may be a bool."""
+    records = inferred.heap is not None or any(value.tree.node_data() for value in inferred.args.values())
     found: list[Diagnostic] = []
     for function, message, loc in _messages(program, inferred):
         for name in variables(message):
             value = inferred.types.get((function, name))
-            if value is not None and _has_records(value):
+            if value is not None and Origin.MIXED in value.origins:
+                shown = None if loc is None else Label(loc)
+                found.append(Diagnostic("PCB304", MIXED, shown, helps=MIXED_HELPS))
+            if value is not None and records and _has_records(value):
                 found.append(_refused(value, loc))
     return list(dict.fromkeys(found))
 

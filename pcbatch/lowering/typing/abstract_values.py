@@ -20,7 +20,7 @@ from pcbatch.diagnostics.short_repr import clipped, short
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
 from pcbatch.lowering.typing.pytree import flatten, without_order
-from pcbatch.origins import Origin, kind_of
+from pcbatch.origins import Origin, kind_of, met
 
 LONGEST = 120  # characters of the type of a variable in a message
 NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
@@ -215,13 +215,11 @@ def join_leaves(a: Abstract, b: Abstract) -> Abstract:
 
 def _join_origin(a: Abstract, b: Abstract, k: int) -> Origin:
     """The origin of a joined leaf; numbers of different types make one of unknown type."""
-    one, other = a.origin(k), b.origin(k)
-    if one is not other:
-        return Origin.UNKNOWN
-    return Origin.UNKNOWN if one is Origin.NUMBER and _kind(a.leaves[k]) is not _kind(b.leaves[k]) else one
+    return met(a.origin(k), kind(a.leaves[k]), b.origin(k), kind(b.leaves[k]))
 
 
-def _kind(leaf: Leaf) -> type | None:
+def kind(leaf: Leaf) -> type | None:
+    """Return the type of Python's numbers that a leaf has, or the type of a known value."""
     return type(leaf.value) if isinstance(leaf, Known) else kind_of(jax_dtype(leaf))
 
 

@@ -37,6 +37,7 @@ from pcbatch.lowering.typing.made_records import MadeRecords, wanted
 from pcbatch.lowering.typing.outer_state import OuterState, refusal, unlike, watching
 from pcbatch.lowering.typing.trace import Traced, trace
 from pcbatch.lowering.typing.traced_records import reading_tables
+from pcbatch.origins import Origin
 from pcbatch.records.arguments import mentions
 from pcbatch.records.made import WantsRecords
 from pcbatch.records.made_classes import MadeClass, classes_in
@@ -263,7 +264,8 @@ class _Inference:
         for seen, traced in cache:
             if seen == ins:
                 return traced
-            if not traced.asked and [(one.tree, one.leaves) for one in seen] == [(one.tree, one.leaves) for one in ins]:
+            asked = traced.asked or any(Origin.MIXED in one.origins for one in ins)
+            if not asked and [(one.tree, one.leaves) for one in seen] == [(one.tree, one.leaves) for one in ins]:
                 # The types are as before, only origins differ, and no origin has decided anything in the trace.
                 return replace(traced, outs=traced.weak)
         fn = op.expr.fn

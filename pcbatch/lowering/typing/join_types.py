@@ -36,12 +36,13 @@ from pcbatch.lowering.typing.abstract_values import (
     common_tree,
     join_leaf,
     join_leaves,
+    kind,
 )
 from pcbatch.lowering.typing.cells import Cell, made_of, objects_of, of_objects
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
 from pcbatch.lowering.typing.pytree import children_of
-from pcbatch.origins import Origin
+from pcbatch.origins import Origin, met
 from pcbatch.records import made_classes
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
@@ -258,7 +259,7 @@ def _cells(x: Cell, y: Cell, lead: int) -> Cell:
 
 
 def _origin(x: Cell, y: Cell) -> Origin:
-    return x.origin if x.origin is y.origin else Origin.UNKNOWN
+    return met(x.origin, kind(x.leaf), y.origin, kind(y.leaf))
 
 
 def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
@@ -367,4 +368,5 @@ def _origins(x: Rows, y: Rows) -> tuple[Origin, ...]:
         return y.origins
     if isinstance(y.columns, Unset):
         return x.origins
-    return tuple(a if a is b else Origin.UNKNOWN for a, b in zip(x.origins, y.origins, strict=True))
+    kinds = [[kind(part.leaf) if isinstance(part, Cell) else None for part in parts(rows.columns)] for rows in (x, y)]
+    return tuple(map(met, x.origins, kinds[0], y.origins, kinds[1]))
