@@ -27,6 +27,8 @@ def hashable(key: Any) -> Any:
     """Return a key, which is a number or a (nested) tuple of numbers; raises TypeError for one that Python refuses."""
     key = of_member(key)
     if isinstance(key, MemberValue):
+        if issubclass(key.members, str | float):
+            raise _refusal(f"a member of {key!r} equals its value, and cannot be a key of a dict or set of the lane")
         return key
     if isinstance(key, Container | list | dict | set):
         raise TypeError(f"unhashable type: '{type_name(key)}'")

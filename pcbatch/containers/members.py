@@ -40,7 +40,7 @@ class MemberValue:
 
     def is_(self, other: Any) -> Any:
         """Return whether this is a member."""
-        other = of_member(other)
+        other = of_member(other, True)
         same = isinstance(other, MemberValue) and self.members is other.members
         return number(self.index == other.index) if same else False
 

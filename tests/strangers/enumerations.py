@@ -112,6 +112,7 @@ def by_value(n):
 def numbers_and_texts(n):
     level = Level.HIGH if n else Level(n)
     mode = Mode.ON if n > 1 else Mode.OFF
+    same = level is Level.HIGH, Level(n % 2) is Level.LOW
     modes = [mode] * (n + 1)
     modes.append(Mode.ON)
     return (
@@ -122,6 +123,7 @@ def numbers_and_texts(n):
         mode is Mode.ON,
         mode == "on",
         modes[-1] is Mode.ON,
+        same,
     )
 
 
@@ -169,4 +171,23 @@ def in_objects_and_queues(n):
 
 @row((1,), (3,))
 def given_back(n):
-    return Colour(n), [Colour.GREEN] * n, {Colour(n): n}, {n: Colour.RED}, None if n > 1 else Colour.BLUE
+    pair = Colour.RED, [Colour.BLUE, Colour(n)]
+    return Colour(n), [Colour.GREEN] * n, {Colour(n): n}, {n: Colour.RED}, None if n > 1 else Colour.BLUE, pair
+
+
+class Odd(Enum):
+    """Members with an equality of their own."""
+
+    A = 1
+    B = 2
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = Enum.__hash__
+
+
+@row((0,), (1,))
+def an_equality_of_its_own(n):
+    found = Odd.A if n else Odd.B
+    return found is Odd.A, found.value

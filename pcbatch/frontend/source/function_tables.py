@@ -88,8 +88,8 @@ class _Choices:
         match node:
             case gast.Lambda():
                 return not node.args.defaults and not node.args.kw_defaults
-            case gast.Name(id=name) if name in self.unit.definitions or name in self.unit.lifted:
-                return True
+            case gast.Name(id=name) if name in self.unit.definitions:  # and no other scope has another meaning for it
+                return self.written.get(name, 0) == isinstance(self.unit.definitions[name], gast.Assign)
             case gast.Name(id=name) if name in self.written:
                 return False
             case gast.Attribute(value=gast.Name(id=name), attr=attr) if (name,) == self.unit.params[:1]:

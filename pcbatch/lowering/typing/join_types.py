@@ -81,11 +81,14 @@ def _has_tables(value: Abstract) -> bool:
 
 
 def with_texts(value: Abstract) -> Abstract:
-    """Return a type in which known texts are texts of the lane, as in results."""
-    if not any(isinstance(leaf, Known) and isinstance(leaf.value, str) for leaf in value.leaves):
+    """Return a type in which known texts and members are those of the lane, as in results."""
+    if not any(isinstance(leaf, Known) and isinstance(leaf.value, str | Enum) for leaf in value.leaves):
         return value
 
-    def widened(cell: Cell) -> Cell | Rows:
+    def widened(cell: Cell) -> Any:
+        members = _enumeration(cell)
+        if members is not None and not issubclass(members, int):
+            return _member(members)
         text = _as_text(cell)
         return cell if text is None else text
 
