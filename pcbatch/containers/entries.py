@@ -243,7 +243,7 @@ class Entries(Stored):
         return iter(self.keys_list())
 
     def _noted_key(self, key: Any) -> Any:
-        leaves, tree = jax.tree.flatten(key)
+        leaves, tree = lane_keys.parts(key)
         return jax.tree.unflatten(
             tree, [note(leaf, origin) for leaf, origin in zip(leaves, self.key_origins, strict=True)]
         )
@@ -253,7 +253,7 @@ class Entries(Stored):
     def _make_table(self, key: Any, value: Any, room: int = 0) -> None:
         size = max(start_capacity(), rounded(room))
         self.table = Table.empty(key, value, size)
-        self.key_origins, self.value_origins = origins_of(key), origins_of(prepare(value))
+        self.key_origins, self.value_origins = origins_of(lane_keys.plain(key)), origins_of(prepare(value))
 
     def _fit(self, key: Any, value: Any) -> Any:
         """Give the table types that cover a key and a value; return the value with the type of the values."""
@@ -269,9 +269,8 @@ class Entries(Stored):
         table, value = before.with_types(key, value)
         if [id(leaf) for leaf in jax.tree.leaves(before)] != [id(leaf) for leaf in jax.tree.leaves(table)]:
             self.table = table
-        for leaf, column in zip(jax.tree.leaves(key), jax.tree.leaves(table.keys), strict=True):
-            same = lane_keys.like(leaf, column.dtype)[1]
-            limit(same, "an integer key is too large for the floats of the other keys")
+        for part, column in zip(lane_keys.parts(key)[0], lane_keys.parts(table.keys)[0], strict=True):
+            limit(lane_keys.fitted(part, column)[1], "an integer key is too large for the floats of the other keys")
         return value
 
     def store(self, key: Any, value: Any, where: Any = True) -> None:

@@ -119,12 +119,12 @@ class Table:
 
     def find(self, key: Any) -> Place:
         """Return the place of a key; one that cannot be equal to any key of the table is not present."""
-        columns, tree = jax.tree.flatten(self.keys)
-        leaves, other = jax.tree.flatten(lane_keys.plain(key))
-        if str(tree) != str(other):
+        (columns, tree), (leaves, other) = lane_keys.parts(self.keys), lane_keys.parts(key)
+        alike = list(map(lane_keys.is_text, columns)) == list(map(lane_keys.is_text, leaves))
+        if str(tree) != str(other) or not alike:
             zero = jnp.int32(0)
             return Place(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(-1))
-        pairs = [lane_keys.like(leaf, column.dtype) for leaf, column in zip(leaves, columns, strict=True)]
+        pairs = [lane_keys.fitted(leaf, column) for leaf, column in zip(leaves, columns, strict=True)]
         kept = [same for _, same in pairs if same is not True]
         return self._find(columns, [leaf for leaf, _ in pairs], kept)
 
@@ -140,7 +140,7 @@ class Table:
     def _place_in(self, bucket: Any, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Any:
         """The column of a key in a bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full."""
         stamps = _row(self.stamps, bucket)
-        hits = [_row(column, bucket) == leaf for column, leaf in zip(columns, leaves, strict=True)]
+        hits = [lane_keys.equal(_row(column, bucket), leaf) for column, leaf in zip(columns, leaves, strict=True)]
         taken = jnp.where(reduce(jnp.logical_and, [*hits, *kept] or [True]), COLUMNS, 2 * WIDTH)
         return jnp.min(jnp.where(stamps < 0, WIDTH + COLUMNS, taken))
 
@@ -165,9 +165,9 @@ class Table:
         full = new & (place.full | (self.count >= self.capacity))
         new = new & ~full
         at = (jnp.where(new, place.bucket, self.shape[0]), place.column)
-        keys = jax.tree.map(
-            lambda column, leaf: put(column, at, lane_keys.like(leaf, column.dtype)[0]), self.keys, lane_keys.plain(key)
-        )
+        (columns, tree), (parts, _) = lane_keys.parts(self.keys), lane_keys.parts(key)
+        typed = [lane_keys.fitted(part, column)[0] for part, column in zip(parts, columns, strict=True)]
+        keys = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.keys, jax.tree.unflatten(tree, typed))
         stamps = put(self.stamps, at, self.clock)
         at = (jnp.where(new | (place.present & where), place.bucket, self.shape[0]), place.column)
         values = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.values, value)
@@ -301,7 +301,7 @@ class Table:
 
 
 def _row(column: Any, bucket: Any) -> Any:
-    return column.at[bucket].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    return jax.tree.map(lambda leaf: leaf.at[bucket].get(mode="promise_in_bounds", wrap_negative_indices=False), column)
 
 
 def slots(table: Table) -> Any:

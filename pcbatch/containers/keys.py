@@ -1,7 +1,8 @@
-"""The keys of dicts and sets of the lane: numbers, or tuples of numbers, told apart as Python tells them apart.
+"""The keys of dicts and sets of the lane: numbers, texts, or tuples of them, told apart as Python tells them apart.
 
-`1`, `1.0` and `True` are one key, `0.0` and `-0.0` too. No key is a NaN: Python finds a NaN again by the identity of
-the object, which values of lanes do not have.
+A key is a tree of parts with an equality and a hash: texts are equal if their lengths and the characters in them are,
+whatever room they have and whatever lies behind their ends. `1`, `1.0` and `True` are one key, `0.0` and `-0.0` too.
+No key is a NaN: Python finds a NaN again by the identity of the object, which values of lanes do not have.
 """
 
 from __future__ import annotations
@@ -14,25 +15,27 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import limit
+from pcbatch.containers.columns import padded
 from pcbatch.containers.container import Container
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS
 
-HELP = "use numbers, or tuples of numbers"
+HELP = "use numbers, texts, or tuples of them"
 
 
 def hashable(key: Any) -> Any:
-    """Return a key, which is a number or a (nested) tuple of numbers; raises TypeError for one that Python refuses."""
+    """Return a key: a number, a text or a (nested) tuple of them; raises TypeError for one that Python refuses."""
     key = of_member(key)
-    if isinstance(key, MemberValue):
-        if issubclass(key.members, str | float):
-            raise _refusal(f"a member of {key!r} equals its value, and cannot be a key of a dict or set of the lane")
+    if isinstance(key, MemberValue) and issubclass(key.members, str | float):
+        raise _refusal(f"a member of {key!r} equals its value, and cannot be a key of a dict or set of the lane")
+    if isinstance(key, MemberValue | str | LaneText):
         return key
     if isinstance(key, Container | list | dict | set):
         raise TypeError(f"unhashable type: '{type_name(key)}'")
-    if isinstance(key, str | bytes):
+    if isinstance(key, bytes):
         raise _refusal(f"a dict or set of the lane cannot have the key {key!r}")
     if isinstance(key, tuple):
         for part in key:
@@ -59,8 +62,21 @@ def is_of_lane(key: Any) -> bool:
 
 
 def plain(key: Any) -> Any:
-    """Return a key whose named tuples are tuples, which Python finds equal, and whose members are those of the lane."""
-    return tuple(map(plain, key)) if isinstance(key, tuple) else of_member(key)
+    """Return a key whose named tuples are tuples, which Python finds equal, with members and texts of the lane."""
+    key = of_member(key)
+    if isinstance(key, str):
+        return LaneText.of(key)
+    return tuple(map(plain, key)) if isinstance(key, tuple) else key
+
+
+def is_text(part: Any) -> bool:
+    """Return whether a part of a key, or a column of such parts, is a text."""
+    return isinstance(part, LaneText)
+
+
+def parts(key: Any) -> tuple[list[Any], Any]:
+    """Return the numbers and texts of a key, or of columns of keys, and its structure."""
+    return jax.tree.flatten(plain(key), is_leaf=is_text)
 
 
 def shown(key: Any) -> Iterator[Any]:
@@ -86,6 +102,23 @@ def require_no_nan(key: Any) -> None:
             limit(jnp.logical_not(jnp.isnan(leaf)), NAN_KEY)
         elif isinstance(leaf, float | complex):
             limit(leaf == leaf, NAN_KEY)
+
+
+def fitted(part: Any, column: Any) -> tuple[Any, Any]:
+    """Return a part of a key with the type of a column of such parts, and whether it has kept its value."""
+    if not is_text(part):
+        return like(part, column.dtype)
+    room = column.codes.shape[-1]
+    kept = True if part.codes.shape[0] <= room else part.length <= room
+    return LaneText.made(padded(part.codes, 0, room)[:room], jnp.asarray(part.length, np.int32)), kept
+
+
+def equal(row: Any, part: Any) -> Any:
+    """Return which parts in a row of a column equal one, bool[places]."""
+    if not is_text(row):
+        return row == part
+    behind = jnp.arange(row.codes.shape[-1], dtype=np.int32) >= part.length
+    return (row.length == part.length) & jnp.all((row.codes == part.codes[None]) | behind[None], axis=-1)
 
 
 def like(leaf: Any, dtype: Any) -> tuple[Any, Any]:
@@ -134,7 +167,7 @@ def _known_like(number: Any, dtype: Any) -> tuple[Any, bool]:
 
 
 def hashed(leaves: list[Any]) -> Any:
-    """Return a hash of a key, uint32[], from its leaves; equal keys of equal dtypes have equal ones."""
+    """Return a hash of a key, uint32[], from its parts; equal keys of equal dtypes have equal ones."""
     words = [word for leaf in leaves for word in _words(leaf)]
     if len(words) == 1:
         return scrambled(words[0])
@@ -155,7 +188,11 @@ def scrambled(word: Any) -> Any:
 
 
 def _words(leaf: Any) -> list[Any]:
-    """Return the 32-bit words of a number; 0.0 and -0.0 have the same."""
+    """Return the 32-bit words of a number or a text; 0.0 and -0.0 have the same."""
+    if is_text(leaf):
+        powers = np.cumprod(np.full(leaf.codes.shape[0], 0x01000193, np.uint32), dtype=np.uint32)
+        codes = jnp.where(leaf.valid(), leaf.codes, 0).astype(jnp.uint32)
+        return [jnp.sum(codes * powers, dtype=jnp.uint32) + jnp.asarray(leaf.length).astype(jnp.uint32)]
     if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
         return [*_words(leaf.real), *_words(leaf.imag)]
     if jnp.issubdtype(leaf.dtype, jnp.floating):

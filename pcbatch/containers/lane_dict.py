@@ -24,10 +24,11 @@ from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import LaneSet
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, plain
 from pcbatch.containers.read_element import element_at
-from pcbatch.containers.stored import lists_in
+from pcbatch.containers.stored import lists_in, parts
 from pcbatch.errors import Refusal
 from pcbatch.origins import either, note, number
 
@@ -361,7 +362,7 @@ def _or_else(present: Any, value: Any, default: Any) -> Any:
 def _part(pairs: LaneList, k: int) -> LaneList:
     """The list of the first or second elements of pairs."""
     columns = pairs.columns
-    first = len(jax.tree.leaves(columns[0]))
+    first = len(parts(columns[0]))
     origins = pairs.origins[:first] if k == 0 else pairs.origins[first:]
     part: LaneList = LaneList.tree_unflatten(origins, (columns[k], pairs.length))
     if k == 1:
@@ -371,4 +372,6 @@ def _part(pairs: LaneList, k: int) -> LaneList:
 
 def _keys_of(values: Any) -> LaneList:
     """The elements of anything that a `Counter` counts."""
+    if isinstance(values, LaneText):
+        return values.characters()  # type: ignore[no-any-return]
     return values.keys_list() if isinstance(values, Entries) else as_list(values)

@@ -12,8 +12,10 @@ from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
 from pcbatch.containers.checks import require
 from pcbatch.containers.dict_view import DictView
+from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_list import LaneList, as_list
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.set_order import python_order
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
@@ -92,11 +94,11 @@ class LaneSet(Entries):
                     self._store_list(other.keys_list(), None)
             elif isinstance(other, DictView):
                 self._store_list(other.as_list(), None)
-            elif isinstance(other, Iterable) and not isinstance(other, jax.Array | LaneList):
+            elif isinstance(other, Iterable) and not isinstance(other, jax.Array | Rows):
                 for key in other:
                     self.add(key)
             else:
-                self._store_list(as_list(other), None)
+                self._store_list(other.characters() if isinstance(other, LaneText) else as_list(other), None)
 
     def intersection_update(self, *others: Any) -> None:
         """Keep the elements that are in all other collections."""

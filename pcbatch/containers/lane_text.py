@@ -268,6 +268,12 @@ class LaneText(Rows):
 
         return join_texts(self, texts)
 
+    def characters(self) -> Any:
+        """Return the list of the characters."""
+        from pcbatch.containers.text_lists import characters
+
+        return characters(self)
+
     def __getattr__(self, name: str) -> Any:
         if hasattr(str, name) and not name.startswith("_"):
             title = f"`{name}` is not there for texts of the lane"

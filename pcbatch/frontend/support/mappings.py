@@ -19,10 +19,11 @@ from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
-from pcbatch.containers.keys import is_of_lane, plain
+from pcbatch.containers.keys import is_of_lane
 from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import LaneSet
+from pcbatch.containers.members import of_member
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -53,11 +54,11 @@ def lane_dict(value: Mapping[Any, Any]) -> LaneDict:
     if any(isinstance(part, FunctionType | MethodType | BuiltinFunctionType) for part in value.values()):
         raise Refusal("PCB304", "a lane chooses a function, which is no value of a lane", helps=(CHOSEN,))
     texts = [key for key in value if isinstance(key, str)]
-    if texts:
+    if 0 < len(texts) < len(value):
         raise Refusal(
             "PCB304",
             f"a dict with the key {texts[0]!r} takes no value of a lane as a key",
-            helps=("keep names and numbers in dicts of their own",),
+            helps=("keep texts and numbers in dicts of their own",),
         )
     return LaneDict.from_dict(value)
 
@@ -144,7 +145,7 @@ def set_display(*items: Any) -> Any:
 def dict_display(*parts: Any) -> Any:
     """The display `{k: v, **other}`: keys and values in turn; a key that is `SPREAD` comes before another dict."""
     pairs = list(zip(parts[::2], parts[1::2], strict=True))
-    of_lane = any(is_mapping(value) if key is SPREAD else is_of_lane(plain(key)) for key, value in pairs)
+    of_lane = any(is_mapping(value) if key is SPREAD else is_of_lane(of_member(key)) for key, value in pairs)
     if not of_lane:
         known: dict[Any, Any] = {}
         for key, value in pairs:
