@@ -40,6 +40,7 @@ from pcbatch.lowering.cfg_passes import (
     inline,
     known_failures,
     lift_captures,
+    low_bits,
     lower_checks,
     prove_checks,
     simplify_cfg,
@@ -49,7 +50,7 @@ from pcbatch.lowering.cfg_passes import (
     wrap_entry,
 )
 from pcbatch.lowering.diagnose import check_ownership, check_types
-from pcbatch.lowering.jaxpr_passes import drop_conversions, fuse_products, rng_by_lane, unroll_threefry
+from pcbatch.lowering.jaxpr_passes import drop_conversions, fuse_products, integer_marks, rng_by_lane, unroll_threefry
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes import (
     block_layout,
@@ -72,7 +73,9 @@ ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
 CFG_PASSES = (
     simplify_cfg.run,
     copy_propagation.run,
+    low_bits.run,
     prove_checks.run,
+    integer_marks.run,
     forward_destinations.run,
     dead_code.run,
     simplify_cfg.run,

@@ -141,20 +141,21 @@ def test_parameters_have_what_all_calls_have() -> None:
 
 
 X, ZERO, FIVE = ("var", "x"), ("lit", 0), ("lit", 5)
+INT, BOOL = ("", "int32"), ("", "bool")
 
 
 def test_facts() -> None:
     facts: dict[Any, Any] = {}
-    learned(("and", "", ("ge", "", X, ZERO), ("lt", "", X, FIVE)), True, facts)
+    learned(("and", BOOL, ("ge", INT, X, ZERO), ("lt", INT, X, FIVE)), True, facts)
     assert facts == {X: (0, 4)}
-    assert holds(("le", "", X, ("lit", 4)), facts) is True
-    assert holds(("eq", "", X, FIVE), facts) is False
-    assert holds(("lt", "", X, ("lit", 4)), facts) is None
-    assert holds(("not", "", ("gt", "", ZERO, X)), facts) is True
+    assert holds(("le", INT, X, ("lit", 4)), facts) is True
+    assert holds(("eq", INT, X, FIVE), facts) is False
+    assert holds(("lt", INT, X, ("lit", 4)), facts) is None
+    assert holds(("not", BOOL, ("gt", INT, ZERO, X)), facts) is True
     assert met(facts, {X: (2, 9)}) == {X: (0, 9)}
     assert met(facts, {}) == {}
-    learned(("or", "", ("ge", "", X, FIVE), ("lt", "", X, ("lit", 2))), True, facts)
+    learned(("or", BOOL, ("ge", INT, X, FIVE), ("lt", INT, X, ("lit", 2))), True, facts)
     assert facts == {X: (0, 1)}
     unknown: dict[Any, Any] = {}
-    learned(("and", "", ("ge", "", X, ZERO), ("lt", "", X, FIVE)), False, unknown)
+    learned(("and", BOOL, ("ge", INT, X, ZERO), ("lt", INT, X, FIVE)), False, unknown)
     assert unknown.get(X, ANY) == ANY

@@ -65,8 +65,13 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
     store(b, following, args[0])
 
     def advance() -> None:
-        assign_value(b, target, load(following, target))
-        b.prim((following,), binary(load(following, node), gast.Add(), step, node))
+        number = supported("counted", [load(following, target), step], target)
+        if isinstance(target, gast.Name):
+            b.prim((target.id,), number, shown=load(following, target))
+        else:
+            assign_value(b, target, number)
+        shown = binary(load(following, node), gast.Add(), step, node)
+        b.prim((following,), supported("following", [load(following, node), step], node), shown=shown)
         _count(b, remaining, gast.Sub(), node)
 
     zero = constant(0, node)
@@ -124,11 +129,12 @@ def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> It
     b.prim((count,), source.length.value, shown=source.length.shown)
     b.prim((index,), constant(0, node))
     position = load(index, node)
+    plus_one = binary(position, gast.Add(), constant(1, node), node)
 
     def advance() -> None:
         with _taking(b):
             _assign(b, target, source.element(position))
-        _count(b, index, gast.Add(), node)
+        b.prim((index,), supported("following", [position, constant(1, node)], node), shown=plus_one)
 
     more = compare(position, gast.Lt(), load(count, node), node)
 

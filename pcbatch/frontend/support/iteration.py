@@ -14,6 +14,7 @@ from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import FullError
 from pcbatch.containers.choices import one_of
 from pcbatch.containers.indices import LARGEST, traced_range_length
+from pcbatch.containers.integer_marks import between, exact_add
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
@@ -29,6 +30,7 @@ from pcbatch.records import questions
 from pcbatch.records.decode import RecordList
 from pcbatch.records.questions import RECORDS
 
+iinfo: Any = jnp.iinfo
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
 
 DICT_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
@@ -64,6 +66,20 @@ def range_size(start: Any, stop: Any, step: Any) -> Any:
     """The length of a `range` as a signed number, which may be subtracted from."""
     length = range_length(start, stop, step)
     return number(jnp.minimum(length, LARGEST).astype(np.int32), length) if isinstance(length, jax.Array) else length
+
+
+def following(value: Any, step: Any) -> Any:
+    """The number behind another one in a `range`, which is behind the last one at most once, and is not read then."""
+    return number(exact_add(value, step)) if isinstance(value, jax.Array) else value + step
+
+
+def counted(value: Any, step: Any) -> Any:
+    """A number of a `range`: it is not the largest of its dtype where the step goes up, nor the least where it goes
+    down, since the stop is behind it."""
+    if not isinstance(value, jax.Array) or not isinstance(step, int):
+        return value
+    info = iinfo(value.dtype)
+    return number(between(value, int(info.min) + (step < 0), int(info.max) - (step > 0)))
 
 
 def _check_integer(name: str, value: Any) -> None:

@@ -5,6 +5,7 @@ Nothing is checked for arrays, which wrap around in plain Python as well.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import limit, require
+from pcbatch.containers.integer_marks import SIGNS, checked
 from pcbatch.containers.number_rules import rules
 from pcbatch.frontend.support.math_functions.wide_integers import product_fits
 from pcbatch.origins import Origin, Tracer, both, kind_of, source_of
@@ -23,6 +25,7 @@ jax.extend.source_info_util.register_exclusion(__file__)
 Operator = Callable[[Any, Any], Any]
 DIVISIONS = frozenset({"/", "//", "%"})
 SHIFTS = frozenset({"<<", ">>"})
+SMALL_POWER = 8  # a power by a known exponent up to here is written as products
 GROWING = frozenset({"+", "-", "*", "//", "<<", "**"})
 iinfo: Any = jnp.iinfo
 
@@ -45,11 +48,9 @@ def binary(op: Operator, sign: str, a: Any, b: Any) -> Any:
 def unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
     """Return `op(a)`, `-a` or `abs(a)`, with the check that the rules ask for."""
     if rules().overflow == "fail" and sign in ("-", "abs") and _are_numbers(a, 0) and kind_of(a.dtype) is int:
-        info = iinfo(a.dtype)
-        if info.min < 0:
-            _require(a != info.min, sign, a.dtype)
-        elif sign == "-":
-            _require(a == 0, sign, a.dtype)
+        result, fits = checked("abs" if sign == "abs" else "neg", a)
+        _require(fits, sign, a.dtype)
+        return result
     return op(a)
 
 
@@ -98,33 +99,27 @@ def _require(fits: Any, sign: str, dtype: Any) -> None:
 def _fitting(op: Operator, sign: str, a: Any, b: Any) -> Any:
     """Return the result of an operator of integers; the lane stops where it does not fit."""
     dtype = np.dtype(jnp.result_type(a, b))
-    result = op(a, b) if sign != "**" else None
-    if kind_of(dtype) is not int or (result is not None and kind_of(result.dtype) is not int):
+    if kind_of(dtype) is not int:
         return op(a, b)
     if sign == "**":
         return _power(a, b, dtype)
-    x, y = (jnp.asarray(value, dtype) for value in (a, b))
-    _require(_fits(sign, x, y, result, iinfo(dtype)), sign, dtype)
+    if sign == "//":
+        result, info = op(a, b), iinfo(dtype)
+        if info.min < 0 and (isinstance(b, Tracer) or b == -1):
+            _require(~((a == info.min) & (b == -1)), sign, dtype)
+        return result
+    result, fits = checked(SIGNS[sign], a, b)
+    _require(fits, sign, dtype)
     return result
-
-
-def _fits(sign: str, a: Any, b: Any, result: Any, info: Any) -> Any:
-    """Whether a result is that of the whole numbers; for a sum, by the signs of its terms."""
-    signed = info.min < 0
-    match sign:
-        case "+":
-            return ((a ^ result) & (b ^ result)) >= 0 if signed else result >= a
-        case "-":
-            return ((a ^ b) & (a ^ result)) >= 0 if signed else a >= b
-        case "*":
-            return product_fits(a, b)
-        case "//":
-            return ~((a == info.min) & (b == -1)) if signed else jnp.asarray(True)
-    return (a == 0) | ((b < info.bits) & ((result >> jnp.clip(b, 0, info.bits - 1)) == a))
 
 
 def _power(base: Any, exponent: Any, dtype: Any) -> Any:
     """Return a power of integers by squaring; exponents are not negative here."""
+    if isinstance(exponent, int) and 0 < exponent <= SMALL_POWER:
+        result = base
+        for _ in range(exponent - 1):
+            result = _fitting(operator.mul, "*", result, base)
+        return result
     base, exponent = jnp.asarray(base, dtype), jnp.asarray(exponent, dtype)
 
     def step(k: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:

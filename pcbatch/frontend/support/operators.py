@@ -67,6 +67,8 @@ from pcbatch.frontend.support.iteration import all_items as all_items
 from pcbatch.frontend.support.iteration import appended as appended
 from pcbatch.frontend.support.iteration import as_it_is as as_it_is
 from pcbatch.frontend.support.iteration import axis_first as axis_first
+from pcbatch.frontend.support.iteration import counted as counted
+from pcbatch.frontend.support.iteration import following as following
 from pcbatch.frontend.support.iteration import iter_length as iter_length
 from pcbatch.frontend.support.iteration import range_length as range_length
 from pcbatch.frontend.support.iteration import range_size as range_size

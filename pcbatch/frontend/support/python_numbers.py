@@ -197,13 +197,19 @@ def _as_integer(value: Any) -> Any:
     return jnp.where(value, 1, 0) if isinstance(value, Tracer) else int(value)
 
 
+def _rest(a: Any, b: Any) -> Any:
+    """The operator `%`; by a power of two, that is a mask, which needs the low bits of a number only."""
+    is_whole = isinstance(a, Tracer) and kind_of(a.dtype) is int
+    return a & (b - 1) if is_whole and type(b) is int and b > 0 and b & (b - 1) == 0 else operator.mod(a, b)
+
+
 # The binary operators; bools count as numbers in those with a sign.
 add = partial(_arithmetic, operator.add, "+")
 iadd = partial(_arithmetic, operator.iadd, "+")
 sub = partial(_arithmetic, operator.sub, "-")
 mul = partial(_arithmetic, operator.mul, "*")
 floordiv = partial(_arithmetic, operator.floordiv, "//")
-mod = partial(_arithmetic, operator.mod, "%")
+mod = partial(_arithmetic, _rest, "%")
 lshift = partial(_arithmetic, operator.lshift, "<<")
 rshift = partial(_arithmetic, operator.rshift, ">>")
 truediv = partial(_with_origin, operator.truediv, "/")

@@ -15,6 +15,7 @@ from pcbatch.containers.choices import one_of
 from pcbatch.containers.copies import holds_same, note_copy
 from pcbatch.containers.elements import Rows, prepare, stacked
 from pcbatch.containers.indices import checked_index
+from pcbatch.containers.integer_marks import between
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_queue import LaneQueue, LaneStack
@@ -117,6 +118,8 @@ def len_(value: Any, /) -> Any:
         return value.length()
     if isinstance(value, Ref) and (method := own_method(value, "__len__")) is not None:
         return _substituted(method)(value)
+    if isinstance(value, Rows) and isinstance(value.length, Tracer):
+        return number(between(value.length, 0, value.capacity))
     return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
 
 

@@ -1,8 +1,8 @@
 """Facts about integers that tests establish: after `tree.left is None` was false, `tree.left` is a row.
 
-An expression is a tuple: `("var", name)`, `("lit", number)`, or the name of an operation with its parameters and
-operands. A fact gives the least and the greatest value of an expression. Facts speak of variables as they are now: one
-that is written takes what mentions it with it.
+An expression is a tuple: `("var", name)`, `("lit", number)`, or the name of an operation with what else decides it,
+its parameters and the dtype of its integers, and operands. A fact gives the least and the greatest value of an
+expression. Facts speak of variables as they are now: one that is written takes what mentions it with it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import Any
 import jax.extend.core as jex
 import numpy as np
 
+from pcbatch.containers.integer_marks import CALLS, mark_of
 from pcbatch.ir.ops import Prim
+from pcbatch.lowering.analysis.intervals import ANY, Interval, computed, meet, of_dtype, within
 from pcbatch.lowering.typing.trace import JaxprFn
 
 Expression = tuple[Any, ...]
-Interval = tuple[float, float]
 Facts = Mapping[Expression, Interval]
 
-ANY: Interval = (-math.inf, math.inf)
+NAMES = {"_where": "where", "remainder": "remainder", "floor_divide": "floor_divide"}
+"""Functions of JAX that are calls in a jaxpr, and have a rule in `intervals`."""
 DEPTH = 10  # of expressions; what is deeper is not compared
 NEGATED = {"ge": "lt", "lt": "ge", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 MIRRORED = {"ge": "le", "lt": "gt", "gt": "lt", "le": "ge", "eq": "eq", "ne": "ne"}
@@ -35,23 +37,37 @@ def expressions(op: Prim) -> tuple[Expression | None, ...]:
     jaxpr = fn.closed.jaxpr
     known: dict[Any, Expression | None] = dict(zip(jaxpr.invars, (("var", v) for v in op.expr.ins), strict=True))
     for eqn in jaxpr.eqns:
-        if len(eqn.outvars) != 1 or any(isinstance(p, jex.Jaxpr | jex.ClosedJaxpr) for p in eqn.params.values()):
-            continue
+        name = _name(eqn)
         operands = [_operand(v, known) for v in eqn.invars]
-        if None not in operands and _is_exact(eqn):
-            made = (eqn.primitive.name, _parameters(eqn), *operands)
-            known[eqn.outvars[0]] = made if _depth(made) <= DEPTH else None
+        if name and None not in operands and _is_exact(eqn):
+            for var, result in zip(eqn.outvars, (name, f"fits {name}"), strict=False):
+                made = (result, (_parameters(eqn), _dtype(eqn)), *operands)
+                known[var] = made if _depth(made) <= DEPTH else None
     casts = fn.casts
     return tuple(None if cast is not None else _operand(v, known) for v, cast in zip(jaxpr.outvars, casts, strict=True))
+
+
+def _name(eqn: Any) -> str:
+    """The name of an operation that is compared; empty for those that call jaxprs without one, or give more results."""
+    if mark := mark_of(eqn):
+        return f"{mark.kind} {mark.name}" if mark.name else mark.kind
+    if eqn.primitive.name in CALLS:
+        return str(NAMES.get(eqn.params["name"], ""))
+    calls = any(isinstance(p, jex.Jaxpr | jex.ClosedJaxpr) for p in eqn.params.values())
+    return "" if calls or len(eqn.outvars) != 1 else str(eqn.primitive.name)
+
+
+def _dtype(eqn: Any) -> str:
+    """The dtype of the integers that an operation gives or compares; empty for arrays and other numbers."""
+    aval: Any = eqn.invars[0].aval if eqn.primitive.name in NEGATED else eqn.outvars[0].aval
+    return str(aval.dtype) if aval.shape == () and _is_whole(aval.dtype) else ""
 
 
 def _operand(var: Any, known: Mapping[Any, Expression | None]) -> Expression | None:
     if isinstance(var, jex.Literal):
         value = var.val
-        return (
-            "lit",
-            value.item() if isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0 else str(value),
-        )
+        scalar = np.asarray(value).item() if np.ndim(value) == 0 else None
+        return "lit", scalar if isinstance(scalar, int | float) else str(value)
     return known.get(var)
 
 
@@ -61,11 +77,17 @@ def _is_exact(eqn: Any) -> bool:
     aval: Any = eqn.invars[0].aval if eqn.invars else None
     if name in NEGATED:
         return aval.shape == () and np.issubdtype(aval.dtype, np.integer)
-    return name not in ("and", "or", "not") or (aval.shape == () and aval.dtype == np.bool_)
+    return name not in ("and", "or", "not") or (aval.shape == () and _is_whole(aval.dtype))
+
+
+def _is_whole(dtype: Any) -> bool:
+    return dtype == np.bool_ or bool(np.issubdtype(dtype, np.integer))
 
 
 def _parameters(eqn: Any) -> str:
-    return str(sorted((k, str(v)) for k, v in eqn.params.items())) if eqn.params else ""
+    if not eqn.params or eqn.primitive.name in CALLS:
+        return ""
+    return str(sorted((k, str(v)) for k, v in eqn.params.items()))
 
 
 def _depth(expression: Expression) -> int:
@@ -84,10 +106,27 @@ def mentioned(expression: Expression) -> Iterator[str]:
 
 def interval(expression: Expression, facts: Facts) -> Interval:
     """Return the least and the greatest value of an expression."""
-    if expression[0] == "lit":
-        value = expression[1]
-        return (value, value) if isinstance(value, int | float) else ANY
-    return facts.get(expression, ANY)
+    match expression:
+        case ("lit", value):
+            return (value, value) if isinstance(value, int | float) else ANY
+        case ("var", _):
+            return facts.get(expression, ANY)
+    known, dtype = facts.get(expression, ANY), expression[1][1]
+    if not dtype:
+        return known
+    name, limits = str(expression[0]), of_dtype(dtype)
+    exact = exact_interval(expression, facts)
+    if not name.startswith(("checked", "exact", "between")) and not within(exact, limits):
+        return known  # it may wrap around
+    return meet(meet(exact, limits), known)
+
+
+def exact_interval(expression: Expression, facts: Facts) -> Interval:
+    """Return the interval of the whole number that an operation of integers stands for."""
+    operands = [interval(part, facts) for part in expression[2:]]
+    if str(expression[0]).startswith(("checked", "exact", "fits")):
+        operands = [meet(operand, of_dtype(expression[1][1])) for operand in operands]
+    return computed(str(expression[0]).rpartition(" ")[2], operands)
 
 
 def holds(condition: Expression, facts: Facts) -> bool | None:
@@ -105,6 +144,8 @@ def holds(condition: Expression, facts: Facts) -> bool | None:
             return None if None in (one, other) else not decides
         case (name, _, a, b) if name in NEGATED:
             return _compared(name, interval(a, facts), interval(b, facts))
+        case (name, (_, dtype), *_) if str(name).startswith("fits "):
+            return True if within(exact_interval(condition, facts), of_dtype(dtype)) else None
     return None
 
 
@@ -135,10 +176,11 @@ def learned(condition: Expression, value: bool, facts: dict[Expression, Interval
                 for one, other in ((a, b), (b, a)):
                     if holds(one, facts) is not value and holds(one, facts) is not None:
                         learned(other, value, facts)
-        case (name, _, a, b) if name in NEGATED:
+        case (name, (_, dtype), a, b) if name in NEGATED:
             name = name if value else NEGATED[name]
-            _narrow(name, a, interval(b, facts), facts)
-            _narrow(MIRRORED[name], b, interval(a, facts), facts)
+            one, other = (meet(interval(part, facts), of_dtype(dtype)) for part in (a, b))
+            _narrow(name, a, other, facts)
+            _narrow(MIRRORED[name], b, one, facts)
 
 
 def _narrow(name: str, expression: Expression, other: Interval, facts: dict[Expression, Interval]) -> None:

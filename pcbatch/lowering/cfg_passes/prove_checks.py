@@ -1,15 +1,16 @@
-"""Remove checks that cannot fail: the field of a record is read where a test before has found that it is no None.
+"""Remove checks that cannot fail: the field of a record is read where a test before has found that it is no None, and a
+sum of integers fits where a loop has compared one of them.
 
 before:  t = { x is None }; branch t, bb1, bb2        after:  bb2: y = { x.left }
          bb2: y, bad = { x.left }; check bad ...
 
 A forward analysis over the blocks of all functions at once: what holds for the arguments of all calls of a function
-holds for its parameters. Only programs with records have such checks.
+holds for its parameters. Only programs with records, or with checks of integers, have such checks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import jax.extend.core as jex
@@ -17,11 +18,10 @@ import jax.extend.core as jex
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.def_use import reads, successors, terminator_reads, writes
 from pcbatch.ir.ops import Branch, Check, Move, Prim
+from pcbatch.lowering.analysis.intervals import ANY, Interval, widened
 from pcbatch.lowering.analysis.reference_facts import (
-    ANY,
     Expression,
     Facts,
-    Interval,
     expressions,
     holds,
     interval,
@@ -29,6 +29,7 @@ from pcbatch.lowering.analysis.reference_facts import (
     mentioned,
     met,
 )
+from pcbatch.lowering.jaxpr_passes.integer_marks import has_marks
 from pcbatch.lowering.typing.trace import JaxprFn, restrict
 from pcbatch.records.made import HEAP
 from pcbatch.records.tables import TABLES
@@ -39,14 +40,14 @@ Place = tuple[str, str]  # function, label
 def run(program: CfgProgram) -> CfgProgram:
     """Return the program without checks that are known to hold."""
     entry = program.function(program.entry)
-    if not any(v.startswith((TABLES, HEAP)) for v in (*entry.params, *entry.types)):
+    if not (any(v.startswith((TABLES, HEAP)) for v in (*entry.params, *entry.types)) or has_marks(program)):
         return program
     proofs = _Proofs(program)
     proofs.solve()
     return replace(program, functions=tuple(proofs.rewritten(f) for f in program.functions))
 
 
-PATIENCE = 20  # times that facts flow into a block; then only those are kept that stay as they are
+PATIENCE = 3  # times that facts flow into the head of a loop; then ends of intervals that still move are given up
 
 
 class _Proofs:
@@ -57,6 +58,7 @@ class _Proofs:
         self.due: list[Place] = []
         self.visits: dict[Place, int] = {}
         self.known: dict[int, tuple[Expression | None, ...]] = {}
+        self.heads = set(_heads(program))
 
     def solve(self) -> None:
         """Find the facts that hold where each block begins."""
@@ -70,8 +72,9 @@ class _Proofs:
         old = self.entering.get(place)
         new = met(old, facts)
         self.visits[place] = self.visits.get(place, 0) + 1
-        if old is not None and self.visits[place] > PATIENCE:
-            new = {e: limits for e, limits in new.items() if old.get(e) == limits}
+        if old is not None and self.visits[place] > PATIENCE and place in self.heads:
+            new = {e: widened(old[e], limits) for e, limits in new.items()}
+            new = {e: limits for e, limits in new.items() if limits != ANY}
         if old is None or new != old:
             self.entering[place] = new
             self.due.append(place)
@@ -167,7 +170,18 @@ class _Proofs:
         before = {op.failed for b in function.blocks for op in b.ops if isinstance(op, Check)}
         read = {v for b in blocks for op in b.ops for v in reads(op)}
         read |= {v for b in blocks for v in terminator_reads(b.terminator)} | set(function.results)
-        return replace(function, blocks=tuple(_without(b, before - read) for b in blocks))
+        return replace(function, blocks=tuple(without_results(b, before - read) for b in blocks))
+
+
+def _heads(program: CfgProgram) -> Iterator[Place]:
+    """The blocks at which every cycle of a program passes: the first of functions, and the targets of jumps back."""
+    for function in program.functions:
+        position = {block.label: k for k, block in enumerate(function.blocks)}
+        yield function.name, function.blocks[0].label
+        for k, block in enumerate(function.blocks):
+            for label in successors(block.terminator):
+                if position.get(label, len(position)) <= k:
+                    yield function.name, label
 
 
 def _bare(block: Block) -> list[Op]:
@@ -175,7 +189,8 @@ def _bare(block: Block) -> list[Op]:
     return [op for op in block.ops if not isinstance(op, Check)]
 
 
-def _without(block: Block, dead: set[str]) -> Block:
+def without_results(block: Block, dead: set[str]) -> Block:
+    """Return a block whose primitives do not give these results, as far as others are left."""
     return replace(block, ops=tuple(_shrunk(op, dead) if isinstance(op, Prim) else op for op in block.ops))
 
 

@@ -17,7 +17,7 @@ import jax.extend.core as jex
 import numpy as np
 
 from pcbatch.containers.aliasing import Alias, Parts, aliases
-from pcbatch.containers.checks import Check, collecting
+from pcbatch.containers.checks import LIMIT, Check, collecting
 from pcbatch.containers.choices import noting_choices
 from pcbatch.containers.copies import changed_copy, noting_copies
 from pcbatch.containers.known_texts import refuse_shown
@@ -299,7 +299,8 @@ def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -
     outputs: list[Any] = []
     for check in made:
         failed = check.failed
-        constant = all(isinstance(part, str) for part in check.message)
+        # A limit is looked at by itself: that of each sum may be shown to hold.
+        constant = check.exception != LIMIT and all(isinstance(part, str) for part in check.message)
         if constant and found and (found[-1].exception, found[-1].message) == (check.exception, check.message):
             outputs[found[-1].failed - position] |= failed
             continue

@@ -1,0 +1,149 @@
+"""Operations of integers as calls of their own in a jaxpr, which say what is known of their results.
+
+    jit[name=checked_add ...] a b   gives the sum, and whether it is that of the whole numbers
+    jit[name=exact_add ...] a b     the sum, which fits: a counter that a loop has tested
+    jit[name=between ...] x 0 31    x, which lies there: the length of a list
+
+Only compiling reads them: `low_bits` and `prove_checks` leave out checks, `remove_marks` makes plain operations of what
+is left. Where such a call stays, it computes what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import jax.numpy as jnp
+import numpy as np
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+iinfo: Any = jnp.iinfo
+
+CALLS = ("jit", "pjit")
+"""Names that releases of JAX give to the primitive that calls a jitted function."""
+
+MARGIN = {4: 1 + 1e-5, 8: 1 + 1e-12}
+"""Relative errors of a product of floats as wide as the integers are less than this, by bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One such operation: `kind` is "checked", "exact" or "between", `name` that of the operation ("add")."""
+
+    kind: str
+    name: str = ""
+
+
+def _sum_fits(a: Any, b: Any, result: Any) -> Any:
+    return ((a ^ result) & (b ^ result)) >= 0 if _signed(result) else result >= a
+
+
+def _difference_fits(a: Any, b: Any, result: Any) -> Any:
+    return ((a ^ b) & (a ^ result)) >= 0 if _signed(result) else a >= b
+
+
+def _product_fits(a: Any, b: Any, result: Any) -> Any:
+    """Whether a product fits: a float tells its size, and near the limit what has wrapped has the wrong half."""
+    info = iinfo(result.dtype)
+    wide = jnp.float64 if info.bits == 64 else jnp.float32
+    size = a.astype(wide) * b.astype(wide)
+    most = float(info.max) * MARGIN[max(4, info.bits // 8)]
+    if _signed(result):
+        return (abs(size) < most) & ((size < 0) == (result < 0))
+    half = result.dtype.type(info.max // 2)
+    return (size < most) & ((size < float(info.max) / 4) | (result >= half // 4))
+
+
+def _shift_fits(a: Any, b: Any, result: Any) -> Any:
+    bits = iinfo(result.dtype).bits
+    back = result >> jnp.clip(b, 0, bits - 1)
+    return (a == 0) | ((b < bits) & (back == a))
+
+
+def _negative_fits(a: Any, result: Any) -> Any:
+    return a != iinfo(a.dtype).min if _signed(result) else a == 0
+
+
+def _size_fits(a: Any, result: Any) -> Any:
+    return a != iinfo(a.dtype).min if _signed(result) else jnp.full((), True)
+
+
+def _signed(value: Any) -> bool:
+    return bool(iinfo(value.dtype).min < 0)
+
+
+OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "add": (jax.lax.add, _sum_fits),
+    "sub": (jax.lax.sub, _difference_fits),
+    "mul": (jax.lax.mul, _product_fits),
+    "shift_left": (jax.lax.shift_left, _shift_fits),
+    "neg": (jax.lax.neg, _negative_fits),
+    "abs": (jax.lax.abs, _size_fits),
+}
+SIGNS = {"+": "add", "-": "sub", "*": "mul", "<<": "shift_left"}
+
+
+def _checked(name: str) -> Any:
+    compute, fits = OPERATIONS[name]
+
+    def run(*operands: Any) -> tuple[Any, Any]:
+        result = compute(*operands)
+        return result, jax.lax.convert_element_type(fits(*operands, result), bool)  # of no weak type
+
+    return _named(f"checked_{name}", run)
+
+
+def _named(name: str, fn: Callable[..., Any]) -> Any:
+    fn.__name__ = fn.__qualname__ = name
+    return jax.jit(fn)
+
+
+_CHECKED = {name: _checked(name) for name in OPERATIONS}
+_EXACT_ADD = _named("exact_add", lambda a, b: jax.lax.add(a, b))
+_BETWEEN = _named("between", lambda x, low, high: jnp.copy(x))
+MARKS = {
+    **{f"checked_{name}": Mark("checked", name) for name in OPERATIONS},
+    "exact_add": Mark("exact", "add"),
+    "between": Mark("between"),
+}
+
+
+def mark_of(eqn: Any) -> Mark | None:
+    """Return the mark that an equation is; None for all others."""
+    return MARKS.get(eqn.params.get("name", "")) if eqn.primitive.name in CALLS else None
+
+
+def checked(name: str, *operands: Any) -> tuple[Any, Any]:
+    """Return the result of an operation of integers of one dtype, and whether it is that of the whole numbers.
+
+    Args:
+        name: of the operation, as in `OPERATIONS`.
+        operands: int[], numbers of Python among them.
+    """
+    dtype = jnp.result_type(*operands)
+    cast = [_of(dtype, operand) for operand in operands]
+    result, fits = _CHECKED[name](*cast)
+    return result, fits
+
+
+def exact_add(a: Any, b: Any) -> Any:
+    """Return the sum of two integers that is known to fit."""
+    dtype = jnp.result_type(a, b)
+    return _EXACT_ADD(_of(dtype, a), _of(dtype, b))
+
+
+def between(value: Any, low: int, high: int) -> Any:
+    """Return an integer that is known to lie between two numbers; these are cut off at the limits of its dtype."""
+    info = iinfo(value.dtype)
+    ends = (np.asarray(min(max(end, info.min), info.max), value.dtype) for end in (low, high))
+    return _BETWEEN(value, *ends)
+
+
+def _of(dtype: Any, value: Any) -> Any:
+    if isinstance(value, jax.Array):
+        return value if value.dtype == dtype else value.astype(dtype)
+    return value if type(value) is int and dtype == jnp.result_type(int) else np.dtype(dtype).type(value)
