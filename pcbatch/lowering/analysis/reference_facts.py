@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax.extend.core as jex
+import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.integer_marks import CALLS, mark_of
@@ -76,12 +77,12 @@ def _is_exact(eqn: Any) -> bool:
     name = eqn.primitive.name
     aval: Any = eqn.invars[0].aval if eqn.invars else None
     if name in NEGATED:
-        return aval.shape == () and np.issubdtype(aval.dtype, np.integer)
+        return aval.shape == () and jnp.issubdtype(aval.dtype, jnp.integer)
     return name not in ("and", "or", "not") or (aval.shape == () and _is_whole(aval.dtype))
 
 
 def _is_whole(dtype: Any) -> bool:
-    return dtype == np.bool_ or bool(np.issubdtype(dtype, np.integer))
+    return bool(jnp.issubdtype(dtype, jnp.bool_) or jnp.issubdtype(dtype, jnp.integer))
 
 
 def _parameters(eqn: Any) -> str:

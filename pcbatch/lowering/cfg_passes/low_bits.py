@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import jax.extend.core as jex
+import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.integer_marks import CALLS, mark_of
@@ -154,8 +155,8 @@ def _narrows(eqn: Any) -> bool:
     if eqn.primitive.name != "convert_element_type":
         return False
     old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
-    both = np.issubdtype(old, np.integer) and np.issubdtype(new, np.integer)
-    return bool(both) and new.itemsize <= old.itemsize
+    both = jnp.issubdtype(old, jnp.integer) and jnp.issubdtype(new, jnp.integer)
+    return both and new.itemsize <= old.itemsize
 
 
 def _is_where(eqn: Any) -> bool:
