@@ -51,7 +51,7 @@ def _product_fits(a: Any, b: Any, result: Any) -> Any:
     info = iinfo(result.dtype)
     wide = jnp.float64 if info.bits == 64 else jnp.float32
     size = a.astype(wide) * b.astype(wide)
-    most = float(info.max) * MARGIN[max(4, info.bits // 8)]
+    most = (float(info.max) + 1) * MARGIN[max(4, info.bits // 8)]
     if _signed(result):
         return (abs(size) < most) & ((size < 0) == (result < 0))
     half = result.dtype.type(info.max // 2)
@@ -65,11 +65,8 @@ def _shift_fits(a: Any, b: Any, result: Any) -> Any:
 
 
 def _negative_fits(a: Any, result: Any) -> Any:
+    """Whether a negated number fits, or one without its sign."""
     return a != iinfo(a.dtype).min if _signed(result) else a == 0
-
-
-def _size_fits(a: Any, result: Any) -> Any:
-    return a != iinfo(a.dtype).min if _signed(result) else jnp.full((), True)
 
 
 def _signed(value: Any) -> bool:
@@ -82,7 +79,7 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "mul": (jax.lax.mul, _product_fits),
     "shift_left": (jax.lax.shift_left, _shift_fits),
     "neg": (jax.lax.neg, _negative_fits),
-    "abs": (jax.lax.abs, _size_fits),
+    "abs": (jax.lax.abs, _negative_fits),
 }
 SIGNS = {"+": "add", "-": "sub", "*": "mul", "<<": "shift_left"}
 

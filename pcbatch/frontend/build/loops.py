@@ -72,7 +72,9 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
             assign_value(b, target, number)
         shown = binary(load(following, node), gast.Add(), step, node)
         b.prim((following,), supported("following", [load(following, node), step], node), shown=shown)
-        _count(b, remaining, gast.Sub(), node)
+        less = binary(load(remaining, node), gast.Sub(), constant(1, node), node)
+        with _outside_try(b):
+            b.prim((remaining,), supported("one_less", [load(remaining, node)], node), shown=less)
 
     zero = constant(0, node)
     more = compare(load(remaining, node), gast.Gt(), zero, node)
@@ -196,8 +198,3 @@ def _matches(target: Node, element: Element) -> bool:
     """Whether a target is a pattern of as many parts as the element has, so that no tuple need be made."""
     pattern = isinstance(target, gast.Tuple | gast.List) and len(target.elts) == len(element.parts)
     return pattern and not any(isinstance(part, gast.Starred) for part in target.elts)
-
-
-def _count(b: Builder, name: str, op: Node, at: Node) -> None:
-    with _outside_try(b):
-        b.prim((name,), binary(load(name, at), op, constant(1, at), at))

@@ -73,6 +73,11 @@ def following(value: Any, step: Any) -> Any:
     return number(exact_add(value, step)) if isinstance(value, jax.Array) else value + step
 
 
+def one_less(value: Any) -> Any:
+    """The number of elements that remain of a `range` behind one of them."""
+    return number(value - 1) if isinstance(value, jax.Array) else value - 1
+
+
 def counted(value: Any, step: Any) -> Any:
     """A number of a `range`: it is not the largest of its dtype where the step goes up, nor the least where it goes
     down, since the stop is behind it."""

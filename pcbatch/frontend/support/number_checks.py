@@ -47,7 +47,8 @@ def binary(op: Operator, sign: str, a: Any, b: Any) -> Any:
 
 def unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
     """Return `op(a)`, `-a` or `abs(a)`, with the check that the rules ask for."""
-    if rules().overflow == "fail" and sign in ("-", "abs") and _are_numbers(a, 0) and kind_of(a.dtype) is int:
+    checks = rules().overflow == "fail" and sign in ("-", "abs") and _are_numbers(a, 0) and kind_of(a.dtype) is int
+    if checks and (sign == "-" or iinfo(a.dtype).min < 0):
         result, fits = checked("abs" if sign == "abs" else "neg", a)
         _require(fits, sign, a.dtype)
         return result

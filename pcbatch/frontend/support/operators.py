@@ -70,6 +70,7 @@ from pcbatch.frontend.support.iteration import axis_first as axis_first
 from pcbatch.frontend.support.iteration import counted as counted
 from pcbatch.frontend.support.iteration import following as following
 from pcbatch.frontend.support.iteration import iter_length as iter_length
+from pcbatch.frontend.support.iteration import one_less as one_less
 from pcbatch.frontend.support.iteration import range_length as range_length
 from pcbatch.frontend.support.iteration import range_size as range_size
 from pcbatch.frontend.support.iteration import range_start as range_start

@@ -108,8 +108,5 @@ RULES: dict[str, Callable[..., Interval]] = {
     "shift_right_arithmetic": _shifted_right,
     "shift_right_logical": lambda a, b: _shifted_right(a, b) if a[0] >= 0 else ANY,
     "shift_left": lambda a, b: _product(a, (2 ** b[0], 2 ** b[1])) if 0 <= b[0] <= b[1] <= 64 else ANY,
-    "where": lambda _, a, b: (min(a[0], b[0]), max(a[1], b[1])),
-    "select_n": lambda _, *cases: (min(c[0] for c in cases), max(c[1] for c in cases)),
-    "convert_element_type": lambda a: a,
     "between": lambda x, low, high: meet(x, (low[0], high[1])),
 }

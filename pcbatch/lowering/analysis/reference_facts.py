@@ -25,6 +25,8 @@ Facts = Mapping[Expression, Interval]
 
 NAMES = {"_where": "where", "remainder": "remainder", "floor_divide": "floor_divide"}
 """Functions of JAX that are calls in a jaxpr, and have a rule in `intervals`."""
+FROM = {f"from {d}": d for d in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()}
+"""Conversions of integers, with the dtype that they convert from."""
 DEPTH = 10  # of expressions; what is deeper is not compared
 NEGATED = {"ge": "lt", "lt": "ge", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 MIRRORED = {"ge": "le", "lt": "gt", "gt": "lt", "le": "ge", "eq": "eq", "ne": "ne"}
@@ -54,6 +56,8 @@ def _name(eqn: Any) -> str:
         return f"{mark.kind} {mark.name}" if mark.name else mark.kind
     if eqn.primitive.name in CALLS:
         return str(NAMES.get(eqn.params["name"], ""))
+    if eqn.primitive.name == "convert_element_type":
+        return next((name for name, dtype in FROM.items() if dtype == str(eqn.invars[0].aval.dtype)), "")
     calls = any(isinstance(p, jex.Jaxpr | jex.ClosedJaxpr) for p in eqn.params.values())
     return "" if calls or len(eqn.outvars) != 1 else str(eqn.primitive.name)
 
@@ -124,10 +128,23 @@ def interval(expression: Expression, facts: Facts) -> Interval:
 
 def exact_interval(expression: Expression, facts: Facts) -> Interval:
     """Return the interval of the whole number that an operation of integers stands for."""
-    operands = [interval(part, facts) for part in expression[2:]]
-    if str(expression[0]).startswith(("checked", "exact", "fits")):
-        operands = [meet(operand, of_dtype(expression[1][1])) for operand in operands]
-    return computed(str(expression[0]).rpartition(" ")[2], operands)
+    name, (_, dtype), *operands = expression
+    limits = of_dtype(dtype)
+    if name in ("where", "select_n") and len(operands) == 3:
+        # What the condition says holds in each case: `where(n < 5, n, 5)`.
+        condition, *cases = operands if name == "where" else (operands[0], operands[2], operands[1])
+        one, other = (meet(interval(case, _given(condition, k == 0, facts)), limits) for k, case in enumerate(cases))
+        return min(one[0], other[0]), max(one[1], other[1])
+    found = [interval(operand, facts) for operand in operands]
+    if name in FROM:
+        return meet(found[0], of_dtype(FROM[name]))
+    return computed(name.rpartition(" ")[2], [meet(operand, limits) for operand in found])
+
+
+def _given(condition: Expression, value: bool, facts: Facts) -> Facts:
+    more = dict(facts)
+    learned(condition, value, more)
+    return more
 
 
 def holds(condition: Expression, facts: Facts) -> bool | None:
