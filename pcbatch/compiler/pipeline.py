@@ -238,7 +238,10 @@ def _compile(
         cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
     optimised = cfg
     for run in CFG_PASSES:
-        optimised = _after(optimised, run(optimised), run.__module__)
+        new = run(optimised)
+        # Marks are in jaxprs alone, in which programs that count as equal may differ.
+        marks = run is integer_marks.run and new is not optimised
+        optimised = checked(new, "integer_marks") if marks else _after(optimised, new, run.__module__)
     cloned = optimised
     if args is not None and runs("clone_shared"):
         cloned = _after(optimised, clone_shared.run(optimised, shared_leaves), "clone_shared")
