@@ -17,11 +17,12 @@ import numpy as np
 
 from pcbatch.containers import list_order, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
-from pcbatch.containers.checks import limit, require, require_room
+from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.indices import checked_index, integer, narrowed, repeated, span
 from pcbatch.containers.known_texts import refuse_shown
+from pcbatch.containers.letters import Letters
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
@@ -29,10 +30,23 @@ from pcbatch.origins import Origin, number
 ORIGINS = (Origin.ARRAY,)
 WHITESPACE = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 METHODS_HELP = "compute with the numbers themselves; a list of characters has the methods of lists: `list(text)`"
+LACKING = {
+    "encode": "go over the numbers of the characters: `[ord(c) for c in text]`",
+    "expandtabs": "write a loop that counts columns",
+    "format": "write an f-string",
+    "format_map": "write an f-string",
+    "isidentifier": "ask with `isalnum`, `isdigit` and comparisons",
+    "isprintable": "ask with comparisons: `c >= ' '`",
+    "maketrans": "make the table outside of the batched function",
+    "rsplit": "use `split`, or `rpartition` for the last part",
+    "splitlines": "write `split` with the end of a line",
+    "translate": "write `''.join(table.get(c, c) for c in text)`",
+}
+"""The methods of `str` that texts of the lane lack, each with what to write in its place."""
 
 
 @jax.tree_util.register_pytree_node_class
-class LaneText(Rows):
+class LaneText(Letters, Rows):
     """A text that depends on the lane."""
 
     __slots__ = ()
@@ -140,25 +154,31 @@ class LaneText(Rows):
             jnp.any(text_search.places(self, _operand(part, "'in <string>' requires string as left operand")))
         )
 
-    def find(self, part: Any, /) -> Any:
-        """Return the first place of another text, -1 if it is no part of this one."""
-        here = text_search.places(self, _operand(part, "must be str"))
+    def _places(self, part: Any, start: Any = None, end: Any = None) -> Any:
+        return text_search.places(self, _operand(part, "must be str"), start, end)
+
+    def find(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+        """Return the first place of another text between two places, -1 if it is not there."""
+        here = self._places(part, start, end)
         return number(jnp.where(jnp.any(here), jnp.argmax(here).astype(np.int32), -1))
 
-    def rfind(self, part: Any, /) -> Any:
-        """Return the last place of another text, -1 if it is no part of this one."""
-        here = text_search.places(self, _operand(part, "must be str"))
+    def rfind(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+        """Return the last place of another text between two places, -1 if it is not there."""
+        here = self._places(part, start, end)
         return number(jnp.where(jnp.any(here), here.shape[0] - 1 - jnp.argmax(here[::-1]).astype(np.int32), -1))
 
-    def index(self, part: Any, /) -> Any:
+    def index(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
         """Return the first place of another text."""
-        found = self.find(part)
-        require(found >= 0, "ValueError", "substring not found")
-        return number(jnp.maximum(found, 0))
+        return _found(self.find(part, start, end))
 
-    def count(self, part: Any, /) -> Any:
+    def rindex(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+        """Return the last place of another text."""
+        return _found(self.rfind(part, start, end))
+
+    def count(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
         """Return how often another text occurs without overlap."""
-        return number(text_search.count(self, _operand(part, "must be str")))
+        part = _operand(part, "must be str")
+        return number(jnp.sum(text_search.taken(self._places(part, start, end), part), dtype=np.int32))
 
     def startswith(self, part: Any, /) -> Any:
         """Return whether the text begins with another one."""
@@ -172,43 +192,7 @@ class LaneText(Rows):
         place = jnp.clip(jnp.asarray(at), 0, here.shape[0] - 1)
         return number(jnp.logical_and(here[place], at >= 0))
 
-    # Kinds of characters; of those beyond ASCII nothing is known.
-
-    def isdigit(self) -> Any:
-        """Return whether all characters are digits, and there is one."""
-        return self._all("0", "9")
-
-    isdecimal = isnumeric = isdigit
-
-    def isalpha(self) -> Any:
-        """Return whether all characters are letters, and there is one."""
-        return self._all("a", "z", "A", "Z")
-
-    def isalnum(self) -> Any:
-        """Return whether all characters are letters or digits, and there is one."""
-        return self._all("a", "z", "A", "Z", "0", "9")
-
-    def _all(self, *bounds: str) -> Any:
-        limit(jnp.all((self.codes < 128) | ~self.valid()), "the text has letters beyond ASCII")
-        inside = jnp.zeros(self.codes.shape, bool)
-        for low, high in zip(bounds[::2], bounds[1::2], strict=True):
-            inside |= (self.codes >= ord(low)) & (self.codes <= ord(high))
-        return number(jnp.logical_and(self.length > 0, jnp.all(inside | ~self.valid())))
-
     # Changed copies.
-
-    def upper(self) -> LaneText:
-        """Return the text in capital letters."""
-        return self._shifted("a", "z", ord("A") - ord("a"))
-
-    def lower(self) -> LaneText:
-        """Return the text in small letters."""
-        return self._shifted("A", "Z", ord("a") - ord("A"))
-
-    def _shifted(self, low: str, high: str, by: int) -> LaneText:
-        limit(jnp.all((self.codes < 128) | ~self.valid()), "the text has letters beyond ASCII")
-        inside = (self.codes >= ord(low)) & (self.codes <= ord(high))
-        return self.made(jnp.where(inside, self.codes + by, self.codes), self.length)
 
     def zfill(self, width: Any, /) -> LaneText:
         """Return the text with zeros before its digits, after a sign, up to a width."""
@@ -226,6 +210,13 @@ class LaneText(Rows):
     def ljust(self, width: Any, fill: Any = " ", /) -> LaneText:
         """Return the text with characters behind it up to a width."""
         return self._padded(width, fill, False, width)
+
+    def center(self, width: Any, fill: Any = " ", /) -> LaneText:
+        """Return the text with characters on both sides up to a width."""
+        missing = jnp.maximum(jnp.asarray(width, np.int32) - self.length, 0)
+        left = missing // 2 + (missing & width & 1)
+        size = max(self.codes.shape[0], width if isinstance(width, int) else start_capacity())
+        return self._padded(self.length + left, fill, True, size)._padded(width, fill, False, size)
 
     def _padded(self, width: Any, fill: Any, before: bool, room: Any) -> LaneText:
         filler = _operand(fill, "The fill character must be a unicode character")
@@ -251,16 +242,49 @@ class LaneText(Rows):
         last = self.codes.shape[0] - jnp.argmax(kept[::-1]).astype(np.int32)
         return self.made(self.codes, jnp.where(jnp.any(kept), last, 0))
 
-    def replace(self, old: Any, new: Any, /) -> LaneText:
-        """Return the text with one character replaced by another, or left out."""
-        if not (isinstance(old, str) and len(old) == 1 and isinstance(new, str) and len(new) <= 1):
-            title = "`replace` of a text of the lane replaces one character by one or by none"
-            raise Refusal("PCB306", title, helps=(METHODS_HELP,))
+    def removeprefix(self, part: Any, /) -> LaneText:
+        """Return the text without another one at its start."""
+        return self[jnp.where(self.startswith(part), _operand(part, "must be str").length, 0) :]
+
+    def removesuffix(self, part: Any, /) -> LaneText:
+        """Return the text without another one at its end."""
+        gone = jnp.where(self.endswith(part), _operand(part, "must be str").length, 0)
+        return self.made(self.codes, self.length - gone)
+
+    def replace(self, old: Any, new: Any, count: Any = -1, /) -> LaneText:
+        """Return the text with another one replaced where it occurs, from the left."""
+        if not (isinstance(old, str) and len(old) == 1 and isinstance(new, str) and len(new) <= 1 and count == -1):
+            return _operand(new, "replace() argument 2 must be str").join(self.split(old, count))
         here = (self.codes == ord(old)) & self.valid()
         if new:
             return self.made(jnp.where(here, ord(new), self.codes), self.length)
         order = jnp.argsort(here, stable=True)
         return self.made(self.codes[order], self.length - jnp.sum(here, dtype=np.int32))
+
+    def split(self, sep: Any = None, maxsplit: Any = -1) -> Any:
+        """Return the list of the parts between separators, or of the words."""
+        from pcbatch.containers.text_lists import split
+
+        return split(self, None if sep is None else _operand(sep, "must be str or None"), maxsplit)
+
+    def partition(self, sep: Any, /) -> tuple[LaneText, LaneText, LaneText]:
+        """Return what stands before a separator, the separator, and what stands behind it."""
+        return self._parted(sep, self.find(sep), self.length)
+
+    def rpartition(self, sep: Any, /) -> tuple[LaneText, LaneText, LaneText]:
+        """Return what stands before the last separator, the separator, and what stands behind it."""
+        return self._parted(sep, self.rfind(sep), 0)
+
+    def _parted(self, sep: Any, place: Any, missing: Any) -> tuple[LaneText, LaneText, LaneText]:
+        part = _operand(sep, "must be str")
+        require(part.length > 0, "ValueError", "empty separator")
+        first = jnp.where(place < 0, missing, place)
+        width = jnp.where(place < 0, 0, part.length)
+        return (
+            self.made(self.codes, first),
+            self.made(jnp.where(place < 0, 0, part.codes), width),
+            self[first + width :],
+        )
 
     def join(self, texts: Any, /) -> LaneText:
         """Return some texts one after the other, with this one between them."""
@@ -277,7 +301,7 @@ class LaneText(Rows):
     def __getattr__(self, name: str) -> Any:
         if hasattr(str, name) and not name.startswith("_"):
             title = f"`{name}` is not there for texts of the lane"
-            raise Refusal("PCB306", title, helps=(METHODS_HELP,))
+            raise Refusal("PCB306", title, helps=(LACKING.get(name, METHODS_HELP),))
         raise AttributeError(f"'str' object has no attribute '{name}'")
 
     def __repr__(self) -> str:
@@ -296,6 +320,11 @@ def _operand(value: Any, message: str) -> LaneText:
     if text is None:
         raise TypeError(f"{message}, not {type_name(value)}")
     return text
+
+
+def _found(place: Any) -> Any:
+    require(place >= 0, "ValueError", "substring not found")
+    return number(jnp.maximum(place, 0))
 
 
 def joined(a: LaneText, b: LaneText, room: int | None = None) -> LaneText:

@@ -7,11 +7,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers import text_search
 from pcbatch.containers.capacity import capacity as start_capacity
-from pcbatch.containers.checks import require_room
+from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_text import LaneText, as_text, joined
+from pcbatch.containers.lane_text import WHITESPACE, LaneText, as_text, joined
 from pcbatch.diagnostics.lane_words import type_name
+from pcbatch.errors import Refusal
 from pcbatch.origins import Origin
 
 
@@ -28,6 +30,40 @@ def sorted_characters(text: LaneText, reverse: bool) -> LaneList:
     beyond = np.iinfo(np.int32).max
     keys = jnp.where(text.valid(), -text.codes if reverse else text.codes, beyond)
     return characters(LaneText.made(text.codes[jnp.argsort(keys, stable=True)], text.length))
+
+
+def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
+    """Return the list of the parts of a text between separators, of which the first `most` count, or of its words."""
+    size, n = text.codes.shape[0], text.length
+    if sep is None:
+        limit(jnp.all((text.codes < 128) | ~text.valid()), "the text has characters beyond ASCII")
+        if not (isinstance(most, int) and most == -1):
+            raise Refusal("PCB306", "`split` into words takes no limit here", helps=("name the separator",))
+        letters = text.valid() & ~text_search.among(text, LaneText.of(WHITESPACE))
+        edge = jnp.zeros((1,), bool)
+        starts = _first(letters & ~jnp.concatenate([edge, letters[:-1]]), size)
+        ends = _first(letters & ~jnp.concatenate([letters[1:], edge]), size) + 1
+        count = jnp.sum(starts < size, dtype=np.int32)
+    else:
+        require(sep.length > 0, "ValueError", "empty separator")
+        here = text_search.taken(text_search.places(text, sep), sep) & (jnp.asarray(sep.length) > 0)
+        rank = jnp.cumsum(here, dtype=np.int32)
+        here &= (rank <= most) | (jnp.asarray(most) < 0)
+        places, count = _first(here, size + 1), jnp.sum(here, dtype=np.int32)
+        k = jnp.arange(size + 1, dtype=np.int32)
+        starts = jnp.concatenate([jnp.zeros((1,), np.int32), places + sep.length])[: size + 1]
+        ends, count = jnp.where(k < count, places, n), count + 1
+    inside = jnp.arange(starts.shape[0], dtype=np.int32) < count
+    offsets = starts[:, None] + jnp.arange(size, dtype=np.int32)[None]
+    codes = text.codes.at[offsets].get(mode="clip", wrap_negative_indices=False)
+    parts = LaneText.made(codes, jnp.where(inside, ends - starts, 0))
+    made: LaneList = LaneList.tree_unflatten((Origin.ARRAY,), (parts, count))
+    return made
+
+
+def _first(here: Any, size: int) -> Any:
+    """The places at which a mask holds, in order, and then the size of the mask."""
+    return jnp.nonzero(here, size=size, fill_value=here.shape[0])[0].astype(np.int32)
 
 
 def join_texts(between: LaneText, texts: Any) -> LaneText:

@@ -9,27 +9,38 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def places(text: Any, part: Any) -> Any:
-    """Return at which places of a text a part begins, bool[capacity + 1]: the last is the end of a full text."""
+def places(text: Any, part: Any, start: Any = None, end: Any = None) -> Any:
+    """Return at which places of a text a part begins, bool[capacity + 1]: the last is the end of a full text.
+
+    Args:
+        text: the text.
+        part: the text that is looked for.
+        start: the place from which on it may begin, counted from the end if negative; None for 0.
+        end: the place at which it must have ended, likewise; None for the end of the text.
+    """
+    first, last = _bound(text, 0 if start is None else start), text.length
+    last = last if end is None else jnp.minimum(_bound(text, end), last)
     size, width = text.codes.shape[0], part.codes.shape[0]
     starts, offsets = jnp.arange(size + 1, dtype=np.int32), jnp.arange(width, dtype=np.int32)
     found = text.codes.at[starts[:, None] + offsets[None]].get(mode="clip") == part.codes[None]
     alike = jnp.all(found | (offsets >= part.length)[None], axis=1)
-    return jnp.logical_and(alike, starts + part.length <= text.length)
+    return jnp.logical_and(alike, (starts >= first) & (starts + part.length <= last))
 
 
-def count(text: Any, part: Any) -> Any:
-    """Return how often a part occurs in a text without overlap, from the left."""
-    here = places(text, part)
+def _bound(text: Any, place: Any) -> Any:
+    return jnp.where(place < 0, jnp.maximum(place + text.length, 0), place)
+
+
+def taken(here: Any, part: Any) -> Any:
+    """Return the places of a part, of all at which it begins, that do not overlap, from the left."""
     if isinstance(part.length, int) and part.length <= 1:
-        return jnp.sum(here, dtype=np.int32)
+        return here
 
-    def step(carry: Any, found: Any) -> Any:
-        blocked, total = carry
-        taken = jnp.logical_and(found, blocked <= 0)
-        return (jnp.where(taken, part.length, blocked) - 1, total + taken.astype(np.int32)), None
+    def step(blocked: Any, found: Any) -> Any:
+        first = jnp.logical_and(found, blocked <= 0)
+        return jnp.where(first, part.length, blocked) - 1, first
 
-    return jax.lax.scan(step, (jnp.int32(0), jnp.int32(0)), here)[0][1]
+    return jax.lax.scan(step, jnp.int32(0), here)[1]
 
 
 def among(text: Any, characters: Any) -> Any:

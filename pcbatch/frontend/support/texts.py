@@ -163,7 +163,8 @@ def text_method(value: str, name: str) -> Callable[..., Any]:
         return found
 
     def run(*args: Any, **options: Any) -> Any:
-        of_lane = any(isinstance(leaf, LaneText) for arg in args for leaf in _texts(arg))
+        kinds = (LaneText, Tracer) if hasattr(LaneText, name) else LaneText
+        of_lane = any(isinstance(leaf, kinds) for arg in args for leaf in _texts(arg))
         return getattr(LaneText.of(value) if of_lane else value, name)(*args, **options)
 
     return run

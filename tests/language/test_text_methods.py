@@ -1,0 +1,128 @@
+"""Methods of texts of the lane, compared with plain Python on random texts; the table of the documentation."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pcbatch
+from pcbatch.containers.lane_text import LACKING, LaneText
+from pcbatch.errors import CompileError
+
+pytestmark = pytest.mark.share(3)
+PAGE = Path(__file__).parents[2] / "docs" / "users" / "language.md"
+
+
+def parts(s):
+    return s.split(), s.split(" "), s.split("a"), s.split("ab"), s.split("a", 1)
+
+
+def letters(s):
+    return s.swapcase(), s.title(), s.capitalize(), s.casefold(), s.center(9), s.center(8, "*"), s.center(2)
+
+
+def kinds(s):
+    return s.isupper(), s.islower(), s.istitle(), s.isspace(), s.isascii()
+
+
+def found(s):
+    return s.find("a", 1), s.find("a", 2, 4), s.find("", 3), s.rfind("a", -3), s.rfind("a", 1, -1), s.find("", -1, -2)
+
+
+def counted(s):
+    k = s.count("a")
+    return s.count("a", 1), s.count("ab", 0, 4), s.count("", 2), s.count("aa"), s.find("b", k), s[k:], s[-k:], s[k::2]
+
+
+def parted(s):
+    return s.partition("a"), s.rpartition("a"), s.partition("ab"), s.rpartition("zz")
+
+
+def replaced(s):
+    whole = s.replace("ab", "x"), s.replace("a", "xy"), s.replace("a", "b", 1), s.replace("aa", "b"), s.replace("a", "")
+    return whole, s.removeprefix("a"), s.removesuffix("b")
+
+
+def sentence(s):
+    words = s.split()
+    turned = " ".join(w[::-1] for w in words)
+    return turned, len(words), max([len(w) for w in words], default=0), sorted(words), [w for w in words if len(w) > 1]
+
+
+def frequencies(s):
+    groups = {}
+    for word in s.lower().split():
+        key = "".join(sorted(word))
+        groups[key] = groups.get(key, 0) + 1
+    return groups
+
+
+def run_lengths(s):
+    out, k = "", 0
+    while k < len(s):
+        j = k
+        while j < len(s) and s[j] == s[k]:
+            j += 1
+        out += s[k] + str(j - k)
+        k = j
+    return out, "".join(chr((ord(c) - 97 + 3) % 26 + 97) if c.islower() else c for c in s)
+
+
+PROGRAMS = (parts, letters, kinds, found, counted, parted, replaced, sentence, frequencies, run_lengths)
+
+
+def of_lane(value: Any, lane: int) -> Any:
+    if isinstance(value, tuple):
+        return tuple(of_lane(part, lane) for part in value)
+    return value.tolist()[lane]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_methods(program):
+    draw = random.Random(len(program.__name__))
+    texts = ["".join(draw.choice("aabAB  bz1") for _ in range(draw.randrange(14))) for _ in range(12)]
+    texts += ["", " ", "a"]
+    found = pcbatch.batch(program)(pcbatch.texts(texts))
+    for lane, text in enumerate(texts):
+        assert of_lane(found, lane) == program(text), text
+
+
+def failures(s):
+    places = []
+    try:
+        places.append(s.index("b", 1))
+    except ValueError:
+        places.append(-1)
+    try:
+        places.append(s.rindex("zz"))
+    except ValueError:
+        places.append(-2)
+    try:
+        places.append(len(s.split(s)))
+    except ValueError:
+        places.append(-3)
+    return places
+
+
+def test_failures():
+    texts = ["ab", "", "zzz"]
+    assert pcbatch.batch(failures)(pcbatch.texts(texts)).tolist() == [failures(text) for text in texts]
+
+
+def test_table_of_methods():
+    rows = dict(line.strip("| \n").split(" | ", 1) for line in PAGE.read_text().splitlines() if line.startswith("| `"))
+    for name in (name for name in dir(str) if not name.startswith("_")):
+        assert rows[f"`{name}`"].startswith("yes" if hasattr(LaneText, name) else f"no: {LACKING[name]}"), name
+    assert not any(hasattr(LaneText, name) for name in LACKING)
+
+
+def encoded(s):
+    return s.encode()
+
+
+def test_method_that_is_lacking_says_what_to_write():
+    with pytest.raises(CompileError, match="numbers of the characters"):
+        pcbatch.batch(encoded)(pcbatch.texts(["ab"]))
