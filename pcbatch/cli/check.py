@@ -8,7 +8,7 @@ from typing import Any
 
 from pcbatch.api.batched import Batched
 from pcbatch.api.dump import lowered
-from pcbatch.cli.parse_arguments import ArgType, object_of_method
+from pcbatch.cli.parse_arguments import ArgType, annotated_types, object_of_method
 from pcbatch.diagnostics.diagnostic import Diagnostic, render
 from pcbatch.errors import PcbatchError
 
@@ -36,7 +36,9 @@ def check(functions: Sequence[tuple[str, Batched[..., Any]]], types: Sequence[Ma
         mistakes, along = _mistakes(batched, known)
         all_mistakes.update(dict.fromkeys(mistakes))
         if not mistakes:
-            fine.append(f"{name}: ok" if known is not None else f"{name}: ok ({_untyped(batched)})")
+            types_text = ", ".join(f"{parameter}: {_text(type_)}" for parameter, type_ in (known or {}).items())
+            how = f"for {types_text}" if known else _untyped(batched)
+            fine.append(f"{name}: ok" if known == {} else f"{name}: ok ({how})")
             fine += [f"  compiled along: {line}" for line in along]
     return Report(tuple(fine), tuple(render(diagnostic) for diagnostic in all_mistakes))
 
@@ -61,11 +63,17 @@ def _errors(
         return error.diagnostics, ()
 
 
+def _text(type_: ArgType) -> str:
+    return f"({', '.join(map(_text, type_))})" if isinstance(type_, tuple) else str(type_)
+
+
 def _untyped(batched: Batched[..., Any]) -> str:
     """The reason why types are not checked, and how to have them checked."""
     if object_of_method(batched.fn) is not None:
         return "types not checked: the object of a method is not known here"
     code = batched.fn.__code__
     static = batched.options.static_argnames
-    name = next((p for p in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if p not in static), "x")
-    return f"types not checked: give --arg {name}=TYPE or annotate"
+    known = annotated_types(batched.fn)
+    names = [p for p in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if p not in (*static, *known)]
+    name = names[0] if names else "x"
+    return f'types not checked: give --arg {name}=TYPE, or annotate `{name}`, as int, float, bool or "i32[3]"'

@@ -111,7 +111,11 @@ def _add_target(command: argparse.ArgumentParser) -> None:
 
 
 def _add_check(commands: Any) -> None:
-    text = "Report all mistakes of the batched functions of a file, without running any of them."
+    text = (
+        "Report all mistakes of the batched functions of a file, without running any of them. The file is imported, "
+        "so its top level runs. Types come from --arg, or from annotations: numbers of Python (int, float, bool, "
+        'complex), texts of types ("i32[3]"), and arrays with sizes by jaxtyping (Float[Array, "3 4"]).'
+    )
     command = commands.add_parser("check", help="report the mistakes of batched functions", description=text)
     _add_target(command)
     command.set_defaults(run=_run_check)
@@ -171,14 +175,13 @@ def _functions(
     for arg in types:
         if not any(arg in b.fn.__code__.co_varnames[: _arity(b)] for _, b in batched):
             raise BadUsage(f"--arg {arg}=...: {', '.join(n for n, _ in batched)} has no argument {arg!r}")
-    _check_width(types)
-    return path, batched, [types_of(b.fn, types, b.options.static_argnames, needed) for _, b in batched]
+    wide = bool(jax.config.values["jax_enable_x64"])  # after the user's file was imported, as files may switch it on
+    _check_width(types, wide)
+    return path, batched, [types_of(b.fn, types, b.options.static_argnames, needed, wide) for _, b in batched]
 
 
-def _check_width(types: dict[str, ArgType]) -> None:
+def _check_width(types: dict[str, ArgType], enabled: bool) -> None:
     """Refuse types of 64 bits outside of JAX's 64-bit mode, where it would silently compile for 32 bits."""
-    # Looked at after the user's file was imported, as files may switch it on.
-    enabled = bool(jax.config.values["jax_enable_x64"])
     if wide := [name for name, type_ in types.items() if is_wide(type_) and not enabled]:
         raise BadUsage(f"--arg {wide[0]}=... has 64 bits, JAX is in its 32-bit mode: set JAX_ENABLE_X64=1")
 

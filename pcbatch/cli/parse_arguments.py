@@ -9,7 +9,7 @@ import inspect
 import os
 from collections.abc import Iterable, Mapping
 from types import FunctionType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pcbatch.ir.types import ArrayType, parse_type
 
@@ -92,28 +92,53 @@ def _split_commas(text: str) -> list[str]:
     return parts
 
 
-def annotated_types(fn: FunctionType) -> dict[str, ArgType]:
-    """The types that annotations of the parameters spell: `n: "i32[]"`, `x: Annotated[Array, "f32[3]"]`.
+def annotated_types(fn: FunctionType, wide: bool = False) -> dict[str, ArgType]:
+    """The types that annotations of the parameters spell, of one example.
 
-    Other annotations mean nothing here and are skipped, whatever they are.
+    Numbers of Python (`int`, `float`, `bool`, `complex`) count, of 64 bits if `wide`; texts of types, `n: "i32[]"`,
+    also in an `Annotated`; and arrays with sizes by jaxtyping, `Float[Array, "3 4"]`. Others are skipped.
     """
     try:
         annotations = inspect.get_annotations(fn)
     except Exception:  # They are evaluated late on new Pythons, and may use names that exist for type checkers only.
         return {}
-    known = {name: _annotated(value, fn.__globals__) for name, value in annotations.items() if name != "return"}
+    known = {name: _annotated(value, fn.__globals__, wide) for name, value in annotations.items() if name != "return"}
     return {name: type_ for name, type_ in known.items() if type_ is not None}
 
 
-def _annotated(value: object, namespace: dict[str, object]) -> ArgType | None:
-    """The type that an annotation spells: a string, or one of the strings of an `Annotated`."""
+NUMBERS = {bool: "bool", int: "i32", float: "f32", complex: "c64"}
+WIDE = {"i32": "i64", "f32": "f64", "c64": "c128", "u32": "u64"}
+GENERIC = {"bool": "bool", "int": "i32", "uint": "u32", "float": "f32", "complex": "c64"}
+"""Kinds of dtypes, as names in jaxtyping begin, with the dtype that JAX gives them."""
+
+
+def _annotated(value: object, namespace: dict[str, object], wide: bool) -> ArgType | None:
+    """The type that an annotation spells, in a text or by itself."""
     if isinstance(value, str) and _parsed(value) is None:
         try:  # under `from __future__ import annotations` it is source, of a string or of an `Annotated`
             value = eval(value, dict(namespace))
         except Exception:  # an annotation for type checkers only
             return None
+    if isinstance(value, type) and value in NUMBERS:
+        name = NUMBERS[value]
+        return _parsed(f"{WIDE.get(name, name) if wide else name}[]")
+    if isinstance(getattr(value, "dim_str", None), str):
+        return _of_jaxtyping(value, wide)
     types = (_parsed(note) for note in (value, *getattr(value, "__metadata__", ())) if isinstance(note, str))
     return next((type_ for type_ in types if type_ is not None), None)
+
+
+def _of_jaxtyping(value: Any, wide: bool) -> ArgType | None:
+    """The type of an annotation such as `Float32[Array, "3"]`, if all its sizes are numbers."""
+    dtypes, sizes = getattr(value, "dtypes", ()), value.dim_str.split()
+    if not isinstance(dtypes, list | tuple) or not dtypes or not all(size.isdecimal() for size in sizes):
+        return None
+    name = str(dtypes[0])
+    if len(dtypes) > 1:
+        kinds = {kind for kind in GENERIC for dtype in dtypes if str(dtype).startswith(kind)}
+        name = GENERIC[kinds.pop()] if len(kinds) == 1 else ""
+        name = WIDE.get(name, name) if wide else name
+    return _parsed(f"{name}[{','.join(sizes)}]")
 
 
 def _parsed(text: str) -> ArgType | None:
@@ -124,7 +149,7 @@ def _parsed(text: str) -> ArgType | None:
 
 
 def types_of(
-    fn: FunctionType, given: Mapping[str, ArgType], static: tuple[str, ...], needed: bool
+    fn: FunctionType, given: Mapping[str, ArgType], static: tuple[str, ...], needed: bool, wide: bool = False
 ) -> dict[str, ArgType] | None:
     """The types of the parameters of `fn`, or None when they are not known (which is fine unless `needed`).
 
@@ -134,7 +159,7 @@ def types_of(
     for name in given:
         if name in parameters and name in static:
             raise BadUsage(f"--arg {name}=...: {name!r} is in static_argnames of {fn.__name__}, it has no array type")
-    known = {n: t for n, t in {**annotated_types(fn), **given}.items() if n in parameters and n not in static}
+    known = {n: t for n, t in {**annotated_types(fn, wide), **given}.items() if n in parameters and n not in static}
     missing = [n for n, p in parameters.items() if n not in known and p.default is inspect.Parameter.empty]
     if not missing:
         return known

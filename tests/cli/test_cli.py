@@ -315,7 +315,7 @@ def test_check_of_a_file_without_mistakes(write: Write, run: Run) -> None:
 
 
 def test_check_with_types(write: Write, run: Run) -> None:
-    assert run("check", f"{write(FIB)}:fib", "--arg", "n=i32[]")[:2] == (0, "fib: ok\n")
+    assert run("check", f"{write(FIB)}:fib", "--arg", "n=i32[]")[:2] == (0, "fib: ok (for n: i32[])\n")
 
 
 MISTAKES = """\
@@ -342,7 +342,7 @@ def caller(n):
 
 def test_check_tells_all_mistakes(write: Write, run: Run) -> None:
     status, out, err = run("check", write(MISTAKES))
-    assert (status, out) == (1, "fine: ok\n")
+    assert (status, out) == (1, "fine: ok (for n: i32[])\n")
     places = [f"user.py:{place}" for place in ("9:", "13:5", "14:16", "18:24")]
     assert all(place in err for place in places), err
     assert err.count("error[PCB119]") == 1, "a shared callee is told once"
@@ -353,14 +353,14 @@ def test_check_does_not_run_functions(write: Write, run: Run) -> None:
     source = (
         "import pcbatch\n@pcbatch.batch\ndef f(n: 'i32[]'):\n    while True:\n        if n < 0:\n            return n\n"
     )
-    assert run("check", write(source))[:2] == (0, "f: ok\n")
+    assert run("check", write(source))[:2] == (0, "f: ok (for n: i32[])\n")
 
 
 def test_check_of_methods(write: Write, run: Run) -> None:
     status, out, err = run("check", write(METHODS))
     assert (status, [line.split(" ")[0] for line in out.splitlines()]) == (1, ["Outer.climb:", "Outer.double:"])
     assert "the object of a method is not known" in out and "`y` is not defined" in err and "`z` is not def" in err
-    assert run("check", "user.py:Outer.double")[:2] == (0, "Outer.double: ok\n")
+    assert run("check", "user.py:Outer.double")[:2] == (0, "Outer.double: ok (for x: i32[])\n")
     assert run("check", "user.py:Outer.climb", "--arg", "x=i32[]")[0] == 0
     assert run("check", "user.py:Outer.climb", "--arg", "x=i32[]", "--arg", "self=i32[]")[0] == 1
     assert "self.climb(x + 1)" in run("compile", "user.py:Outer.climb")[1]
@@ -486,7 +486,7 @@ def test_other_annotations_are_ignored() -> None:
     def f(a, b, c, d, e): ...
 
     f.__annotations__ = {
-        "a": int,
+        "a": list,
         "b": "list[int]",
         "c": "no such thing",
         "d": "i32[]",
@@ -494,3 +494,24 @@ def test_other_annotations_are_ignored() -> None:
         "return": "i32[]",
     }
     assert annotated_types(f) == {"d": ArrayType("int32"), "e": ArrayType("float32", (3,))}
+
+
+class Shaped:
+    """An annotation as jaxtyping makes them."""
+
+    def __init__(self, dim_str: str, *dtypes: str) -> None:
+        self.dim_str, self.dtypes = dim_str, dtypes
+
+
+def test_annotations_of_numbers_and_arrays() -> None:
+    def f(a: int, b: float, c: bool, d: complex): ...
+
+    assert list(map(str, annotated_types(f).values())) == ["i32[]", "f32[]", "bool[]", "c64[]"]
+    assert list(map(str, annotated_types(f, wide=True).values())) == ["i64[]", "f64[]", "bool[]", "c128[]"]
+    f.__annotations__ = {
+        "a": Shaped("3 4", "bfloat16", "float16", "float32", "float64"),
+        "b": Shaped("", "int32"),
+        "c": Shaped("n 4", "float32"),
+        "d": Shaped("2", "int32", "float32"),
+    }
+    assert {name: str(type_) for name, type_ in annotated_types(f).items()} == {"a": "f32[3,4]", "b": "i32[]"}
