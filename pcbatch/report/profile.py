@@ -53,6 +53,11 @@ class BlockProfile:
         """The share of the lanes computed that took part, from 0 to 1."""
         return self.active / self.offered if self.offered else 0.0
 
+    @property
+    def is_unused_exit(self) -> bool:
+        """Whether it computes nothing, as a block where lanes fail, and no lane came there."""
+        return self.visits == 0 and self.plan.is_exit
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
@@ -191,7 +196,7 @@ class Profile:
 
     def _table(self) -> str:
         head = ("block", "function", "lines", "holds", "computed", "visits", "a trip", "lanes", "utilisation", "work")
-        return table(head, (_cells(b, self.trips) for b in self.blocks), right=head[5:])
+        return table(head, (_cells(b, self.trips) for b in self.blocks if not b.is_unused_exit), right=head[5:])
 
 
 _LEGEND = (

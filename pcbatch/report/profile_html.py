@@ -35,7 +35,7 @@ def page(profile: Profile) -> str:
         "facts": view.facts(),
         "chart": view.chart(),
         "trips": str(profile.trips),
-        "blocks": "\n".join(map(view.block, range(len(profile.blocks)))),
+        "blocks": "\n".join(view.block(k) for k, block in enumerate(profile.blocks) if not block.is_unused_exit),
         "source": "\n".join(view.source()),
         "data": json.dumps(view.data(), separators=(",", ":")).replace("<", "\\u003c"),
     }

@@ -64,6 +64,11 @@ class BlockPlan:
     trip_ns: float
     xla: XlaCost | None
 
+    @property
+    def is_exit(self) -> bool:
+        """Whether the block computes nothing, as those where lanes fail."""
+        return not self.text and self.lane_ns == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -143,7 +148,7 @@ class Explanation:
     def _table(self) -> str:
         numbers = ("ns/lane", "dense", "visits", "trip", "flops", "bytes")
         head = ("block", "function", "lines", "holds", *numbers, "computed", "why")
-        return table(head, map(_cells, self.rows), right=numbers)
+        return table(head, (_cells(row) for row in self.rows if not row.is_exit), right=numbers)
 
 
 def _last_lanes(narrower: Sequence[int]) -> str:
@@ -155,7 +160,7 @@ _LEGEND = (
     "  * waited for: it runs when every live lane waits at such a block",
     "  ns/lane, dense: estimated time per lane and of a visit for all lanes; visits: expected, relative to the most",
     "  visited block; trip: estimated part of a trip's time; flops, bytes: XLA's own analysis of the block, per lane;",
-    "  rounds: of a loop that is unrolled, in one visit",
+    "  rounds: of a loop that is unrolled, in one visit; blocks where lanes only fail are left out",
 )
 
 
