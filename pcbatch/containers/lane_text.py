@@ -28,7 +28,7 @@ from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
 
 ORIGINS = (Origin.ARRAY,)
-WHITESPACE = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
+WHITESPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 METHODS_HELP = "compute with the numbers themselves; a list of characters has the methods of lists: `list(text)`"
 LACKING = {
     "encode": "go over the numbers of the characters: `[ord(c) for c in text]`",

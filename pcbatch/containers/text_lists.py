@@ -9,7 +9,7 @@ import numpy as np
 
 from pcbatch.containers import text_search
 from pcbatch.containers.capacity import capacity as start_capacity
-from pcbatch.containers.checks import limit, require, require_room
+from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import WHITESPACE, LaneText, as_text, joined
 from pcbatch.diagnostics.lane_words import type_name
@@ -36,7 +36,6 @@ def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
     """Return the list of the parts of a text between separators, of which the first `most` count, or of its words."""
     size, n = text.codes.shape[0], text.length
     if sep is None:
-        limit(jnp.all((text.codes < 128) | ~text.valid()), "the text has characters beyond ASCII")
         if not (isinstance(most, int) and most == -1):
             raise Refusal("PCB306", "`split` into words takes no limit here", helps=("name the separator",))
         letters = text.valid() & ~text_search.among(text, LaneText.of(WHITESPACE))

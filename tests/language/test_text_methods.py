@@ -90,6 +90,16 @@ def test_methods(program):
         assert of_lane(found, lane) == program(text), text
 
 
+def bare(s):
+    return s.strip(), s.lstrip(), s.rstrip(), s.split()
+
+
+def test_white_space_beyond_ascii():
+    texts = ["\xa0a\u3000b\u2003", "\x85\u200b", "\xe9 \u1680c"]
+    found = pcbatch.batch(bare)(pcbatch.texts(texts))
+    assert [of_lane(found, lane) for lane in range(3)] == [bare(text) for text in texts]
+
+
 def failures(s):
     places = []
     try:
