@@ -75,3 +75,21 @@ def check(block, tmp_path, capsys):
     assert len(printed) == len(expected)
     for got, comment in zip(printed, expected, strict=True):
         assert comment == got or comment.startswith(f"{got}, ")  # README explains behind a comma
+
+
+COLUMN = 90  # characters of code that the site shows without scrolling
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs" / "users").glob("*.md"))], ids=lambda p: p.stem
+)
+def test_code_fits_its_column(page: Path) -> None:
+    """What a cell prints is shown below it, so that the comment which says so is left out."""
+    inside, cell = False, False
+    for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            cell = not inside and "{code-cell}" in line
+            inside = not inside and (cell or line.lstrip().startswith("```python"))
+        elif inside:
+            shown = line.partition("  # ")[0] if cell and line.startswith("print(") else line
+            assert len(shown) <= COLUMN, f"{page.name}:{number}: {len(shown)} characters"
