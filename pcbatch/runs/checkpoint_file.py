@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import struct
 import time
 import warnings
 import zipfile
@@ -24,7 +25,7 @@ import numpy as np
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.errors import StateError
+from pcbatch.errors import PcbatchError, StateError
 
 FORMAT = 1
 HEADER = "pcbatch"  # the member that describes the others
@@ -107,6 +108,13 @@ def _plain(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
+FAULTS: tuple[type[Exception], ...] = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, LookupError, ValueError, TypeError, AttributeError),
+    *(OSError, RuntimeError, ArithmeticError, AssertionError, MemoryError),
+)
+"""Errors of files that are damaged, encrypted, nested too deep or not ours."""
+
+
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read a checkpoint that `write` has written.
 
@@ -116,7 +124,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     Raises:
         StateError: there is no such file, or not all of it.
     """
-    try:
+    with reading(path):
         if path.is_dir():
             raise unreadable(path, "it is a folder")
         if path.exists() and not (path.is_file() and zipfile.is_zipfile(path)):
@@ -126,22 +134,20 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             if header["format"] != FORMAT:
                 raise _other_format(path, header["format"])
             arrays = {name: _shaped(archive[name], *kind) for name, kind in header["arrays"].items()}
+    return header, arrays
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise StateError where what a file holds is not what `write` writes: whoever reads the header may find so."""
+    try:
+        yield
+    except PcbatchError:
+        raise
     except FileNotFoundError:
         raise unreadable(path, "there is no such file") from None
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        KeyError,
-        ValueError,
-        TypeError,
-        OSError,
-        NotImplementedError,
-    ) as e:
-        if isinstance(e, StateError):
-            raise
-        raise unreadable(path, _reason(e)) from None
-    return header, arrays
+    except FAULTS as error:
+        raise unreadable(path, _reason(error)) from None
 
 
 def _shaped(plain: np.ndarray, dtype: str, shape: list[int]) -> np.ndarray:

@@ -15,6 +15,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import StateError
 from pcbatch.lowering.typing.jax_types import SETTINGS, settings
 from pcbatch.runs import fingerprint
+from pcbatch.runs.checkpoint_file import reading
 
 WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunks"}
 
@@ -61,24 +62,28 @@ def check(path: Path, found: Mapping[str, Any], compiled: Program, kind: str, **
         StateError: it is of another program, version or setting, or one of the values differs.
     """
     check_kind(path, found, kind)
-    if found["program"] != fingerprint.of_compiled(compiled):
+    with reading(path):
+        of_program, of_values = found["program"], {key: found[key] for key in wanted}
+    if of_program != fingerprint.of_compiled(compiled):
         note = "its blocks, their primitives, the constants in them, the types of the arguments, or the options "
         note += "`unroll`, `max_steps` and `stats`, are not the same"
-        if found["jax"] != jax.__version__:
-            note += f"; jax {found['jax']} wrote it, and this is jax {jax.__version__}"
+        if found.get("jax") != jax.__version__:
+            note += f"; jax {found.get('jax')} wrote it, and this is jax {jax.__version__}"
         raise refused(path, "was written by another program", note)
     for key, (value, what) in wanted.items():
-        if found[key] != value:
-            raise refused(path, f"was written for other {what}", _differ(what, found[key], value))
+        if of_values[key] != value:
+            raise refused(path, f"was written for other {what}", _differ(what, of_values[key], value))
 
 
 def check_kind(path: Path, found: Mapping[str, Any], kind: str) -> None:
     """Refuse a checkpoint of another kind of run, another version of pcbatch, or other settings of JAX."""
     if found.get("pcbatch") != _version():
         raise refused(path, f"was written by pcbatch {found.get('pcbatch')}", f"this is pcbatch {_version()}")
-    if found["kind"] != kind:
-        raise refused(path, f"was written by {WHAT[found['kind']]}", f"it is read as one of {WHAT[kind]}")
-    for name, then, now in zip(SETTINGS, found["settings"], map(str, settings()), strict=True):
+    with reading(path):
+        of_kind, then_set = WHAT[found["kind"]], list(zip(SETTINGS, found["settings"], strict=True))
+    if of_kind != WHAT[kind]:
+        raise refused(path, f"was written by {of_kind}", f"it is read as one of {WHAT[kind]}")
+    for (name, then), now in zip(then_set, map(str, settings()), strict=True):
         if then != now:
             help = f"set it as it was, `jax.config.update({name!r}, {_literal(then)})`, before anything is computed"
             raise refused(path, f"was written under another setting of JAX, `{name}`", f"{then} then, {now} now", help)

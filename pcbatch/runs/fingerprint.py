@@ -10,20 +10,24 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
+import jax.extend.core as jex
 import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.program import Program
+from pcbatch.frontend.source.along import is_users
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.typing.outer_state import ATOMS, contents_of, has_state
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace import JaxprFn, is_key_array
 
@@ -36,8 +40,74 @@ def of_program(program: StackProgram | TaskProgram) -> str:
     for op in [*program.prologue, *(op for block in program.blocks for op in block.ops)]:
         if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
             digest.update(ADDRESS.sub("", str(op.expr.fn.closed.jaxpr)).encode())
-            _add(digest, op.expr.fn.closed.consts)
+            _add_jaxpr(digest, op.expr.fn.closed)
     return digest.hexdigest()
+
+
+def _add_jaxpr(digest: Any, value: Any) -> None:
+    """Add the constants of a jaxpr and of those in its equations, and the functions that these call on the host."""
+    if isinstance(value, list | tuple):
+        for part in value:
+            _add_jaxpr(digest, part)
+        return
+    if isinstance(value, jex.ClosedJaxpr):
+        _add(digest, value.consts)
+    jaxpr = value.jaxpr if isinstance(value, jex.ClosedJaxpr) else value
+    for eqn in jaxpr.eqns if isinstance(jaxpr, jex.Jaxpr) else ():
+        for name, part in eqn.params.items():
+            if eqn.primitive.name == "pure_callback" and callable(part):
+                _add_object(digest, part, {})
+            elif "callback" in eqn.primitive.name and callable(part):  # it may keep a log, which grows
+                _add_text(digest, name)
+            else:
+                _add_jaxpr(digest, part)
+
+
+def _add_text(digest: Any, *parts: object) -> None:
+    digest.update(" ".join(map(str, parts)).encode() + b"\0")
+
+
+def _add_object(digest: Any, value: Any, seen: dict[int, tuple[int, Any]]) -> None:
+    """Add a function of the user with all that it can reach by names, or another object with its parts."""
+    value = getattr(value, "__wrapped__", value) if not isinstance(value, types.FunctionType) else value
+    if type(value) in ATOMS or isinstance(value, types.ModuleType):
+        return _add_text(digest, type(value).__name__, getattr(value, "__name__", repr(value)))
+    if id(value) in seen:
+        return _add_text(digest, "again", seen[id(value)][0])
+    seen[id(value)] = len(seen), value
+    if isinstance(value, jax.Array | np.ndarray):
+        return _add(digest, [value])
+    if isinstance(value, set | frozenset):
+        return _add_text(digest, "set", *sorted(_digest_of(part, seen) for part in value))
+    _add_text(digest, type(value).__qualname__, getattr(value, "__qualname__", ""))
+    if isinstance(value, types.FunctionType) and is_users(value.__code__):
+        _add_code(digest, value.__code__)
+    parts = (
+        contents_of(value) if has_state(value) or not callable(value) or type(value).__module__ != "builtins" else []
+    )
+    if isinstance(value, type):  # of a class what its methods do, and no caches
+        parts = [
+            (name, part) for name, part in parts if isinstance(part, types.FunctionType) and is_users(part.__code__)
+        ]
+    for name, part in parts if isinstance(value, list | tuple) else sorted(parts, key=lambda item: item[0]):
+        _add_text(digest, name)
+        _add_object(digest, part, seen)
+
+
+def _digest_of(value: Any, seen: dict[int, tuple[int, Any]]) -> str:
+    digest = hashlib.sha256()
+    _add_object(digest, value, dict(seen))
+    return digest.hexdigest()
+
+
+def _add_code(digest: Any, code: types.CodeType) -> None:
+    """Add what code does: not where it stands, nor its documentation."""
+    digest.update(code.co_code + repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
+    for k, const in enumerate(code.co_consts):
+        if isinstance(const, types.CodeType):
+            _add_code(digest, const)
+        elif k > 0 or not isinstance(const, str):
+            digest.update(repr(sorted(map(repr, const)) if isinstance(const, frozenset) else const).encode())
 
 
 def of_compiled(compiled: Program) -> str:

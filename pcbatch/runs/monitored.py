@@ -165,16 +165,19 @@ def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str,
     if args or kwargs:
         given = programs.prepare(args, kwargs)
     else:
-        given = _described(file, programs, about)
+        with checkpoint_file.reading(file):
+            given = _described(file, programs, about)
+    with checkpoint_file.reading(file):
+        inputs, then = int(about["inputs"]), int(about["devices"])
     compiled = with_saved_capacity(programs.program(given), about)
     mesh = mesh_for_sharding(mesh, "load")
-    devices = LaneSharding(mesh, 0).devices if about["inputs"] else 1
-    if devices != about["devices"]:
-        note = f"{about['devices']} then, {devices} now"
-        raise refused(file, "was written for other devices", note, f"`f.load(path, devices={about['devices']})`")
+    devices = LaneSharding(mesh, 0).devices if inputs else 1
+    if devices != then:
+        note = f"{then} then, {devices} now"
+        raise refused(file, "was written for other devices", note, f"`f.load(path, devices={then})`")
     wanted = {"inputs": (given.lanes, "inputs")} if args or kwargs else {}
     check(file, about, compiled, "run", **wanted)
-    return restored(file, programs.name, compiled, replace(given, lanes=about["inputs"]), mesh, about, arrays)
+    return restored(file, programs.name, compiled, replace(given, lanes=inputs), mesh, about, arrays)
 
 
 def _described(file: Path, programs: Loadable, about: Mapping[str, Any]) -> Arguments:
@@ -197,6 +200,8 @@ def _described(file: Path, programs: Loadable, about: Mapping[str, Any]) -> Argu
             types[name] = fingerprint.decoded(found)
     types = {name: types[name] for name in about["types"]}
     mapped = {name: tuple(leaves) for name, leaves in about["mapped"].items()}
+    if not {*about["shared"], *mapped} <= {*types}:
+        raise ValueError("it has no such arguments")
     return Arguments(
         types, frozenset(about["shared"]), _shapes(types, mapped, about["inputs"]), mapped, about["inputs"]
     )
@@ -224,14 +229,17 @@ def restored(
 ) -> Machine:
     """Return the machine of a checkpoint whose header was checked."""
     executable = _executable(compiled, given, "load")
-    digest = about["arguments"]
-    if about["shape"] is None:
-        return Machine(name, compiled, given, None, digest)
-    if "tasks" in about["shape"] and about.get("tasks") != fingerprint.of_tasks(compiled):
-        note = "its calls ran side by side (the option `fork`), and the program of these calls is "
-        note += "another one" if compiled.tasks is not None else "not there: `fork`, or another option, leaves it out"
-        raise refused(path, "was written by another program", note)
-    types = like(executable, compiled.args(given), given.lanes, mesh, about["shape"])
-    if not types.fits(arrays):
-        raise checkpoint_file.unreadable(path, "its arrays are not those of such a state")
-    return Machine(name, compiled, given, types.restored(arrays), digest)
+    with checkpoint_file.reading(path):
+        digest = about["arguments"]
+        if about["shape"] is None:
+            return Machine(name, compiled, given, None, digest)
+        if "tasks" in about["shape"] and about.get("tasks") != fingerprint.of_tasks(compiled):
+            note = "its calls ran side by side (the option `fork`), and the program of these calls is "
+            note += (
+                "another one" if compiled.tasks is not None else "not there: `fork`, or another option, leaves it out"
+            )
+            raise refused(path, "was written by another program", note)
+        types = like(executable, compiled.args(given), given.lanes, mesh, about["shape"])
+        if not types.fits(arrays):
+            raise checkpoint_file.unreadable(path, "its arrays are not those of such a state")
+        return Machine(name, compiled, given, types.restored(arrays), digest)

@@ -111,4 +111,6 @@ def _checkpoint(path: Path, compiled: Program, about: Mapping[str, Any]) -> Chun
         "devices": "devices",
     }
     check(path, found, compiled, "map", **{key: (about[key], what) for key, what in wanted.items()})
-    return ChunkCheckpoint(found["held"], {name: np.asarray(x) for name, x in arrays.items()})
+    with checkpoint_file.reading(path):
+        held = dict(found["held"])
+    return ChunkCheckpoint(held, {name: np.asarray(x) for name, x in arrays.items()})

@@ -61,9 +61,9 @@ class OuterState:
         due.extend((type(value).__name__, value) for value in known)
         while due and len(self._objects) < MOST:
             name, value = due.popleft()
-            if id(value) in self._objects or not _has_state(value):
+            if id(value) in self._objects or not has_state(value):
                 continue
-            contents = _contents(value)
+            contents = contents_of(value)
             self._objects[id(value)] = name, value, contents
             if not ATOMS.issuperset(map(type, _values(contents))):
                 due.extend((_joined(name, part), child) for part, child in contents)
@@ -72,7 +72,7 @@ class OuterState:
         """Return the names of the objects that are not as they were when this was asked before, or made."""
         found = []
         for key, (name, value, before) in self._objects.items():
-            now = _contents(value)
+            now = contents_of(value)
             if len(now) != len(before) or not all(map(operator.is_, _values(now), _values(before))):
                 self._objects[key] = name, value, now
                 found += _differences(name, value, before, now)
@@ -134,8 +134,8 @@ def _joined(name: str, part: str) -> str:
     return name + part if part[:1] in (".", "[") else part
 
 
-def _has_state(value: Any) -> bool:
-    """Whether an object may change, or refers to what may."""
+def has_state(value: Any) -> bool:
+    """Return whether an object may change, or refers to what may."""
     cls = type(value)
     if cls in ATOMS or isinstance(value, types.ModuleType):
         return False
@@ -153,8 +153,8 @@ def _is_users(value: Any) -> bool:
     return module.partition(".")[0] not in OTHERS and not file.startswith(INSTALLED)
 
 
-def _contents(value: Any) -> Contents:
-    """The parts of an object: it has changed where one of them is another."""
+def contents_of(value: Any) -> Contents:
+    """Return the parts of an object, by what is written for them: it has changed where one of them is another."""
     match value:
         case types.FunctionType():
             return _of_function(value)
@@ -178,7 +178,8 @@ def _contents(value: Any) -> Contents:
         return _of_iterator(value)
     if isinstance(value, WRAPPERS) and not isinstance(value, types.SimpleNamespace):
         return [(f".{name}", getattr(value, name)) for name in PARTS if hasattr(value, name)]
-    slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ()) if hasattr(value, name)]
+    slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ()) if name != "__weakref__"]
+    slots = [name for name in slots if hasattr(value, name)]
     items = [*getattr(value, "__dict__", {}).items(), *((name, getattr(value, name)) for name in slots)]
     return [*((f".{name}", part) for name, part in items), (type(value).__name__, type(value))]
 
