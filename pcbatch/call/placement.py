@@ -140,20 +140,21 @@ def _sharding_of_lanes(given: Arguments) -> Devices:
 
 
 def _sharding(array: Any) -> NamedSharding | None:
-    """The sharding of an array over several devices, as far as it is known."""
+    """The sharding of an array over several devices, or on a mesh with explicit axes, as far as it is known."""
     if isinstance(array, jax.core.Tracer):
         sharding = jax.typeof(array).sharding
         return sharding if not sharding.mesh.empty and is_explicit(sharding.mesh) else None
     sharding = getattr(array, "sharding", None)
-    return sharding if isinstance(sharding, NamedSharding) and sharding.mesh.size > 1 else None
+    named = isinstance(sharding, NamedSharding) and (sharding.mesh.size > 1 or is_explicit(sharding.mesh))
+    return sharding if named else None
 
 
 def _divides(sharding: NamedSharding, lanes: int) -> bool:
-    """Whether a sharding puts lanes on several devices, the same number on each."""
+    """Whether a sharding puts lanes on devices, the same number on each, if on several or in the type."""
     parts = 1
     for name in lane_axes(sharding):
         parts *= sharding.mesh.shape[name]
-    return parts > 1 and lanes % parts == 0
+    return (parts > 1 or is_explicit(sharding.mesh)) and lanes % parts == 0
 
 
 def _in_trace(said: Mesh | NamedSharding, given: Arguments) -> Devices:

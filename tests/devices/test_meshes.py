@@ -260,3 +260,20 @@ def test_lanes_that_do_not_divide_inside_jit() -> None:
     uneven = jax.jit(lambda ns: fib(jax.lax.with_sharding_constraint(ns[:11], lanes)))
     assert_same_bits(uneven(ns), fib(NUMBERS[:11]))
     assert set(collectives(uneven.lower(ns).compile().as_text())) <= {"all-gather"}
+
+
+@pcbatch.batch
+def branching(n):
+    """Calls that run side by side."""
+    if n < 2:
+        return n
+    return branching(n - 1) + branching(n - 2)
+
+
+def test_explicit_axes_of_one_device() -> None:
+    mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1], axis_types=(AxisType.Explicit,))
+    ns = jax.device_put(np.arange(9, dtype=np.int32), NamedSharding(mesh, jax.P("data")))
+    want = [0, 1, 1, 2, 3, 5, 8, 13, 21]
+    for result in (branching(ns), jax.jit(branching)(ns), branching.run(ns).value):
+        assert result.tolist() == want and result.sharding.spec == jax.P("data")
+    assert branching.start(ns).advance().result().value.tolist() == want
