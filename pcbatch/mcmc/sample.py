@@ -71,7 +71,8 @@ def sample(
         progress: True for a bar, or a function of the draws of a chain that are done and of all.
         stats: count the gradients that are computed, for `posterior.utilisation`; small programs are slower by it.
         save_to: a file in which the run is kept, and from which it goes on if the file is there: after the warm-up,
-            and then every so many draws.
+            and then every so many draws. A run that has ended goes on if `draws` is more, and gives what one longer
+            run gives; if it is fewer, the first ones.
         every: seconds between two writes of that file.
         data: further arguments of `logp`, pytrees of arrays, which all chains share. Other data of the same shapes
             need no new compilation.
@@ -106,7 +107,7 @@ def sample(
     data = jax.tree.map(jnp.asarray, _tuple(data))
     target = target_of(logp, start, chains, jitter, data)
     machine = Machine(target, settings, data)
-    of = "" if save_to is None else fingerprint(target, settings, (start, jitter), data)
+    of = {} if save_to is None else fingerprint(target, settings, (start, jitter), data)
     file = RunFile(None if save_to is None else checked_path(save_to), every, of)
     spread = JITTER if jitter is None else float(jitter)
     with _ticks(progress, warmup + draws) as tick:
@@ -123,8 +124,9 @@ def sample(
 
 def _posterior(machine: Machine, state: Progress, seconds: dict[str, float]) -> Posterior:
     settings, target = machine.settings, machine.target
-    q = np.concatenate([piece.q for piece in state.pieces], axis=1)
-    statistics = Statistics.of(np.concatenate([piece.numbers for piece in state.pieces], axis=1))
+    q = np.concatenate([piece.q for piece in state.pieces], axis=1)[:, : settings.draws]  # a file may hold more
+    numbers = np.concatenate([piece.numbers for piece in state.pieces], axis=1)[:, : settings.draws]
+    statistics = Statistics.of(numbers)
     return Posterior(
         draws=target.unravel(q),
         statistics=statistics,

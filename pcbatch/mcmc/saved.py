@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,8 @@ from pcbatch.mcmc.machine import Chains, Piece
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.step_size import Stepper
 from pcbatch.mcmc.target import Target
-from pcbatch.runs.checkpoint_file import read, write_if_possible
+from pcbatch.runs.checkpoint_file import read, reading, write_if_possible
+from pcbatch.runs.fingerprint import ADDRESS, add_jaxpr
 
 KIND = "chains"
 
@@ -31,24 +34,31 @@ class Progress(NamedTuple):
     pieces: tuple[Piece, ...]
 
 
-def fingerprint(target: Target, settings: Settings, start: Any, data: tuple[Any, ...]) -> str:
-    """A hash of all that draws depend on: the operations of the log density, its constants, and what it is given."""
+def fingerprint(target: Target, settings: Settings, start: Any, data: tuple[Any, ...]) -> dict[str, str]:
+    """All that draws depend on, by what it is called: hashes of the log density and of what it is given, and options.
+
+    How many draws there are to be is not among it: a run goes on.
+    """
     one = np.zeros(target.size, target.dtype)
     closed = jax.make_jaxpr(target.logp_and_grad)(one, *data)
-    parts = [str(closed.jaxpr), str(target.structure), repr(settings), jax.__version__]
-    arrays = [np.asarray(x) for x in (*closed.consts, *jax.tree.leaves((start, data)))]
+    density = hashlib.sha256(f"{ADDRESS.sub('', str(closed.jaxpr))} {target.structure}".encode())
+    add_jaxpr(density, closed)
+    parts = {"the log density": density.hexdigest(), "the start": _hash(start), "the data": _hash(data)}
+    options = {f"`{field.name}`": repr(getattr(settings, field.name)) for field in fields(settings)}
+    return parts | {name: value for name, value in options.items() if name != "`draws`"} | {"jax": jax.__version__}
+
+
+def _hash(values: Any) -> str:
     digest = hashlib.sha256()
-    for part in [*parts, *(f"{x.dtype}{x.shape}" for x in arrays)]:
-        digest.update(part.encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
+    for array in map(np.asarray, jax.tree.leaves(values)):
+        digest.update(f"{array.dtype}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
 class RunFile:
     """The file of a run, written again when so many seconds have passed; without a path there is none."""
 
-    def __init__(self, path: Path | None, every: float, of: str) -> None:
+    def __init__(self, path: Path | None, every: float, of: dict[str, str]) -> None:
         self.path, self.every, self.of = path, every, of
         self.kept = time.monotonic()
 
@@ -63,7 +73,7 @@ class RunFile:
             self.kept = time.monotonic()
 
 
-def save(path: Path, of: str, progress: Progress) -> None:
+def save(path: Path, of: dict[str, str], progress: Progress) -> None:
     """Write a run, or warn if that is not possible."""
     chains, mass = progress.warm.chains, progress.warm.mass
     arrays: dict[str, Any] = {"sample.rows": chains.sample.rows, "sample.logp": chains.sample.logp}
@@ -76,7 +86,7 @@ def save(path: Path, of: str, progress: Progress) -> None:
     write_if_possible(path, {"kind": KIND, "of": of, "drawn": chains.drawn, "computed": computed}, arrays)
 
 
-def load(path: Path, of: str) -> Progress | None:
+def load(path: Path, of: dict[str, str]) -> Progress | None:
     """Read a run; None if there is no file.
 
     Raises:
@@ -87,8 +97,27 @@ def load(path: Path, of: str) -> Progress | None:
     about, arrays = read(path)
     if about.get("kind") != KIND or about.get("of") != of:
         title = f"{path.name} holds another run, not one of these chains"
-        notes = ("the log density, its data, the start, or an option is another",)
-        raise StateError(Diagnostic("PCB443", title, notes=notes, helps=("remove the file, or name another one",)))
+        raise StateError(
+            Diagnostic("PCB443", title, notes=_differences(about, of), helps=("remove the file, or name another one",))
+        )
+    with reading(path):
+        return _progress(about, arrays)
+
+
+def _differences(about: Mapping[str, Any], of: Mapping[str, str]) -> tuple[str, ...]:
+    """What is another one in a file than in the call, a line for each."""
+    then = about.get("of")
+    if about.get("kind") != KIND or not isinstance(then, dict):
+        return ("it was written by something else, or by another version of pcbatch",)
+    names = [name for name in of if then.get(name) != of[name]] or ["an option"]
+    shown = {name for name in names if name.startswith("`") or name == "jax"}
+    return tuple(
+        f"{name} was {then.get(name)}, and is {of[name]} now" if name in shown else f"{name} is not that of the file"
+        for name in names
+    )
+
+
+def _progress(about: Mapping[str, Any], arrays: Mapping[str, Any]) -> Progress:
     sample = Sample(arrays["sample.rows"], arrays["sample.logp"])
     chains = Chains(sample, Stepper(arrays["stepper.numbers"]), int(about["drawn"]))
     numbers = arrays["warmup.numbers"]

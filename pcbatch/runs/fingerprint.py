@@ -40,15 +40,15 @@ def of_program(program: StackProgram | TaskProgram) -> str:
     for op in [*program.prologue, *(op for block in program.blocks for op in block.ops)]:
         if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
             digest.update(ADDRESS.sub("", str(op.expr.fn.closed.jaxpr)).encode())
-            _add_jaxpr(digest, op.expr.fn.closed)
+            add_jaxpr(digest, op.expr.fn.closed)
     return digest.hexdigest()
 
 
-def _add_jaxpr(digest: Any, value: Any) -> None:
+def add_jaxpr(digest: Any, value: Any) -> None:
     """Add the constants of a jaxpr and of those in its equations, and the functions that these call on the host."""
     if isinstance(value, list | tuple):
         for part in value:
-            _add_jaxpr(digest, part)
+            add_jaxpr(digest, part)
         return
     if isinstance(value, jex.ClosedJaxpr):
         _add(digest, value.consts)
@@ -60,7 +60,7 @@ def _add_jaxpr(digest: Any, value: Any) -> None:
             elif "callback" in eqn.primitive.name and callable(part):  # it may keep a log, which grows
                 _add_text(digest, name)
             else:
-                _add_jaxpr(digest, part)
+                add_jaxpr(digest, part)
 
 
 def _add_text(digest: Any, *parts: object) -> None:

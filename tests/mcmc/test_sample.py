@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,29 @@ def test_divergences_are_told_in_the_words_of_stan() -> None:
     assert any("divergent transitions after warmup" in text for text in texts)
     assert any("exceeded the maximum treedepth" in text for text in texts)
     assert any("chains have not mixed" in text for text in texts)
+
+
+def test_a_run_that_has_ended_goes_on(tmp_path: Path) -> None:
+    table = jnp.array([1.0, 2.0])
+
+    def logp(p, scale):
+        return -jnp.sum((p["y"] / scale) ** 2)
+
+    def draw(draws, path, density=logp, **options):
+        settings = {"chains": 4, "warmup": 20, "data": (SCALES,)} | options
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            posterior = sample(density, {"y": jnp.zeros(SCALES.shape)}, draws=draws, save_to=path, **settings)
+        return np.asarray(posterior.draws["y"])
+
+    path = tmp_path / "run.npz"
+    first, longer, whole = draw(10, path), draw(25, path), draw(25, None)
+    assert np.array_equal(longer, whole) and np.array_equal(first, whole[:, :10])
+    assert np.array_equal(draw(7, path), whole[:, :7]) and np.array_equal(draw(25, path), whole)
+    for options, what in (
+        ({"seed": 1}, "`seed` was 0, and is 1 now"),
+        ({"data": (2 * SCALES,)}, "the data is not that of the file"),
+        ({"density": lambda p, scale: logp(p, scale) * table[0]}, "the log density is not that of the file"),
+    ):
+        with pytest.raises(pcbatch.StateError, match=f"PCB443[\\s\\S]*{what}"):
+            draw(25, path, **options)
