@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import pcbatch
 from pcbatch.ir.ops import Expr, Prim
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm import indexed_access
@@ -293,3 +294,23 @@ def test_keys_are_moved_whole() -> None:
     keys = jax.random.split(jax.random.key(0), (LANES, SIZE))
     closed = jax.make_jaxpr(lambda xs, i: [xs[i]])(keys[0], INSIDE[0])
     assert indexed_access.cut(Prim(("y",), Expr("...", ("xs", "i"), JaxprFn(closed, [None])))) is None
+
+
+def test_a_constant_that_is_a_result_beside_an_element() -> None:
+    constant = np.arange(40, dtype=np.int32)
+
+    def pair(xs, i):
+        return xs[i], jnp.asarray(constant)
+
+    @pcbatch.batch
+    def sums(xs, n):
+        total, table = 0, jnp.zeros(40, jnp.int32)
+        while n > 0:
+            n = n - 1
+            x, table = pair(xs, n)
+            total = total + x
+            xs = xs.at[n].set(total)
+        return total + table[3]
+
+    xs, ns = np.arange(192, dtype=np.int32).reshape(3, 64), np.array([3, 10, 60], np.int32)
+    assert sums(xs, ns).tolist() == [int(sums.plain(jnp.asarray(x), n)) for x, n in zip(xs, ns, strict=True)]

@@ -163,6 +163,7 @@ class _Cutter:
         eqns, start = self.closed.jaxpr.eqns, 0
         constants = set(self.closed.jaxpr.constvars)
         read = [v for k in touches for v in eqns[k].invars[1:] if isinstance(v, jex.Var) and v in constants]
+        read += [v for v in self.closed.jaxpr.outvars if isinstance(v, jex.Var) and v in constants]
         if read:
             yield self._constants(list(dict.fromkeys(read)))
         for k in [*touches, len(eqns)]:
@@ -173,7 +174,7 @@ class _Cutter:
             start = k + 1
 
     def _constants(self, read: Sequence[Any]) -> Segment:
-        """The segment that gives the constants which touches read."""
+        """The segment that gives the constants which touches read, and those that are results."""
         part = self.closed.jaxpr.replace(
             invars=[], outvars=list(read), eqns=[], debug_info=self.closed.jaxpr.debug_info.with_unknown_names()
         )
