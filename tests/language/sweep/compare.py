@@ -21,6 +21,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.checks import LIMIT
 from pcbatch.containers.host_forms import has_form, in_host_form
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
@@ -187,7 +188,8 @@ def _verdict(program: CfgProgram, found: Inferred, plain: Plain, line: int) -> V
         except Exception as error:
             return Verdict(plain.text, "", f"the jaxpr raises {_shown(error)}")
         failed = next((check.exception for check in traced.checks if bool(outs[check.failed])), "")
-        if failed != plain.raised.get(k, "") and not (failed == "OverflowError" and _is_large(plain.values.get(k))):
+        ends = failed == LIMIT and _no_lane_holds(plain.values.get(k))
+        if failed != plain.raised.get(k, "") and not ends:
             return Verdict(plain.text, "", f"raises {failed or 'nothing'}, not {plain.raised.get(k, 'anything')}")
         if failed:
             continue
@@ -207,9 +209,9 @@ def _python_form(value: Any) -> Any:
     return jax.tree.map(lambda part: of_one_lane(part) if has_form(part) else part, value, is_leaf=has_form)
 
 
-def _is_large(value: Any) -> bool:
-    """Whether a number does not fit the types of a lane."""
-    return isinstance(value, int | float | complex) and abs(value) >= 2**31 - 1
+def _no_lane_holds(value: Any) -> bool:
+    """Whether a number does not fit the types of a lane: large, or complex where they are real."""
+    return isinstance(value, complex) or (isinstance(value, int | float) and abs(value) >= 2**31 - 1)
 
 
 def _tolerant(text: str) -> bool:
