@@ -105,7 +105,7 @@ def load(path: Path, of: dict[str, str]) -> Progress | None:
 
 
 def _differences(about: Mapping[str, Any], of: Mapping[str, str]) -> tuple[str, ...]:
-    """What is another one in a file than in the call, a line for each."""
+    """Lines that name the parts of a run that differ between a file and the call."""
     then = about.get("of")
     if about.get("kind") != KIND or not isinstance(then, dict):
         return ("it was written by something else, or by another version of pcbatch",)

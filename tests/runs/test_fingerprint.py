@@ -23,8 +23,8 @@ from pcbatch.runs import fingerprint
 NUMBERS = jnp.arange(1, 6, dtype=jnp.int32)
 
 
-def digest(step: Callable[[Any], Any]) -> str:
-    """The digest of a loop around a helper."""
+def program(step: Callable[[Any], Any]) -> Any:
+    """A loop around a helper."""
 
     @pcbatch.batch
     def loop(n):
@@ -34,8 +34,12 @@ def digest(step: Callable[[Any], Any]) -> str:
             n = n - 1
         return x
 
-    lowered = loop.lower(NUMBERS)
-    return fingerprint.of_program(lowered.stages.opt)
+    return loop
+
+
+def digest(step: Callable[[Any], Any]) -> str:
+    """The digest of such a loop."""
+    return fingerprint.of_program(program(step).lower(NUMBERS).stages.opt)
 
 
 def captured(value: float) -> Callable[[Any], Any]:
@@ -116,25 +120,12 @@ def test_what_changes_a_digest(make: Callable[[float], Callable[[Any], Any]]) ->
 
 
 def test_a_run_goes_on_with_the_program_that_began_it_alone(tmp_path: Path) -> None:
-    def program(make: Callable[[float], Callable[[Any], Any]], value: float) -> Any:
-        step = make(value)
-
-        @pcbatch.batch
-        def loop(n):
-            x = 0.0
-            while n > 0:
-                x = step(x)
-                n = n - 1
-            return x
-
-        return loop
-
     for make in (captured, with_array):
         path = tmp_path / make.__name__
-        program(make, 1.0).start(NUMBERS).advance(2).save(path)
+        program(make(1.0)).start(NUMBERS).advance(2).save(path)
         with pytest.raises(pcbatch.StateError, match="another program"):
-            program(make, 3.0).run(NUMBERS, save_to=path)
-        assert program(make, 1.0).run(NUMBERS, save_to=path).value.tolist() == [1, 2, 3, 4, 5]
+            program(make(3.0)).run(NUMBERS, save_to=path)
+        assert program(make(1.0)).run(NUMBERS, save_to=path).value.tolist() == [1, 2, 3, 4, 5]
 
 
 def test_a_log_on_the_host_may_grow(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ class _Choices:
         return node
 
     def callee(self, function: Node) -> Node:
-        """What is called for a function: a lambda of this function has a name, as it may need control flow."""
+        """The callee for a function: a lambda of this function has a name, as it may need control flow."""
         if not isinstance(function, gast.Lambda) or not isinstance(self._around(function), FUNCTIONS):
             return function
         name = f"chosen_{function.lineno}_{function.col_offset}"
@@ -244,7 +244,7 @@ class _Choices:
         return self._is_called(func) and not self._is_function(func) and bool(self._taken(func))
 
     def called(self, node: Node, statement: bool) -> tuple[list[Node], Node]:
-        """What is evaluated before a call of a chosen function, and the choice among the calls."""
+        """The parts evaluated before a call of a chosen function, and the choice among the calls."""
         first: list[Node] = []
 
         def held(value: Node) -> Node:

@@ -84,7 +84,7 @@ def _function(function: Function, used: Set[str]) -> Function:
 
 
 class _Reading:
-    """What a primitive uses of its operands, if `used` is used of its results.
+    """The operands of a primitive that are used in full, if the variables `used` are.
 
     Attributes:
         ins: the operands of which more than the low bits is used.
