@@ -30,7 +30,7 @@ HANDED_ON = frozenset({"add", "sub", "mul", "neg", "and", "or", "xor", "not"})
 
 def run(program: CfgProgram) -> CfgProgram:
     """Return the program without the checks of integers whose high bits nothing uses."""
-    if not has_marks(program):
+    if not has_marks(program, "checked"):
         return program
     used = _used(program)
     return replace(program, functions=tuple(_function(function, used[function.name]) for function in program.functions))

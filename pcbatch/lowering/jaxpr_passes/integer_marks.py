@@ -17,11 +17,12 @@ from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite
 from pcbatch.lowering.typing.trace import JaxprFn
 
 
-def has_marks(program: CfgProgram) -> bool:
-    """Return whether a primitive of a program has an operation of integers that is marked."""
+def has_marks(program: CfgProgram, kind: str = "") -> bool:
+    """Return whether a primitive of a program has an operation of integers that is marked, of one kind if given."""
     prims = (op for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Prim))
     jaxprs = (op.expr.fn.closed.jaxpr for op in prims if isinstance(op.expr.fn, JaxprFn))
-    return any(mark_of(eqn) for jaxpr in jaxprs for eqn in jaxpr.eqns)
+    marks = (mark for jaxpr in jaxprs for eqn in jaxpr.eqns if (mark := mark_of(eqn)))
+    return any(mark.kind == kind or not kind for mark in marks)
 
 
 def run(program: CfgProgram) -> CfgProgram:
