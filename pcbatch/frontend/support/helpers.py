@@ -101,7 +101,7 @@ def substitute(fn: Any, support: ModuleType) -> Any:
         return functools.partial(substitute(fn.func, support), *fn.args, **fn.keywords)
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
-    if (method := _of_sequence(fn) or mappings.method(fn)) is not None:
+    if (method := _of_sequence(fn) or mappings.reading_method(fn)) is not None:
         return method
     if _is_rewritten(fn):
         return fn

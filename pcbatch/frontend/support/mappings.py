@@ -99,7 +99,7 @@ SET_METHODS = frozenset("union intersection difference symmetric_difference issu
 METHODS = SET_METHODS | {"get", "copy", "items", "keys", "values"}
 
 
-def method(fn: Any) -> Any:
+def reading_method(fn: Any) -> Any:
     """Return what stands in for a method of a known dict or set, with arguments of the lane; None for others."""
     owner = getattr(fn, "__self__", None)
     name = getattr(fn, "__name__", "")

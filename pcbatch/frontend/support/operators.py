@@ -1,7 +1,8 @@
 """The support module: the functions that compiled primitives call where Python's own operators refuse traced values.
 
 Every function here means the same as the Python construct it stands for when its arguments are plain values.
-Primitives reach this module through a closure cell, so no user name can hide it.
+Most are defined in the other files of this folder. Primitives reach this module through a closure cell, so no user name
+can hide it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from enum import Enum
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -27,147 +29,35 @@ from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.containers.own_order import has_order
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support import helpers, mappings, mutation
-from pcbatch.frontend.support.builtins import all_ as all_
-from pcbatch.frontend.support.builtins import any_ as any_
-from pcbatch.frontend.support.builtins import ascii_ as ascii_
+from pcbatch.frontend.support import (
+    builtins,
+    defaults,
+    dict_loops,
+    drafts,
+    exceptions,
+    helpers,
+    iteration,
+    libraries,
+    links,
+    mappings,
+    match,
+    mutation,
+    number_methods,
+    python_numbers,
+    sequences,
+    texts,
+    traced_effects,
+    type_questions,
+)
 from pcbatch.frontend.support.builtins import bool_ as bool_
-from pcbatch.frontend.support.builtins import complex_ as complex_
-from pcbatch.frontend.support.builtins import float_ as float_
-from pcbatch.frontend.support.builtins import format_ as format_
 from pcbatch.frontend.support.builtins import greater
-from pcbatch.frontend.support.builtins import int_ as int_
-from pcbatch.frontend.support.builtins import is_ as is_
-from pcbatch.frontend.support.builtins import is_not as is_not
-from pcbatch.frontend.support.builtins import max_ as max_
-from pcbatch.frontend.support.builtins import min_ as min_
-from pcbatch.frontend.support.builtins import pow_ as pow_
-from pcbatch.frontend.support.builtins import range_ as range_
-from pcbatch.frontend.support.builtins import refuse_impure as refuse_impure
-from pcbatch.frontend.support.builtins import repr_ as repr_
-from pcbatch.frontend.support.builtins import shown as shown
-from pcbatch.frontend.support.builtins import sorted_ as sorted_
-from pcbatch.frontend.support.builtins import str_ as str_
-from pcbatch.frontend.support.defaults import own_defaults as own_defaults
-from pcbatch.frontend.support.dict_loops import entries_of as entries_of
-from pcbatch.frontend.support.dict_loops import live_length as live_length
-from pcbatch.frontend.support.dict_loops import live_row as live_row
-from pcbatch.frontend.support.dict_loops import live_rows as live_rows
-from pcbatch.frontend.support.dict_loops import moved as moved
-from pcbatch.frontend.support.dict_loops import same_size as same_size
-from pcbatch.frontend.support.dict_loops import watched as watched
-from pcbatch.frontend.support.drafts import begun as begun
-from pcbatch.frontend.support.drafts import draft as draft
-from pcbatch.frontend.support.drafts import finished as finished
-from pcbatch.frontend.support.drafts import runs as runs
-from pcbatch.frontend.support.exceptions import attempt as attempt
-from pcbatch.frontend.support.exceptions import is_caught as is_caught
-from pcbatch.frontend.support.exceptions import raised as raised
-from pcbatch.frontend.support.iteration import all_items as all_items
-from pcbatch.frontend.support.iteration import appended as appended
-from pcbatch.frontend.support.iteration import as_it_is as as_it_is
-from pcbatch.frontend.support.iteration import axis_first as axis_first
-from pcbatch.frontend.support.iteration import counted as counted
-from pcbatch.frontend.support.iteration import following as following
-from pcbatch.frontend.support.iteration import iter_length as iter_length
-from pcbatch.frontend.support.iteration import one_less as one_less
-from pcbatch.frontend.support.iteration import range_length as range_length
-from pcbatch.frontend.support.iteration import range_size as range_size
-from pcbatch.frontend.support.iteration import range_start as range_start
-from pcbatch.frontend.support.iteration import repeated_element as repeated_element
-from pcbatch.frontend.support.iteration import row as row
-from pcbatch.frontend.support.iteration import rows as rows
-from pcbatch.frontend.support.iteration import same_length as same_length
-from pcbatch.frontend.support.iteration import shortest as shortest
-from pcbatch.frontend.support.iteration import single as single
-from pcbatch.frontend.support.iteration import stacked as stacked
-from pcbatch.frontend.support.iteration import star_item as star_item
-from pcbatch.frontend.support.iteration import starred as starred
-from pcbatch.frontend.support.iteration import stored_length as stored_length
-from pcbatch.frontend.support.iteration import stored_row as stored_row
-from pcbatch.frontend.support.iteration import stored_rows as stored_rows
-from pcbatch.frontend.support.libraries import from_numpy as from_numpy
-from pcbatch.frontend.support.links import fixed_key as fixed_key
-from pcbatch.frontend.support.links import linked_item as linked_item
-from pcbatch.frontend.support.links import linked_rows as linked_rows
-from pcbatch.frontend.support.mappings import SPREAD as SPREAD
-from pcbatch.frontend.support.mappings import added as added
-from pcbatch.frontend.support.mappings import any_order as any_order
-from pcbatch.frontend.support.mappings import counter as counter
-from pcbatch.frontend.support.mappings import defaultdict as defaultdict
-from pcbatch.frontend.support.mappings import dict_ as dict_
-from pcbatch.frontend.support.mappings import dict_display as dict_display
-from pcbatch.frontend.support.mappings import empty_set as empty_set
-from pcbatch.frontend.support.mappings import frozenset_ as frozenset_
-from pcbatch.frontend.support.mappings import set_ as set_
-from pcbatch.frontend.support.mappings import set_display as set_display
-from pcbatch.frontend.support.mappings import with_item as with_item
-from pcbatch.frontend.support.match import between as between
-from pcbatch.frontend.support.match import equals as equals
-from pcbatch.frontend.support.match import has as has
-from pcbatch.frontend.support.match import has_keys as has_keys
-from pcbatch.frontend.support.match import is_instance as is_instance
-from pcbatch.frontend.support.match import is_sequence as is_sequence
-from pcbatch.frontend.support.match import positional as positional
-from pcbatch.frontend.support.match import same as same
-from pcbatch.frontend.support.match import without as without
-from pcbatch.frontend.support.mutation import delete_item as delete_item
-from pcbatch.frontend.support.mutation import field as field
-from pcbatch.frontend.support.mutation import item as item
-from pcbatch.frontend.support.mutation import old_item as old_item
-from pcbatch.frontend.support.mutation import put_part as put_part
-from pcbatch.frontend.support.mutation import set_item as set_item
-from pcbatch.frontend.support.mutation import swap_items as swap_items
-from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
-from pcbatch.frontend.support.python_numbers import attribute as attribute
-from pcbatch.frontend.support.python_numbers import divmod_ as divmod_
 from pcbatch.frontend.support.python_numbers import iadd as iadd
-from pcbatch.frontend.support.python_numbers import ipow as ipow
-from pcbatch.frontend.support.python_numbers import is_power as is_power
-from pcbatch.frontend.support.python_numbers import round_ as round_
-from pcbatch.frontend.support.python_numbers import sum_ as sum_
-from pcbatch.frontend.support.sequences import deque_ as deque_
-from pcbatch.frontend.support.sequences import get_item as get_item
-from pcbatch.frontend.support.sequences import len_ as len_
-from pcbatch.frontend.support.sequences import list_ as list_
-from pcbatch.frontend.support.sequences import list_display as list_display
-from pcbatch.frontend.support.sequences import priority_queue_ as priority_queue_
 from pcbatch.frontend.support.sequences import product
-from pcbatch.frontend.support.sequences import queue_ as queue_
-from pcbatch.frontend.support.sequences import reduce_ as reduce_
-from pcbatch.frontend.support.sequences import reversed_ as reversed_
-from pcbatch.frontend.support.sequences import slice_ as slice_
-from pcbatch.frontend.support.sequences import stack_ as stack_
-from pcbatch.frontend.support.sequences import tuple_ as tuple_
-from pcbatch.frontend.support.texts import bin_ as bin_
-from pcbatch.frontend.support.texts import chr_ as chr_
 from pcbatch.frontend.support.texts import equals_one
-from pcbatch.frontend.support.texts import hex_ as hex_
-from pcbatch.frontend.support.texts import oct_ as oct_
-from pcbatch.frontend.support.texts import ord_ as ord_
-from pcbatch.frontend.support.texts import piece as piece
-from pcbatch.frontend.support.texts import template as template
-from pcbatch.frontend.support.texts import text_method as text_method
-from pcbatch.frontend.support.traced_effects import kept_in as kept_in
-from pcbatch.frontend.support.traced_effects import kept_outside as kept_outside
-from pcbatch.frontend.support.traced_effects import outside as outside
-from pcbatch.frontend.support.traced_effects import print_ as print_
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth
-from pcbatch.frontend.support.type_questions import callable_ as callable_
-from pcbatch.frontend.support.type_questions import class_ as class_
-from pcbatch.frontend.support.type_questions import dir_ as dir_
-from pcbatch.frontend.support.type_questions import getattr_ as getattr_
-from pcbatch.frontend.support.type_questions import hasattr_ as hasattr_
-from pcbatch.frontend.support.type_questions import hash_ as hash_
-from pcbatch.frontend.support.type_questions import id_ as id_
-from pcbatch.frontend.support.type_questions import isinstance_ as isinstance_
-from pcbatch.frontend.support.type_questions import isscalar_ as isscalar_
-from pcbatch.frontend.support.type_questions import iterable_ as iterable_
-from pcbatch.frontend.support.type_questions import type_ as type_
-from pcbatch.frontend.support.type_questions import type_test as type_test
-from pcbatch.origins import Tracer
+from pcbatch.origins import Tracer, note_outside
 from pcbatch.origins import array as array
 from pcbatch.origins import number as number
 from pcbatch.records import questions
@@ -175,6 +65,41 @@ from pcbatch.records.questions import RECORDS, own_method
 from pcbatch.records.reference import Ref
 
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
+
+
+def _public(*modules: ModuleType) -> dict[str, Any]:
+    """The public functions and constants that these modules define, by name."""
+    parts = [
+        (name, part)
+        for module in modules
+        for name, part in vars(module).items()
+        if name[0] != "_" and getattr(part, "__module__", None) == module.__name__
+    ]
+    assert len(dict(parts)) == len(parts), "two modules define functions of one name"
+    return dict(parts)
+
+
+globals().update(
+    _public(
+        builtins,
+        defaults,
+        dict_loops,
+        drafts,
+        exceptions,
+        iteration,
+        libraries,
+        links,
+        mappings,
+        match,
+        mutation,
+        number_methods,
+        python_numbers,
+        sequences,
+        texts,
+        traced_effects,
+        type_questions,
+    )
+)
 
 
 def substitute(fn: Any) -> Any:
@@ -193,6 +118,7 @@ neg, pos, abs_, invert = (unary(name, substitute) for name in "neg pos abs_ inve
 
 
 see_through = helpers.see_through
+outside = note_outside
 
 
 def load_attribute(value: Any, name: str) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 from pcbatch.errors import Refusal
 from pcbatch.origins import Tracer, is_noting, is_outside, leaves
-from pcbatch.origins import note_outside as outside
 
 
 def print_(*args: Any, **options: Any) -> None:
@@ -37,6 +36,3 @@ def kept_outside(value: Any) -> Any:
 def kept_in(owner: Any, value: Any) -> Any:
     """Return a value that becomes an attribute; raises Refusal if it is of a lane and `owner` existed before."""
     return kept_outside(value) if is_outside(owner) else value
-
-
-__all__ = ["kept_in", "kept_outside", "outside", "print_"]
