@@ -12,11 +12,6 @@ from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 
 
-def is_entries(value: Any) -> bool:
-    """Return whether a value is a dict or set of the lane."""
-    return isinstance(value, Entries)
-
-
 def with_keys_of(value: Entries, other: Entries) -> Entries:
     """Return a dict or set whose keys have the dtypes of another one of its structure, at the places of these."""
     table, theirs = value.table, other.table

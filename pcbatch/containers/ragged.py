@@ -252,11 +252,6 @@ def _is_list(value: object) -> bool:
     return isinstance(value, list)
 
 
-def is_ragged(value: object) -> bool:
-    """Whether a value is a `Ragged`."""
-    return isinstance(value, Ragged)
-
-
 def is_form(value: object) -> bool:
     """Whether a value is a `Ragged` or a `Texts`: lists or texts of several lanes."""
     return isinstance(value, Ragged | Texts)

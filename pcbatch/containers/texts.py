@@ -123,10 +123,5 @@ def texts(strings: Sequence[str]) -> Texts:
     return Texts.of(list(strings))
 
 
-def is_texts(value: object) -> bool:
-    """Whether a value is a `Texts`."""
-    return isinstance(value, Texts)
-
-
 def _text(codes: np.ndarray, length: int) -> str | None:
     return None if length < 0 else "".join(map(chr, codes[:length].tolist()))

@@ -30,11 +30,6 @@ def largest(run: Simulation) -> int:
     return int(np.argmax(run.waiting))
 
 
-def by_condition(run: Simulation) -> int:
-    """Choose the block of which the largest share waits: a rule that knows what is still to come."""
-    return max((int(k) for k in run.choices()), key=lambda k: (run.share(k), -k))
-
-
 def sweep(order: Sequence[int]) -> Choose:
     """Visit each block in order, again and again."""
     turns = (order[k % len(order)] for k in count())

@@ -114,12 +114,6 @@ def _expression(b: Builder, node: Node) -> None:
             build_print(b, value)
 
 
-def return_none(b: Builder, at: Node) -> None:
-    """Build the end of a function that returns no value, as Python does: None is returned."""
-    b.prim((b.result,), constant(None, at))
-    b.end(Return())
-
-
 def _return(b: Builder, value: Node) -> None:
     if isinstance(value, gast.IfExp):
         # Each arm returns by itself, so that a call in it is a tail call.

@@ -6,7 +6,6 @@ lane is looked up or stored in it.
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -242,10 +241,6 @@ def defaultdict(*args: Any, **named: Any) -> Any:
     new = LaneDict(missing_of(factory))
     new.update(*args[1:], **named)
     return new
-
-
-CLASSES = ((collections.Counter, "counter"), (collections.defaultdict, "defaultdict"))
-"""Classes, and the names of the functions here that stand for them."""
 
 
 def _needs_lane(values: Any) -> bool:

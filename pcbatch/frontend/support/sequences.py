@@ -244,8 +244,3 @@ def _repeated(a: Any, b: Any) -> Any:
                 return LaneList.filled(values[0], times)
             return LaneList.from_list(values) * times
     return None
-
-
-def mapped_key(key: Any, substitute: Callable[[Any], Any]) -> Any:
-    """The key function of an order, as a copy that means the same for values of the lane."""
-    return None if key is None else substitute(key)
