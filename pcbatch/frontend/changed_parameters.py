@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pcbatch.ir.cfg import Call, Function, Op
 from pcbatch.ir.dataflow import forward
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.ops import Prim
+from pcbatch.ir.roles import writes
 
 Changed = Mapping[str, tuple[str, ...]]  # function -> parameters, in their order
 Names = frozenset[str]

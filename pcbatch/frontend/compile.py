@@ -33,8 +33,8 @@ from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined
 from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.ops import Return
+from pcbatch.ir.roles import writes
 
 # The codes of faults that leave control flow as it is: those of expressions, and of statements without effect on it.
 HARMLESS = frozenset(

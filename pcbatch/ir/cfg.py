@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.ops import Branch, Check, Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.roles import Reads, Writes
 from pcbatch.ir.types import ArrayType
 
 
@@ -19,9 +20,9 @@ class Call:
     end reads it.
     """
 
-    dsts: tuple[str, ...]
+    dsts: Writes
     func: str
-    args: tuple[str, ...]
+    args: Reads
     loc: Loc | None = field(default=None, compare=False)
     changed_args: tuple[str, ...] = field(default=(), compare=False, repr=False)
 

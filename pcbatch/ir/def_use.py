@@ -7,58 +7,21 @@ from dataclasses import replace
 from typing import assert_never
 
 from pcbatch.ir.cfg import Block, Call, Terminator
-from pcbatch.ir.message import variables
+from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select
-from pcbatch.ir.stack import Edge, Fork, Leaf, Pop, Push, PushJump, StackBlock, StackTerminator
+from pcbatch.ir.roles import reads, writes
+from pcbatch.ir.stack import Edge, Leaf, Pop, Push, PushJump, StackBlock, StackTerminator
 
 AnyOp = Prim | Move | Select | Call | Push | Pop | Print | Check
-AnyTerminator = Jump | Branch | Fork | Return | PushJump | Fail
+AnyTerminator = Jump | Branch | Fork[Leaf] | Return | PushJump | Fail
 AnyBlock = Block | StackBlock
-
-
-def reads(op: AnyOp) -> tuple[str, ...]:
-    """The variables whose current value an operation uses (a pop reads a slot of the frame, not the variable)."""
-    match op:
-        case Prim(expr=expr):
-            return expr.ins
-        case Move(src=src) | Push(src=src):
-            return (src,)
-        case Select():
-            return (op.cond, op.on_true, op.on_false)
-        case Call(args=args):
-            return args
-        case Print(message=message):
-            return variables(message)
-        case Check(failed=failed, message=message):
-            return tuple(dict.fromkeys((failed, *variables(message))))
-        case Pop():
-            return ()
-        case _:
-            assert_never(op)
-
-
-def writes(op: AnyOp) -> tuple[str, ...]:
-    """The variables whose value an operation replaces (a push writes a slot of the frame, not the variable)."""
-    match op:
-        case Prim(dsts=dsts) | Call(dsts=dsts):
-            return dsts
-        case Move(dst=dst) | Select(dst=dst) | Pop(dst=dst):
-            return (dst,)
-        case Push() | Print() | Check():
-            return ()
-        case _:
-            assert_never(op)
 
 
 def edges(terminator: AnyTerminator) -> tuple[Jump | PushJump | Return | Fail, ...]:
     """The edges of a terminator, left to right."""
-    match terminator:
-        case Fork():
-            return edges(terminator.on_true) + edges(terminator.on_false)
-        case Branch():
-            return tuple(Return() if to == RETURN else Jump(to) for to in (terminator.on_true, terminator.on_false))
-        case _:
-            return (terminator,)
+    if isinstance(terminator, Branch):
+        return tuple(Return() if to == RETURN else Jump(to) for to in (terminator.on_true, terminator.on_false))
+    return leaves(terminator)
 
 
 def map_edges(edge: Edge, new: Callable[[Leaf], Edge]) -> Edge:
@@ -71,19 +34,12 @@ def map_edges(edge: Edge, new: Callable[[Leaf], Edge]) -> Edge:
 
 def conditions(terminator: AnyTerminator) -> tuple[str, ...]:
     """The variables that choose among the edges of a terminator, each once."""
-    match terminator:
-        case Branch(cond=cond):
-            return (cond,)
-        case Fork(cond=cond):
-            both = (cond, *conditions(terminator.on_true), *conditions(terminator.on_false))
-            return tuple(dict.fromkeys(both))
-        case _:
-            return ()
+    return () if isinstance(terminator, Fail) else terminator_reads(terminator)
 
 
 def terminator_reads(terminator: AnyTerminator) -> tuple[str, ...]:
     """The variables that a terminator uses: its conditions, or those that the message of a failure shows."""
-    return variables(terminator.message) if isinstance(terminator, Fail) else conditions(terminator)
+    return tuple(dict.fromkeys(reads(terminator)))
 
 
 def kept(terminator: AnyTerminator) -> tuple[str, ...]:

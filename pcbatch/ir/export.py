@@ -13,11 +13,12 @@ from typing import Any
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.def_use import AnyBlock, AnyOp, AnyTerminator, may_return
+from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.message import Field
 from pcbatch.ir.op_text import print_op
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Return
 from pcbatch.ir.printer import print_terminator
-from pcbatch.ir.stack import Edge, Fork, PushJump, StackBlock, StackProgram, Var
+from pcbatch.ir.stack import Edge, PushJump, StackBlock, StackProgram, Var
 from pcbatch.ir.task_text import block_header, declared_names, print_task_op, print_task_terminator
 from pcbatch.ir.tasks import (
     Finish,
@@ -25,20 +26,16 @@ from pcbatch.ir.tasks import (
     Start,
     Sync,
     TaskBlock,
-    TaskFork,
     TaskJump,
     TaskOp,
     TaskProgram,
     TaskTerminator,
     Way,
-    WayFork,
-    leaves,
     spawns,
-    ways,
 )
 from pcbatch.ir.types import ArrayType
 
-FORMAT = 2
+FORMAT = 3
 
 
 def to_json(program: CfgProgram | StackProgram | TaskProgram) -> dict[str, Any]:
@@ -115,9 +112,7 @@ def _node(node: AnyOp | AnyTerminator | TaskOp | TaskTerminator | Way) -> dict[s
 
 def _value(value: str | bool | tuple[Any, ...] | Expr | Edge | TaskTerminator | Way | Loc | None) -> Any:
     match value:
-        case Jump() | PushJump() | Return() | Fork() | TaskJump() | Sync() | Finish() | TaskFork():
-            return _node(value)
-        case Start() | Give() | WayFork():
+        case Fork() | Jump() | PushJump() | Return() | TaskJump() | Sync() | Finish() | Start() | Give():
             return _node(value)
         case Expr():
             return {"text": value.text, "ins": list(value.ins)}
@@ -218,7 +213,7 @@ def _task_graph(program: TaskProgram) -> Iterator[str]:
         for target, label in _task_edges(block.terminator):
             text = f" [label={_quote(label)}{', style=dashed' if label.endswith('sync') else ''}]" if label else ""
             yield f"  {_quote(block.label)} -> {_quote(target)}{text};"
-        begun = (way.label for op in spawns(block) for way in ways(op.way) if isinstance(way, Start))
+        begun = (way.label for op in spawns(block) for way in leaves(op.way) if isinstance(way, Start))
         for target in dict.fromkeys(begun):
             yield f"  {_quote(block.label)} -> {_quote(target)} [label={_quote('spawn')}, style=dotted];"
 
@@ -229,7 +224,7 @@ def _task_edges(terminator: TaskTerminator, path: str = "") -> list[tuple[str, s
             return [(target, path)]
         case Sync(target=target):
             return [(target, f"{path} sync".strip())]
-        case TaskFork():
+        case Fork():
             return _task_edges(terminator.on_true, path + "T") + _task_edges(terminator.on_false, path + "F")
         case _:
             return []

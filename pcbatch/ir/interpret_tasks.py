@@ -20,6 +20,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from pcbatch.errors import InternalError
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.interpret import Counts, LaneFailed, get_value, message_text, run_op
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import (
@@ -31,13 +32,11 @@ from pcbatch.ir.tasks import (
     Start,
     Sync,
     TaskBlock,
-    TaskFork,
     TaskJump,
     TaskOp,
     TaskProgram,
     TaskTerminator,
     Way,
-    WayFork,
 )
 
 Record = dict[str, Any]
@@ -251,7 +250,7 @@ class _Run:
     def begin(self, task: _Task, way: Way, values: Record, destination: _Destination, into: bool) -> _Task | None:
         """Go a way; return the task, if there is one."""
         match way:
-            case WayFork():
+            case Fork():
                 taken = way.on_true if bool(get_value(values, way.cond)) else way.on_false
                 return self.begin(task, taken, values, destination, into)
             case Give(values=names):
@@ -263,7 +262,7 @@ class _Run:
                 assert_never(way)
 
     def terminate(self, task: _Task, terminator: TaskTerminator, values: Record, block: TaskBlock) -> None:
-        while isinstance(terminator, TaskFork):
+        while isinstance(terminator, Fork):
             taken = bool(get_value(values, terminator.cond))
             terminator = terminator.on_true if taken else terminator.on_false
         match terminator:

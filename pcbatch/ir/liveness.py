@@ -27,12 +27,11 @@ from pcbatch.ir.def_use import (
     may_return,
     pops,
     pushes,
-    reads,
     successors,
     terminator_reads,
-    writes,
 )
 from pcbatch.ir.ops import Jump
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import PushJump, StackProgram
 
 Names = frozenset[str]

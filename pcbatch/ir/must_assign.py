@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from pcbatch.ir import def_use
 from pcbatch.ir.cfg import Function
 from pcbatch.ir.dataflow import block_edges, postorder, solve
-from pcbatch.ir.def_use import AnyBlock, block_writes, may_return, pushes, successors, writes
+from pcbatch.ir.def_use import AnyBlock, block_writes, may_return, pushes, successors
 from pcbatch.ir.ops import Jump
+from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import PushJump, StackBlock, StackProgram
 
 Names = frozenset[str]

@@ -11,11 +11,13 @@ from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.def_use import AnyOp
 from pcbatch.ir.expr_text import default_reads, unbrace
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Check, Expr, Fail, Move, Prim, Print, PureOp, Select
 from pcbatch.ir.stack import Pop, Push
 from pcbatch.ir.types import ArrayType, parse_type
 
 OpT = TypeVar("OpT")
+LeafT = TypeVar("LeafT")
 
 NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 NAMES = rf"{NAME}(?:, *{NAME})*"
@@ -31,8 +33,8 @@ _CALL = re.compile(rf"call @({FUNC})\(((?:{NAMES})?)\)")
 _CHECK = re.compile(rf"check ({NAME}), (\w+) (\w+)")
 _PUSH = re.compile(rf"push ({NAME})(?: = ({NAME}))?")
 _POP = re.compile(rf"pop ({NAME})")
-FORK = re.compile(rf"branch ({NAME}), *")
-COMMA = re.compile(r", *")
+_FORK = re.compile(rf"branch ({NAME}), *")
+_COMMA = re.compile(r", *")
 _FAIL = re.compile(rf"fail (\w+) ({NAME})(?=\()")
 _MESSAGE = re.compile(rf"(?:print|(?:fail|check {NAME},) \w+ {NAME})(?=\()")
 
@@ -214,6 +216,27 @@ def read_fail(line: Line) -> Fail | None:
     """Read a line that is a failure."""
     match = _FAIL.match(line.text)
     return Fail(match[1], match[2], _whole_message(line, match.end())) if match else None
+
+
+def read_tree(
+    line: Line, start: int, leaf: Callable[[Line, int], tuple[LeafT, int]]
+) -> tuple[LeafT | Fork[LeafT], int]:
+    """Read a leaf, or a fork of them, that begins at a position; return it and the position after it."""
+    return _fork(line, start, leaf) if _FORK.match(line.text, start) else leaf(line, start)
+
+
+def _fork(line: Line, start: int, leaf: Callable[[Line, int], tuple[LeafT, int]]) -> tuple[Fork[LeafT], int]:
+    def inner(at: int) -> tuple[LeafT | Fork[LeafT], int]:
+        if not line.text.startswith("(", at):
+            return leaf(line, at)
+        fork, end = _fork(line, at + 1, leaf)
+        return (fork, end + 1) if line.text.startswith(")", end) else line.fail("`)` after the inner branch")
+
+    match = _FORK.match(line.text, start) or line.fail("`branch condition, way, way`")
+    on_true, middle = inner(match.end())
+    comma = _COMMA.match(line.text, middle) or line.fail("a comma between the ways of a branch")
+    on_false, end = inner(comma.end())
+    return Fork(match[1], on_true, on_false), end
 
 
 def _whole_message(line: Line, start: int) -> messages.Message:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import assert_never
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, assert_never
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.def_use import AnyOp
 from pcbatch.ir.expr_text import braced, default_reads
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Check, Expr, Fail, Move, Prim, Print, Select
 from pcbatch.ir.stack import Pop, Push, Var
 from pcbatch.ir.types import ArrayType
@@ -45,6 +46,14 @@ def print_op(op: AnyOp, declared: Mapping[str, object]) -> str:
 def fail_text(fail: Fail) -> str:
     """Return the text of a failure."""
     return f"fail {fail.kind} {fail.name}({messages.show(fail.message)})"
+
+
+def tree_text(tree: Any, leaf: Callable[[Any], str]) -> str:
+    """Return the text of a leaf, or of a fork of them."""
+    if not isinstance(tree, Fork):
+        return leaf(tree)
+    arms = ((arm, tree_text(arm, leaf)) for arm in (tree.on_true, tree.on_false))
+    return f"branch {tree.cond}, {', '.join(f'({text})' if isinstance(arm, Fork) else text for arm, text in arms)}"
 
 
 def print_expr(expr: Expr, declared: Mapping[str, object]) -> str:

@@ -7,11 +7,12 @@ expression and expression texts can mention it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.ir.message import Message
+from pcbatch.ir.rename import rename_text
+from pcbatch.ir.roles import New, Read, Role, Shown, Write, Writes
 from pcbatch.ir.written import Written
 
 RETURN = "return"  # a branch target that means: leave the function
@@ -85,6 +86,14 @@ class Expr:
         """Whether the source of the expression contains `text`."""
         return text in self.text or (self.written is not None and self.written.says(text))
 
+    def renamed(self, new: New) -> Expr:
+        """Rename the variables that it reads; its text is rewritten where that is possible."""
+        ins = tuple(map(new, self.ins))
+        if ins == self.ins:
+            return self
+        changed = tuple(sorted({(old, to) for old, to in zip(self.ins, ins, strict=True) if old != to}))
+        return replace(self, ins=ins, text=rename_text(self.text, changed))
+
 
 def unset() -> None:
     """Stand for no value: a variable that has none yet gets its type from its other definitions, and zeros."""
@@ -97,8 +106,8 @@ UNSET = Expr("unset", (), unset)
 class Prim:
     """A primitive `dsts = expr`: straight-line computation without control flow."""
 
-    dsts: tuple[str, ...]
-    expr: Expr
+    dsts: Writes
+    expr: Annotated[Expr, Role(lambda expr: expr.ins, Expr.renamed)]
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -106,8 +115,8 @@ class Prim:
 class Move:
     """A copy `dst = src` of a variable."""
 
-    dst: str
-    src: str
+    dst: Write
+    src: Read
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -115,10 +124,10 @@ class Move:
 class Select:
     """A selection `dst = on_true if cond else on_false` of variables that are computed already."""
 
-    dst: str
-    cond: str
-    on_true: str
-    on_false: str
+    dst: Write
+    cond: Read
+    on_true: Read
+    on_false: Read
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -132,7 +141,7 @@ class Print:
     The only operation with an effect: never removed, duplicated, moved past another one or run for inactive lanes.
     """
 
-    message: Message
+    message: Shown
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -144,10 +153,10 @@ class Check:
     a lane that fails has no further use for what they compute. `lower_checks` replaces it by branches.
     """
 
-    failed: str
+    failed: Read
     kind: str
     name: str
-    message: Message = ()
+    message: Shown = ()
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -162,7 +171,7 @@ class Jump:
 class Branch:
     """A terminator that continues at one of two blocks (or `RETURN`)."""
 
-    cond: str
+    cond: Read
     on_true: str
     on_false: str
     loc: Loc | None = field(default=None, compare=False)
@@ -186,5 +195,5 @@ class Fail:
 
     kind: str
     name: str
-    message: Message = ()
+    message: Shown = ()
     loc: Loc | None = field(default=None, compare=False)

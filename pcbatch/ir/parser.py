@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
 from pcbatch.ir.def_use import AnyOp
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.op_parser import (
-    COMMA,
-    FORK,
     FUNC,
     LABEL,
     NAME,
@@ -27,24 +26,13 @@ from pcbatch.ir.op_parser import (
     read_fail,
     read_ops,
     read_prologue,
+    read_tree,
     read_type,
     split_lines,
     split_names,
 )
 from pcbatch.ir.ops import RETURN, Branch, Check, Jump, Return
-from pcbatch.ir.stack import (
-    Edge,
-    Fork,
-    Pop,
-    Push,
-    PushJump,
-    StackBlock,
-    StackOp,
-    StackProgram,
-    StackTerminator,
-    Storage,
-    Var,
-)
+from pcbatch.ir.stack import Leaf, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage, Var
 from pcbatch.ir.task_parser import read_tasks
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
@@ -165,25 +153,13 @@ def _terminator(line: Line) -> StackTerminator:
         return PushJump(match[1], match[2])
     if fail := read_fail(line):
         return fail
-    if FORK.match(line.text):
-        edge, end = _fork(line, 0)
+    if line.text.startswith("branch "):
+        edge, end = read_tree(line, 0, _edge)
         return edge if end == len(line.text) else line.fail("nothing after the branch")
     line.fail("an operation or a jump")
 
 
-def _fork(line: Line, start: int) -> tuple[Fork, int]:
-    """Read a fork that starts at a position; return it and the position after it."""
-    match = FORK.match(line.text, start) or line.fail("`branch condition, way, way`")
-    on_true, middle = _edge(line, match.end())
-    comma = COMMA.match(line.text, middle) or line.fail("a comma between the ways of a branch")
-    on_false, end = _edge(line, comma.end())
-    return Fork(match[1], on_true, on_false), end
-
-
-def _edge(line: Line, start: int) -> tuple[Edge, int]:
-    if line.text.startswith("(", start):
-        inner, end = _fork(line, start + 1)
-        return (inner, end + 1) if line.text.startswith(")", end) else line.fail("`)` after the inner branch")
+def _edge(line: Line, start: int) -> tuple[Leaf, int]:
     if call := _EDGE_CALL.match(line.text, start):
         return PushJump(call[1], call[2]), call.end()
     label = _EDGE_LABEL.match(line.text, start) or line.fail("a label, `return`, a call or a branch in parentheses")

@@ -47,9 +47,10 @@ from typing import assert_never
 
 from pcbatch.ir.cfg import CfgProgram, Function
 from pcbatch.ir.def_use import AnyBlock, AnyTerminator
-from pcbatch.ir.op_text import declarations, fail_text, op_lines, type_text, with_loc
+from pcbatch.ir.forks import Fork
+from pcbatch.ir.op_text import declarations, fail_text, op_lines, tree_text, type_text, with_loc
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Return
-from pcbatch.ir.stack import Edge, Fork, PushJump, StackProgram, Var
+from pcbatch.ir.stack import Leaf, PushJump, StackProgram, Var
 from pcbatch.ir.task_text import task_lines
 from pcbatch.ir.tasks import TaskProgram
 
@@ -74,7 +75,7 @@ def print_terminator(terminator: AnyTerminator) -> str:
         case Branch():
             return f"branch {terminator.cond}, {terminator.on_true}, {terminator.on_false}"
         case Fork():
-            return f"branch {terminator.cond}, {_edge(terminator.on_true)}, {_edge(terminator.on_false)}"
+            return tree_text(terminator, _edge)
         case PushJump(target=target, ret=ret):
             return f"pushjump {target}, ret={ret}"
         case Return():
@@ -85,7 +86,7 @@ def print_terminator(terminator: AnyTerminator) -> str:
             assert_never(terminator)
 
 
-def _edge(edge: Edge) -> str:
+def _edge(edge: Leaf) -> str:
     """Return the text of an edge of a fork."""
     match edge:
         case Jump(target=target):
@@ -94,8 +95,6 @@ def _edge(edge: Edge) -> str:
             return f"call {target} ret={ret}"
         case Return():
             return RETURN
-        case Fork():
-            return f"({print_terminator(edge)})"
         case _:
             assert_never(edge)
 

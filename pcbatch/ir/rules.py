@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pcbatch.ir.def_use import AnyOp, writes
+from pcbatch.ir.def_use import AnyOp
 from pcbatch.ir.ops import ASSERTION, CAPACITY, ERROR, LIMIT, RETURN, Check, Move, Select
+from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import Push
 from pcbatch.ir.types import BOOL, ArrayType
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.roles import Read, Slot, Write
 from pcbatch.ir.types import ArrayType
 
 
@@ -50,8 +52,8 @@ class Var:
 class Push:
     """A push of `src` to the slot of `dst` in the lane's current frame."""
 
-    dst: str
-    src: str
+    dst: Slot
+    src: Read
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -59,7 +61,7 @@ class Push:
 class Pop:
     """A read of the slot of `dst`, in the lane's current frame, into `dst`."""
 
-    dst: str
+    dst: Write
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -72,21 +74,8 @@ class PushJump:
     loc: Loc | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
-    """A terminator that takes one of two edges by a condition; an edge may itself be a fork.
-
-    All conditions of a block are read at its end, and all its pushes are written, whichever edge is taken.
-    """
-
-    cond: str
-    on_true: Edge
-    on_false: Edge
-    loc: Loc | None = field(default=None, compare=False)
-
-
 Leaf = Jump | PushJump | Return
-Edge = Leaf | Fork
+Edge = Leaf | Fork[Leaf]
 StackOp = PureOp | Push | Pop | Print
 StackTerminator = Edge | Fail
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection
 
 from pcbatch.ir.op_parser import (
-    COMMA,
-    FORK,
     FUNC,
     LABEL,
     NAME,
@@ -22,10 +20,12 @@ from pcbatch.ir.op_parser import (
     read_fail,
     read_ops,
     read_prologue,
+    read_tree,
     read_type,
     split_names,
 )
 from pcbatch.ir.tasks import (
+    Begun,
     Finish,
     Give,
     OpenFrame,
@@ -34,14 +34,11 @@ from pcbatch.ir.tasks import (
     Start,
     Sync,
     TaskBlock,
-    TaskEdge,
-    TaskFork,
     TaskJump,
+    TaskLeaf,
     TaskOp,
     TaskProgram,
     TaskTerminator,
-    Way,
-    WayFork,
 )
 from pcbatch.ir.types import ArrayType
 
@@ -107,7 +104,7 @@ def _optional_spawn(lines: Lines) -> TaskOp | None:
     if match is None:
         return None
     lines.take("spawn")
-    way, end = _way(line, match.end())
+    way, end = read_tree(line, match.end(), _way)
     if end != len(line.text):
         line.fail("nothing after the way of a spawn")
     adds = match[3] == "+="
@@ -116,23 +113,11 @@ def _optional_spawn(lines: Lines) -> TaskOp | None:
     return Spawn(split_names(match[1] or ""), way, adds, row=match[2])
 
 
-def _way(line: Line, start: int) -> tuple[Way, int]:
-    """Read a way that begins at a position; return it and the position after it."""
-    if match := FORK.match(line.text, start):
-        on_true, middle = _inner_way(line, match.end())
-        on_false, end = _inner_way(line, _comma(line, middle))
-        return WayFork(match[1], on_true, on_false), end
+def _way(line: Line, start: int) -> tuple[Begun, int]:
     if give := _GIVE.match(line.text, start):
         return Give(split_names(give[1])), give.end()
     label, args, end = _start(line, start)
     return Start(label, args), end
-
-
-def _inner_way(line: Line, start: int) -> tuple[Way, int]:
-    if line.text.startswith("(", start):
-        way, end = _way(line, start + 1)
-        return way, _bracket(line, end)
-    return _way(line, start)
 
 
 def _start(line: Line, start: int) -> tuple[str, tuple[tuple[str, str], ...], int]:
@@ -144,34 +129,13 @@ def _start(line: Line, start: int) -> tuple[str, tuple[tuple[str, str], ...], in
 def _terminator(line: Line) -> TaskTerminator:
     if fail := read_fail(line):
         return fail
-    edge, end = _edge(line, 0)
+    edge, end = read_tree(line, 0, _edge)
     return edge if end == len(line.text) else line.fail("nothing after the terminator")
 
 
-def _edge(line: Line, start: int) -> tuple[TaskEdge, int]:
-    """Read an edge that begins at a position; return it and the position after it."""
-    if match := FORK.match(line.text, start):
-        on_true, middle = _inner_edge(line, match.end())
-        on_false, end = _inner_edge(line, _comma(line, middle))
-        return TaskFork(match[1], on_true, on_false), end
+def _edge(line: Line, start: int) -> tuple[TaskLeaf, int]:
     if finish := _FINISH.match(line.text, start):
         return Finish(split_names(finish[1] or "")), finish.end()
     leaf = _LEAF.match(line.text, start) or line.fail("an operation, `jump`, `sync`, `return`, `fail` or `branch`")
     label, args, end = _start(line, leaf.end())
     return (TaskJump(label, args) if leaf[1] == "jump" else Sync(label, args)), end
-
-
-def _inner_edge(line: Line, start: int) -> tuple[TaskEdge, int]:
-    if line.text.startswith("(", start):
-        edge, end = _edge(line, start + 1)
-        return edge, _bracket(line, end)
-    return _edge(line, start)
-
-
-def _comma(line: Line, start: int) -> int:
-    match = COMMA.match(line.text, start) or line.fail("a comma between the ways of a branch")
-    return match.end()
-
-
-def _bracket(line: Line, end: int) -> int:
-    return end + 1 if line.text.startswith(")", end) else line.fail("`)` after the inner branch")

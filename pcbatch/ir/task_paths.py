@@ -6,22 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pcbatch.ir.dataflow import solve
-from pcbatch.ir.message import variables
+from pcbatch.ir.forks import conditions, leaves
 from pcbatch.ir.ops import Fail
+from pcbatch.ir.roles import reads
 from pcbatch.ir.tasks import (
-    Finish,
     Give,
     OpenFrame,
     Spawn,
-    Sync,
     TaskBlock,
-    TaskFork,
     TaskJump,
     TaskOp,
     TaskProgram,
     TaskTerminator,
-    leaves,
-    ways,
 )
 
 Names = frozenset[str]
@@ -82,7 +78,7 @@ def walk(block: TaskBlock, point: Point) -> Iterator[tuple[TaskOp | None, Point]
             case OpenFrame():
                 point = Point(True)
             case Spawn(dsts=dsts, adds=adds, row=row):
-                given = frozenset(dsts) if all(isinstance(way, Give) for way in ways(op.way)) else NONE
+                given = frozenset(dsts) if all(isinstance(way, Give) for way in leaves(op.way)) else NONE
                 given = point.given if adds or row is not None else point.given | given
                 point = Point(point.open, point.must.union(dsts), point.may.union(dsts), given)
             case _:
@@ -90,26 +86,6 @@ def walk(block: TaskBlock, point: Point) -> Iterator[tuple[TaskOp | None, Point]
     yield None, point
 
 
-def conditions(terminator: TaskTerminator) -> tuple[str, ...]:
-    """The variables that choose among the edges of a terminator, with repetitions."""
-    if not isinstance(terminator, TaskFork):
-        return ()
-    return (terminator.cond, *conditions(terminator.on_true), *conditions(terminator.on_false))
-
-
 def terminator_reads(terminator: TaskTerminator, leaves_too: bool = True) -> tuple[str, ...]:
     """The variables that a terminator reads: conditions, the message of a failure, and what its leaves hand on."""
-    if isinstance(terminator, Fail):
-        return variables(terminator.message)
-    return (*conditions(terminator), *(_leaf_reads(terminator) if leaves_too else ()))
-
-
-def _leaf_reads(terminator: TaskTerminator) -> Iterator[str]:
-    for leaf in leaves(terminator):
-        match leaf:
-            case TaskJump(args=args) | Sync(args=args):
-                yield from (source for _, source in args)
-            case Finish(values=values):
-                yield from values
-            case _:
-                pass
+    return conditions(terminator) if not leaves_too and not isinstance(terminator, Fail) else reads(terminator)

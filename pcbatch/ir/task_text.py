@@ -33,9 +33,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
-from pcbatch.ir.op_text import declarations, fail_text, op_lines, print_op, type_text, with_loc
+from pcbatch.ir.op_text import declarations, fail_text, op_lines, print_op, tree_text, type_text, with_loc
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import (
+    Begun,
     Finish,
     Give,
     OpenFrame,
@@ -44,13 +45,11 @@ from pcbatch.ir.tasks import (
     Start,
     Sync,
     TaskBlock,
-    TaskFork,
     TaskJump,
+    TaskLeaf,
     TaskOp,
     TaskProgram,
     TaskTerminator,
-    Way,
-    WayFork,
 )
 
 
@@ -86,30 +85,19 @@ def print_task_op(op: TaskOp, declared: Mapping[str, object]) -> str:
         case OpenFrame():
             return "frame"
         case Spawn():
+            way = tree_text(op.way, _way)
             sign = "+=" if op.adds else "="
             row = "" if op.row is None else f" at {op.row}"
-            return f"spawn {', '.join(op.dsts)}{row} {sign} {_way(op.way)}" if op.dsts else f"spawn {_way(op.way)}"
+            return f"spawn {', '.join(op.dsts)}{row} {sign} {way}" if op.dsts else f"spawn {way}"
         case SpawnInto(way=way):
-            return f"spawn return += {_way(way)}"
+            return f"spawn return += {tree_text(way, _way)}"
         case _:
             return print_op(op, declared)
 
 
 def print_task_terminator(terminator: TaskTerminator) -> str:
     """Return the text of a terminator."""
-    match terminator:
-        case TaskJump(target=target, args=args):
-            return f"jump {_start(target, args)}"
-        case Sync(target=target, args=args):
-            return f"sync {_start(target, args)}"
-        case Finish(values=values):
-            return f"return {', '.join(values)}".rstrip()
-        case TaskFork():
-            return f"branch {terminator.cond}, {_edge(terminator.on_true)}, {_edge(terminator.on_false)}"
-        case Fail():
-            return fail_text(terminator)
-        case _:
-            assert_never(terminator)
+    return fail_text(terminator) if isinstance(terminator, Fail) else tree_text(terminator, _leaf)
 
 
 def block_header(block: TaskBlock) -> str:
@@ -126,20 +114,24 @@ def _block(block: TaskBlock, declared: Mapping[str, object], locations: bool) ->
     yield with_loc(f"  {print_task_terminator(block.terminator)}", loc, locations)
 
 
-def _edge(edge: TaskTerminator) -> str:
-    text = print_task_terminator(edge)
-    return f"({text})" if isinstance(edge, TaskFork) else text
+def _leaf(leaf: TaskLeaf) -> str:
+    match leaf:
+        case TaskJump(target=target, args=args):
+            return f"jump {_start(target, args)}"
+        case Sync(target=target, args=args):
+            return f"sync {_start(target, args)}"
+        case Finish(values=values):
+            return f"return {', '.join(values)}".rstrip()
+        case _:
+            assert_never(leaf)
 
 
-def _way(way: Way) -> str:
+def _way(way: Begun) -> str:
     match way:
         case Start(label=label, args=args):
             return _start(label, args)
         case Give(values=values):
             return f"give ({', '.join(values)})"
-        case WayFork():
-            parts = (f"({_way(w)})" if isinstance(w, WayFork) else _way(w) for w in (way.on_true, way.on_false))
-            return f"branch {way.cond}, {', '.join(parts)}"
         case _:
             assert_never(way)
 

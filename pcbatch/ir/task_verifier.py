@@ -35,10 +35,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import reads, writes
+from pcbatch.ir.forks import conditions, leaves
 from pcbatch.ir.ops import Fail
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.rules import RESERVED_LABELS, Fault, agree, all_declared, distinct, is_bool, known_kind, op_types
-from pcbatch.ir.task_paths import Point, conditions, entering, terminator_reads, walk
+from pcbatch.ir.task_paths import Point, entering, terminator_reads, walk
 from pcbatch.ir.tasks import (
     Finish,
     Give,
@@ -49,14 +50,11 @@ from pcbatch.ir.tasks import (
     Sync,
     TaskBlock,
     TaskJump,
+    TaskLeaf,
     TaskOp,
     TaskProgram,
-    WayFork,
-    leaves,
     row_type,
-    spawn_reads,
     spawns,
-    ways,
 )
 from pcbatch.ir.types import ArrayType
 
@@ -93,29 +91,9 @@ def _mentions(program: TaskProgram) -> Iterator[tuple[str, str]]:
     for block in program.blocks:
         names = [*block.params]
         for op in block.ops:
-            names += [*_op_reads(op), *_op_writes(op)]
+            names += [*reads(op), *writes(op)]
         names += terminator_reads(block.terminator)
         yield from ((block.label, name) for name in names)
-
-
-def _op_reads(op: TaskOp) -> tuple[str, ...]:
-    match op:
-        case OpenFrame():
-            return ()
-        case Spawn() | SpawnInto():
-            return tuple(spawn_reads(op))
-        case _:
-            return reads(op)
-
-
-def _op_writes(op: TaskOp) -> tuple[str, ...]:
-    match op:
-        case OpenFrame() | SpawnInto():
-            return ()
-        case Spawn(dsts=dsts):
-            return dsts
-        case _:
-            return writes(op)
 
 
 def _known(program: TaskProgram) -> Iterator[Fault]:
@@ -136,7 +114,7 @@ def _known(program: TaskProgram) -> Iterator[Fault]:
                 yield Fault("known", "prologue", f"{name} is written, but is not shared")
         ready.update(writes(op))
     for block in program.blocks:
-        for name in dict.fromkeys((*block.params, *(v for op in block.ops for v in _op_writes(op)))):
+        for name in dict.fromkeys((*block.params, *(v for op in block.ops for v in writes(op)))):
             if name in program.known_everywhere:
                 yield Fault("known", block.label, f"{name} is a constant or shared, but the block gives it a value")
 
@@ -148,21 +126,11 @@ def _block_types(program: TaskProgram, block: TaskBlock) -> Iterator[Fault]:
             yield from distinct(op.dsts, block.label, "destinations")
         elif not isinstance(op, OpenFrame | SpawnInto):
             yield from op_types((op,), types, block.label)
-    forks = (way for op in spawns(block) for way in _forks(op))
+    forks = (cond for op in spawns(block) for cond in conditions(op.way))
     for cond in dict.fromkeys((*forks, *conditions(block.terminator))):
         yield from is_bool(cond, types, block.label)
     if isinstance(block.terminator, Fail):
         yield from known_kind(block.terminator.kind, block.label)
-
-
-def _forks(op: Spawn | SpawnInto) -> Iterator[str]:
-    """The conditions of a spawn."""
-    work = [op.way]
-    while work:
-        way = work.pop()
-        if isinstance(way, WayFork):
-            yield way.cond
-            work += [way.on_true, way.on_false]
 
 
 def _targets(program: TaskProgram) -> Iterator[Fault]:
@@ -192,7 +160,7 @@ def _targets(program: TaskProgram) -> Iterator[Fault]:
         if block.joins and block.open:
             yield Fault("open", block.label, "no frame is open after a sync")
         for op in spawns(block):
-            for way in ways(op.way):
+            for way in leaves(op.way):
                 if isinstance(way, Start):
                     yield from lead(block.label, way.label, False, True)
         for leaf in leaves(block.terminator):
@@ -218,7 +186,8 @@ class _Walk:
             if op is not None:
                 self.operation(op)
         self.read(terminator_reads(self.block.terminator, leaves_too=False))
-        for leaf in leaves(self.block.terminator):
+        ends: tuple[TaskLeaf | Fail, ...] = leaves(self.block.terminator)
+        for leaf in ends:
             self.leaf(leaf)
         return list(dict.fromkeys(self.found))
 
@@ -233,7 +202,7 @@ class _Walk:
                 self.fault("read", f"{name} is read, but is neither a parameter nor computed before")
 
     def operation(self, op: TaskOp) -> None:
-        self.read(_op_reads(op))
+        self.read(reads(op))
         match op:
             case OpenFrame():
                 if self.point.open:
@@ -241,7 +210,7 @@ class _Walk:
             case Spawn():
                 self.spawn(op)
             case SpawnInto(way=way):
-                for start in ways(way):
+                for start in leaves(way):
                     if isinstance(start, Start):
                         self.bind(start.label, start.args)
             case _:
@@ -266,7 +235,7 @@ class _Walk:
             self.row(op, op.row)
         if op.adds and not (len(op.dsts) == 1 and _is_integer(self.program, op.dsts[0])):
             self.fault("adds", f"{', '.join(op.dsts)} is not one integer")
-        for way in ways(op.way):
+        for way in leaves(op.way):
             if isinstance(way, Start):
                 self.bind(way.label, way.args)
             elif isinstance(way, Give):
@@ -354,7 +323,7 @@ def _finishes(program: TaskProgram, blocks: dict[str, TaskBlock]) -> Iterator[Fa
     for block in program.blocks:
         for op in spawns(block):
             if isinstance(op, Spawn):
-                for way in ways(op.way):
+                for way in leaves(op.way):
                     if isinstance(way, Start):
                         check(way.label, op)
     yield from found
@@ -367,7 +336,7 @@ def _same_destination(block: TaskBlock) -> Iterator[str]:
             yield leaf.target
     for op in spawns(block):
         if isinstance(op, SpawnInto):
-            yield from (way.label for way in ways(op.way) if isinstance(way, Start))
+            yield from (way.label for way in leaves(op.way) if isinstance(way, Start))
 
 
 def _delivered(block: TaskBlock) -> Iterator[tuple[str, ...]]:
@@ -377,7 +346,7 @@ def _delivered(block: TaskBlock) -> Iterator[tuple[str, ...]]:
             yield leaf.values
     for op in spawns(block):
         if isinstance(op, SpawnInto):
-            yield from (way.values for way in ways(op.way) if isinstance(way, Give))
+            yield from (way.values for way in leaves(op.way) if isinstance(way, Give))
 
 
 def _sums(program: TaskProgram, blocks: dict[str, TaskBlock]) -> Iterator[Fault]:

@@ -37,12 +37,14 @@ effect but their results, every other order gives the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Annotated
 
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.ops import Fail, PureOp
+from pcbatch.ir.roles import Bound, Part, ReadIfGiven, Reads, Writes
 from pcbatch.ir.types import ArrayType
 
 
@@ -51,26 +53,18 @@ class Start:
     """A way in which a task begins: at a block, whose parameters are bound by name."""
 
     label: str
-    args: tuple[tuple[str, str], ...]  # (parameter, variable of the block that spawns)
+    args: Bound
 
 
 @dataclass(frozen=True, slots=True)
 class Give:
     """A way without a task: the results are known already, as where the first test of a callee ends it."""
 
-    values: tuple[str, ...]
+    values: Reads
 
 
-@dataclass(frozen=True, slots=True)
-class WayFork:
-    """One of two ways, by a condition; it may be read at the end of the block, where a variable has one value."""
-
-    cond: str
-    on_true: Way
-    on_false: Way
-
-
-Way = Start | Give | WayFork
+Begun = Start | Give
+Way = Annotated[Begun | Fork[Begun], Part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +87,11 @@ class Spawn:
             one such operation of a frame to the next.
     """
 
-    dsts: tuple[str, ...]
+    dsts: Writes
     way: Way
     adds: bool = False
     loc: Loc | None = field(default=None, compare=False)
-    row: str | None = None
+    row: ReadIfGiven = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +107,7 @@ class TaskJump:
     """A leaf of a terminator: the task goes on at `target`, whose parameters are bound by name."""
 
     target: str
-    args: tuple[tuple[str, str], ...]  # (parameter, variable)
+    args: Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +118,7 @@ class Sync:
     """
 
     target: str
-    args: tuple[tuple[str, str], ...]  # (parameter, variable)
+    args: Bound
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -132,21 +126,11 @@ class Sync:
 class Finish:
     """A leaf of a terminator, `return values`: the task ends, its results go to its destination."""
 
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFork:
-    """A terminator that takes one of two edges by a condition; an edge may itself be a fork."""
-
-    cond: str
-    on_true: TaskEdge
-    on_false: TaskEdge
-    loc: Loc | None = field(default=None, compare=False)
+    values: Reads
 
 
 TaskLeaf = TaskJump | Sync | Finish
-TaskEdge = TaskLeaf | TaskFork
+TaskEdge = TaskLeaf | Fork[TaskLeaf]
 TaskOp = PureOp | OpenFrame | Spawn | SpawnInto
 TaskTerminator = TaskEdge | Fail
 
@@ -217,56 +201,6 @@ class TaskProgram:
         return frozenset((*self.constants, *self.shared))
 
 
-def leaves(terminator: TaskTerminator) -> tuple[TaskLeaf | Fail, ...]:
-    """The leaves of a terminator, left to right."""
-    match terminator:
-        case TaskFork():
-            return leaves(terminator.on_true) + leaves(terminator.on_false)
-        case _:
-            return (terminator,)
-
-
-def map_leaves(edge: TaskEdge, new: Callable[[TaskLeaf], TaskEdge]) -> TaskEdge:
-    """Replace the leaves of a tree of forks."""
-    if isinstance(edge, TaskFork):
-        return TaskFork(edge.cond, map_leaves(edge.on_true, new), map_leaves(edge.on_false, new), edge.loc)
-    return new(edge)
-
-
-def ways(way: Way) -> tuple[Start | Give, ...]:
-    """The leaves of a way, left to right."""
-    return ways(way.on_true) + ways(way.on_false) if isinstance(way, WayFork) else (way,)
-
-
-def map_ways(way: Way, new: Callable[[Start | Give], Way]) -> Way:
-    """Replace the leaves of a way."""
-    if isinstance(way, WayFork):
-        return WayFork(way.cond, map_ways(way.on_true, new), map_ways(way.on_false, new))
-    return new(way)
-
-
-def way_reads(way: Way) -> Iterator[str]:
-    """The variables that a way uses, with repetitions."""
-    match way:
-        case WayFork():
-            yield way.cond
-            yield from way_reads(way.on_true)
-            yield from way_reads(way.on_false)
-        case Start(args=args):
-            yield from (source for _, source in args)
-        case Give(values=values):
-            yield from values
-        case _:
-            assert_never(way)
-
-
-def spawn_reads(op: Spawn | SpawnInto) -> Iterator[str]:
-    """The variables that an operation that spawns uses, with repetitions."""
-    if isinstance(op, Spawn) and op.row is not None:
-        yield op.row
-    yield from way_reads(op.way)
-
-
 def row_type(type_: ArrayType) -> ArrayType:
     """Return the type of a row of an array."""
     return replace(type_, shape=type_.shape[1:])
@@ -279,7 +213,7 @@ def spawns(block: TaskBlock) -> tuple[Spawn | SpawnInto, ...]:
 
 def started(program: TaskProgram) -> frozenset[str]:
     """The labels of the blocks at which tasks begin: the entry, and all that is spawned."""
-    begun = (way for block in program.blocks for op in spawns(block) for way in ways(op.way))
+    begun = (way for block in program.blocks for op in spawns(block) for way in leaves(op.way))
     return frozenset((program.entry, *(way.label for way in begun if isinstance(way, Start))))
 
 
@@ -289,7 +223,7 @@ def bindings(block: TaskBlock) -> Iterator[tuple[str, tuple[tuple[str, str], ...
         if isinstance(leaf, TaskJump | Sync):
             yield leaf.target, leaf.args
     for op in spawns(block):
-        yield from ((way.label, way.args) for way in ways(op.way) if isinstance(way, Start))
+        yield from ((way.label, way.args) for way in leaves(op.way) if isinstance(way, Start))
 
 
 def after_jump(block: TaskBlock) -> tuple[str, ...]:

@@ -51,14 +51,13 @@ from pcbatch.ir.def_use import (
     may_return,
     pops,
     pushes,
-    reads,
     targets,
     terminator_reads,
-    writes,
 )
 from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
 from pcbatch.ir.must_assign import slots, stack_written, written
 from pcbatch.ir.ops import Fail
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.rules import (
     RESERVED_LABELS,
     Fault,

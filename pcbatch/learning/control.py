@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from pcbatch.ir.forks import conditions, leaves
 from pcbatch.ir.ops import Move, Prim, PureOp, Select
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.tasks import (
     Finish,
     Give,
@@ -17,16 +19,10 @@ from pcbatch.ir.tasks import (
     Start,
     Sync,
     TaskBlock,
-    TaskFork,
     TaskJump,
     TaskProgram,
-    TaskTerminator,
-    Way,
-    WayFork,
     after_jump,
-    leaves,
     spawns,
-    ways,
 )
 
 
@@ -74,7 +70,7 @@ class _Slice:
         mine = self.results[block.label]
         heirs = [*after_jump(block)]
         for op in spawns(block):
-            targets = [way.label for way in ways(op.way) if isinstance(way, Start)]
+            targets = [way.label for way in leaves(op.way) if isinstance(way, Start)]
             if isinstance(op, SpawnInto):
                 heirs += targets
                 continue
@@ -88,54 +84,28 @@ class _Slice:
         sent = dict.fromkeys(self._sent(block, awaited))
         wanted, ops = set(sent), []
         for op in reversed([op for op in block.ops if isinstance(op, Prim | Move | Select)]):
-            dsts, reads = def_use(op)
-            if wanted & set(dsts):
+            if wanted & set(writes(op)):
                 ops.append(op)
-                wanted = wanted - set(dsts) | set(reads)
+                wanted = wanted - set(writes(op)) | set(reads(op))
         params = tuple(param for param in block.params if param in wanted)
         return Control(params, tuple(reversed(ops)), tuple(sent))
 
     def _sent(self, block: TaskBlock, awaited: frozenset[str]) -> Iterable[str]:
         results = self.results[block.label]
         for op in spawns(block):
-            yield from _conditions(op.way)
+            yield from conditions(op.way)
             needed = [k for k, dst in enumerate(op.dsts) if dst in awaited] if isinstance(op, Spawn) else results
             if isinstance(op, Spawn) and op.row is not None and needed:
                 yield op.row
-            for way in ways(op.way):
+            for way in leaves(op.way):
                 if isinstance(way, Give):
                     yield from (way.values[k] for k in sorted(needed))
-                else:
+                elif isinstance(way, Start):
                     yield from (source for param, source in way.args if param in self.params[way.label])
-        yield from _tests(block.terminator)
+        yield from conditions(block.terminator)
         for leaf in leaves(block.terminator):
             match leaf:
                 case TaskJump(target=target, args=args) | Sync(target=target, args=args):
                     yield from (source for param, source in args if param in self.params[target])
                 case Finish(values=values):
                     yield from (values[k] for k in sorted(results))
-
-
-def def_use(op: PureOp) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The variables that an operation writes, and those that it reads."""
-    match op:
-        case Prim(dsts=dsts, expr=expr):
-            return dsts, tuple(expr.ins)
-        case Move(dst=dst, src=src):
-            return (dst,), (src,)
-        case Select():
-            return (op.dst,), (op.cond, op.on_true, op.on_false)
-
-
-def _conditions(way: Way) -> Iterable[str]:
-    if isinstance(way, WayFork):
-        yield way.cond
-        yield from _conditions(way.on_true)
-        yield from _conditions(way.on_false)
-
-
-def _tests(terminator: TaskTerminator) -> Iterable[str]:
-    if isinstance(terminator, TaskFork):
-        yield terminator.cond
-        yield from _tests(terminator.on_true)
-        yield from _tests(terminator.on_false)

@@ -14,8 +14,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.interpret_tasks import with_row
 from pcbatch.ir.ops import Fail
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.tasks import (
     Finish,
     Give,
@@ -25,13 +27,11 @@ from pcbatch.ir.tasks import (
     Start,
     Sync,
     TaskBlock,
-    TaskFork,
     TaskJump,
     TaskProgram,
     Way,
-    WayFork,
 )
-from pcbatch.learning.control import Control, control, def_use
+from pcbatch.learning.control import Control, control
 from pcbatch.learning.task_graph import TaskGraph
 from pcbatch.runtime.vm.block_body import Values, evaluate
 
@@ -136,7 +136,7 @@ class Tracer:
         return dict(zip(part.sent, self.bodies[task.label](record, known), strict=True))
 
     def _begin(self, place: _Place, way: Way, values: Values, me: int) -> None:
-        while isinstance(way, WayFork):
+        while isinstance(way, Fork):
             way = way.on_true if bool(values[way.cond]) else way.on_false
         match way:
             case Give(values=names):
@@ -148,7 +148,7 @@ class Tracer:
 
     def _end(self, task: _Ready, block: TaskBlock, frame: _Frame | None, values: Values, me: int) -> None:
         edge = block.terminator
-        while isinstance(edge, TaskFork):
+        while isinstance(edge, Fork):
             edge = edge.on_true if bool(values[edge.cond]) else edge.on_false
         match edge:
             case TaskJump(target=target, args=args):
@@ -202,7 +202,6 @@ def _free(part: Control) -> tuple[str, ...]:
     made: set[str] = set(part.params)
     free: dict[str, None] = {}
     for op in part.ops:
-        dsts, reads = def_use(op)
-        free |= dict.fromkeys(v for v in reads if v not in made)
-        made |= set(dsts)
+        free |= dict.fromkeys(v for v in reads(op) if v not in made)
+        made |= set(writes(op))
     return tuple(free | dict.fromkeys(v for v in part.sent if v not in made))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.def_use import reads, writes
+from pcbatch.ir.roles import reads, writes
 from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.failure_callback import failure_mode, notify_if
 from pcbatch.transforms.gradient_run import GradientRun

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.message import Field
 from pcbatch.ir.ops import (
     ASSERTION,
@@ -22,21 +23,8 @@ from pcbatch.ir.ops import (
     Return,
     Select,
 )
-from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
-from pcbatch.ir.tasks import (
-    Finish,
-    Give,
-    OpenFrame,
-    Spawn,
-    SpawnInto,
-    Start,
-    Sync,
-    TaskBlock,
-    TaskFork,
-    TaskJump,
-    TaskProgram,
-    WayFork,
-)
+from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
+from pcbatch.ir.tasks import Finish, Give, OpenFrame, Spawn, SpawnInto, Start, Sync, TaskBlock, TaskJump, TaskProgram
 from pcbatch.ir.types import LONG, ArrayType
 
 # Keywords of the text form are legal names.
@@ -120,12 +108,12 @@ stack_programs = st.builds(
 bindings = _tuples(st.tuples(names, names), 3)
 ways = st.recursive(
     st.builds(Start, labels, bindings) | st.builds(Give, dsts),
-    lambda inner: st.builds(WayFork, names, inner, inner),
+    lambda inner: st.builds(Fork, names, inner, inner),
     max_leaves=4,
 )
 task_edges = st.recursive(
     st.builds(TaskJump, labels, bindings) | st.builds(Sync, labels, bindings) | st.builds(Finish, dsts),
-    lambda inner: st.builds(TaskFork, names, inner, inner),
+    lambda inner: st.builds(Fork, names, inner, inner),
     max_leaves=6,
 )
 task_ops = pure_ops | st.just(OpenFrame()) | st.builds(SpawnInto, ways)

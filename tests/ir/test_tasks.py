@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from pcbatch.errors import InternalError
 from pcbatch.ir import task_verifier
 from pcbatch.ir.export import to_dot, to_json
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.interpret import LaneFailed, StepLimit
 from pcbatch.ir.interpret_tasks import interpret_tasks
 from pcbatch.ir.parser import ParseError, parse_program
 from pcbatch.ir.printer import print_program
-from pcbatch.ir.tasks import Finish, Give, SpawnInto, Start, TaskFork, TaskJump, WayFork
+from pcbatch.ir.tasks import Finish, Give, SpawnInto, Start, TaskJump
 from pcbatch.ir.verifier import verify
 from tests.ir import strategies
 from tests.ir.task_samples import ACROSS, EVERY, FAILS, FIB, FIB_SUMS, LOOP, ROWS, TREE, tasks
@@ -46,9 +47,9 @@ def test_trees_of_edges_and_ways():
         .replace(", b), return", ", return b), return")
     )
     first, last = program.blocks
-    assert first.terminator == TaskFork("t0", Finish(("one",)), TaskFork("t0", TaskJump("b", ()), Finish(())))
-    assert last.terminator == TaskFork("u2", TaskFork("u1", Finish(("a",)), Finish(("b",))), Finish(("b", "a")))
-    way = WayFork("u1", WayFork("u2", Give(()), Give(("a", "b"))), Start("bb2", (("n", "t1"), ("k", "n"))))
+    assert first.terminator == Fork("t0", Finish(("one",)), Fork("t0", TaskJump("b", ()), Finish(())))
+    assert last.terminator == Fork("u2", Fork("u1", Finish(("a",)), Finish(("b",))), Finish(("b", "a")))
+    way = Fork("u1", Fork("u2", Give(()), Give(("a", "b"))), Start("bb2", (("n", "t1"), ("k", "n"))))
     assert last.ops[-1] == SpawnInto(way)
     assert (first.function, program.sums) == ("fib", {"fib"})
 
@@ -66,7 +67,7 @@ def test_trees_of_edges_and_ways():
         ("spawn left = bb0(n=t1)", 'print("here")', "line 15: no print in a task program"),
         ("sync bb3()", "sync bb3", "line 17: expected `label(param=variable)`"),
         ("sync bb3()", "pushjump bb3, ret=bb0", "line 17: expected an operation, `jump`"),
-        ("jump bb1(), jump bb2(n=n)", "(jump bb1()), bb2", "line 7: expected an operation, `jump`"),
+        ("jump bb1(), jump bb2(n=n)", "(jump bb1()), bb2", "line 7: expected `branch condition, way, way`"),
         ("jump bb1(), jump bb2(n=n)", "jump bb1()", "line 7: expected a comma between the ways"),
         ("jump bb1(), jump bb2(n=n)", "(branch t0, jump bb1(), return", "line 7: expected `)`"),
         ("bb1():", "bb1:", "line 8: expected a block"),

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.interpret_tasks import interpret_tasks
-from pcbatch.ir.tasks import Give, WayFork, spawns, ways
+from pcbatch.ir.tasks import Give, spawns
 from pcbatch.lowering.tasks import pipeline
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs.compare import assert_lanes_equal
@@ -89,5 +90,5 @@ def test_an_arm_is_a_way_of_the_spawn() -> None:
     assert tasks is not None
     rounds = [op for block in tasks.blocks if block.open for op in spawns(block)]
     assert len(rounds) == 1
-    assert isinstance(rounds[0].way, WayFork)
-    assert any(isinstance(way, Give) for way in ways(rounds[0].way))
+    assert isinstance(rounds[0].way, Fork)
+    assert any(isinstance(way, Give) for way in leaves(rounds[0].way))

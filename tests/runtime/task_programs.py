@@ -6,21 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Expr, Prim
-from pcbatch.ir.tasks import (
-    Finish,
-    Give,
-    OpenFrame,
-    Spawn,
-    SpawnInto,
-    Start,
-    Sync,
-    TaskBlock,
-    TaskFork,
-    TaskJump,
-    TaskProgram,
-    WayFork,
-)
+from pcbatch.ir.tasks import Finish, Give, OpenFrame, Spawn, SpawnInto, Start, Sync, TaskBlock, TaskJump, TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
@@ -57,7 +45,7 @@ def fib(n):
 
 def fib_frames() -> TaskProgram:
     t = Types(n=I32, a=I32, b=I32, r=I32)
-    bb0 = TaskBlock("bb0", ("n",), (t.prim("c", "n", lambda n: n <= 1),), TaskFork("c", jump("bb1"), jump("bb2", "n")))
+    bb0 = TaskBlock("bb0", ("n",), (t.prim("c", "n", lambda n: n <= 1),), Fork("c", jump("bb1"), jump("bb2", "n")))
     bb1 = TaskBlock("bb1", (), (t.prim("one", "", lambda: jnp.int32(1)),), Finish(("one",)))
     ops = (
         t.prim("x", "n", lambda n: n - 1),
@@ -66,8 +54,8 @@ def fib_frames() -> TaskProgram:
         t.prim("cy", "y", lambda n: n <= 1),
         t.prim("u", "", lambda: jnp.int32(1)),
         OpenFrame(),
-        Spawn(("a",), WayFork("cx", Give(("u",)), Start("bb2", (("n", "x"),)))),
-        Spawn(("b",), WayFork("cy", Give(("u",)), Start("bb2", (("n", "y"),)))),
+        Spawn(("a",), Fork("cx", Give(("u",)), Start("bb2", (("n", "x"),)))),
+        Spawn(("b",), Fork("cy", Give(("u",)), Start("bb2", (("n", "y"),)))),
     )
     bb2 = TaskBlock("bb2", ("n",), ops, sync("bb3"))
     bb3 = TaskBlock("bb3", ("a", "b"), (t.prim("r", "a b", lambda a, b: a + b),), Finish(("r",)), joins=True)
@@ -77,7 +65,7 @@ def fib_frames() -> TaskProgram:
 def fib_plain_frames() -> TaskProgram:
     """Without a peeled base case."""
     t = Types(n=I32, a=I32, b=I32, r=I32)
-    bb0 = TaskBlock("bb0", ("n",), (t.prim("c", "n", lambda n: n <= 1),), TaskFork("c", jump("bb1"), jump("bb2", "n")))
+    bb0 = TaskBlock("bb0", ("n",), (t.prim("c", "n", lambda n: n <= 1),), Fork("c", jump("bb1"), jump("bb2", "n")))
     bb1 = TaskBlock("bb1", (), (t.prim("one", "", lambda: jnp.int32(1)),), Finish(("one",)))
     ops = (
         t.prim("x", "n", lambda n: n - 1),
@@ -94,7 +82,7 @@ def fib_plain_frames() -> TaskProgram:
 def ignored_results() -> TaskProgram:
     """`f(n - 1); f(n - 2); return 7`: a block after a `sync` that takes nothing."""
     t = Types(n=I32, a=I32, b=I32)
-    bb0 = TaskBlock("bb0", ("n",), (t.prim("c", "n", lambda n: n <= 1),), TaskFork("c", jump("bb1"), jump("bb2", "n")))
+    bb0 = TaskBlock("bb0", ("n",), (t.prim("c", "n", lambda n: n <= 1),), Fork("c", jump("bb1"), jump("bb2", "n")))
     bb1 = TaskBlock("bb1", (), (t.prim("r", "", lambda: jnp.int32(1)),), Finish(("r",)))
     ops = (
         t.prim("x", "n", lambda n: n - 1),
@@ -112,7 +100,7 @@ def one_name_on_two_paths() -> TaskProgram:
     """One frame whose paths give `a`, of `g(n - 1)` or of `h(n - 1)`, beside one other result or none."""
     t = Types(n=I32, m=I32, k=I32, a=I32, b=F32)
     ops = (t.prim("x", "n", lambda n: n - 1), t.prim("c", "n", lambda n: n % 2 == 0), OpenFrame())
-    f = TaskBlock("f", ("n",), ops, TaskFork("c", jump("even", "x"), jump("odd", "x")))
+    f = TaskBlock("f", ("n",), ops, Fork("c", jump("even", "x"), jump("odd", "x")))
     even = TaskBlock("even", ("x",), (Spawn(("b", "a"), Start("g", (("m", "x"),))),), sync("bb1"), open=True)
     odd = TaskBlock("odd", ("x",), (Spawn(("a",), Start("h", (("k", "x"),))),), sync("bb2"), open=True)
     bb1 = TaskBlock("bb1", ("a",), (t.prim("r", "a", lambda a: a + 1),), Finish(("r",)), joins=True)
@@ -126,7 +114,7 @@ def fib_sums(peeled: bool = True) -> TaskProgram:
     t = Types(n=I32, r=I32)
     c = t.prim("c", "n", lambda n: n <= 1)
     one = t.prim("one", "", lambda: jnp.int32(1))
-    bb0 = TaskBlock("bb0", ("n",), (c, one), TaskFork("c", Finish(("one",)), jump("bb1", "n")), function="fib")
+    bb0 = TaskBlock("bb0", ("n",), (c, one), Fork("c", Finish(("one",)), jump("bb1", "n")), function="fib")
     ops = (
         t.prim("x", "n", lambda n: n - 1),
         t.prim("y", "n", lambda n: n - 2),
@@ -136,9 +124,7 @@ def fib_sums(peeled: bool = True) -> TaskProgram:
         t.prim("zero", "", lambda: jnp.int32(0)),
     )
     if peeled:
-        spawns = [
-            SpawnInto(WayFork(c, Give(("one",)), Start("bb1", (("n", v),)))) for c, v in (("cx", "x"), ("cy", "y"))
-        ]
+        spawns = [SpawnInto(Fork(c, Give(("one",)), Start("bb1", (("n", v),)))) for c, v in (("cx", "x"), ("cy", "y"))]
     else:
         spawns = [SpawnInto(Start("bb0", (("n", v),))) for v in ("x", "y")]
     bb1 = TaskBlock("bb1", ("n",), (*ops, *spawns), Finish(("zero",)), function="fib")
@@ -195,7 +181,7 @@ def treelstm() -> TaskProgram:
         "bb0",
         (),
         (t.prim("z", "", lambda: jnp.int32(0)), t.prim("t0", "left z", lambda xs, i: xs[i] < 0)),
-        TaskFork("t0", jump("bb2", node="z"), jump("bb1", node="z")),
+        Fork("t0", jump("bb2", node="z"), jump("bb1", node="z")),
     )
     walk = TaskBlock("bb1", ("node",), ops, sync("bb3", "node"))
     leaf = TaskBlock(
@@ -227,8 +213,8 @@ def treelstm() -> TaskProgram:
     )
 
 
-def _child(cond: str, node: str) -> WayFork:
-    return WayFork(cond, Start("bb2", (("node", node),)), Start("bb1", (("node", node),)))
+def _child(cond: str, node: str) -> Fork:
+    return Fork(cond, Start("bb2", (("node", node),)), Start("bb1", (("node", node),)))
 
 
 def paths(n, width):
@@ -252,7 +238,7 @@ def loop_into_frame() -> TaskProgram:
         "bb0",
         ("n", "width"),
         (t.prim("c", "n", lambda n: n == 0),),
-        TaskFork("c", jump("bb1"), jump("bb2", "n", "width")),
+        Fork("c", jump("bb1"), jump("bb2", "n", "width")),
         function="main",
     )
     bb1 = TaskBlock("bb1", (), (one,), Finish(("one",)), function="main")
@@ -267,7 +253,7 @@ def loop_into_frame() -> TaskProgram:
         "bb3",
         ("n", "width", "k"),
         (t.prim("go", "k width", lambda k, w: k < w),),
-        TaskFork("go", jump("bb4", "n", "width", "k"), sync("bb5", "n")),
+        Fork("go", jump("bb4", "n", "width", "k"), sync("bb5", "n")),
         open=True,
         function="main",
     )
@@ -310,14 +296,14 @@ def rows_of_frame() -> TaskProgram:
     """`ranked`: the loop spawns one row of an array after the other, and more than there are."""
     t = Types(n=I32, width=I32, k=I32, r=I32, parts=ArrayType("int32", (ROOM,)))
     leaf = (t.prim("c", "n", lambda n: n == 0), t.prim("one", "width", lambda width: 1 + width))
-    bb0 = TaskBlock("bb0", ("n", "width"), leaf, TaskFork("c", Finish(("one",)), jump("bb1", "n", "width")))
+    bb0 = TaskBlock("bb0", ("n", "width"), leaf, Fork("c", Finish(("one",)), jump("bb1", "n", "width")))
     none = t.prim("none", "", lambda: jnp.zeros(ROOM, jnp.int32))
     start = t.prim("k", "", lambda: jnp.int32(0))
     opened = (none, start, OpenFrame(), Spawn(("parts",), Give(("none",))))
     bb1 = TaskBlock("bb1", ("n", "width"), opened, jump("bb2", "n", "width", "k"))
     go = t.prim("go", "k width", lambda k, w: k < w)
     bb2 = TaskBlock(
-        "bb2", ("n", "width", "k"), (go,), TaskFork("go", jump("bb3", "n", "width", "k"), sync("bb4")), open=True
+        "bb2", ("n", "width", "k"), (go,), Fork("go", jump("bb3", "n", "width", "k"), sync("bb4")), open=True
     )
     each = (
         t.prim("m", "n", lambda n: n - 1),
@@ -356,8 +342,8 @@ def queens_sums() -> TaskProgram:
     more = t.prim("more", "free", lambda free: free != 0)
     full = t.prim("full", "columns board", lambda c, board: c == board)
     one, zero = t.prim("one", "", lambda: jnp.int32(1)), t.prim("zero", "", lambda: jnp.int32(0))
-    bb0 = TaskBlock("bb0", names, (full, one), TaskFork("full", Finish(("one",)), jump("bb1", *names)), **q)
-    bb1 = TaskBlock("bb1", names, (more, zero), TaskFork("more", jump("bb2", *names), Finish(("zero",))), **q)
+    bb0 = TaskBlock("bb0", names, (full, one), Fork("full", Finish(("one",)), jump("bb1", *names)), **q)
+    bb1 = TaskBlock("bb1", names, (more, zero), Fork("more", jump("bb2", *names), Finish(("zero",))), **q)
     args = tuple(zip(names, ("inner", "c", "l", "r"), strict=True))
     bb2 = TaskBlock(
         "bb2",
@@ -393,7 +379,7 @@ def mutual() -> TaskProgram:
         "e0",
         ("n", "x"),
         (t.prim("c", "n", lambda n: n <= 0),),
-        TaskFork("c", jump("e1", "x"), jump("e2", "n", "x")),
+        Fork("c", jump("e1", "x"), jump("e2", "n", "x")),
         **even_,
     )
     e1 = TaskBlock("e1", ("x",), (), Finish(("x",)), **even_)
@@ -420,7 +406,7 @@ def mutual() -> TaskProgram:
         "o0",
         ("n", "x"),
         (t.prim("d", "n", lambda n: n <= 1),),
-        TaskFork("d", jump("o1", "x", "n"), jump("o2", "n", "x")),
+        Fork("d", jump("o1", "x", "n"), jump("o2", "n", "x")),
         **odd_,
     )
     o1 = TaskBlock("o1", ("x", "n"), (), Finish(("x", "n")), **odd_)

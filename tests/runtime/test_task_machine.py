@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail
-from pcbatch.ir.tasks import Finish, OpenFrame, Spawn, Start, TaskBlock, TaskFork, TaskProgram
+from pcbatch.ir.tasks import Finish, OpenFrame, Spawn, Start, TaskBlock, TaskProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions, lists, sizes, state
 from pcbatch.runtime.tasks.reading import Machine
@@ -174,7 +175,7 @@ def test_examples_of_tasks_that_fail_are_told() -> None:
     types = programs.Types(n=programs.I32)
     test = types.prim("t", "n", lambda n: n < 2)
     blocks = (
-        TaskBlock("bb0", ("n",), (test,), TaskFork("t", Finish(("n",)), programs.jump("bb1"))),
+        TaskBlock("bb0", ("n",), (test,), Fork("t", Finish(("n",)), programs.jump("bb1"))),
         TaskBlock("bb1", (), (), Fail("error", "ValueError")),
     )
     executable = TaskExecutable(TaskProgram("bb0", ("n",), ("n",), types, (), (), blocks))
@@ -196,10 +197,10 @@ def siblings() -> TaskProgram:
     )
     f2 = TaskBlock("f2", ("a", "b"), (t.prim("r", "a b", lambda a, b: a + b),), Finish(("r",)), joins=True)
     bad = t.prim("c", "m", lambda m: m >= 7)
-    g = TaskBlock("g", ("m",), (bad,), TaskFork("c", jump("g1"), jump("g2", "m")))
+    g = TaskBlock("g", ("m",), (bad,), Fork("c", jump("g1"), jump("g2", "m")))
     g1 = TaskBlock("g1", (), (), Fail("error", "ValueError"))
     g2 = TaskBlock("g2", ("m",), (t.prim("u", "m", lambda m: m + 1),), Finish(("u",)))
-    h = TaskBlock("h", ("k",), (t.prim("d", "k", lambda k: k <= 0),), TaskFork("d", jump("h1"), jump("h2", "k")))
+    h = TaskBlock("h", ("k",), (t.prim("d", "k", lambda k: k <= 0),), Fork("d", jump("h1"), jump("h2", "k")))
     h1 = TaskBlock("h1", (), (t.prim("one", "", lambda: jnp.int32(1)),), Finish(("one",)))
     less = t.prim("x", "k", lambda k: jnp.where(k >= 7, k, k - 1))
     two = (Spawn(("p",), start("h", k="x")), Spawn(("q",), start("h", k="x")))

@@ -18,9 +18,10 @@ from pcbatch.frontend.source.tree import Node, constant, is_constant, load, no_p
 from pcbatch.frontend.support.exceptions import code_of
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
-from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
+from pcbatch.ir.def_use import retarget, successors, terminator_reads
 from pcbatch.ir.message import Message
 from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Link, Move, Prim, Return
+from pcbatch.ir.roles import reads, writes
 
 
 class Symbol(Protocol):

@@ -25,8 +25,8 @@ from pcbatch.frontend.source.tree import Node, load, supported
 from pcbatch.frontend.support.links import linked_item, put_back
 from pcbatch.ir.cfg import Block, Call, Function, Op
 from pcbatch.ir.dataflow import forward
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.ops import Change, Expr, Link, Move, Prim
+from pcbatch.ir.roles import writes
 
 
 class Fact(NamedTuple):

@@ -12,7 +12,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.source.tree import Node
 from pcbatch.ir.dataflow import invert, solve
-from pcbatch.ir.def_use import reads, writes
+from pcbatch.ir.roles import reads, writes
 
 Names = frozenset[str]
 Deleted = Mapping[str, Node]

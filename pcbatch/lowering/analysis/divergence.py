@@ -21,8 +21,9 @@ from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import postorder, solve
-from pcbatch.ir.def_use import may_return, reads, successors, writes
+from pcbatch.ir.def_use import may_return, successors
 from pcbatch.ir.ops import Branch, Fail, Prim
+from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.typing.trace import JaxprFn, restrict
 
 EXIT = ""  # the node that all returns lead to

@@ -12,7 +12,7 @@ from collections import defaultdict
 from math import prod
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.def_use import writes
+from pcbatch.ir.roles import writes
 
 MOST_SITES = 4  # calls of a function that is copied to each of them
 LARGE = 1024  # numbers of one example that would be copied for a call

@@ -13,9 +13,10 @@ import jax
 from pcbatch.containers.aliasing import CAPTURED
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
-from pcbatch.ir.def_use import may_return, predecessors, writes
+from pcbatch.ir.def_use import may_return, predecessors
 from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import Change, Move, Prim
+from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.common_objects import (
     CALLERS,

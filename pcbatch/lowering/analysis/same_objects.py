@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from pcbatch.ir.cfg import Call, Function, Op
 from pcbatch.ir.dataflow import forward
-from pcbatch.ir.def_use import may_return, writes
+from pcbatch.ir.def_use import may_return
 from pcbatch.ir.ops import Move, Prim
+from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.common_objects import CALLERS, INNER, NONE, OWN, Part
 from pcbatch.lowering.analysis.ownership import Ownership
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 from pcbatch.ir.callgraph import sccs
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.ops import Move, Prim
+from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
 from pcbatch.lowering.typing.trace import JaxprFn
 

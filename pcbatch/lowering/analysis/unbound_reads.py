@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Call, Function
 from pcbatch.ir.dataflow import reachable, solve
-from pcbatch.ir.def_use import may_return, predecessors, reads, terminator_reads, writes
+from pcbatch.ir.def_use import may_return, predecessors, terminator_reads
 from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import Branch, Fail
+from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.typing.infer import Inferred, branch_targets
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import jax.extend.core as jex
 
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.ops import Move, Prim
+from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs, unsafe_when_inactive
 from pcbatch.lowering.typing.trace import JaxprFn
 

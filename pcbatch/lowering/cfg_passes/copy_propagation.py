@@ -15,9 +15,9 @@ from typing import TypeVar
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, invert, solve
-from pcbatch.ir.def_use import calls, writes
+from pcbatch.ir.def_use import AnyOp, calls
 from pcbatch.ir.ops import Move
-from pcbatch.ir.rename import AnyOp, rename_reads, rename_terminator
+from pcbatch.ir.roles import rename_reads, writes
 from pcbatch.ir.stack import Pop, StackBlock, StackProgram
 
 Copies = dict[str, str]  # copy -> source
@@ -85,5 +85,5 @@ def _through(block: BlockT, copies: Copies) -> tuple[BlockT, Copies]:
                 continue
             copies[new.dst] = new.src
         ops.append(new)
-    terminator = rename_terminator(block.terminator, source)
+    terminator = rename_reads(block.terminator, source)
     return replace(block, ops=tuple(ops), terminator=terminator), copies  # type: ignore[arg-type]

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.def_use import AnyOp, reads, terminator_reads, writes
+from pcbatch.ir.def_use import AnyOp, terminator_reads
 from pcbatch.ir.ops import Check, Print
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Push, StackBlock, StackProgram
 
 BlockT = TypeVar("BlockT", Block, StackBlock)

@@ -20,10 +20,11 @@ from functools import partial
 from itertools import count
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
-from pcbatch.ir.def_use import predecessors, retarget, writes
+from pcbatch.ir.def_use import predecessors, retarget
 from pcbatch.ir.liveness import live_in
 from pcbatch.ir.loops import Loop, loops
 from pcbatch.ir.ops import Branch, Jump, Move, Prim
+from pcbatch.ir.roles import writes
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.trace import trace

@@ -18,8 +18,8 @@ from dataclasses import replace
 from itertools import count
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.ops import ERROR, UNSET, Branch, Expr, Fail, Jump, Prim
+from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.unbound_reads import UnboundRead, unbound_reads
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.typing.infer import Inferred

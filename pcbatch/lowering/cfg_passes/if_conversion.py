@@ -21,9 +21,9 @@ import jax.numpy as jnp
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import Worklist
-from pcbatch.ir.def_use import predecessors, successors, writes
+from pcbatch.ir.def_use import predecessors, successors
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Jump, Move, Prim, Print, Return, Select
-from pcbatch.ir.rename import rename_reads, rename_writes
+from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs, op_cost
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh

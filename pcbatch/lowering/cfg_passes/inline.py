@@ -21,7 +21,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import components
 from pcbatch.ir.def_use import retarget
 from pcbatch.ir.ops import RETURN, Jump, Move, Return
-from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
+from pcbatch.ir.roles import rename_reads, rename_writes
 from pcbatch.ir.types import ArrayType
 
 
@@ -112,7 +112,7 @@ class Inliner:
 
     def copy(self, block: Block, names: Mapping[str, str], labels: Mapping[str, str]) -> Block:
         ops = tuple(rename_writes(rename_reads(op, names.__getitem__), names.__getitem__) for op in block.ops)
-        terminator = rename_terminator(block.terminator, names.__getitem__)
+        terminator = rename_reads(block.terminator, names.__getitem__)
         if isinstance(terminator, Return):
             return Block(labels[block.label], ops, Jump(labels[RETURN]))
         return Block(labels[block.label], ops, retarget(terminator, labels.__getitem__))

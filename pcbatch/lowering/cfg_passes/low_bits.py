@@ -18,8 +18,9 @@ import numpy as np
 
 from pcbatch.containers.integer_marks import CALLS, mark_of
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.def_use import reads, terminator_reads
+from pcbatch.ir.def_use import terminator_reads
 from pcbatch.ir.ops import Check, Move, Prim
+from pcbatch.ir.roles import reads
 from pcbatch.lowering.cfg_passes.prove_checks import without_results
 from pcbatch.lowering.jaxpr_passes.integer_marks import has_marks
 from pcbatch.lowering.typing.trace import JaxprFn

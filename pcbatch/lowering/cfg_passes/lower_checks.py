@@ -17,9 +17,8 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.def_use import reads, writes
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Move, Prim, Print, Return
-from pcbatch.ir.rename import rename_reads
+from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.typing.jax_types import to_aval

@@ -16,8 +16,9 @@ from dataclasses import replace
 import jax.extend.core as jex
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.def_use import reads, successors, terminator_reads, writes
+from pcbatch.ir.def_use import successors, terminator_reads
 from pcbatch.ir.ops import Branch, Check, Move, Prim
+from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.analysis.intervals import ANY, Interval, widened
 from pcbatch.lowering.analysis.reference_facts import (
     Expression,

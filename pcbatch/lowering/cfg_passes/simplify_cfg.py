@@ -19,8 +19,9 @@ from typing import Any
 from pcbatch.ir.callgraph import calls
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
 from pcbatch.ir.dataflow import block_edges, reachable
-from pcbatch.ir.def_use import AnyOp, predecessors, retarget, writes
+from pcbatch.ir.def_use import AnyOp, predecessors, retarget
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
+from pcbatch.ir.roles import writes
 
 TAIL_MOVES = 8  # moves that cost less than a trip, so that a block of them may be copied
 

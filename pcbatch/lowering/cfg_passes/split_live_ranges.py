@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import forward
-from pcbatch.ir.def_use import may_return, reads, successors, terminator_reads, writes
+from pcbatch.ir.def_use import may_return, successors, terminator_reads
 from pcbatch.ir.liveness import live_in
-from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
+from pcbatch.ir.roles import reads, rename_reads, rename_writes, writes
 
 Def = tuple[str, int, int]  # block label, operation index, position among its writes; index -1: parameter
 Node = Def | tuple[str, str]  # or a block and a variable at its top
@@ -140,7 +140,7 @@ def _rename(
             fresh = iter([web_names[webs.find((block.label, k, j))] for j in range(len(writes(op)))])
             ops.append(rename_writes(new, lambda _, fresh=fresh: next(fresh)))  # type: ignore[misc]
         end = len(block.ops)
-        terminator = rename_terminator(
+        terminator = rename_reads(
             block.terminator,
             lambda v, end=end, label=block.label: used(label, end, v),  # type: ignore[misc]
         )

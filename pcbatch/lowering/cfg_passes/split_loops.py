@@ -36,9 +36,9 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.loops import loops
 from pcbatch.ir.ops import Expr, Move, Prim
+from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.cost import inner_jaxprs, jaxpr_cost, unsafe_when_inactive
 from pcbatch.lowering.analysis.counted_loops import moving_variables

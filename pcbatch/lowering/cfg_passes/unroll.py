@@ -25,9 +25,10 @@ from itertools import count
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError, NeedsUnrolling
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
-from pcbatch.ir.def_use import retarget, writes
+from pcbatch.ir.def_use import retarget
 from pcbatch.ir.loops import Dominators, Loop, loops
 from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail, Jump, Return
+from pcbatch.ir.roles import writes
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.def_use import reads, writes
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
+from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.analysis.common_objects import (
     CALLERS,
     INNER,

@@ -8,8 +8,9 @@ from pcbatch.ir import message as messages
 from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import may_return, writes
+from pcbatch.ir.def_use import may_return
 from pcbatch.ir.ops import RETURN, Fail, Prim
+from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.unbound_reads import unbound_reads
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import check_literals, check_messages

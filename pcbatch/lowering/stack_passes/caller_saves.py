@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import backward, forward, solve
-from pcbatch.ir.def_use import may_return, reads, terminator_reads, writes
+from pcbatch.ir.def_use import may_return, terminator_reads
 from pcbatch.ir.liveness import live_after
+from pcbatch.ir.roles import reads, writes
 
 Names = frozenset[str]
 Site = tuple[str, int]  # block label, index of the call

@@ -20,9 +20,8 @@ from dataclasses import replace
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.dataflow import Worklist, postorder
-from pcbatch.ir.def_use import reads, writes
 from pcbatch.ir.ops import Move, Prim, Print, PureOp, Select
-from pcbatch.ir.rename import rename_reads, rename_terminator
+from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.stack import Pop, Push, StackOp, StackProgram, Storage, Var
 from pcbatch.lowering.analysis.cost import unsafe_when_inactive
 from pcbatch.lowering.typing.trace import JaxprFn
@@ -48,7 +47,7 @@ def run(program: StackProgram, shared: frozenset[str]) -> StackProgram:
                 ops.append(rename_reads(op, root))
             elif isinstance(op, Prim) and any(roots[v] == v for v in op.dsts):  # moves and pushes just disappear
                 prologue.append(rename_reads(op, root))
-        blocks.append(replace(block, ops=tuple(ops), terminator=rename_terminator(block.terminator, root)))
+        blocks.append(replace(block, ops=tuple(ops), terminator=rename_reads(block.terminator, root)))
     values = set(roots.values())
     vars = {v: Var(var.type, Storage.SHARED) if v in values else var for v, var in program.vars.items()}
     return replace(program, vars=vars, blocks=tuple(blocks), prologue=_in_order(prologue))

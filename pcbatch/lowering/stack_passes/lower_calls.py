@@ -18,9 +18,10 @@ from typing import assert_never
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
 from pcbatch.ir.def_use import may_return
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Return
-from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
-from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
+from pcbatch.ir.roles import rename_reads, rename_writes
+from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.stack_passes.caller_saves import Saves, plan
@@ -151,7 +152,7 @@ class _Lowering:
                 return body.blocks
             else:
                 self.call(body, op, f"{function.name}.{block.label}.{k}", self.saves[function.name][block.label, k])
-        body.close(rename_terminator(self.jump(function, block.terminator), local))
+        body.close(rename_reads(self.jump(function, block.terminator), local))
         return body.blocks
 
     def jump(self, function: Function, terminator: Terminator) -> StackTerminator:

@@ -17,10 +17,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.liveness import stack_live_after, stack_live_in
 from pcbatch.ir.ops import Move
-from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
+from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.stack import StackOp, StackProgram, Storage, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.stack_passes.stored_into import stored_into
@@ -128,7 +127,7 @@ def _apply(program: StackProgram, name: dict[str, str]) -> StackProgram:
             new = rename_writes(rename_reads(op, lambda v: name[v]), lambda v: name[v])
             if not (isinstance(new, Move) and new.dst == new.src):
                 ops.append(new)
-        blocks.append(replace(block, ops=tuple(ops), terminator=rename_terminator(block.terminator, lambda v: name[v])))
+        blocks.append(replace(block, ops=tuple(ops), terminator=rename_reads(block.terminator, lambda v: name[v])))
     vars = {v: var for v, var in program.vars.items() if name[v] == v}
     params, results = (tuple(name[v] for v in names) for names in (program.params, program.results))
     return replace(program, params=params, results=results, vars=vars, blocks=tuple(blocks))

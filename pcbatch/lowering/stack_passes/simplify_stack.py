@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.def_use import calls, conditions, edges, map_edges, pops, pushes, targets
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Return
-from pcbatch.ir.stack import Edge, Fork, Pop, Push, PushJump, StackBlock, StackProgram, StackTerminator
+from pcbatch.ir.stack import Edge, Pop, Push, PushJump, StackBlock, StackProgram, StackTerminator
 from pcbatch.lowering.cfg_passes.simplify_cfg import constant
 
 MOST_SUCCESSORS = 8  # of one block

@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from pcbatch.ir.def_use import block_writes, conditions, edges, pops, pushes, writes
+from pcbatch.ir.def_use import block_writes, conditions, edges, pops, pushes
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Move, Prim, Select
-from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
-from pcbatch.ir.stack import Edge, Fork, Push, StackBlock, StackOp, Var
+from pcbatch.ir.roles import rename_reads, rename_writes, writes
+from pcbatch.ir.stack import Edge, Push, StackBlock, StackOp, Var
 from pcbatch.ir.types import BOOL
 from pcbatch.lowering.cfg_passes.if_conversion import both
 from pcbatch.lowering.stack_passes.concat_blocks import joined
@@ -74,7 +75,7 @@ def speculate(
 
     copy, successors = _renamed(block.ops, successors, renamed)
     speculated = joined([*ops, *(Move(old, v) for v, old in saved.items())], copy, facts.new)
-    end = rename_terminator(end, before_copy)
+    end = rename_reads(end, before_copy)
     if selected:
         tests, test, outcome = _path_test(facts, end, path)
         speculated += tests
@@ -113,4 +114,4 @@ def _renamed(ops: Iterable[StackOp], edge: Edge, renamed: Mapping[str, str]) -> 
         op = rename_reads(op, name)
         current |= {v: renamed[v] for v in writes(op) if v in renamed}
         copy.append(op if isinstance(op, Push) else rename_writes(op, name))  # a push writes a slot, no variable
-    return copy, rename_terminator(edge, name)
+    return copy, rename_reads(edge, name)

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from pcbatch.ir.def_use import edges
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
 from pcbatch.ir.must_assign import stack_written
 from pcbatch.ir.ops import Jump, Prim, Print, Return
-from pcbatch.ir.stack import Edge, Fork, Leaf, Push, PushJump, StackBlock, StackOp, StackProgram, Var
+from pcbatch.ir.stack import Edge, Leaf, Push, PushJump, StackBlock, StackOp, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.block_frequency import cycles, loop_levels
 from pcbatch.lowering.analysis.cost import op_cost

@@ -30,9 +30,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from pcbatch.ir.def_use import pops, pushes, targets, writes
+from pcbatch.ir.def_use import pops, pushes, targets
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Return
-from pcbatch.ir.stack import Edge, Fork, Leaf, PushJump, StackBlock, StackOp, StackProgram, StackTerminator
+from pcbatch.ir.roles import writes
+from pcbatch.ir.stack import Edge, Leaf, PushJump, StackBlock, StackOp, StackProgram, StackTerminator
 from pcbatch.lowering.stack_passes import simplify_stack, unroll_loops
 from pcbatch.lowering.stack_passes.concat_blocks import joined
 from pcbatch.lowering.stack_passes.simplify_stack import fits, in_frame, located

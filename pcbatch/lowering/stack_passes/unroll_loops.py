@@ -20,9 +20,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from pcbatch.ir.def_use import pushes, writes
+from pcbatch.ir.def_use import pushes
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Prim
-from pcbatch.ir.stack import Edge, Fork, Leaf, StackBlock, StackOp, StackProgram, Var
+from pcbatch.ir.roles import writes
+from pcbatch.ir.stack import Edge, Leaf, StackBlock, StackOp, StackProgram, Var
 from pcbatch.ir.types import BOOL
 from pcbatch.lowering.cfg_passes.if_conversion import MAX_SELECT, both
 from pcbatch.lowering.left_out import runs

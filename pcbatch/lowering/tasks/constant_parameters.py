@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from pcbatch.ir.forks import leaves
 from pcbatch.ir.ops import Fail, Move, Prim, Select
-from pcbatch.ir.tasks import Sync, TaskBlock, TaskOp, TaskProgram, bindings, leaves
+from pcbatch.ir.roles import rename_reads
+from pcbatch.ir.tasks import Sync, TaskBlock, TaskOp, TaskProgram, bindings
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.flatten import constant
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.linear_results import is_sum_of_two
-from pcbatch.lowering.tasks.rename_tasks import rename_edge, rename_op
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -117,8 +118,8 @@ def _folded(block: TaskBlock, program: TaskProgram, same: Mapping[tuple[str, str
         elif isinstance(op, Prim) and (term := _only_term(op, found)) is not None:
             ops.append(Move(op.dsts[0], names.get(term, term), op.loc))
         else:
-            ops.append(rename_op(op, lambda v: names.get(v, v)))
-    end = rename_edge(block.terminator, lambda v: names.get(v, v))
+            ops.append(rename_reads(op, lambda v: names.get(v, v)))
+    end = rename_reads(block.terminator, lambda v: names.get(v, v))
     return replace(block, ops=tuple(ops), terminator=end)
 
 

@@ -17,8 +17,8 @@ from collections.abc import Collection, Mapping
 from typing import TypeGuard
 
 from pcbatch.ir.cfg import Call, CfgProgram
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.ops import Move, Prim
+from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.cost import unsafe_when_inactive
 from pcbatch.lowering.typing.trace import JaxprFn
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pcbatch.ir.def_use import reads, writes
-from pcbatch.ir.message import variables
+from pcbatch.ir.forks import map_leaves
 from pcbatch.ir.ops import Fail, Move, Prim, Select
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.tasks import (
-    Finish,
     OpenFrame,
     Spawn,
     SpawnInto,
@@ -17,14 +16,10 @@ from pcbatch.ir.tasks import (
     Sync,
     TaskBlock,
     TaskEdge,
-    TaskFork,
     TaskJump,
     TaskOp,
     TaskProgram,
     Way,
-    map_leaves,
-    map_ways,
-    spawn_reads,
 )
 
 
@@ -43,7 +38,7 @@ def run(program: TaskProgram) -> TaskProgram:
 
 def _used(block: TaskBlock, needed: Mapping[str, frozenset[str]]) -> tuple[frozenset[str], frozenset[int]]:
     """The variables that a block reads, given what its successors need, and the operations that it needs for them."""
-    used = set(_terminator_reads(_edge(block.terminator, needed)))
+    used = set(reads(_edge(block.terminator, needed)))
     kept = set()
     for k in reversed(range(len(block.ops))):
         op = block.ops[k]
@@ -54,7 +49,7 @@ def _used(block: TaskBlock, needed: Mapping[str, frozenset[str]]) -> tuple[froze
                     used |= {*reads(op)}
             case Spawn() | SpawnInto():
                 kept.add(k)
-                used |= {*spawn_reads(replace(op, way=_way(op.way, needed)))}
+                used |= {*reads(replace(op, way=_way(op.way, needed)))}
             case OpenFrame():
                 kept.add(k)
     return frozenset(used), frozenset(kept)
@@ -71,7 +66,7 @@ def _without(block: TaskBlock, needed: Mapping[str, frozenset[str]]) -> TaskBloc
 
 
 def _way(way: Way, needed: Mapping[str, frozenset[str]]) -> Way:
-    return map_ways(way, lambda w: replace(w, args=_bound(w.args, needed[w.label])) if isinstance(w, Start) else w)
+    return map_leaves(way, lambda w: replace(w, args=_bound(w.args, needed[w.label])) if isinstance(w, Start) else w)
 
 
 def _edge(edge: TaskEdge | Fail, needed: Mapping[str, frozenset[str]]) -> TaskEdge | Fail:
@@ -84,15 +79,3 @@ def _edge(edge: TaskEdge | Fail, needed: Mapping[str, frozenset[str]]) -> TaskEd
 
 def _bound(args: tuple[tuple[str, str], ...], needed: frozenset[str]) -> tuple[tuple[str, str], ...]:
     return tuple((param, v) for param, v in args if param in needed)
-
-
-def _terminator_reads(edge: TaskEdge | Fail) -> list[str]:
-    match edge:
-        case TaskFork():
-            return [edge.cond, *_terminator_reads(edge.on_true), *_terminator_reads(edge.on_false)]
-        case TaskJump(args=args) | Sync(args=args):
-            return [v for _, v in args]
-        case Finish(values=values):
-            return [*values]
-        case Fail(message=message):
-            return [*variables(message)]

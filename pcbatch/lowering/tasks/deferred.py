@@ -25,10 +25,11 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
-from pcbatch.ir.def_use import may_return, reads, retarget, successors, terminator_reads, writes
+from pcbatch.ir.def_use import may_return, retarget, successors, terminator_reads
 from pcbatch.ir.liveness import live_after, live_in
 from pcbatch.ir.loops import Loop, loops
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Prim, PureOp, Return
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import inner_jaxprs, op_cost
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value

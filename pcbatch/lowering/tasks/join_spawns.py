@@ -17,19 +17,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Move, Prim, PureOp, Select
-from pcbatch.ir.tasks import (
-    OpenFrame,
-    Spawn,
-    SpawnInto,
-    TaskBlock,
-    TaskEdge,
-    TaskFork,
-    TaskJump,
-    TaskOp,
-    TaskProgram,
-    WayFork,
-)
+from pcbatch.ir.tasks import OpenFrame, Spawn, SpawnInto, TaskBlock, TaskEdge, TaskJump, TaskOp, TaskProgram
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
@@ -75,7 +65,7 @@ class _Joining:
 
     def joined(self, block: TaskBlock) -> TaskBlock:
         end = block.terminator
-        if not isinstance(end, TaskFork):
+        if not isinstance(end, Fork):
             return block
         arms = [self.arm(edge) for edge in (end.on_true, end.on_false)]
         if arms[0] is None or arms[1] is None or not self.match(arms[0], arms[1]):
@@ -115,7 +105,7 @@ class _Joining:
         if a.opens:
             ops.append(OpenFrame())
         for one, two in zip(a.spawns, b.spawns, strict=True):
-            ops.append(replace(one, way=WayFork(cond, one.way, two.way)))
+            ops.append(replace(one, way=Fork(cond, one.way, two.way)))
         steps = block.steps + max(a.steps, b.steps)
         return replace(block, ops=tuple(ops), terminator=TaskJump(a.jump.target, tuple(args)), steps=steps)
 

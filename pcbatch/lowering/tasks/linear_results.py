@@ -19,8 +19,9 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.def_use import predecessors, reads, terminator_reads, writes
+from pcbatch.ir.def_use import predecessors, terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
 

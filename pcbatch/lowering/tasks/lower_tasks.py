@@ -25,10 +25,10 @@ from dataclasses import dataclass, field, replace
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, reachable
-from pcbatch.ir.def_use import writes
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.liveness import live_after, live_in
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
-from pcbatch.ir.rename import rename_reads, rename_writes
+from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.tasks import (
     Finish,
     Give,
@@ -39,7 +39,6 @@ from pcbatch.ir.tasks import (
     Sync,
     TaskBlock,
     TaskEdge,
-    TaskFork,
     TaskJump,
     TaskOp,
     TaskProgram,
@@ -336,7 +335,7 @@ class _FunctionLowering:
                     self.edge(body, block.terminator.on_true),
                     self.edge(body, block.terminator.on_false),
                 )
-                self.end(body, TaskFork(self.read(body, cond), on_true, on_false, block.terminator.loc))
+                self.end(body, Fork(self.read(body, cond), on_true, on_false, block.terminator.loc))
             case Return():
                 self.end(body, self.edge(body, RETURN))
             case Fail():

@@ -17,10 +17,9 @@ from typing import Any
 import jax.extend.core as jex
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.def_use import writes
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Prim
-from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
+from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.lowering.typing.trace import JaxprFn
 
 
@@ -87,7 +86,7 @@ def _renamed(function: Function, names: Mapping[str, str]) -> Function:
         replace(
             block,
             ops=tuple(rename_writes(rename_reads(op, new), new) for op in block.ops),
-            terminator=rename_terminator(block.terminator, new),
+            terminator=rename_reads(block.terminator, new),
         )
         for block in function.blocks
     )

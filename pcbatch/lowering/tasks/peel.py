@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from pcbatch.ir.forks import Fork, leaves, map_leaves
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import (
     Finish,
@@ -22,15 +23,11 @@ from pcbatch.ir.tasks import (
     Start,
     TaskBlock,
     TaskEdge,
-    TaskFork,
     TaskJump,
+    TaskLeaf,
     TaskOp,
     TaskProgram,
     Way,
-    WayFork,
-    leaves,
-    map_ways,
-    ways,
 )
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.rename_tasks import copied
@@ -56,9 +53,10 @@ def run(program: TaskProgram) -> TaskProgram:
 
 def _is_peeled(block: TaskBlock) -> bool:
     """Whether a block is a cheap test, all of whose ways a `spawn` can have."""
-    if not is_cheap_test(block, PEELED) or not isinstance(block.terminator, TaskFork | Finish):
+    if not is_cheap_test(block, PEELED) or not isinstance(block.terminator, Fork | Finish):
         return False
-    return all(isinstance(leaf, TaskJump | Finish) for leaf in leaves(block.terminator))
+    ends: tuple[TaskLeaf, ...] = leaves(block.terminator)
+    return all(isinstance(leaf, TaskJump | Finish) for leaf in ends)
 
 
 def _peeled(block: TaskBlock, first: dict[str, TaskBlock], new: Callable[[str], str]) -> TaskBlock:
@@ -75,17 +73,17 @@ def _peeled(block: TaskBlock, first: dict[str, TaskBlock], new: Callable[[str], 
 
     for op in block.ops:
         if isinstance(op, Spawn | SpawnInto):
-            begun = [way.label for way in ways(op.way) if isinstance(way, Start)]
+            begun = [way.label for way in leaves(op.way) if isinstance(way, Start)]
             steps += max([0, *(first[label].steps for label in begun if label in first)])
-            op = replace(op, way=map_ways(op.way, leaf))
+            op = replace(op, way=map_leaves(op.way, leaf))
         ops.append(op)
     return replace(block, ops=tuple(ops), steps=steps)
 
 
 def _way(edge: TaskEdge | Fail) -> Way:
     match edge:
-        case TaskFork():
-            return WayFork(edge.cond, _way(edge.on_true), _way(edge.on_false))
+        case Fork():
+            return Fork(edge.cond, _way(edge.on_true), _way(edge.on_false))
         case TaskJump():
             return Start(edge.target, edge.args)
         case Finish():

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Block, Call, Function, Op
 from pcbatch.ir.dataflow import block_edges, postorder
-from pcbatch.ir.def_use import may_return, predecessors, reads, terminator_reads, writes
+from pcbatch.ir.def_use import may_return, predecessors, terminator_reads
 from pcbatch.ir.ops import Return
+from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.tasks.stored_results import Store
 
 Site = tuple[str, int]  # label of a block, index of the call in it

@@ -16,17 +16,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.ops import Fail, Move, Prim, Select
-from pcbatch.ir.tasks import (
-    TaskBlock,
-    TaskEdge,
-    TaskFork,
-    TaskJump,
-    TaskOp,
-    TaskProgram,
-    bindings,
-    leaves,
-)
+from pcbatch.ir.tasks import TaskBlock, TaskEdge, TaskJump, TaskOp, TaskProgram, bindings
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
@@ -111,7 +103,7 @@ class _Duplication:
             sole: Whether all records come here.
             budget: The cost that may still be spent for records that take another way.
         """
-        if isinstance(edge, TaskFork):
+        if isinstance(edge, Fork):
             on_true, more = self.edge(edge.on_true, ops, passed, counts, False, budget)
             on_false, others = self.edge(edge.on_false, ops, passed, counts, False, budget)
             return replace(edge, on_true=on_true, on_false=on_false), max(more, others)

@@ -19,8 +19,9 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram
-from pcbatch.ir.def_use import reads, terminator_reads
+from pcbatch.ir.def_use import terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
+from pcbatch.ir.roles import reads
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,

@@ -23,7 +23,7 @@ from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.def_use import kept
 from pcbatch.ir.ops import Fail, Print
-from pcbatch.ir.rename import rename_terminator
+from pcbatch.ir.roles import rename_reads
 from pcbatch.lowering.typing.jax_types import storage_type, to_storage
 from pcbatch.options import Options
 from pcbatch.runtime.local_strategy.counters import Tally, show
@@ -204,7 +204,7 @@ class LocalExecutable:
         function, block = blocks[pc]
         ops = sorted(block.ops, key=lambda op: not isinstance(op, Call))  # calls first
         locs = [loc for op in (*ops, block.terminator) if (loc := getattr(op, "loc", None)) is not None]
-        named = rename_terminator(block.terminator, lambda v: shown_name(function, v))
+        named = rename_reads(block.terminator, lambda v: shown_name(function, v))
         return Site(locs[0] if locs else None, fail=named if isinstance(named, Fail) else None)
 
     def _untraceable(self) -> UsageError:

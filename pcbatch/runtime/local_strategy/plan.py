@@ -16,9 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.def_use import block_writes, kept, reads, successors, writes
+from pcbatch.ir.def_use import block_writes, kept, successors
 from pcbatch.ir.liveness import live_after, live_in, live_out
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_storage, jax_dtype, storage_type, to_storage
 from pcbatch.runtime.local_strategy.uniform import Names, uniform

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pcbatch.ir.cfg import Function, Op
-from pcbatch.ir.def_use import reads, writes
 from pcbatch.ir.ops import Move, Prim, Select
+from pcbatch.ir.roles import reads, writes
 
 Names = frozenset[str]
 

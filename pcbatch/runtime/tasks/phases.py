@@ -18,18 +18,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from pcbatch.ir.dataflow import components
-from pcbatch.ir.tasks import (
-    Finish,
-    SpawnInto,
-    Start,
-    Sync,
-    TaskBlock,
-    TaskProgram,
-    after_jump,
-    leaves,
-    spawns,
-    ways,
-)
+from pcbatch.ir.forks import leaves
+from pcbatch.ir.tasks import Finish, SpawnInto, Start, Sync, TaskBlock, TaskProgram, after_jump, spawns
 from pcbatch.runtime.tasks.sites import open_parts
 
 Edges = Mapping[str, frozenset[str]]
@@ -71,7 +61,7 @@ def follows(program: TaskProgram) -> Edges:
 def _begun(block: TaskBlock, inherits: bool | None = None) -> set[str]:
     """The blocks at which tasks begin that a block spawns; of these, those that have its destination, or a frame."""
     chosen = (op for op in spawns(block) if inherits is None or isinstance(op, SpawnInto) is inherits)
-    return {way.label for op in chosen for way in ways(op.way) if isinstance(way, Start)}
+    return {way.label for op in chosen for way in leaves(op.way) if isinstance(way, Start)}
 
 
 def _waiting(program: TaskProgram) -> dict[str, set[str]]:

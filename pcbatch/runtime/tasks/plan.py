@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from pcbatch.ir.forks import leaves
 from pcbatch.ir.ops import Fail
+from pcbatch.ir.roles import reads
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.tasks import (
     Finish,
@@ -16,15 +18,9 @@ from pcbatch.ir.tasks import (
     Start,
     Sync,
     TaskBlock,
-    TaskFork,
-    TaskJump,
     TaskProgram,
-    TaskTerminator,
     after_jump,
-    leaves,
-    spawn_reads,
     spawns,
-    ways,
 )
 from pcbatch.lowering.left_out import runs
 from pcbatch.runtime.tasks import bodies, sites
@@ -168,12 +164,14 @@ def bounded(program: TaskProgram, places: Sites) -> bool:
     if places.loops or not framed(program):
         return False
     into = (op for block in program.blocks for op in block.ops if isinstance(op, SpawnInto))
-    return not any(isinstance(way, Start) for op in into for way in ways(op.way))
+    return not any(isinstance(way, Start) for op in into for way in leaves(op.way))
 
 
 def _first(program: TaskProgram, is_bounded: bool) -> tuple[str, ...]:
     """The labels of the blocks that only tasks of examples run, before their first `sync`; see `TaskPlan.first`."""
-    started = {way.label for b in program.blocks for op in spawns(b) for way in ways(op.way) if isinstance(way, Start)}
+    started = {
+        way.label for b in program.blocks for op in spawns(b) for way in leaves(op.way) if isinstance(way, Start)
+    }
     before: dict[str, set[str]] = {block.label: set() for block in program.blocks}
     for block in program.blocks:
         for label in after_jump(block):
@@ -244,7 +242,7 @@ def _refuse(program: TaskProgram) -> None:
     for block in program.blocks:
         for op in spawns(block):
             adds = isinstance(op, SpawnInto) or op.adds
-            begun = (program.block(way.label) for way in ways(op.way) if isinstance(way, Start))
+            begun = (program.block(way.label) for way in leaves(op.way) if isinstance(way, Start))
             if adds and any(target.function not in program.sums for target in begun):
                 raise CannotRun(f"{block.label} adds the results of a function that is not in `sums`")
 
@@ -261,34 +259,15 @@ def _columns(block: TaskBlock, has_frames: bool, roots: bool, several: bool) -> 
 
 def sent(block: TaskBlock) -> tuple[str, ...]:
     """Return the variables that the end of a block uses, each once."""
-
-    def used() -> Iterator[str]:
-        for op in spawns(block):
-            yield from spawn_reads(op)
-        yield from conditions(block.terminator)
-        for leaf in leaves(block.terminator):
-            match leaf:
-                case TaskJump(args=args) | Sync(args=args):
-                    yield from (source for _, source in args)
-                case Finish(values=values):
-                    yield from values
-
-    return tuple(dict.fromkeys(used()))
-
-
-def conditions(terminator: TaskTerminator) -> Iterator[str]:
-    """Yield the conditions of a terminator."""
-    if isinstance(terminator, TaskFork):
-        yield terminator.cond
-        yield from conditions(terminator.on_true)
-        yield from conditions(terminator.on_false)
+    ends = () if isinstance(block.terminator, Fail) else reads(block.terminator)
+    return tuple(dict.fromkeys((*(v for op in spawns(block) for v in reads(op)), *ends)))
 
 
 def pushes(block: TaskBlock) -> dict[str, int]:
     """Return, by label, how many records a visit may push on a list for each that it pops."""
     found: dict[str, int] = dict.fromkeys(after_jump(block), 1)
     for op in spawns(block):
-        for label in {way.label for way in ways(op.way) if isinstance(way, Start)}:
+        for label in {way.label for way in leaves(op.way) if isinstance(way, Start)}:
             found[label] = found.get(label, 0) + 1
     return found
 
@@ -303,7 +282,7 @@ def _families(program: TaskProgram, places: Sites) -> dict[str, Results]:
         return label
 
     for block in program.blocks:
-        into = (way for op in spawns(block) if isinstance(op, SpawnInto) for way in ways(op.way))
+        into = (way for op in spawns(block) if isinstance(op, SpawnInto) for way in leaves(op.way))
         for label in (*after_jump(block), *(way.label for way in into if isinstance(way, Start))):
             parent[find(label)] = find(block.label)
     found: dict[str, sites.Types] = {}
@@ -317,7 +296,7 @@ def _families(program: TaskProgram, places: Sites) -> dict[str, Results]:
     for block in program.blocks:
         for op in spawns(block):
             if isinstance(op, Spawn):
-                for way in ways(op.way):
+                for way in leaves(op.way):
                     if isinstance(way, Start):
                         note(way.label, op.dsts, places.rows)
         for leaf in leaves(block.terminator):

@@ -9,20 +9,9 @@ from typing import Any, NamedTuple, assert_never
 import jax
 import jax.numpy as jnp
 
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail
-from pcbatch.ir.tasks import (
-    Finish,
-    Give,
-    Spawn,
-    SpawnInto,
-    Start,
-    Sync,
-    TaskFork,
-    TaskJump,
-    TaskTerminator,
-    Way,
-    WayFork,
-)
+from pcbatch.ir.tasks import Finish, Give, Spawn, SpawnInto, Start, Sync, TaskJump
 from pcbatch.runtime.tasks import lists, pool, reading, steps
 from pcbatch.runtime.tasks.lists import Entry
 from pcbatch.runtime.tasks.masks import Mask, Tally, either, select, wide
@@ -121,7 +110,7 @@ class _Visit:
         self._fill()
         finished: Mask | bool = False
         synced = Tally(self.width)
-        for mask, leaf in self._leaves(block.terminator, None, read):
+        for mask, leaf in self._reached(block.terminator, None, read):
             match leaf:
                 case TaskJump(target=target, args=args):
                     self._push(target, 0, mask, {p: read.values[v] for p, v in args}, read.dest, read)
@@ -143,19 +132,13 @@ class _Visit:
         self._deliver(read, inherited, finished)
         self._wait(started, synced, read)
 
-    def _leaves(self, edge: TaskTerminator, mask: Mask, read: Read) -> list[tuple[Mask, Any]]:
-        if not isinstance(edge, TaskFork):
-            return [(mask, edge)]
-        cond = read.values[edge.cond]
-        on_true = self._leaves(edge.on_true, self._both(mask, cond), read)
-        return on_true + self._leaves(edge.on_false, self._both(mask, ~cond), read)
-
-    def _ways(self, way: Way, mask: Mask, read: Read) -> list[tuple[Mask, Start | Give]]:
-        if not isinstance(way, WayFork):
-            return [(mask, way)]
-        cond = read.values[way.cond]
-        on_true = self._ways(way.on_true, self._both(mask, cond), read)
-        return on_true + self._ways(way.on_false, self._both(mask, ~cond), read)
+    def _reached(self, tree: Any, mask: Mask, read: Read) -> list[tuple[Mask, Any]]:
+        """The leaves of a tree of forks, each with the places that take it."""
+        if not isinstance(tree, Fork):
+            return [(mask, tree)]
+        cond = read.values[tree.cond]
+        on_true = self._reached(tree.on_true, self._both(mask, cond), read)
+        return on_true + self._reached(tree.on_false, self._both(mask, ~cond), read)
 
     def _both(self, mask: Mask, cond: jax.Array) -> jax.Array:
         return cond & self._mask(mask)
@@ -171,7 +154,7 @@ class _Visit:
         tally: Tally,
         added: list[tuple[jax.Array, tuple[Any, ...]]],
     ) -> None:
-        for mask, way in self._ways(op.way, None, read):
+        for mask, way in self._reached(op.way, None, read):
             dest = read.dest
             if isinstance(op, Spawn):
                 dest = self._place(op, mask, way, read)
@@ -343,7 +326,7 @@ class _Visit:
         if started.always and opens(self.block.block):
             return
         ready: dict[str, jax.Array] = {}
-        for mask, leaf in self._leaves(self.block.block.terminator, None, read):
+        for mask, leaf in self._reached(self.block.block.terminator, None, read):
             if isinstance(leaf, Sync):
                 here = self._mask(mask) & (missing == 0)
                 ready[leaf.target] = ready[leaf.target] | here if leaf.target in ready else here

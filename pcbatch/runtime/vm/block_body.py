@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, assert_never
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.def_use import block_uses, block_writes, pops, pushes, reads, terminator_reads
+from pcbatch.ir.def_use import block_uses, block_writes, pops, pushes, terminator_reads
 from pcbatch.ir.liveness import stack_live_out
 from pcbatch.ir.ops import Fail, Move, Prim, Print, PureOp, Select
+from pcbatch.ir.roles import reads
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows

@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.def_use import calls, edges, may_return
+from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Return
-from pcbatch.ir.stack import Edge, Fork, PushJump
+from pcbatch.ir.stack import Edge, PushJump
 from pcbatch.runtime.vm import frames as frame_plans
 from pcbatch.runtime.vm import prints, wide_counters
 from pcbatch.runtime.vm.block_body import BlockCode, Effects, Values

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, leaves, spawns, ways
+from pcbatch.ir.forks import leaves
+from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, spawns
 from pcbatch.runtime.tasks.plan import BlockPlan, TaskPlan
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import Body, Load, LoadedPart, Node, PoppedSlot, ReadRegister, SharedValue
@@ -60,7 +61,7 @@ def _bindings(block: BlockPlan) -> Iterator[tuple[str, str, str]]:
         if isinstance(leaf, TaskJump):
             yield from ((leaf.target, p, v) for p, v in leaf.args)
     for op in spawns(block.block):
-        for way in ways(op.way):
+        for way in leaves(op.way):
             if isinstance(way, Start):
                 yield from ((way.label, p, v) for p, v in way.args)
 
@@ -81,7 +82,7 @@ def _filled(plan: TaskPlan, block: BlockPlan, sent: Collection[str]) -> Iterator
             case _:
                 pass
     for op in spawns(block.block):
-        for way in ways(op.way):
+        for way in leaves(op.way):
             if isinstance(op, Spawn) and isinstance(way, Give):
                 keys = plan.sites.of(plan.program, op.dsts).keys
                 for key, v in zip(keys, way.values, strict=True):

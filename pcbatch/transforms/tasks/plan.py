@@ -23,8 +23,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.ir.def_use import reads, writes
-from pcbatch.ir.tasks import Finish, Give, Start, Sync, TaskJump, TaskProgram, leaves, spawns, ways
+from pcbatch.ir.forks import leaves
+from pcbatch.ir.roles import reads, writes
+from pcbatch.ir.tasks import Finish, Give, Start, Sync, TaskJump, TaskProgram, spawns
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
@@ -260,7 +261,7 @@ def _pulled(body: Body) -> list[str]:
 def _numbers(plan: TaskPlan, block: BlockPlan, sent: frozenset[str], root: bool) -> Iterator[str]:
     """The columns of numbers, but `from`, which is in the record."""
     ends = leaves(block.block.terminator)
-    given = [way for op in spawns(block.block) for way in ways(op.way) if isinstance(way, Give)]
+    given = [way for op in spawns(block.block) for way in leaves(op.way) if isinstance(way, Give)]
     saved = [v for leaf in ends if isinstance(leaf, Sync) for _, v in leaf.args]
     if any(v in sent for leaf in ends if isinstance(leaf, Finish) for v in leaf.values):
         yield "to"
@@ -269,7 +270,7 @@ def _numbers(plan: TaskPlan, block: BlockPlan, sent: frozenset[str], root: bool)
     if len(ends) > 1:
         yield "leaf"
     for q, op in enumerate(spawns(block.block)):
-        if len(ways(op.way)) > 1:
+        if len(leaves(op.way)) > 1:
             yield f"way:{q}"
     if root:
         yield "root"
@@ -288,7 +289,7 @@ def _links(plan: TaskPlan, target: BlockPlan, taped: set[int]) -> Iterator[Link]
             yield Link(block.number, 0)
         begun = spawns(block.block)
         for k, op in enumerate(begun):
-            if any(isinstance(way, Start) and way.label == target.label for way in ways(op.way)):
+            if any(isinstance(way, Start) and way.label == target.label for way in leaves(op.way)):
                 yield Link(block.number, len(begun) - k)
 
 

@@ -16,20 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.ir.tasks import (
-    Finish,
-    Spawn,
-    Start,
-    Sync,
-    TaskBlock,
-    TaskFork,
-    TaskTerminator,
-    Way,
-    WayFork,
-    leaves,
-    spawns,
-    ways,
-)
+from pcbatch.ir.forks import Fork, leaves
+from pcbatch.ir.tasks import Finish, Spawn, Start, Sync, TaskBlock, spawns
 from pcbatch.runtime.tasks import pool
 from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.recording import Seen
@@ -193,10 +181,10 @@ class TaskRecorder:
             elif name == "frame":
                 found[name] = self._open_frame(tape, s, seen, width)
             elif name == "leaf":
-                found[name] = _leaf(block.terminator, seen.done.saved, width)
+                found[name] = _taken(block.terminator, seen.done.saved, width)
             else:
                 op = spawns(block)[int(name.removeprefix("way:"))]
-                found[name] = _way(op.way, seen.done.saved, width)
+                found[name] = _taken(op.way, seen.done.saved, width)
         return found
 
     def _open_frame(self, tape: TaskBlockTape, s: Values, seen: Seen, width: int) -> jax.Array:
@@ -226,20 +214,13 @@ def _sources(tape: TaskBlockTape, seen: Seen) -> Values:
     return values
 
 
-def _leaf(edge: TaskTerminator, values: Values, width: int, first: int = 0) -> jax.Array:
-    """The number of the leaf that each place takes, from left to right."""
-    if not isinstance(edge, TaskFork):
+def _taken(tree: Any, values: Values, width: int, first: int = 0) -> jax.Array:
+    """The number of the leaf of a tree of forks that each place takes, from left to right."""
+    if not isinstance(tree, Fork):
         return jnp.full(width, first, I32)
-    on_true = _leaf(edge.on_true, values, width, first)
-    return jnp.where(values[edge.cond], on_true, _leaf(edge.on_false, values, width, first + len(leaves(edge.on_true))))
-
-
-def _way(way: Way, values: Values, width: int, first: int = 0) -> jax.Array:
-    """The number of the way that each place takes, from left to right."""
-    if not isinstance(way, WayFork):
-        return jnp.full(width, first, I32)
-    on_true = _way(way.on_true, values, width, first)
-    return jnp.where(values[way.cond], on_true, _way(way.on_false, values, width, first + len(ways(way.on_true))))
+    on_true = _taken(tree.on_true, values, width, first)
+    behind = first + len(leaves(tree.on_true))
+    return jnp.where(values[tree.cond], on_true, _taken(tree.on_false, values, width, behind))
 
 
 def traced_room(tape: TaskTape, lanes: int, visits: int) -> TapeRoom:
@@ -268,4 +249,4 @@ def traced_room(tape: TaskTape, lanes: int, visits: int) -> TapeRoom:
 
 def _always_started(block: TaskBlock) -> int:
     """The tasks that each record of a block starts and waits for, whatever its values are."""
-    return sum(isinstance(op, Spawn) and all(isinstance(way, Start) for way in ways(op.way)) for op in block.ops)
+    return sum(isinstance(op, Spawn) and all(isinstance(way, Start) for way in leaves(op.way)) for op in block.ops)

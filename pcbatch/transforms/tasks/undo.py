@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, leaves, spawns, ways
+from pcbatch.ir.forks import leaves
+from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, spawns
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.transforms.tape.block_ssa import Load, PoppedSlot, ReadRegister, SharedValue, Store
@@ -190,7 +191,7 @@ def _outputs(u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, An
                 pass
     begun = spawns(block)
     for q, op in enumerate(begun):
-        for j, way in enumerate(ways(op.way)):
+        for j, way in enumerate(leaves(op.way)):
             here = rows.mask & (values[f"way:{q}"] == j) if f"way:{q}" in values else rows.mask
             if isinstance(way, Start):
                 found.of_push(way.label, len(begun) - q, way.args, here)
