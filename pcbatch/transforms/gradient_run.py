@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.derived import Jvp, at_once, is_inexact, jvp_of, one_by_one
-from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
 from pcbatch.transforms.recorded_run import RecordedRun, Room, RunOperation, run_compiled
 from pcbatch.transforms.remat_run import RematRun, recorder_of
@@ -61,9 +60,6 @@ class GradientRun(RunOperation):
     def impl(self, *args: Any) -> Sequence[Any]:
         return run_compiled(self, self.executable, self.run.lanes, *args)
 
-    def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """The types of the results are those of the traced operation."""
-
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         count = len(self.moved)
         if all(axis is None for axis in axes[:count]):
@@ -85,9 +81,6 @@ class GradientRun(RunOperation):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
         return outs, jvp_of(self, primals, tangents, outs)
-
-    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise not_linear()
 
     def for_tangents(self) -> GradientRun:
         return replace(self, needs=Needs(tangents=True))

@@ -26,7 +26,6 @@ from pcbatch.runtime.vm.raw_result import replaying, unsought
 from pcbatch.transforms.failure_callback import Notice
 from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
-from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, jitted
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout, round_up
@@ -61,7 +60,7 @@ class Room:
         return Room(tuple(n * times for n in self.rows), self.depth, elements)
 
 
-class RunOperation:
+class RunOperation(Operation):
     """The base of operations that are made of a `Run`."""
 
     run: Run
@@ -81,9 +80,31 @@ class RunOperation:
         return self.executable.program
 
 
+class TapingRun(RunOperation):
+    """The base of runs that record. Results: the leaves of the raw result, then the parts of the tape (see `keys`)."""
+
+    tape: Any
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The state keys of the parts of the tape, in order."""
+        raise NotImplementedError
+
+    def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Split the results into the leaves of the raw result and the tape by key."""
+        keys = self.keys
+        count = len(outs) - len(keys)
+        return list(outs[:count]), dict(zip(keys, outs[count:], strict=True))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        from pcbatch.transforms.tangent import recorded_jvp_rule
+
+        return recorded_jvp_rule(self, primals, tangents)
+
+
 @dataclass(frozen=True, repr=False)
-class RecordedRun(RunOperation):
-    """A run that records its tape. Results: the leaves of the raw result, then the parts of the tape (see `keys`)."""
+class RecordedRun(TapingRun):
+    """A run that records its tape."""
 
     run: Run
     tape: Tape
@@ -93,7 +114,6 @@ class RecordedRun(RunOperation):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The state keys of the parts of the tape, in order."""
         return (*self.tape.keys(), STATUS, FULL, ELEMENTS, ROOM)
 
     def lower(self, *args: Any) -> Sequence[Any]:
@@ -121,11 +141,6 @@ class RecordedRun(RunOperation):
             return run_compiled(self, self.executable, self.run.lanes, *args)
         return run_growing_tape(self, *args)
 
-    def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Split the results into the leaves of the raw result and the tape by key."""
-        count = len(outs) - len(self.keys)
-        return list(outs[:count]), dict(zip(self.keys, outs[count:], strict=True))
-
     def room_of(self, parts: Mapping[str, Any]) -> Room:
         """The room that the tape `parts` has."""
         rows = tuple(parts[next(iter(b.buffers.values()))].shape[-2] for b in self.tape.blocks)
@@ -134,9 +149,6 @@ class RecordedRun(RunOperation):
     def again(self, room: Room) -> RecordedRun:
         """The run with this room, in silence."""
         return replace(self, room=room.of(self.run.elements), silent=True)
-
-    def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """The types of the results are those of the traced operation."""
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         run = self.run.folded(size, axes)
@@ -157,14 +169,6 @@ class RecordedRun(RunOperation):
         buffers = [(block, block.record_layout.buffers) for block in self.tape.blocks]
         dtypes = {block.key(name): dtype for block, columns in buffers for name, (_, dtype) in columns.items()}
         return [*leaves, *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        from pcbatch.transforms.tangent import recorded_jvp_rule
-
-        return recorded_jvp_rule(self, primals, tangents)
-
-    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise not_linear()
 
 
 def leaves_like(run: Run) -> list[Any]:

@@ -29,9 +29,8 @@ from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import Sweep
 from pcbatch.runtime.vm.raw_result import replaying, unsought
 from pcbatch.transforms.primitive.derived import one_by_one
-from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation
-from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, Room, RunOperation, run_compiled
+from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, Room, TapingRun, run_compiled
 from pcbatch.transforms.tape.plan import STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout
 
@@ -72,8 +71,8 @@ def _dense(blocks: int) -> Any:
 
 
 @dataclass(frozen=True, repr=False)
-class RematRun(RunOperation):
-    """A run that keeps snapshots. Results: the leaves of the raw result, then the snapshots (see `keys`)."""
+class RematRun(TapingRun):
+    """A run that keeps snapshots, which are its tape."""
 
     run: Run
     tape: Tape
@@ -83,7 +82,6 @@ class RematRun(RunOperation):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the parts of the snapshots, in order."""
         machine = segment_machine(self.executable)
         state = jax.eval_shape(lambda: machine.idle({}, self.run.lanes, 1).carry)
         return (*(SNAPSHOT + key for key in sorted(state)), STRIDE, SEGMENTS, STATUS, FULL, ROOM)
@@ -116,12 +114,6 @@ class RematRun(RunOperation):
                 return outs
             depth = deeper
 
-    def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Split the results into the leaves of the raw result and the snapshots by key."""
-        keys = self.keys
-        count = len(outs) - len(keys)
-        return list(outs[:count]), dict(zip(keys, outs[count:], strict=True))
-
     def room_of(self, parts: Mapping[str, Any]) -> Room:
         """The room that the snapshots `parts` have."""
         return Room((), int(parts[ROOM].shape[-1]))
@@ -130,19 +122,8 @@ class RematRun(RunOperation):
         """The run with the depth of this room."""
         return replace(self, depth=room.depth)
 
-    def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """The types of the results are those of the traced operation."""
-
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         return one_by_one(self, size, axes)
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        from pcbatch.transforms.tangent import recorded_jvp_rule
-
-        return recorded_jvp_rule(self, primals, tangents)
-
-    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise not_linear()
 
 
 def run_with_snapshots(machine: Machine, state: State, snapshots: int) -> tuple[State, dict[str, Any]]:

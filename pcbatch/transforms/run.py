@@ -21,8 +21,7 @@ from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, Sharde
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, no_donation, non_finite_lanes, replaying, unsought
 from pcbatch.transforms import tangent
 from pcbatch.transforms.primitive.batching import fold_lanes, repeat_lanes, unfolded_outs
-from pcbatch.transforms.primitive.errors import not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, jitted
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, jitted
 from pcbatch.transforms.recorded_run import RecordedRun, run_growing_tape
 from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, task_tape_of
 
@@ -41,7 +40,7 @@ class UnsharingProgram:
 
 
 @dataclass(frozen=True, repr=False)
-class Run:
+class Run(Operation):
     """`lanes` lanes of a program to their end.
 
     Operands: the arguments `names`, of which those that are `mapped` have the lanes as their first axis, and, if
@@ -130,9 +129,6 @@ class Run:
         with no_donation():  # tangents are computed from the same arguments
             return jax.tree.leaves(executable.run(named, self.lanes))
 
-    def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """The types of the results are those of the traced operation."""
-
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         run = self.folded(size, axes)
         return BatchedOperation(
@@ -170,9 +166,6 @@ class Run:
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         return tangent.jvp_rule(self, primals, tangents)
-
-    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise not_linear()
 
 
 def traced_run(

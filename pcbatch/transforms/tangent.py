@@ -27,7 +27,15 @@ from pcbatch.transforms.gradient_run import GradientRun
 from pcbatch.transforms.primitive.derived import at_once, batch_tangents, is_inexact, linear_jvp, tangents_of
 from pcbatch.transforms.primitive.errors import blaming, not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, types_of
-from pcbatch.transforms.recorded_run import FULL, RecordedRun, RunOperation, folded_part, run_compiled, tape_notice
+from pcbatch.transforms.recorded_run import (
+    FULL,
+    RecordedRun,
+    RunOperation,
+    TapingRun,
+    folded_part,
+    run_compiled,
+    tape_notice,
+)
 from pcbatch.transforms.remat_run import RematRun, recorder_of
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, plan_tape
 from pcbatch.transforms.tasks.backward_run import TaskBackward
@@ -257,7 +265,7 @@ def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple
 
 
 def recorded_jvp_rule(
-    recorder: Recorder, primals: Sequence[Any], tangents: Sequence[Any]
+    recorder: TapingRun, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Sequence[Any], list[Any]]:
     """The results of a run that is recorded, with the parts of its tape, and their tangents: the tape has none."""
     outs = bind(recorder, *primals)

@@ -32,7 +32,7 @@ Pullback = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 @dataclass(frozen=True, repr=False)
-class MappedOperation:
+class MappedOperation(Operation):
     """An operation `of` for each element along the first axis of those operands that are `mapped`.
 
     All at once, which is for operations whose loops do not depend on these operands, or one after another.
@@ -72,9 +72,6 @@ class MappedOperation:
 
     def impl(self, *args: Any) -> Sequence[Any]:
         return list(jitted(self)(*args))
-
-    def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """The types of the results are those of the traced operation."""
 
     def for_tangents(self) -> MappedOperation:
         return replace(self, of=self._of.for_tangents())
@@ -168,7 +165,7 @@ def _mapped(operation: Operation, size: int, axes: Sequence[Axis], at_once: bool
 
 
 @dataclass(frozen=True, repr=False)
-class Jvp:
+class Jvp(Operation):
     """The tangents of an operation `of`, by JAX's forward mode of the operations that it consists of.
 
     Operands: those of the operation, then the tangents of those that are `moved`. Results: the tangents of its floating
@@ -196,9 +193,6 @@ class Jvp:
 
     def impl(self, *args: Any) -> Sequence[Any]:
         return list(jitted(self)(*args))
-
-    def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """The types of the results are those of the traced operation."""
 
     def for_tangents(self) -> Jvp:
         return replace(self, of=self.of.for_tangents())

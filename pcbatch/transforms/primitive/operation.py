@@ -6,7 +6,7 @@ and reverse mode is refused. An `Operation` has a rule of its own for each trans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -22,14 +22,14 @@ from pcbatch.runtime.lowering_platform import PLATFORMS, lowered_for, lowering_p
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh, varied, without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import asking
 from pcbatch.runtime.sharding.lane_sharding import partition_spec
-from pcbatch.transforms.primitive.errors import blaming
+from pcbatch.transforms.primitive.errors import blaming, not_linear
 
 Axis = int | None  # of the elements of a `vmap`; None: the same for all of them
 ReadResults = Callable[[Sequence[Any]], tuple[list[Any], list[Axis]]]
 
 
 @runtime_checkable
-class Operation(Hashable, Protocol):
+class Operation(Protocol):
     """A function of arrays as data, with a rule for each of JAX's transformations. Equal operations are the same
     function."""
 
@@ -45,6 +45,9 @@ class Operation(Hashable, Protocol):
     def differentiates(self) -> bool:
         """Whether the operation differentiates `steps`."""
 
+    def __hash__(self) -> int:
+        return super().__hash__()
+
     def lower(self, *args: Any) -> Sequence[Any]:
         """Compute the results by JAX's operations."""
 
@@ -53,6 +56,7 @@ class Operation(Hashable, Protocol):
 
     def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any] | None:
         """Return the types of the results, or None if only tracing tells."""
+        return None
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         """Return the operation for `size` elements of a `vmap`, which are along these axes of the operands."""
@@ -63,6 +67,7 @@ class Operation(Hashable, Protocol):
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         """Return the cotangents of the arguments that are None, in which the operation is linear; None for the others.
         A cotangent is None where it is zero."""
+        raise not_linear()
 
 
 class Differentiable(Operation, Protocol):

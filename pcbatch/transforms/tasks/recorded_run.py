@@ -23,9 +23,8 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks
 from pcbatch.transforms.primitive.batching import unfolded_outs
 from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
-from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation
-from pcbatch.transforms.recorded_run import TRACED_VISITS, RunOperation, leaves_like
+from pcbatch.transforms.recorded_run import TRACED_VISITS, TapingRun, leaves_like
 from pcbatch.transforms.tape.recorder import round_up
 from pcbatch.transforms.tasks.plan import FRAMES, FULL, JOINS, ROOTS, TODO, VISITS, TaskTape, plan_task_tape, tapeable
 from pcbatch.transforms.tasks.recorder import SERIAL_OF, TapeRoom, TaskRecorder, traced_room
@@ -66,8 +65,8 @@ def _plan(tasks: TaskExecutable, moved: frozenset[str]) -> TaskTape:
 
 
 @dataclass(frozen=True, repr=False)
-class TaskRecordedRun(RunOperation):
-    """A run by tasks that records. Results: the leaves of the raw result, then the parts of the tape (see `keys`)."""
+class TaskRecordedRun(TapingRun):
+    """A run by tasks that records."""
 
     run: Run
     tape: TaskTape
@@ -81,7 +80,6 @@ class TaskRecordedRun(RunOperation):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The state keys of the parts of the tape, in order."""
         return self.tape.keys
 
     @property
@@ -95,11 +93,6 @@ class TaskRecordedRun(RunOperation):
         if executable.options.max_tape is None or tasks.plan(single=False).fails:
             return False
         return tasks.chosen(self.run.lanes, traced=True).frames >= executable.traced_depth()
-
-    def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Split the results into the leaves of the raw result and the tape by key."""
-        count = len(outs) - len(self.keys)
-        return list(outs[:count]), dict(zip(self.keys, outs[count:], strict=True))
 
     def task_arguments(self, *args: Any) -> dict[str, Any]:
         """The operands by parameter of the program of tasks."""
@@ -170,9 +163,6 @@ class TaskRecordedRun(RunOperation):
         """Refuse: derivatives of gradients are made by lanes."""
         raise NotImplementedError
 
-    def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """The types of the results are those of the traced operation."""
-
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         run = self.run.folded(size, axes)
         if run.program != self.run.program or not by_tasks(run):
@@ -192,14 +182,6 @@ class TaskRecordedRun(RunOperation):
         dtypes = {block.key(name): dtype for block, columns in layouts for name, (_, dtype) in columns.items()}
         parts = [is_inexact(np.empty((), dtypes.get(key, np.int32))) for key in self.keys]
         return [*map(is_inexact, leaves_like(self.run)), *parts]
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        from pcbatch.transforms.tangent import recorded_jvp_rule
-
-        return recorded_jvp_rule(self, primals, tangents)
-
-    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise not_linear()
 
 
 def _empty(recorder: TaskRecorder, now: Sizes) -> Values:
