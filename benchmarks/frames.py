@@ -27,10 +27,10 @@ from benchmarks.tasks import halves, interval, quadrature
 from examples.treelstm.data import generate
 from examples.treelstm.model import initial_weights, sentiment
 from pcbatch.api.learn_schedule import sampled
-from pcbatch.ir.interpret_tasks import interpret_tasks
 from pcbatch.ir.tasks import OpenFrame
 from pcbatch.learning.learn import examples_of
 from pcbatch.runtime.tasks import TaskExecutable, pool, state
+from tests.oracles.interpret_tasks import interpret_tasks
 
 UNTOUCHED = -1  # no place of results has this number
 HIDDEN, EPS = 16, 1e-4

@@ -1,9 +1,7 @@
-"""Slow reference interpreters, which define the meaning of a program for ONE lane: oracles of the tests.
+"""The slow reference interpreter of CFG programs, which defines their meaning for ONE lane.
 
-They keep no registers, masks or buffers: a CFG activation is a dict of variables; a stack lane is one dict of
-variables, one dict of slots per frame, and a list of return points. Variables without a register are forgotten
-at the end of each block, and reading a variable without a value is an error, so that a pass which stores a value in the
-wrong place is detected even where the batched program would happen to work.
+It keeps no registers, masks or buffers: an activation is a dict of variables, and reading a variable without a value is
+an error. (Those of the other forms are oracles of the tests: `tests/oracles/interpret_stack.py`, `interpret_tasks.py`.)
 
 A `print` prints, and a `fail` raises `LaneFailed`. Values are whatever the operations compute with: Python numbers,
 NumPy or JAX arrays.
@@ -20,9 +18,7 @@ from pcbatch.errors import InternalError
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.expr_text import as_function
-from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
-from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage
 
 Values = MutableMapping[str, Any]
 
@@ -104,30 +100,6 @@ def interpret_cfg(
         _assign(frame.values, called.dsts, results)
 
 
-def interpret_stack(
-    program: StackProgram,
-    args: Sequence[Any],
-    namespace: Mapping[str, Any] | None = None,
-    max_steps: int = 10_000_000,
-    *,
-    max_depth: int | None = None,
-) -> tuple[tuple[Any, ...], Trace]:
-    """Run a stack program on one example; arguments, results and errors as for `interpret_cfg`.
-
-    Depth is the number of open frames.
-    """
-    count = Counts(namespace or {}, max_steps, None, max_depth)
-    lane = _Lane(dict(zip(program.params, args, strict=True)))
-    blocks = {block.label: block for block in program.blocks}
-    for op in program.prologue:
-        run_op(op, lane.values, count)
-    label: str | None = program.entry
-    while label is not None:
-        count.block(label)
-        label = lane.run(blocks[label], program, count)
-    return tuple(get_value(lane.values, name) for name in program.results), count.trace()
-
-
 @dataclass(slots=True)
 class Counts:
     """The counters and limits of a run, and the names that texts may use."""
@@ -194,65 +166,14 @@ class _Frame:
                 if isinstance(op, Call):
                     return op
                 run_op(op, self.values, count)
-            target = _next(block.terminator, self.values)
+            target = next_label(block.terminator, self.values)
             if target is None:
                 return None
             self.label, self.position = target, 0
             count.block(self.where)
 
 
-@dataclass(slots=True)
-class _Lane:
-    """The state of a stack program for one lane; the last dict of `slots` belongs to the current activation."""
-
-    values: dict[str, Any]
-    slots: list[dict[str, Any]] = field(default_factory=lambda: [{}])
-    returns: list[str] = field(default_factory=list)
-
-    def run(self, block: StackBlock, program: StackProgram, count: Counts) -> str | None:
-        """Run a block; return the label of the next one, None at the outermost return."""
-        for op in block.ops:
-            self._op(op, count)
-        target = self._jump(block.terminator, count)
-        for name in [name for name in self.values if _is_local(program, name)]:
-            del self.values[name]
-        return target
-
-    def _op(self, op: StackOp, count: Counts) -> None:
-        match op:
-            case Push(dst=dst, src=src):
-                count.pushes += 1
-                self.slots[-1][dst] = get_value(self.values, src)
-            case Pop(dst=dst):
-                count.pops += 1
-                if dst not in self.slots[-1]:
-                    raise InternalError(f"pop {dst}: its slot is empty")
-                self.values[dst] = self.slots[-1][dst]
-            case _:
-                run_op(op, self.values, count)
-
-    def _jump(self, terminator: StackTerminator, count: Counts) -> str | None:
-        while isinstance(terminator, Fork):
-            taken = bool(get_value(self.values, terminator.cond))
-            terminator = terminator.on_true if taken else terminator.on_false
-        if isinstance(terminator, PushJump):
-            count.call(len(self.returns) + 1)
-            self.returns.append(terminator.ret)
-            self.slots.append({})
-            return terminator.target
-        target = _next(terminator, self.values)
-        if target is not None or not self.returns:
-            return target
-        self.slots.pop()
-        return self.returns.pop()
-
-
-def _is_local(program: StackProgram, name: str) -> bool:
-    var = program.vars.get(name)
-    return var is not None and var.storage in (Storage.TEMP, Storage.STACK)
-
-
-def _next(terminator: Jump | Branch | Return | Fail, values: Values) -> str | None:
+def next_label(terminator: Jump | Branch | Return | Fail, values: Values) -> str | None:
     """The next label in this activation; None if it returns."""
     match terminator:
         case Jump(target=target):

@@ -15,7 +15,6 @@ import jax
 import numpy as np
 
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.interpret_tasks import with_row
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.tasks import (
@@ -205,3 +204,15 @@ def _free(part: Control) -> tuple[str, ...]:
         free |= dict.fromkeys(v for v in reads(op) if v not in made)
         made |= set(writes(op))
     return tuple(free | dict.fromkeys(v for v in part.sent if v not in made))
+
+
+def with_row(array: Any, row: int, value: Any, adds: bool) -> Any:
+    """Return an array with another row, or with one to which a value is added; the array if it has no such row."""
+    if not 0 <= row < array.shape[0]:
+        return array
+    value = array[row] + value if adds else value
+    if not isinstance(array, np.ndarray):
+        return array.at[row].set(value)
+    new = array.copy()
+    new[row] = value
+    return new

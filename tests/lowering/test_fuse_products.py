@@ -12,7 +12,6 @@ import pytest
 
 import pcbatch
 from pcbatch.errors import InternalError
-from pcbatch.ir.interpret import interpret_stack
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
@@ -22,6 +21,7 @@ from pcbatch.lowering.left_out import without
 from pcbatch.lowering.typing.trace import JaxprFn
 from tests.ir.samples import stack
 from tests.lowering.typed import typed
+from tests.oracles.interpret_stack import interpret_stack
 
 RNG = np.random.default_rng(0)
 

@@ -11,7 +11,7 @@ import pytest
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.def_use import calls
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.interpret import Trace, interpret_stack
+from pcbatch.ir.interpret import Trace
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.verifier import verify
@@ -19,6 +19,7 @@ from pcbatch.lowering.cfg_passes import copy_propagation, dead_code
 from pcbatch.lowering.stack_passes import block_layout, simplify_stack, storage_classes, superblocks
 from tests.ir.samples import FIB_STACK, GCD_STACK, TAIL_STACK, stack
 from tests.lowering.typed import typed
+from tests.oracles.interpret_stack import interpret_stack
 
 
 def grafted(text: str, *examples: tuple[int, ...]) -> StackProgram:

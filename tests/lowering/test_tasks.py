@@ -11,7 +11,6 @@ import pytest
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
-from pcbatch.ir.interpret_tasks import interpret_tasks
 from pcbatch.ir.parser import parse_program
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
@@ -23,6 +22,7 @@ from pcbatch.lowering.tasks.pending_calls import waits
 from pcbatch.lowering.tasks.pipeline import PASSES
 from tests.ir.samples import FIB_CFG
 from tests.lowering.typed import typed
+from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
 
 SEEDS = range(6)

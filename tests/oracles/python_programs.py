@@ -30,8 +30,9 @@ from pcbatch.containers.ragged import Ragged
 from pcbatch.containers.ragged_forms import shortened
 from pcbatch.errors import BatchRuntimeError, CompileError, UsageError
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import LaneFailed, interpret_cfg, interpret_stack
+from pcbatch.ir.interpret import LaneFailed, interpret_cfg
 from pcbatch.ir.ops import CAPACITY
+from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.interpreters import Mismatch
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.oracles.task_limits import check_limits

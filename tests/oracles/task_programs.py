@@ -15,12 +15,12 @@ import numpy as np
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import LaneFailed, interpret_cfg
-from pcbatch.ir.interpret_tasks import interpret_tasks
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import lower_tasks, pipeline, qualify
 from pcbatch.runtime.tasks import plan
+from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
 
 ORDERS = 2  # of tasks, besides that of the meaning, for the first and the last program; others are run in one

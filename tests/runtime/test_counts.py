@@ -14,8 +14,8 @@ from jax import export
 
 import pcbatch
 from pcbatch.compiler import pipeline
-from pcbatch.ir.interpret import interpret_stack
 from pcbatch.ir.stack import Pop, Push, PushJump, StackProgram
+from tests.oracles.interpret_stack import interpret_stack
 from tests.programs import REGISTRY
 from tests.programs.classics import dear_sum, fib, fib_dear, iota_sum
 

@@ -9,9 +9,9 @@ import pytest
 
 import pcbatch
 from pcbatch import BatchRuntimeError, Status
-from pcbatch.ir.interpret import interpret_stack
 from pcbatch.runtime import emit
 from pcbatch.runtime.lowering_platform import lowered_for
+from tests.oracles.interpret_stack import interpret_stack
 from tests.programs import REGISTRY, select
 from tests.programs.classics import fib
 from tests.programs.compare import assert_same_bits

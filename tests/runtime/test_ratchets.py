@@ -18,8 +18,8 @@ import pcbatch.compiler.program
 from examples.nuts.run import fixed_chain, start
 from examples.nuts.targets import gaussian
 from pcbatch.compiler.pipeline import Stages, compile_stages
-from pcbatch.ir.interpret import interpret_stack
 from pcbatch.ir.stack import StackProgram
+from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs import REGISTRY
 from tests.programs.registry import select

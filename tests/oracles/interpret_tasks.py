@@ -17,8 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-import numpy as np
-
 from pcbatch.errors import InternalError
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.interpret import Counts, LaneFailed, get_value, message_text, run_op
@@ -38,6 +36,7 @@ from pcbatch.ir.tasks import (
     TaskTerminator,
     Way,
 )
+from pcbatch.learning.task_trace import with_row
 
 Record = dict[str, Any]
 
@@ -116,18 +115,6 @@ class _Destination:
                 raise InternalError(f"{dst}: returned twice")
             places[dst] = places[dst] + value if known else value
         self.filled = True
-
-
-def with_row(array: Any, row: int, value: Any, adds: bool) -> Any:
-    """Return an array with another row, or with one to which a value is added; the array if it has no such row."""
-    if not 0 <= row < array.shape[0]:
-        return array
-    value = array[row] + value if adds else value
-    if not isinstance(array, np.ndarray):
-        return array.at[row].set(value)
-    new = array.copy()
-    new[row] = value
-    return new
 
 
 @dataclass(slots=True, eq=False)
