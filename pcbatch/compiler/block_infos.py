@@ -12,7 +12,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.tasks import TaskOp, TaskProgram
 
 
-def block_infos(program: StackProgram) -> tuple[BlockStats, ...]:
+def block_infos(program: StackProgram | TaskProgram) -> tuple[BlockStats, ...]:
     """The functions and lines that every block comes from."""
     return tuple(_info(block.label, block.function, block.ops) for block in program.blocks)
 
@@ -20,11 +20,6 @@ def block_infos(program: StackProgram) -> tuple[BlockStats, ...]:
 def cfg_block_infos(program: CfgProgram) -> tuple[BlockStats, ...]:
     """The functions and lines that every block of a CFG comes from."""
     return tuple(_info(f"{f.name}:{block.label}", f.name, block.ops) for f in program.functions for block in f.blocks)
-
-
-def task_block_infos(program: TaskProgram) -> tuple[BlockStats, ...]:
-    """The functions and lines that every block of a task program comes from."""
-    return tuple(_info(block.label, block.function, block.ops) for block in program.blocks)
 
 
 def _info(label: str, function: str, ops: Sequence[AnyOp | TaskOp]) -> BlockStats:

@@ -19,7 +19,7 @@ from pcbatch.call.describe_lane import describe_lane
 from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, platform_of_run, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
-from pcbatch.compiler.block_infos import block_infos, cfg_block_infos, task_block_infos
+from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.executable import Executable
 from pcbatch.compiler.fork import NOT_FORKED, Forked, forked
 from pcbatch.compiler.jax_errors import ErrorMapper
@@ -123,7 +123,7 @@ class Program:
     @property
     def all_infos(self) -> tuple[BlockStats, ...]:
         """The origins of all blocks of lanes, followed by those of all blocks of tasks, if there are any."""
-        return self.infos if self.tasks is None else (*self.infos, *task_block_infos(self.tasks.program))
+        return self.infos if self.tasks is None else (*self.infos, *block_infos(self.tasks.program))
 
     @property
     def capacity(self) -> int:

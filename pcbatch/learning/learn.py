@@ -12,17 +12,16 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.call.usage import usage
 from pcbatch.compiler.program import Program
 from pcbatch.compiler.schedules import source_of
-from pcbatch.ir.stack import StackProgram
 from pcbatch.learning import fixed, lane_trace
 from pcbatch.learning.q_learning import Learner, State, Training, in_order
 from pcbatch.learning.simulation import Choose, Simulation, simulate
 from pcbatch.learning.task_graph import Ints, TaskGraph
 from pcbatch.learning.task_trace import TooLong, Tracer
-from pcbatch.lowering.stack_passes.block_layout import block_cost
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
 from pcbatch.runtime.learned.summary import BlockVisits, Summary
+from pcbatch.runtime.tasks import bodies
 from pcbatch.runtime.tasks.by_policy import chosen_among
 from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.reading import Machine
@@ -177,7 +176,7 @@ def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]], so
     whole = tracer.graph(tuple(trips.widths(block)[0] for block in plan.blocks))
     chosen = chosen_among(plan)
     graph = without(whole, [block.number for block in chosen])
-    costs = block_costs(plan.stack)
+    costs = bodies.costs(plan.stack)
     dear = [k for k, block in enumerate(chosen) if block.expensive]
     cheap = [k for k, block in enumerate(chosen) if not block.expensive]
     cheap.sort(key=lambda k: not chosen[k].block.joins)
@@ -218,7 +217,7 @@ def of_lanes(program: Program, given: Arguments, source: str) -> Task:
     """Return what there is to learn about a program of lanes."""
     executable = program.with_pc("learn_schedule")
     graph = lane_trace.trace(executable, program.args(given), given.lanes, MOST)
-    costs, expensive = block_costs(executable.program), executable.machine.expensive
+    costs, expensive = bodies.costs(executable.program), executable.machine.expensive
     order = range(len(graph.labels))
     cheap = [k for k in order if k not in expensive]
     policies = {"earliest": lambda: lambda run: int(run.choices()[0]), "sweep": lambda: fixed.sweep(order)}
@@ -235,12 +234,6 @@ def of_lanes(program: Program, given: Arguments, source: str) -> Task:
         samples=given.lanes,
         policies=policies,
     )
-
-
-def block_costs(program: StackProgram) -> Mapping[str, float]:
-    """Return the estimated cost of each block, by label, for one execution."""
-    types = {v: var.type for v, var in program.vars.items()}
-    return {block.label: block_cost(block, types) for block in program.blocks}
 
 
 def without(graph: TaskGraph, kept: Sequence[int]) -> TaskGraph:

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from pcbatch.call.arguments import Arguments
-from pcbatch.compiler.block_infos import task_block_infos
+from pcbatch.compiler.block_infos import block_infos
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.report.profile_source import source_lines
@@ -135,6 +135,6 @@ def _rows(tasks: TaskExecutable, examples: int) -> tuple[BlockPlan, ...]:
             xla=None,
         )
         for info, block, stack, cost in zip(
-            task_block_infos(tasks.program), plan.blocks, plan.stack.blocks, costs, strict=True
+            block_infos(tasks.program), plan.blocks, plan.stack.blocks, costs, strict=True
         )
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pcbatch.call.results import BlockStats
-from pcbatch.compiler.block_infos import task_block_infos
+from pcbatch.compiler.block_infos import block_infos
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.diagnostics.tables import ranges, table
@@ -55,7 +55,7 @@ def places_of(compiled: Program, state: RunState) -> Places:
     """Return the blocks where lanes still run, or those for which records of tasks wait."""
     found = list(_of_lanes(compiled, state))
     if isinstance(state, TaskRun) and (waiting := state.waiting()):
-        infos = task_block_infos(state.tasks.program)
+        infos = block_infos(state.tasks.program)
         found += [_place(infos[w.number], w.loc, len(w.examples), int(w.examples[-1])) for w in waiting]
     return Places(sorted(found, key=lambda place: -place.lanes))
 

@@ -17,8 +17,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.word_packing import is_float
@@ -32,7 +30,7 @@ from pcbatch.transforms.tape.block_ssa import (
     body_of,
 )
 from pcbatch.transforms.tape.pullback_reads import read_by_deferred, read_by_trips
-from pcbatch.transforms.tape.record_layout import RecordLayout, record_layout
+from pcbatch.transforms.tape.record_layout import RecordedBlock, RecordLayout, record_layout, stored_as
 
 SMALL = 32  # elements of a shared value of whose cotangent each lane has a sum of its own
 STATUS = "tape:status"  # int32[lanes]
@@ -40,7 +38,7 @@ HEAD = "tape:head"  # state key: the lane's last record
 
 
 @dataclass(frozen=True)
-class BlockTape:
+class BlockTape(RecordedBlock):
     """The records of one block: which values they hold, and what its pullback does with shared values."""
 
     index: int  # the program counter of the block
@@ -57,7 +55,7 @@ class BlockTape:
     @cached_property  # the host asks for it in every gradient
     def record_layout(self) -> RecordLayout:
         """The columns of one record, with the lane's link to the record before."""
-        types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: _stored(s.type) for s in self.recorded}
+        types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: stored_as(s.type) for s in self.recorded}
         types["link"] = (), np.int32
         if self.slots:
             types["depth"] = (), np.int32
@@ -69,35 +67,12 @@ class BlockTape:
     def deferred_layout(self) -> RecordLayout:
         """The columns of the deferred cotangents of one record, and of the number of the record."""
         types = {**self.body.outputs, **self.body.edge}
-        columns = {str(number): _stored(types[number]) for number in self.deferred_cts}
+        columns = {str(number): stored_as(types[number]) for number in self.deferred_cts}
         return record_layout({**columns, "record": ((), np.int32)}) if columns else RecordLayout({}, {})
-
-    def key(self, name: str) -> str:
-        """The state key of a part of the records."""
-        return f"tape:{self.index}:{name}"
-
-    @property
-    def count(self) -> str:
-        """The state key of the number of records."""
-        return self.key("n")
-
-    @property
-    def buffers(self) -> dict[str, str]:
-        """State keys of the records' buffers."""
-        return {name: self.key(name) for name in self.record_layout.buffers}
 
     def read(self, known: Mapping[str, Any], record: jax.Array) -> dict[str, Any]:
         """The values of the records `record`, int32[width], by `Source.key`; `known` has the tape by state key."""
         return self.record_layout.read({name: known[key] for name, key in self.buffers.items()}, record)
-
-    def bytes(self) -> int:
-        """The number of bytes of one record."""
-        return sum(width * np.dtype(dtype).itemsize for width, dtype in self.record_layout.buffers.values())
-
-
-def _stored(type_: ArrayType) -> tuple[tuple[int, ...], Any]:
-    stored = storage_type(type_)
-    return stored.shape, jnp.dtype(stored.dtype)
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,10 +40,9 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.interpreters.partial_eval import dce_jaxpr
 
-from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.transforms.tape.block_ssa import Body, ExpensiveResult, Load, SharedValue, Store
 from pcbatch.transforms.tape.block_vjp import Env, pull, pull_shared, replay, source_env
+from pcbatch.transforms.tape.record_layout import struct_of
 
 WIDTH = 2  # records that a pullback is traced for: not one, a size that JAX may treat specially
 
@@ -133,16 +132,10 @@ def _trace(
         env = source_env(body, records, {s.name: x for s, x in zip(uniform, shared, strict=True)}, WIDTH)
         return pullback(replay(body, env, WIDTH), dict(zip(numbers, cts, strict=True)))
 
-    structs = [_struct(s.type, (WIDTH,)) for s in per_record], [_struct(s.type, ()) for s in uniform]
-    cts = [_struct(types[n], (WIDTH,)) for n in numbers]
+    structs = [struct_of(s.type, (WIDTH,)) for s in per_record], [struct_of(s.type, ()) for s in uniform]
+    cts = [struct_of(types[n], (WIDTH,)) for n in numbers]
     closed, shapes = jax.make_jaxpr(function, return_shape=True)(*structs, cts)
     outs = closed.jaxpr.outvars
     read = dce_jaxpr(closed.jaxpr, [True] * len(outs))[1]
     keys = {s.key for s, is_read in zip((*per_record, *uniform), read, strict=False) if is_read}
     return _Traced(keys, jax.tree.unflatten(jax.tree.structure(shapes), outs))
-
-
-def _struct(type_: ArrayType, width: tuple[int, ...]) -> Any:
-    stored = storage_type(type_)
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    return make((*width, *stored.shape), jnp.dtype(stored.dtype))

@@ -15,9 +15,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.vm.lane_window import Window, first_lanes
 
 WORD = np.dtype(np.int32)  # the dtype of small integers and truth values in a record
+
+
+def stored_as(type_: ArrayType) -> tuple[tuple[int, ...], Any]:
+    """The shape and the dtype of a value of this type in a record."""
+    stored = storage_type(type_)
+    return stored.shape, jnp.dtype(stored.dtype)
+
+
+def struct_of(type_: ArrayType, width: tuple[int, ...]) -> Any:
+    """The type of values of this type, with axes in front."""
+    shape, dtype = stored_as(type_)
+    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    return make((*width, *shape), dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +110,35 @@ def active_first(window: Window, mask: jax.Array) -> jax.Array | None:
     if not window.dense and mask is window.here:
         return None
     return first_lanes(mask, window.width)
+
+
+class RecordedBlock:
+    """The base of what a tape holds of one block: records in buffers, and their number."""
+
+    @property
+    def index(self) -> int:
+        """The number of the block, which names its parts of the tape."""
+        raise NotImplementedError
+
+    @property
+    def record_layout(self) -> RecordLayout:
+        """The columns of one record."""
+        raise NotImplementedError
+
+    def key(self, name: str) -> str:
+        """The state key of a part of the records."""
+        return f"tape:{self.index}:{name}"
+
+    @property
+    def count(self) -> str:
+        """The state key of the number of records."""
+        return self.key("n")
+
+    @property
+    def buffers(self) -> dict[str, str]:
+        """State keys of the records' buffers."""
+        return {name: self.key(name) for name in self.record_layout.buffers}
+
+    def bytes(self) -> int:
+        """The number of bytes of one record."""
+        return sum(width * np.dtype(dtype).itemsize for width, dtype in self.record_layout.buffers.values())

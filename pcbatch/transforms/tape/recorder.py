@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,15 @@ from pcbatch.runtime.vm.lane_reductions import count_lanes
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.step import Computed, StepContext, step_block
-from pcbatch.transforms.tape.block_ssa import ExpensiveResult, LoadedPart, PoppedSlot, ReadRegister, SharedValue
+from pcbatch.transforms.tape.block_ssa import (
+    Body,
+    ExpensiveResult,
+    LoadedPart,
+    PoppedSlot,
+    ReadRegister,
+    Recordable,
+    SharedValue,
+)
 from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
 from pcbatch.transforms.tape.plan import HEAD, BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import active_first, append, reordered
@@ -46,11 +54,13 @@ class RecordingContext(StepContext):
         block = self.layout.tape.block(code.index)
         if block is None:
             return {}
-        values = _source_values(self, block, carry, window, popped, computed)
-        if expensive := [s for s in block.recorded if isinstance(s, ExpensiveResult)]:
-            # The block has computed them already: XLA merges the two computations.
-            env = replay(block.body, source_env(block.body, values, self.shared, window.width), window.width)
-            values |= {s.key: spread_over(env[s.number], window.width) for s in expensive}
+
+        def register(v: str) -> Any:
+            return window.read(self.register(carry, v), v in block.code.lanes_last)
+
+        body, loaded = block.body, computed.done.loaded
+        read = popped.__getitem__
+        values = recorded_values(body, block.recorded, self.shared, window.width, register, read, loaded)
         values |= {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
         order = active_first(window, computed.mask)
         rows = {name: reordered(rows, order) for name, rows in block.record_layout.packed(values).items()}
@@ -82,23 +92,45 @@ def recording_layout(layout: Layout, tape: Tape, rows: Sequence[int]) -> Recordi
     return RecordingLayout(**{**parts, "codes": codes}, tape=tape, tape_rows=tuple(rows))
 
 
-def _source_values(
-    context: StepContext, block: BlockTape, carry: Values, window: Window, popped: Values, computed: Computed
+def recorded_values(
+    body: Body,
+    recorded: Sequence[Recordable],
+    shared: Values,
+    width: int,
+    register: Callable[[str], Any],
+    popped: Callable[[str], Any],
+    loaded: Values,
 ) -> Values:
-    """The sources of a block for each lane, in storage form, by key; but for shared values, which no record holds."""
+    """The sources of a block, in storage form, by key, and the results among what is recorded.
+
+    Shared values are left out, which no record holds.
+
+    Args:
+        body: The block.
+        recorded: What is recorded of it.
+        shared: The shared values.
+        width: The number of places.
+        register: Reads a register.
+        popped: Reads a slot of the frame.
+        loaded: The parts that the block has loaded.
+    """
     values: Values = {}
-    for source in block.body.sources:
+    for source in body.sources:
         match source:
             case ReadRegister(name=v):
-                values[source.key] = window.read(context.register(carry, v), v in block.code.lanes_last)
+                values[source.key] = register(v)
             case PoppedSlot(name=v):
-                values[source.key] = popped[v]
+                values[source.key] = popped(v)
             case LoadedPart(name=load):
-                values[source.key] = computed.done.loaded[load]
+                values[source.key] = loaded[load]
             case SharedValue():
                 pass
             case _:
                 assert_never(source)
+    if expensive := [s for s in recorded if isinstance(s, ExpensiveResult)]:
+        # The block has computed them already: XLA merges the two computations.
+        env = replay(body, source_env(body, values, shared, width), width)
+        values |= {s.key: spread_over(env[s.number], width) for s in expensive}
     return values
 
 

@@ -91,7 +91,7 @@ def _undoing(tape: TaskTape, fixed: Values, lanes: int, parts: Mapping[str, Any]
         found[label], length = offsets(tape, label, lanes, room, pad)
         rows = room[block.block.number]
         row = jnp.arange(rows, dtype=I32)
-        column = block.layout.columns[FROM]
+        column = block.record_layout.columns[FROM]
         where = parts[block.key(column.buffer)][pad : pad + rows, column.start]
         where = jnp.where((row < parts[block.count]) & (where >= 0), where, length + row)
         rows_of[label] = jnp.full(length, -1, I32).at[where].set(row, mode="drop", unique_indices=True)

@@ -20,14 +20,11 @@ from functools import cached_property
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.forks import leaves
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.tasks import Finish, Give, Start, Sync, TaskJump, TaskProgram, spawns
-from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import (
@@ -41,7 +38,7 @@ from pcbatch.transforms.tape.block_ssa import (
 )
 from pcbatch.transforms.tape.block_vjp import pull, replay, source_env
 from pcbatch.transforms.tape.pullback_reads import ProbeMemory, read_by_deferred, read_by_trips
-from pcbatch.transforms.tape.record_layout import RecordLayout, record_layout
+from pcbatch.transforms.tape.record_layout import RecordedBlock, RecordLayout, record_layout, stored_as, struct_of
 from pcbatch.transforms.tasks.activity import active_parameters, depending
 
 LOG, VISITS = "tape:log", "tape:log:n"  # the visits that are undone one by one, and how many
@@ -57,7 +54,7 @@ TRIAL = 2  # records that pullbacks are traced for
 
 
 @dataclass(frozen=True, eq=False)
-class TaskBlockTape:
+class TaskBlockTape(RecordedBlock):
     """The rows that a tape holds of one block of tasks.
 
     Attributes:
@@ -87,6 +84,10 @@ class TaskBlockTape:
     numbers: tuple[str, ...]
 
     @property
+    def index(self) -> int:
+        return self.block.number
+
+    @property
     def late(self) -> bool:
         """Whether no other block needs cotangents from here, so that all rows may be undone at the end."""
         return not self.fed
@@ -97,28 +98,15 @@ class TaskBlockTape:
         return self.block.block.joins
 
     @cached_property
-    def layout(self) -> RecordLayout:
+    def record_layout(self) -> RecordLayout:
         """The columns of a row of this block, with their types."""
-        types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: _stored(s.type) for s in self.recorded}
+        types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: stored_as(s.type) for s in self.recorded}
         return record_layout(types | dict.fromkeys(self.numbers, ((), np.int32)))
-
-    def key(self, name: str) -> str:
-        """The state key of a part of the rows."""
-        return f"tape:{self.block.number}:{name}"
-
-    @property
-    def count(self) -> str:
-        """The state key of the number of rows."""
-        return self.key("n")
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The state keys of the count and of the buffers."""
-        return (self.count, *(self.key(name) for name in self.layout.buffers))
-
-    def bytes(self) -> int:
-        """The number of bytes of a row."""
-        return sum(width * np.dtype(dtype).itemsize for width, dtype in self.layout.buffers.values())
+        return (self.count, *self.buffers.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +240,9 @@ def _pulled(body: Body) -> list[str]:
         found.extend(s.name for s in body.sources if isinstance(s, PoppedSlot) and s.number in pulled)
         return 0
 
-    records = {s.key: _struct(s.type, (TRIAL,)) for s in body.sources if not isinstance(s, SharedValue)}
-    shared = {s.name: _struct(s.type, ()) for s in body.sources if isinstance(s, SharedValue)}
-    jax.eval_shape(pullback, records, shared, {n: _struct(t, (TRIAL,)) for n, t in body.outputs.items()})
+    records = {s.key: struct_of(s.type, (TRIAL,)) for s in body.sources if not isinstance(s, SharedValue)}
+    shared = {s.name: struct_of(s.type, ()) for s in body.sources if isinstance(s, SharedValue)}
+    jax.eval_shape(pullback, records, shared, {n: struct_of(t, (TRIAL,)) for n, t in body.outputs.items()})
     return [v for v in dict.fromkeys(found) if any(s.name == v and is_float(s.type) for s in body.sources)]
 
 
@@ -291,14 +279,3 @@ def _links(plan: TaskPlan, target: BlockPlan, taped: set[int]) -> Iterator[Link]
         for k, op in enumerate(begun):
             if any(isinstance(way, Start) and way.label == target.label for way in leaves(op.way)):
                 yield Link(block.number, len(begun) - k)
-
-
-def _stored(type_: ArrayType) -> tuple[tuple[int, ...], Any]:
-    stored = storage_type(type_)
-    return stored.shape, jnp.dtype(stored.dtype)
-
-
-def _struct(type_: ArrayType, width: tuple[int, ...]) -> Any:
-    stored = storage_type(type_)
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    return make((*width, *stored.shape), jnp.dtype(stored.dtype))

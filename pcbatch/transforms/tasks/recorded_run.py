@@ -178,7 +178,7 @@ class TaskRecordedRun(TapingRun):
 
     def _inexact(self) -> list[bool]:
         """Whether each result is of a floating dtype."""
-        layouts = [(block, block.layout.buffers) for block in self.tape.blocks]
+        layouts = [(block, block.record_layout.buffers) for block in self.tape.blocks]
         dtypes = {block.key(name): dtype for block, columns in layouts for name, (_, dtype) in columns.items()}
         parts = [is_inexact(np.empty((), dtypes.get(key, np.int32))) for key in self.keys]
         return [*map(is_inexact, leaves_like(self.run)), *parts]

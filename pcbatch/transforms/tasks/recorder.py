@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, assert_never
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,9 +23,7 @@ from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.recording import Seen
 from pcbatch.runtime.tasks.sites import opens
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.transforms.tape.block_ssa import ExpensiveResult, LoadedPart, PoppedSlot, ReadRegister, SharedValue
-from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
-from pcbatch.transforms.tape.recorder import MOST_COUNTED
+from pcbatch.transforms.tape.recorder import MOST_COUNTED, recorded_values
 from pcbatch.transforms.tasks.plan import (
     EXAMPLES,
     FRAMES,
@@ -100,7 +98,7 @@ class TaskRecorder:
         s: Values = {FRAMES: jnp.full((), self.lanes, I32)}
         for tape, rows in zip(self.tape.blocks, self.room.rows, strict=True):
             s[tape.count] = jnp.zeros((), I32)
-            s |= {tape.key(name): x for name, x in tape.layout.empty(self.pad + rows + self.pad).items()}
+            s |= {tape.key(name): x for name, x in tape.record_layout.empty(self.pad + rows + self.pad).items()}
         s[LOG], s[VISITS] = jnp.zeros((self.room.visits + 1, 4), I32), jnp.zeros((), I32)
         s[SERIALS], s[JOINS] = jnp.zeros(self.room.joins + self.pad, I32), jnp.zeros((), I32)
         return s
@@ -122,13 +120,16 @@ class TaskRecorder:
         tape = self.tape.of(block)
         if tape is None:
             return {}
-        values = _sources(tape, seen)
-        width = seen.window.width
-        if expensive := [x for x in tape.recorded if isinstance(x, ExpensiveResult)]:
-            # The block has computed them already: XLA merges the two computations.
-            env = replay(tape.body, source_env(tape.body, values, shared, width), width)
-            values |= {x.key: spread_over(env[x.number], width) for x in expensive}
-        rows = tape.layout.packed(values | self._numbers(tape, s, seen))
+        values = recorded_values(
+            tape.body,
+            tape.recorded,
+            shared,
+            seen.window.width,
+            lambda v: seen.window.read(seen.registers[v]),
+            seen.record.__getitem__,
+            seen.done.loaded,
+        )
+        rows = tape.record_layout.packed(values | self._numbers(tape, s, seen))
         if tape.joins and tape.fed:
             assert seen.frame is not None
             rows[SERIALS] = s[SERIAL_OF].at[seen.frame].get(mode="clip")
@@ -153,7 +154,7 @@ class TaskRecorder:
         if tape is None:
             return
         begin = s[tape.count]
-        for name in tape.layout.buffers:
+        for name in tape.record_layout.buffers:
             key = tape.key(name)
             s[key] = lax.dynamic_update_slice_in_dim(s[key], rows[name], self.pad + begin, 0)
         s[tape.count] = jnp.minimum(begin, MOST_COUNTED) + k
@@ -194,24 +195,6 @@ class TaskRecorder:
         assert seen.frame is not None
         found: jax.Array = s[SERIAL_OF].at[seen.frame].get(mode="clip")
         return found
-
-
-def _sources(tape: TaskBlockTape, seen: Seen) -> Values:
-    """The sources of a block, in storage form, by key; but for shared values, which no row holds."""
-    values: Values = {}
-    for source in tape.body.sources:
-        match source:
-            case ReadRegister(name=v):
-                values[source.key] = seen.window.read(seen.registers[v])
-            case PoppedSlot(name=v):
-                values[source.key] = seen.record[v]
-            case LoadedPart(name=load):
-                values[source.key] = seen.done.loaded[load]
-            case SharedValue():
-                pass
-            case _:
-                assert_never(source)
-    return values
 
 
 def _taken(tree: Any, values: Values, width: int, first: int = 0) -> jax.Array:

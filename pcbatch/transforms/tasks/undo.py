@@ -154,12 +154,13 @@ def _added(tape: TaskBlockTape, c: Values, env: Env, cts: Mapping[int, Any], wid
 def read_rows(u: Undoing, tape: TaskBlockTape, rows: Rows) -> dict[str, Any]:
     """Return the values of rows by key: what was recorded, and constants of their examples."""
     read = {
-        name: lax.dynamic_slice_in_dim(u.parts[tape.key(name)], rows.at, rows.width) for name in tape.layout.buffers
+        name: lax.dynamic_slice_in_dim(u.parts[tape.key(name)], rows.at, rows.width)
+        for name in tape.record_layout.buffers
     }
     if tape.block.code.risky:  # inner loops may end only on the values of rows that there are
         source = jnp.where(rows.mask, jnp.arange(rows.width, dtype=I32), jnp.argmax(rows.mask).astype(I32))
         read = {name: x.at[source].get(mode="promise_in_bounds") for name, x in read.items()}
-    values = tape.layout.unpacked(read)
+    values = tape.record_layout.unpacked(read)
     window = _window(u, values, rows)
     return values | {s.key: window.read(u.fixed[s.name]) for s in tape.constants}
 
