@@ -5,7 +5,6 @@ Nothing here knows of lists in lists. Indices are in range, or `put` drops what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -13,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, kind_of
@@ -22,18 +22,9 @@ Shape = tuple[int, ...]
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 
 
-@jax.tree_util.register_pytree_node_class
+@pytree_node()
 class Unset:
     """Stands for the element of a list into which nothing has been stored, so that its type is not known."""
-
-    def tree_flatten(self) -> tuple[tuple[()], None]:
-        """Return no children: it has no parts."""
-        return (), None
-
-    @classmethod
-    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Unset:
-        """Return a value without children."""
-        return cls()
 
     def __repr__(self) -> str:
         return "?"

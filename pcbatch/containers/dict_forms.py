@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -20,6 +20,7 @@ from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import in_results
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.diagnostics.short_repr import clipped
 
 MOST = 2000  # characters of a `repr`
@@ -38,15 +39,6 @@ class _OfLanes:
 
     def __init__(self, table: Any, lengths: Any) -> None:
         self.table, self.lengths = table, lengths
-
-    def tree_flatten(self) -> tuple[tuple[Any, Any], None]:
-        """Return the tables and the numbers of entries."""
-        return (self.table, self.lengths), None
-
-    @classmethod
-    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Self:
-        """Return the dicts or sets that these parts make."""
-        return cls(*children)
 
     def __len__(self) -> int:
         """Return the number of lanes."""
@@ -91,7 +83,7 @@ class _OfLanes:
         raise NotImplementedError
 
 
-@jax.tree_util.register_pytree_node_class
+@pytree_node("table", "lengths")
 class Dicts(_OfLanes):
     """The dicts of all lanes, one for each; `tolist()` gives Python's own."""
 
@@ -101,7 +93,7 @@ class Dicts(_OfLanes):
         return _element(table.keys, place), _element(table.values, place)
 
 
-@jax.tree_util.register_pytree_node_class
+@pytree_node("table", "lengths")
 class Sets(_OfLanes):
     """The sets of all lanes, one for each; `tolist()` gives Python's own."""
 
@@ -111,7 +103,7 @@ class Sets(_OfLanes):
         return _element(table.keys, place)
 
 
-@jax.tree_util.register_pytree_node_class
+@pytree_node("table", "lengths")
 class Lists(_OfLanes):
     """The lists of all lanes, one for each, in which there are dicts, sets or deques; `tolist()` gives Python's own."""
 

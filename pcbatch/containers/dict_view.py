@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
-
-import jax
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.origins import number
 
 
-@jax.tree_util.register_pytree_node_class
+@pytree_node("source", static="part")
 class DictView(Container):
     """The keys, values or items of a dict of the lane.
 
@@ -26,15 +25,6 @@ class DictView(Container):
     def __init__(self, source: Any, part: str) -> None:
         self.source, self.part = source, part
         self.parent = self.snapshot = source if isinstance(source, Container) else None
-
-    def tree_flatten(self) -> tuple[tuple[Any], str]:
-        """Return the dict, and which part of it this is as static data."""
-        return (self.source,), self.part
-
-    @classmethod
-    def tree_unflatten(cls, aux: str, children: Sequence[Any]) -> DictView:
-        """Return the view of a dict, which may be any object."""
-        return cls(children[0], aux)
 
     def length(self) -> Any:
         """Return `len` of the view."""

@@ -21,7 +21,6 @@ written by hand with arrays, without checks, deletions and a number of entries:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -35,6 +34,7 @@ from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import collecting, require_room
 from pcbatch.containers.columns import put
 from pcbatch.containers.elements import blank, prepare, unify
+from pcbatch.containers.pytree_node import pytree_node
 
 WIDTH = 8  # places of a bucket
 SPARE = 2  # places for each element that there is room for
@@ -61,7 +61,7 @@ class Place:
     stamp: Any
 
 
-@jax.tree_util.register_pytree_node_class
+@pytree_node("keys", "values", "stamps", "count", "clock", static="capacity")
 @dataclass(frozen=True, slots=True)
 class Table:
     """A hash table: a value, which operations replace.
@@ -91,16 +91,6 @@ class Table:
         return cls(
             blank(lane_keys.plain(key), (), shape), blank(prepare(value), (), shape), stamps, zero, zero, capacity
         )
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], int]:
-        """Return the arrays, and the capacity as static data."""
-        return (self.keys, self.values, self.stamps, self.count, self.clock), self.capacity
-
-    @classmethod
-    def tree_unflatten(cls, capacity: int, children: Sequence[Any]) -> Table:
-        """Return the table of these arrays."""
-        keys, values, stamps, count, clock = children
-        return cls(keys, values, stamps, count, clock, capacity)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from pcbatch.containers.indices import checked_index, length_of_range
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 
 
-@jax.tree_util.register_pytree_node_class
+@pytree_node("start", "stop", "step")
 class LaneRange:
     """A range whose bounds depend on the lane."""
 
@@ -25,15 +25,6 @@ class LaneRange:
     def length(self) -> Any:
         """The number of elements, as of `len`."""
         return length_of_range(self.start, self.stop, self.step)
-
-    def tree_flatten(self) -> tuple[tuple[Any, Any, Any], None]:
-        """Return the three bounds as children."""
-        return (self.start, self.stop, self.step), None
-
-    @classmethod
-    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> LaneRange:
-        """Return the range with these bounds, which may be any objects."""
-        return cls(*children)
 
     def to_list(self) -> LaneList:
         """Return the list of the elements."""

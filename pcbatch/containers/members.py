@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -13,11 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
+from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 
 
-@jax.tree_util.register_pytree_with_keys_class
+@pytree_node("index", static="members", named=True)
 class MemberValue:
     """A member of an enumeration, the value of a lane: its position among them."""
 
@@ -25,15 +25,6 @@ class MemberValue:
 
     def __init__(self, index: Any, members: type[enum.Enum]) -> None:
         self.index, self.members = index, members
-
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any]], type[enum.Enum]]:
-        """Return the position, and the enumeration."""
-        return ((jax.tree_util.GetAttrKey("index"), self.index),), self.members
-
-    @classmethod
-    def tree_unflatten(cls, members: type[enum.Enum], children: Sequence[Any]) -> MemberValue:
-        """Return the member at a position."""
-        return cls(children[0], members)
 
     def __repr__(self) -> str:
         return self.members.__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
+from pcbatch.containers.pytree_node import pytree_node
 
 
-@jax.tree_util.register_pytree_with_keys_class
+@pytree_node("value", "present", named=True)
 class Optional:
     """A value of the lane, or None.
 
@@ -25,16 +26,6 @@ class Optional:
 
     def __init__(self, value: Any, present: Any) -> None:
         self.value, self.present = value, present
-
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], None]:
-        """Return the value and whether there is one."""
-        key = jax.tree_util.GetAttrKey
-        return ((key("value"), self.value), (key("present"), self.present)), None
-
-    @classmethod
-    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Optional:
-        """Return the value that these parts make."""
-        return cls(*children)
 
     def __repr__(self) -> str:
         return f"{self.value} or None"

@@ -18,6 +18,7 @@ import numpy as np
 
 from pcbatch.containers.members import is_member
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.containers.texts import Texts
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import clipped
@@ -26,7 +27,7 @@ from pcbatch.errors import UsageError
 MOST = 2000  # characters of a `repr`
 
 
-@jax.tree_util.register_pytree_with_keys_class
+@pytree_node("values", "lengths", named=True)
 class Ragged:
     """Lists of different lengths, one for each lane; a pytree of JAX.
 
@@ -58,20 +59,6 @@ class Ragged:
 
     def __init__(self, values: Any, lengths: Any) -> None:
         self.values, self.lengths = values, lengths
-
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], None]:
-        """Return values and lengths."""
-        key = jax.tree_util.GetAttrKey
-        return ((key("values"), self.values), (key("lengths"), self.lengths)), None
-
-    def tree_flatten(self) -> tuple[tuple[Any, Any], None]:
-        """Return values and lengths."""
-        return (self.values, self.lengths), None
-
-    @classmethod
-    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Ragged:
-        """Return the lists that these parts make."""
-        return cls(*children)
 
     def __len__(self) -> int:
         """Return the number of lanes."""
@@ -145,7 +132,7 @@ class Ragged:
         return f"{name}(values={self.values!r}, lengths={self.lengths!r})"
 
 
-@jax.tree_util.register_pytree_with_keys_class
+@pytree_node("values", "lengths", named=True)
 class RaggedTuples(Ragged):
     """Tuples of different lengths, one for each lane: as `Ragged`, but `tolist()` gives tuples."""
 

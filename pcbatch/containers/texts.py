@@ -13,12 +13,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.diagnostics.short_repr import clipped
 
 MOST = 2000  # characters of a `repr`
 
 
-@jax.tree_util.register_pytree_with_keys_class
+@pytree_node("codes", "lengths", named=True)
 class Texts:
     """Strings, one for each lane; a pytree of JAX.
 
@@ -56,16 +57,6 @@ class Texts:
         for row, text in zip(codes, texts, strict=True):
             row[: len(text)] = [ord(character) for character in text]
         return cls(codes, np.array([len(text) for text in texts], np.int32))
-
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], None]:
-        """Return codes and lengths."""
-        key = jax.tree_util.GetAttrKey
-        return ((key("codes"), self.codes), (key("lengths"), self.lengths)), None
-
-    @classmethod
-    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Texts:
-        """Return the texts that these parts make."""
-        return cls(*children)
 
     def __len__(self) -> int:
         """Return the number of lanes."""

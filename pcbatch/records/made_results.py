@@ -23,12 +23,13 @@ from pcbatch.containers.host_forms import register, replaced
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.members import MemberValue
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.records.made import MadeSchema, heap_lists, made_schema, mentions_made
 from pcbatch.records.packed import Packed
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
 
 
-@jax.tree_util.register_pytree_with_keys_class
+@pytree_node("value", "rows", static="schema", named=True)
 class Made:
     """Objects that lanes have made, one (or a list of them, or whatever the function returns) for each lane.
 
@@ -61,16 +62,6 @@ class Made:
 
     def __init__(self, value: Any, rows: tuple[Any, ...], schema: MadeSchema) -> None:
         self.value, self.rows, self.schema = value, rows, schema
-
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], MadeSchema]:
-        """Return the value and the rows."""
-        key = jax.tree_util.GetAttrKey
-        return ((key("value"), self.value), (key("rows"), self.rows)), self.schema
-
-    @classmethod
-    def tree_unflatten(cls, schema: MadeSchema, children: Sequence[Any]) -> Made:
-        """Return the objects that these parts make."""
-        return cls(children[0], children[1], schema)
 
     def __len__(self) -> int:
         """Return the number of lanes."""
@@ -240,7 +231,7 @@ def _places(rows: Rows) -> Sequence[int]:
     return [(int(rows.start) + k) % rows.capacity for k in range(int(rows.length))]
 
 
-@jax.tree_util.register_pytree_node_class
+@pytree_node("value", "rows", static="schema")
 class WithHeap(Container):
     """A value of a lane with the heap that its references lead into: a result, or an argument that is a `Made`."""
 
@@ -248,15 +239,6 @@ class WithHeap(Container):
 
     def __init__(self, value: Any, rows: tuple[Any, ...], schema: MadeSchema) -> None:
         self.value, self.rows, self.schema = value, rows, schema
-
-    def tree_flatten(self) -> tuple[tuple[Any, Any], MadeSchema]:
-        """Return the value and the rows."""
-        return (self.value, self.rows), self.schema
-
-    @classmethod
-    def tree_unflatten(cls, schema: MadeSchema, children: Sequence[Any]) -> WithHeap:
-        """Return the value that these parts make."""
-        return cls(children[0], children[1], schema)
 
 
 def with_heap_in_result(value: Any) -> Any:

@@ -113,12 +113,9 @@ def active_first(window: Window, mask: jax.Array) -> jax.Array | None:
 
 
 class RecordedBlock:
-    """The base of what a tape holds of one block: records in buffers, and their number."""
+    """The base of what a tape holds of one block, records in buffers; `index` is the number of the block."""
 
-    @property
-    def index(self) -> int:
-        """The number of the block, which names its parts of the tape."""
-        raise NotImplementedError
+    index: int
 
     @property
     def record_layout(self) -> RecordLayout:

@@ -83,8 +83,8 @@ class TaskBlockTape(RecordedBlock):
     alias_of: Mapping[int, int]
     numbers: tuple[str, ...]
 
-    @property
-    def index(self) -> int:
+    @cached_property
+    def index(self) -> int:  # type: ignore[override]
         return self.block.number
 
     @property
