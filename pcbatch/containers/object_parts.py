@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import site
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -17,8 +18,19 @@ from pcbatch.containers.optional import Optional
 IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Array, np.generic, np.dtype, Enum)
 """Types without mutable parts; which arrays of JAX are views of others is found in the jaxpr."""
 
-INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib", "platstdlib")})
+PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
+INSTALLED = (*PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 """The folders of installed packages, and of Python."""
+OTHERS = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
+
+
+def is_users(module: str) -> bool:
+    """Return whether a module, by its name, is the user's own: of no installed package, not of Python, and not of here.
+
+    A module without a file, as that of a notebook, is the user's.
+    """
+    file = str(getattr(sys.modules.get(module), "__file__", None) or "")
+    return not file.startswith(INSTALLED) and module.partition(".")[0] not in OTHERS
 
 
 def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
@@ -48,9 +60,7 @@ def is_plain_object(value: Any) -> bool:
         return False  # bit 9: a class made by a statement
     if hasattr(cls, "__array__") or hasattr(cls, "__jax_array__") or not _has_plain_layout(cls):
         return False
-    module = sys.modules.get(cls.__module__)
-    file = str(getattr(module, "__file__", None) or "")
-    return not file.startswith(INSTALLED) and cls.__module__.partition(".")[0] not in ("pcbatch", "jax", "numpy")
+    return is_users(cls.__module__)
 
 
 def _has_plain_layout(cls: type) -> bool:

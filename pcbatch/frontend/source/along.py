@@ -10,22 +10,19 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
-import site
-import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from pcbatch.containers.object_parts import INSTALLED
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.callee import BatchedTest, Target
 
 CodeKey = tuple[str, int, str]
 """The place of a function: file, first line and name; copies of its code have the same."""
 
-PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
-INSTALLED = (*PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 _OURS = str(Path(__file__).parents[2]) + "/"
 CACHE = type(functools.lru_cache(lambda: None))
 

@@ -25,10 +25,11 @@ import jax.extend.source_info_util
 
 from pcbatch.containers.keys import is_of_lane
 from pcbatch.containers.members import with_value
+from pcbatch.containers.object_parts import INSTALLED, PACKAGES
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import LIBRARIES, PASSING, TREES
 from pcbatch.frontend.build.operators import REPLACED, in_helper
-from pcbatch.frontend.source.along import CACHE, INSTALLED, PACKAGES
+from pcbatch.frontend.source.along import CACHE
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees

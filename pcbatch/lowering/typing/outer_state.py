@@ -12,7 +12,6 @@ import builtins
 import functools
 import operator
 import re
-import sys
 import types
 import warnings
 import zlib
@@ -23,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.containers.object_parts import INSTALLED
+from pcbatch.containers.object_parts import INSTALLED, is_users
 from pcbatch.errors import Refusal
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
@@ -38,7 +37,6 @@ WRAPPERS = (
     *(types.MethodType, types.SimpleNamespace, property, staticmethod, classmethod, functools.partial),
     functools._lru_cache_wrapper,
 )
-OTHERS = frozenset({"jax", "jaxlib", "numpy", "pcbatch", "builtins"})
 PARTS = ("__func__", "__self__", "__wrapped__", "fget", "fset", "func", "args", "keywords")
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 MISSING = object()
@@ -142,15 +140,8 @@ def has_state(value: Any) -> bool:
     if isinstance(value, types.FunctionType):
         return not value.__code__.co_filename.startswith(INSTALLED)
     iterates = hasattr(cls, "__next__") and cls.__module__ in ("builtins", "itertools")
-    return isinstance(value, CONTAINERS + WRAPPERS) or iterates or _is_users(value)
-
-
-def _is_users(value: Any) -> bool:
-    """Whether an object is a class of the user's own code, or of such a class."""
-    cls = value if isinstance(value, type) else type(value)
-    module = str(cls.__module__)
-    file = str(getattr(sys.modules.get(module), "__file__", None) or "")
-    return module.partition(".")[0] not in OTHERS and not file.startswith(INSTALLED)
+    module = str((value if isinstance(value, type) else cls).__module__)
+    return isinstance(value, CONTAINERS + WRAPPERS) or iterates or (module != "builtins" and is_users(module))
 
 
 def contents_of(value: Any) -> Contents:
@@ -190,7 +181,7 @@ def _of_function(fn: types.FunctionType) -> Contents:
     names = set(_names(fn.__code__))
     for name in sorted(names):
         value = fn.__globals__.get(name, MISSING)
-        if isinstance(value, types.ModuleType) and _is_own(value):
+        if isinstance(value, types.ModuleType) and getattr(value, "__file__", None) and is_users(value.__name__):
             found |= {f"{name}.{part}": vars(value).get(part, MISSING) for part in sorted(names)}
         elif not hasattr(builtins, name):
             found[name] = value
@@ -209,11 +200,6 @@ def _names(code: types.CodeType) -> Iterator[str]:
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
             yield from _names(const)
-
-
-def _is_own(module: types.ModuleType) -> bool:
-    file = str(getattr(module, "__file__", None) or "")
-    return bool(file) and not file.startswith(INSTALLED) and module.__name__.partition(".")[0] not in OTHERS
 
 
 def _of_iterator(value: Any) -> Contents:
