@@ -23,7 +23,7 @@ from pcbatch.runs.places import Places, places_of
 from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_options import deadline, whole_number
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
-from pcbatch.runtime.execute.run_kinds import begin, shape_of
+from pcbatch.runtime.execute.run_kinds import begin
 from pcbatch.runtime.execute.run_state import QueueRun, RunState
 from pcbatch.runtime.execute.state_arrays import named
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
@@ -233,7 +233,7 @@ class Machine:
     def write(self, path: Any, keep: Callable[..., None] = checkpoint_file.write) -> None:
         """Write a checkpoint to a path that was checked, by the function `keep`."""
         state, known = self._usable(), self.recognisable()
-        shape = None if state is None else shape_of(state)
+        shape = None if state is None else state.shape()
         about = {
             **header(self._compiled, "run"),
             "function": self._name,

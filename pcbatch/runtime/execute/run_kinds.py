@@ -34,8 +34,9 @@ def begin(
 def like(
     executable: PcExecutable, args: Mapping[str, Any], inputs: int, mesh: Mesh | None, shape: Mapping[str, Any]
 ) -> RunState:
-    """Return a run of this shape (see `shape_of`) with the types of its arrays, to be `restored`. `args` may be types
-    too.
+    """Return a run of this shape (see `RunState.shape`) with the types of its arrays, to be `restored`.
+
+    `args` may be types too.
 
     Raises:
         TooLargeError: there is no memory for it.
@@ -43,8 +44,3 @@ def like(
     if "tasks" in shape:
         return TaskRun.described(executable, args, inputs, shape)
     return run_state.like(executable, args, inputs, mesh, shape)
-
-
-def shape_of(paused: RunState) -> dict[str, Any]:
-    """The argument `shape` of `like`, ready for JSON."""
-    return paused.shape() if isinstance(paused, TaskRun) else run_state.shape_of(paused)

@@ -11,7 +11,7 @@ copied, and donating that later would take the caller's own array.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -105,6 +105,18 @@ class RunState:
         """Put arrays by the names of `named`, which `fits` has accepted, into this state, on its devices."""
         return replace(self, state=placed(self.state, arrays, self.sharding.mesh))
 
+    def shape(self) -> dict[str, Any]:
+        """The argument `shape` of `like`, ready for JSON."""
+        queued = isinstance(self, QueueRun)
+        return {
+            "queued": queued,
+            "lanes": self.lanes,
+            "width": int(self.state.queue.item.shape[-1]) if queued else self.lanes,
+            "depth": self.depth,
+            "grows": self.grows,
+            "standing": asdict(self.counts),
+        }
+
     def _numbers(self, slots: np.ndarray) -> np.ndarray:
         """The numbers of the inputs in these slots, [devices, ...]."""
         devices = np.arange(self.sharding.devices)[:, None]
@@ -137,7 +149,7 @@ def begin(
 def like(
     executable: PcExecutable, args: Mapping[str, Any], inputs: int, mesh: Mesh | None, shape: Mapping[str, Any]
 ) -> RunState:
-    """Return a run of this shape (see `shape_of`) with the types of its arrays, to be `restored`. `args` may be types
+    """Return a run of this shape (see `shape`) with the types of its arrays, to be `restored`. `args` may be types
     too.
 
     Raises:
@@ -149,20 +161,6 @@ def like(
     executable.memory.check(sharding, lanes, depth, sharding.each if shape["queued"] else 0)
     state = kind.described(executable, args, sharding, int(shape["width"]), depth)
     return kind(executable, sharding, lanes, depth, bool(shape["grows"]), RunCounts(**shape["standing"]), state)
-
-
-def shape_of(paused: RunState) -> dict[str, Any]:
-    """The argument `shape` of `like`, ready for JSON."""
-    counts = paused.counts
-    width = int(paused.state.queue.item.shape[-1]) if isinstance(paused, QueueRun) else paused.lanes
-    return {
-        "queued": isinstance(paused, QueueRun),
-        "lanes": paused.lanes,
-        "width": width,
-        "depth": paused.depth,
-        "grows": paused.grows,
-        "standing": {name: getattr(counts, name) for name in RunCounts.__dataclass_fields__},
-    }
 
 
 @dataclass(frozen=True, slots=True)

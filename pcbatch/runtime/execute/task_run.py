@@ -18,7 +18,7 @@ import numpy as np
 
 from pcbatch.runtime.execute import task_places, task_programs
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
-from pcbatch.runtime.execute.run_state import Running, RunState, begin, like, shape_of
+from pcbatch.runtime.execute.run_state import Running, RunState, begin, like
 from pcbatch.runtime.execute.state_arrays import placed, trips_array
 from pcbatch.runtime.execute.task_places import Waiting
 from pcbatch.runtime.execute.task_programs import Chunk, TaskBuffers, TaskProgress
@@ -96,12 +96,11 @@ class TaskRun(RunState):
         )  # fmt: skip
 
     def shape(self) -> dict[str, Any]:
-        """Return what `described` needs, ready for JSON."""
         again = self.by_lanes
         about = {"lanes": self.lanes, "sizes": asdict(self.sizes), "first": self.first, "begun": self.begun}
         about |= {"done": self.done, "standing": asdict(self.counts), "by_tasks": asdict(self.by_tasks)}
         rows = 0 if again is None else again.sharding.inputs
-        return {"tasks": {**about, "rows": rows, "again": None if again is None else shape_of(again)}}
+        return {"tasks": {**about, "rows": rows, "again": None if again is None else again.shape()}}
 
     @property
     def tasks(self) -> TaskExecutable:
