@@ -63,16 +63,20 @@ Writes = Annotated[tuple[str, ...], Role(tuple, _several, writes=True)]
 Slot = Annotated[str, Role(_one, _call, writes=True, is_slot=True)]
 
 
-_known: dict[type, tuple[tuple[str, Role], ...]] = {}
+Fields = tuple[tuple[str, Role], ...]
+
+_reading: dict[type, Fields] = {}
+_writing: dict[type, Fields] = {}
 
 
-def _roles(cls: type) -> tuple[tuple[str, Role], ...]:
-    """The fields of a class of the IR that have variables, in order, with their roles."""
-    if cls not in _known:
+def _fields(cls: type, writes: bool) -> Fields:
+    """The fields of a class of the IR that name variables which are read, or written, in order."""
+    known = _writing if writes else _reading
+    if cls not in known:
         hints = get_type_hints(cls, include_extras=True)
-        found = [(name, data) for name, hint in hints.items() for data in getattr(hint, "__metadata__", ())]
-        _known[cls] = tuple((name, role) for name, role in found if isinstance(role, Role))
-    return _known[cls]
+        roles = [(name, data) for name, hint in hints.items() for data in getattr(hint, "__metadata__", ())]
+        known[cls] = tuple((name, role) for name, role in roles if isinstance(role, Role) and role.writes == writes)
+    return known[cls]
 
 
 def reads(node: Any) -> tuple[str, ...]:
@@ -80,13 +84,19 @@ def reads(node: Any) -> tuple[str, ...]:
 
     A pop reads a slot of the frame, not the variable.
     """
-    return tuple(v for name, role in _roles(type(node)) if not role.writes for v in role.names(getattr(node, name)))
+    found: tuple[str, ...] = ()
+    for name, role in _fields(type(node), False):
+        found += tuple(role.names(getattr(node, name)))
+    return found
 
 
 def writes(node: Any) -> tuple[str, ...]:
     """The variables whose value an operation replaces (a push writes a slot of the frame, not the variable)."""
-    fields = ((name, role) for name, role in _roles(type(node)) if role.writes and not role.is_slot)
-    return tuple(v for name, role in fields for v in role.names(getattr(node, name)))
+    found: tuple[str, ...] = ()
+    for name, role in _fields(type(node), True):
+        if not role.is_slot:
+            found += tuple(role.names(getattr(node, name)))
+    return found
 
 
 def rename_reads(node: NodeT, new: New) -> NodeT:
@@ -102,5 +112,5 @@ def rename_writes(node: NodeT, new: New) -> NodeT:
 
 
 def _renamed(node: Any, new: New, writes: bool) -> Any:
-    fields = [(name, role) for name, role in _roles(type(node)) if role.writes == writes]
+    fields = _fields(type(node), writes)
     return replace(node, **{name: role.renamed(getattr(node, name), new) for name, role in fields}) if fields else node
