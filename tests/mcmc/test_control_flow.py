@@ -148,7 +148,9 @@ def test_draws_are_those_of_the_one_by_hand(name: str) -> None:
 def test_in_64_bits(chains: int) -> None:
     with jax.enable_x64(True):
         start = {"mu": np.float64(3.0), "log_scale": np.float64(0.0)}
-        ours, theirs = (sample(f, start, data=(Y.astype(float),), **(FIXED | {"chains": chains})) for f in (robust, robust_by_hand))
+        ours, theirs = (
+            sample(f, start, data=(Y.astype(float),), **(FIXED | {"chains": chains})) for f in (robust, robust_by_hand)
+        )
     assert ours.draws["mu"].dtype == np.float64
     np.testing.assert_allclose(ours.draws["mu"], theirs.draws["mu"], rtol=1e-9)
 
