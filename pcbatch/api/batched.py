@@ -323,8 +323,8 @@ class Batched(Generic[P, R]):
 
         Args:
             *args, **kwargs: as in a call, of the size that is to be fast; `devices=` and `mesh=` as well.
-            seconds: that it may take, with compiling. A program that is being compiled or run is not stopped; none is
-                begun that is expected to end later.
+            seconds: that it may take, with compiling. A program that is being compiled or run is not stopped; none but
+                the first candidate is begun that is expected to end later.
             schedules: to try. None: "sweep", "drain", "earliest" and "largest".
             emitters: to try. None: "guard", "port" and "mask".
             modes: to try. None: `Dense()`, and `Few(32)` and `Strips(32)` if there are more lanes.

@@ -74,7 +74,11 @@ class TuneOptions:
 
 @dataclass(slots=True)
 class CallBench:
-    """Runs candidates on the arguments of a call, which no run uses up."""
+    """Runs candidates on the arguments of a call, which no run uses up.
+
+    A candidate begins with the room in lists and stacks that the run under the function's own options has needed, which
+    no option changes: it is compiled once.
+    """
 
     programs: Programs
     make: Callable[[Programs], Runs]
@@ -82,6 +86,7 @@ class CallBench:
     kwargs: dict[str, Any]
     made: dict[str, Runs] = field(default_factory=dict)
     failed: int | None = None  # of the inputs, in the first run
+    compiled: int = 1  # programs, in the last run
 
     def now(self) -> float:
         """Return the time in seconds."""
@@ -101,13 +106,15 @@ class CallBench:
         key = str(dict(candidate.options))
         if key not in self.made:
             changed = self.programs.with_options(**candidate.options) if candidate.options else self.programs
+            changed.capacities.update(self.programs.capacities)
             self.made[key] = self.make(changed)
-        f, kwargs = self.made[key], dict(self.kwargs)
+        f, kwargs, before = self.made[key], dict(self.kwargs), len(self.programs.cache)
         if candidate.lanes is None:
             result = f.run(*self.args, **kwargs)
         else:
             result = f.map(*self.args, lanes=candidate.lanes, **kwargs)
         outcome: Any = (result.value, result.status)
+        self.compiled = max(1, len(self.programs.cache) - before)
         if self.failed is None:
             self.failed = int(np.count_nonzero(result.status))
         jax.tree.map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, jax.Array) else leaf, outcome)
@@ -255,30 +262,35 @@ def _has_host(jaxpr: Any) -> bool:
 def _candidates(
     programs: Programs, program: Program, call: Arguments, devices: Devices, options: TuneOptions
 ) -> Iterator[Candidate]:
-    """Yield what is tried, the options of the function first. The budget may end before the last, so what gains most
-    stands first, and `map`, which compiles several machines, behind what compiles sooner."""
-    now, lanes, runs = programs.options, call.lanes, program.with_pc("tune")
+    """Yield what is tried, the options of the function first. The budget may end before the last, so the first value of
+    each option comes before the second of any, and `map`, which compiles several machines, behind what compiles
+    sooner."""
+    lanes, runs = call.lanes, program.with_pc("tune")
     yield Candidate("as it is", {})
     widths = [w for w in WIDTHS if 2 * w <= lanes][:MOST_WIDTHS] if options.lanes is None else options.lanes
     tried: list[tuple[str, Sequence[Any]]] = [
         ("fork", _forks(program, call, devices)),
         ("schedule", _others(SCHEDULES, runs.schedule) if options.schedules is None else options.schedules),
-        ("lanes", widths),
         ("modes", _modes(runs, lanes) if options.modes is None else options.modes),
         ("narrow", _narrows(runs, lanes)),
         ("unroll", _rounds(program) if options.unrolls is None else options.unrolls),
         ("emitter", _emitters(runs) if options.emitters is None else options.emitters),
+        ("lanes", widths),
     ]
-    for name, values in tried:
-        for number, value in enumerate(values):
-            if value in values[:number]:
-                continue
-            if name == "lanes":  # of `map`, which is no option
-                yield Candidate(f"map, lanes={value}", {}, int(value))
-                continue
-            programs.with_options(**{name: value})  # refuses what is no value of the option
-            if value != getattr(now, name):
-                yield Candidate(f"{name}={value!r}", {name: value})
+    for number in range(max(len(values) for _, values in tried)):
+        for name, values in tried:
+            if values[number : number + 1] and values[number] not in values[:number]:
+                yield from _candidate(programs, name, values[number])
+
+
+def _candidate(programs: Programs, name: str, value: Any) -> Iterator[Candidate]:
+    """Yield the candidate that changes one option, if that is another value than the function has."""
+    if name == "lanes":  # of `map`, which is no option
+        yield Candidate(f"map, lanes={value}", {}, int(value))
+        return
+    programs.with_options(**{name: value})  # refuses what is no value of the option
+    if value != getattr(programs.options, name):
+        yield Candidate(f"{name}={value!r}", {name: value})
 
 
 def _forks(program: Program, call: Arguments, devices: Devices) -> Sequence[str]:

@@ -282,7 +282,7 @@ class LaneText(Letters, Rows):
         width = jnp.where(place < 0, 0, part.length)
         return (
             self.made(self.codes, first),
-            self.made(jnp.where(place < 0, 0, part.codes), width),
+            self.made(part.codes, width),
             self[first + width :],
         )
 

@@ -52,8 +52,9 @@ def sample(
     """Draw from a distribution by the No-U-Turn Sampler.
 
     Args:
-        logp: log density up to a constant, `logp(parameters, *data)`, of the parameters of one chain: a function that
-            JAX can trace and differentiate, which gives a scalar. Parameters range over all real numbers.
+        logp: log density up to a constant, `logp(parameters, *data)`, of the parameters of one chain, which gives a
+            scalar. A function that JAX cannot trace, as it branches on its parameters, is compiled as by
+            `pcbatch.batch`. Parameters range over all real numbers.
         start: a pytree of floats (float32 or float64) where chains start: of one chain, if `chains` is given,
             which is then jittered, or with a leading axis of chains in all leaves.
         chains: how many; left out if `start` has an axis of chains.

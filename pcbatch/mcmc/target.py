@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import jax
+import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.api.batch import batch
+from pcbatch.api.batched import Batched, BoundMethod
 from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
 
 LogDensity = Callable[..., Any]
+MOST_FORWARD = 32  # coordinates up to which forward mode, which needs no tape, costs no more than reverse mode
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,7 @@ class Target:
     structure: jax.tree_util.PyTreeDef
     shapes: tuple[tuple[int, ...], ...]  # of the leaves
     dtype: np.dtype
+    compiled: Callable[..., Any] | None = None  # value and gradient of one that JAX cannot trace, of flat arguments
 
     @property
     def size(self) -> int:
@@ -42,11 +49,22 @@ class Target:
 
     def logp_and_grad(self, q: jax.Array, *data: Any) -> tuple[jax.Array, jax.Array]:
         """Log density and its gradient at a flat position."""
+        if self.compiled is not None:
+            value, gradient = self.compiled(q, *jax.tree.leaves(data))
+            return value, gradient
+        return jax.value_and_grad(self._flat)(q, *data)
 
-        def flat(q: jax.Array) -> jax.Array:
-            return jnp.asarray(self.logp(self.unravel(q), *data), q.dtype)
+    def _flat(self, q: jax.Array, *data: Any) -> jax.Array:
+        return jnp.asarray(self.logp(self.unravel(q), *data), q.dtype)
 
-        return jax.value_and_grad(flat)(q)
+    def forward(self, q: jax.Array, *data: Any) -> tuple[jax.Array, jax.Array]:
+        """Log density and its gradient, by one tangent for each coordinate."""
+
+        def along(direction: jax.Array) -> Any:
+            return jax.jvp(lambda q: self._flat(q, *data), (q,), (direction,))
+
+        value, gradient = jax.vmap(along, out_axes=(None, 0))(jnp.eye(self.size, dtype=self.dtype))
+        return value, gradient
 
 
 def parameters(start: Any) -> Any:
@@ -104,6 +122,7 @@ def make_target(logp: LogDensity, one: Any, data: tuple[Any, ...]) -> Target:
         raise usage(
             "PCB460", f"the log density must be a function, not {short(logp)}", help="write `sample(logp, start, ...)`"
         )
+    plain, logp = logp, _traceable(logp, one, data)
     result = jax.eval_shape(logp, one, *data)
     leaves = jax.tree.leaves(result)
     if len(leaves) != 1 or not hasattr(result, "shape") or result.shape != ():
@@ -119,7 +138,48 @@ def make_target(logp: LogDensity, one: Any, data: tuple[Any, ...]) -> Target:
             "PCB460", f"the log density must give a float, and gives {result.dtype.name}", help="compute with floats"
         )
     leaves, structure = jax.tree.flatten(one)
-    return Target(logp, structure, tuple(leaf.shape for leaf in leaves), leaves[0].dtype)
+    target = Target(logp, structure, tuple(leaf.shape for leaf in leaves), leaves[0].dtype)
+    if logp is plain:
+        return target
+    types, tree = jax.tree.flatten(jax.tree.map(jax.typeof, data))
+    return replace(target, compiled=_compiled(target, tuple(types), tree))
+
+
+def _traceable(logp: LogDensity, one: Any, data: tuple[Any, ...]) -> LogDensity:
+    """Return a log density itself if JAX can trace it, otherwise the function of one chain that it is compiled to."""
+    if not isinstance(logp, Batched | BoundMethod):
+        try:
+            jax.eval_shape(logp, one, *data)
+        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError):
+            pass
+        else:
+            return logp
+    return _of_one_chain(logp, sum(leaf.size for leaf in jax.tree.leaves(one)) <= MOST_FORWARD)
+
+
+@lru_cache(maxsize=32)
+def _of_one_chain(logp: LogDensity, forward: bool) -> LogDensity:
+    tape = {"max_tape": 1} if forward else {}  # only reverse mode reads it
+    lanes: Any = logp if isinstance(logp, Batched | BoundMethod) else batch(logp)
+    names = list(inspect.signature(getattr(lanes, "batched", lanes)).parameters)
+    names = names[2 if isinstance(lanes, BoundMethod) else 1 :]  # those of data
+    lanes = lanes.with_options(in_axes=dict.fromkeys(names), out_axes=0, **tape)
+
+    def of_one_chain(parameters: Any, *data: Any) -> Any:
+        result = lanes(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], parameters), *data)
+        return jax.tree.map(lambda leaf: leaf[0], result)
+
+    return of_one_chain
+
+
+@lru_cache(maxsize=32)
+def _compiled(target: Target, types: tuple[Any, ...], tree: jax.tree_util.PyTreeDef) -> Callable[..., Any]:
+    """Trace the value and the gradient, for data of these types, before they become a step of the sampler: no function
+    is compiled within a step of another."""
+    q = np.zeros(target.size, target.dtype)
+    both = target.forward if target.size <= MOST_FORWARD else target.logp_and_grad
+    run: Callable[..., Any] = jex.jaxpr_as_fun(jax.make_jaxpr(both)(q, *jax.tree.unflatten(tree, types)))
+    return run
 
 
 def ravel(parameters: Any, chains: int | None = None) -> np.ndarray:

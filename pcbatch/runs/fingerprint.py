@@ -30,6 +30,7 @@ from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.outer_state import ATOMS, contents_of, has_state
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace import JaxprFn, is_key_array
+from pcbatch.transforms.primitive.operation import Operation
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
@@ -45,7 +46,10 @@ def of_program(program: StackProgram | TaskProgram) -> str:
 
 
 def add_jaxpr(digest: Any, value: Any) -> None:
-    """Add the constants of a jaxpr and of those in its equations, and the functions that these call on the host."""
+    """Add the constants of a jaxpr and of those in its equations, the programs of runs in them, and the functions that
+    these call on the host."""
+    if isinstance(value, Operation) and value.steps is not None:
+        return _add_text(digest, of_program(value.steps))
     if isinstance(value, list | tuple):
         for part in value:
             add_jaxpr(digest, part)

@@ -62,7 +62,7 @@ class Notice:
     """
 
     findings: Callable[..., Sequence[Diagnostic]]
-    warned: set[str] = field(default_factory=set)  # codes
+    warned: set[str] = field(default_factory=set, repr=False)  # codes; a jaxpr reads the same after a warning
 
     def deliver(self, mode: str, *flags: Any) -> None:
         """Warn, or raise BatchRuntimeError if the mode is "error"."""

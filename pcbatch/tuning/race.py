@@ -37,7 +37,13 @@ class Impossible(Exception):
 
 
 class Bench(Protocol):
-    """Runs candidates on the inputs; a test gives one with a clock of its own."""
+    """Runs candidates on the inputs; a test gives one with a clock of its own.
+
+    Attributes:
+        compiled: how many programs the last run has compiled, one after the other.
+    """
+
+    compiled: int
 
     def now(self) -> float:
         """Return the time in seconds."""
@@ -58,6 +64,7 @@ class Row:
     first: float | None = None  # seconds of the first run, most of which is compiling
     times: list[float] = field(default_factory=list)  # seconds of a later run, by measurement
     note: str = ""
+    compiled: int = 1  # programs in the first run: more than one where lists had to grow
 
     @property
     def seconds(self) -> float:
@@ -83,10 +90,11 @@ def together(one: Candidate, other: Candidate) -> Candidate | None:
 class Race:
     """Measures candidates, of which the first is the defaults, until the budget of seconds is spent.
 
-    No run begins that is expected to end after the budget: a first run is expected to take as long as the longest of
-    its kind so far (a call, or `f.map`), and to leave time for measurements; a later one as long as the longest of the
-    candidate. The first run of the defaults is made in any case, as there is nothing to compare with before. Ctrl-C
-    after that ends the race with what is measured.
+    No run begins that is expected to end after the budget: a first run is expected to take as long as one program took
+    at most of its kind so far (a call, or `f.map`), and to leave time for measurements; a later one as long as the
+    longest of the candidate. The first run of the defaults is made in any case, as there is nothing to compare with
+    before, and the first candidate is compared if the budget has not ended by then: a table of one line is of no use.
+    Ctrl-C after that ends the race with what is measured.
 
     Attributes:
         bench: runs candidates.
@@ -132,7 +140,7 @@ class Race:
     def _default(self, row: Row) -> None:
         began = self.bench.now()
         self._reference = self.bench.run(row.candidate)
-        row.first = self.bench.now() - began
+        row.first, row.compiled = self.bench.now() - began, max(1, self.bench.compiled)
         self.told(1, len(self.rows))
         for _ in range(2):
             self._measure(row)
@@ -141,7 +149,9 @@ class Race:
         """Make the first run of a candidate, compare its result, and measure it."""
         default, began = self.rows[0], self.bench.now()
         left = sum(other.seconds for other in self._promising() if other.times)  # for a round in which they take turns
-        if began + self.expected(row) + 2 * (default.seconds if default.times else 0.0) + left > self._end:
+        expected = self.expected(row) + 2 * (default.seconds if default.times else 0.0) + left
+        only = len(default.times) > 1 and all(other.first is None for other in self.rows[1:])
+        if began + (0 if only else expected) > self._end:
             row.note = SKIPPED
             return
         try:
@@ -149,11 +159,11 @@ class Race:
         except Impossible as reason:
             row.note = f"impossible: {reason}"
             return
-        row.first = self.bench.now() - began
+        row.first, row.compiled = self.bench.now() - began, max(1, self.bench.compiled)
         if (difference := self.differs(self._reference, result)) is not None:
             row.note = f"refused: {difference}"
-        elif self._measure(row) and row.seconds <= HOPELESS * default.seconds:
-            self._measure(row)  # one measurement alone may have been disturbed
+        elif self._measure(row, only) and row.seconds <= HOPELESS * default.seconds:
+            self._measure(row, only)  # one measurement alone may have been disturbed
 
     def _promising(self) -> list[Row]:
         return [row for row in self.rows if not row.note and row.seconds <= HOPELESS * self.rows[0].seconds]
@@ -161,14 +171,15 @@ class Race:
     def expected(self, row: Row) -> float:
         """Return the seconds that the first run of a candidate is expected to take."""
         kind = row.candidate.lanes is None
-        alike = [other.first for other in self.rows if other.first and (other.candidate.lanes is None) == kind]
-        return max(alike, default=max(other.first or 0.0 for other in self.rows))
+        took = [(other.first / other.compiled, other.candidate.lanes is None) for other in self.rows if other.first]
+        alike = [seconds for seconds, call in took if call == kind]
+        return max(alike or [seconds for seconds, _ in took], default=0.0)
 
-    def _measure(self, row: Row) -> bool:
-        """Measure a candidate once, and say whether there was time for it."""
+    def _measure(self, row: Row, late: bool = False) -> bool:
+        """Measure a candidate once, and say whether there was time for it; `late`: behind the budget, too."""
         began = self.bench.now()
         expected = max(row.times) if row.times else 0.0
-        if began + expected > self._end:
+        if began + expected > self._end and not late:
             return False
         times = list[float]()
         while not times or sum(times) < LEAST and began + sum(times) < self._end:

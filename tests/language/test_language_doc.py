@@ -17,7 +17,9 @@ pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(?:python|\{code-cell\})\n(?::[^\n]*\n\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
-SHOWN = re.compile(r"^print\((\w+)\)$", re.MULTILINE)  # a table, of which only the build shows how it looks
+SHOWN = re.compile(
+    r"^print\((\w+(?:\.\w+\(\))?)\)$", re.MULTILINE
+)  # a table, of which only the build shows how it looks
 PRINTED = re.compile(r"^print\(.*\)  # (.*)$", re.MULTILINE)
 REFUSED = re.compile(r"  # (PCB\d{3}(?: PCB\d{3})*)$", re.MULTILINE)
 

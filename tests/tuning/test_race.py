@@ -15,6 +15,8 @@ from pcbatch.tuning.tolerance import difference
 class FakeBench:
     """Takes given seconds to compile and run each candidate; `results` replaces the result of some."""
 
+    compiled = 1
+
     def __init__(self, compiling: float, seconds: dict[str, float], results: dict[str, Any] | None = None) -> None:
         self.time, self.compiling, self.seconds, self.results = 0.0, compiling, seconds, results or {}
         self.runs: list[str] = []
@@ -69,8 +71,8 @@ def test_a_tie_keeps_the_defaults() -> None:
 
 def test_the_budget_is_kept() -> None:
     bench = FakeBench(10, {"default": 1, "a": 1, "b": 1})
-    rows = race(names("default", "a", "b"), bench, 25)
-    assert bench.time <= 25
+    rows = race(names("default", "a", "b"), bench, 27)
+    assert bench.time <= 27
     assert rows[2].note.startswith("skipped") and not rows[2].times
 
 
@@ -87,6 +89,29 @@ def test_a_budget_that_the_defaults_use_up_leaves_them() -> None:
     rows = race(names("default", "quick"), bench, 5)
     assert winner(rows) is rows[0] and rows[0].first == 11 and rows[1].note == SKIPPED
     assert bench.time == 11
+
+
+def test_one_candidate_is_compared_if_any_time_is_left() -> None:
+    """It exceeds the budget by no more than what it takes to compile and measure it."""
+    bench = FakeBench(10, {"default": 1, "quick": 0.5, "third": 0.5})
+    rows = race(names("default", "quick", "third"), bench, 14)
+    assert winner(rows).candidate.name == "quick" and rows[2].note == SKIPPED
+    assert bench.time <= 14 + rows[1].first + sum(rows[1].times)
+
+
+def test_what_compiled_several_programs_lets_candidates_of_one_be_tried() -> None:
+    """Lists of the first run had to grow twice; later ones begin with the room that they need."""
+    bench = FakeBench(10, {name: 1 for name in ("default", "a", "b")})
+    first, run = [3], bench.run
+
+    def counted(candidate: Candidate) -> Any:
+        bench.compiled = first.pop() if first else 1
+        bench.time += 10 * (bench.compiled - 1)
+        return run(candidate)
+
+    bench.run = counted  # type: ignore[method-assign]
+    rows = race(names("default", "a", "b"), bench, 70)
+    assert rows[0].first == 31 and all(len(row.times) > 1 for row in rows) and bench.time <= 70
 
 
 def test_ctrl_c_keeps_what_is_measured() -> None:

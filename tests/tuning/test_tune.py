@@ -47,6 +47,8 @@ def fib(n: Any) -> Any:
 class Differs:
     """Runs of which each candidate has another result, half of it."""
 
+    compiled = 1
+
     def __init__(self) -> None:
         self.time = 0.0
 
