@@ -32,6 +32,7 @@ from pcbatch.runtime.execute.stack_depths import StackDepth
 from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.lowering_platform import lowering_platform
+from pcbatch.runtime.scalar import scalar
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
@@ -98,12 +99,14 @@ class PcExecutable:
 
             function = self.program.blocks[self.machine.layout.index[self.program.entry]].function
             self.machine = in_kernel(self.machine, function, sizes)
+        if self.options.emitter == "scalar":
+            self.machine = scalar(self.machine)
         prints = any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
         self.memory = Memory(self.machine.layout, self.options.memory)
         self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
         self.programs = ProgramCache(
             xla_options.typical_kernel(self.program),
-            not xla_options.has_loops(self.program),
+            not xla_options.has_loops(self.program) and self.options.emitter != "scalar",
             self.options.command_buffers,
         )
         self.arguments = ArgumentSharding(self.program, prints)

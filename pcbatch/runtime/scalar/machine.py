@@ -1,0 +1,151 @@
+"""The machine that runs lane after lane, each to its end, in one native function of a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.ir.ops import Fail
+from pcbatch.runtime.lowering_platform import lowering_platform
+from pcbatch.runtime.scalar.native import in_one_function
+from pcbatch.runtime.scalar.visit import visit
+from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
+from pcbatch.runtime.vm.machine import Machine, State
+from pcbatch.runtime.vm.status import Status, parked
+
+LEFT = "left"  # of a lane: the visits that it may still make, int32[]
+
+
+@dataclass(frozen=True)
+class ScalarMachine(Machine):
+    """A machine whose lanes run one after the other; its state is that of any other machine.
+
+    A trip is one visit of each lane that lives.
+    """
+
+    @property
+    def narrows(self) -> bool:
+        return False  # no lane waits for another one
+
+    @property
+    def trip_by_trip(self) -> Machine:
+        return Machine(**{each.name: getattr(self, each.name) for each in fields(Machine)})
+
+    def advance(self, state: State, max_trips: int | jax.Array | None = None, go: Any = None) -> State:
+        if lowering_platform() != "cpu":
+            return self.trip_by_trip.advance(state, max_trips, go)
+        budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
+        if go is not None:
+            budget = jnp.where(go, _FOREVER if budget is None else budget, 0)
+        run = in_one_function(lambda carry, shared, budget: _all_lanes(self.layout, carry, shared, budget))
+        carry, trips = run(state.carry, state.shared, budget)
+        return State(carry, state.shared, state.trips + trips)
+
+
+_FOREVER = 2**31 - 1
+
+
+def _all_lanes(
+    layout: Layout, carry: Values, shared: Values, budget: jax.Array | None
+) -> tuple[Values, jax.Array]:
+    """Return the state after each lane has run to its end or used up its budget of visits, and the most visits of one."""
+
+    def one(number: jax.Array, c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
+        carry, most = c
+        lane = cut_out(layout, carry, number)
+        if budget is not None:
+            lane[LEFT] = budget
+        lane = _to_its_end(layout, lane, shared)
+        made = jnp.int32(0) if budget is None else budget - lane.pop(LEFT)
+        return put_back(layout, carry, lane, number), jnp.maximum(most, made)
+
+    lanes = carry["pc"].shape[0]
+    return jax.lax.fori_loop(0, lanes, one, (carry, jnp.int32(0)))
+
+
+def cut_out(layout: Layout, carry: Values, number: jax.Array) -> Values:
+    """Return the state of one lane: it is worked on by itself, as XLA copies the state of all lanes in each step
+    otherwise."""
+    lanes = carry["pc"].shape[0]
+    out: Values = {}
+    for key, value in carry.items():
+        if key in layout.buffers:
+            rows = value.reshape(value.shape[0] // lanes, lanes, value.shape[1])
+            out[key] = jax.lax.dynamic_index_in_dim(rows, number, 1, keepdims=False)
+        elif key in PER_BLOCK:
+            out[key] = value
+        else:
+            axis = value.ndim - 1 if key in layout.lanes_last else 0
+            out[key] = jax.lax.dynamic_index_in_dim(value, number, axis, keepdims=False)
+    return out | {"pc": out["pc"].astype(jnp.int32)}
+
+
+def put_back(layout: Layout, carry: Values, lane: Values, number: jax.Array) -> Values:
+    """Return the state of all lanes with that of one of them in its place: the inverse of `cut_out`."""
+    lanes = carry["pc"].shape[0]
+    out: Values = {}
+    for key, value in carry.items():
+        new = lane[key].astype(value.dtype)
+        if key in layout.buffers:
+            rows = value.reshape(value.shape[0] // lanes, lanes, value.shape[1])
+            out[key] = jax.lax.dynamic_update_index_in_dim(rows, new, number, 1).reshape(value.shape)
+        elif key in PER_BLOCK:
+            out[key] = new
+        else:
+            axis = value.ndim - 1 if key in layout.lanes_last else 0
+            out[key] = jax.lax.dynamic_update_index_in_dim(value, new, number, axis)
+    return out
+
+
+def _to_its_end(layout: Layout, lane: Values, shared: Values) -> Values:
+    """Return the state of a lane that has run until it returns, fails, lacks room or has used up its budget."""
+    codes = [code for code in layout.codes if code.awaited]
+
+    def lives(lane: Values) -> jax.Array:
+        alive = lane["pc"] < layout.exit
+        return alive & (lane[LEFT] > 0) if LEFT in lane else alive
+
+    def sweep(lane: Values) -> Values:
+        for code in codes:
+            lane = _while_it_waits(layout, code, lane, shared)
+        return lane
+
+    return jax.lax.while_loop(lives, sweep, lane)  # type: ignore[no-any-return]
+
+
+def _while_it_waits(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> Values:
+    """Visit a block while the lane waits for it. The loop carries what the block writes: XLA updates it in place."""
+
+    def waits(lane: Values) -> jax.Array:
+        here = lane["pc"] == code.index
+        return here & (lane[LEFT] > 0) if LEFT in lane else here
+
+    def step(lane: Values) -> Values:
+        out = visit(layout, code, lane, shared)
+        if LEFT in lane:
+            out[LEFT] = lane[LEFT] - 1
+        if layout.max_steps is None:
+            return out
+        over = lane["steps"] >= layout.max_steps
+        stopped = {"pc": jnp.asarray(parked(code.index, layout.exit, Status.STEP_LIMIT), jnp.int32)}
+        return {key: jnp.where(over, stopped.get(key, lane[key]), new) for key, new in out.items()}
+
+    names = tuple(jax.eval_shape(step, lane))
+    rest = {key: value for key, value in lane.items() if key not in names}
+    with jax.named_scope(code.scope):
+        new = jax.lax.while_loop(
+            lambda c: waits({**rest, **c}),
+            lambda c: step({**rest, **c}),
+            {key: lane[key] for key in names},
+        )
+    return {**lane, **new}
+
+
+def scalar(machine: Machine) -> ScalarMachine:
+    """Return a machine that runs lane after lane."""
+    return ScalarMachine(**{each.name: getattr(machine, each.name) for each in fields(Machine)})
