@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from pcbatch.ir.ops import Fail
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.native import in_one_function
+from pcbatch.runtime.scalar.rules import ForOneLane
 from pcbatch.runtime.scalar.visit import visit
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
@@ -28,6 +29,8 @@ class ScalarMachine(Machine):
     A trip is one visit of each lane that lives.
     """
 
+    scalar_layout: Layout = field(kw_only=True)  # the same with the bodies of blocks for one lane
+
     @property
     def narrows(self) -> bool:
         return False  # no lane waits for another one
@@ -42,7 +45,8 @@ class ScalarMachine(Machine):
         budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
         if go is not None:
             budget = jnp.where(go, _FOREVER if budget is None else budget, 0)
-        run = in_one_function(lambda carry, shared, budget: _all_lanes(self.layout, carry, shared, budget))
+        layout = self.scalar_layout
+        run = in_one_function(lambda carry, shared, budget: _all_lanes(layout, carry, shared, budget))
         carry, trips = run(state.carry, state.shared, budget)
         return State(carry, state.shared, state.trips + trips)
 
@@ -104,15 +108,14 @@ def put_back(layout: Layout, carry: Values, lane: Values, number: jax.Array) -> 
 
 def _to_its_end(layout: Layout, lane: Values, shared: Values) -> Values:
     """Return the state of a lane that has run until it returns, fails, lacks room or has used up its budget."""
-    codes = [code for code in layout.codes if code.awaited]
-
     def lives(lane: Values) -> jax.Array:
         alive = lane["pc"] < layout.exit
         return alive & (lane[LEFT] > 0) if LEFT in lane else alive
 
     def sweep(lane: Values) -> Values:
-        for code in codes:
-            lane = _while_it_waits(layout, code, lane, shared)
+        for code in layout.codes:
+            if code.awaited:
+                lane = _while_it_waits(layout, code, lane, shared)
         return lane
 
     return jax.lax.while_loop(lives, sweep, lane)  # type: ignore[no-any-return]
@@ -148,4 +151,10 @@ def _while_it_waits(layout: Layout, code: BlockCode, lane: Values, shared: Value
 
 def scalar(machine: Machine) -> ScalarMachine:
     """Return a machine that runs lane after lane."""
-    return ScalarMachine(**{each.name: getattr(machine, each.name) for each in fields(Machine)})
+    rewrite = ForOneLane()
+    codes = (
+        replace(code, block=replace(code.block, ops=tuple(map(rewrite.op, code.block.ops))))
+        for code in machine.layout.codes
+    )
+    values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
+    return ScalarMachine(**values, scalar_layout=replace(machine.layout, codes=tuple(codes)))

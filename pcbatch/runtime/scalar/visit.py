@@ -20,6 +20,7 @@ from pcbatch.runtime.vm import wide_counters, word_packing
 from pcbatch.runtime.vm.block_body import BlockCode, Values, evaluate
 from pcbatch.runtime.vm.frames import RETURN_COLUMN, Frames, runs_of
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, reg
+from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.runtime.vm.status import Status, parked, reached
 
 
@@ -68,23 +69,28 @@ def _read(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> tupl
     env |= {v: from_storage(lane[reg(v)], code.type(v)) for v in code.reads}
     if layout.frames is None:
         return env, {}, None
-    depth = lane["depth"]
-    popped = _read_frames(layout.frames, lane, depth + 1, code.pops)
-    back = None
-    if may_return(code.block.terminator):
-        back = jax.lax.dynamic_slice(lane["frames"], (depth, 0), (1, RETURN_COLUMN))[0, 0].astype(jnp.int32)
-    if calls(code.block.terminator) or code.pushes:
-        # Read before anything is written: XLA would copy a stack of which an old row is read behind the write.
-        popped, back = jax.lax.optimization_barrier((popped, back))
-    return env, popped, back
+    frames = layout.frames
+
+    def read() -> tuple[Values, jax.Array | None]:
+        popped = _read_frames(frames, lane, code.pops)
+        back = _read_back(lane) if may_return(code.block.terminator) else None
+        return popped, back
+
+    writes = bool(calls(code.block.terminator) or code.pushes)
+    return env, *(isolated(read) if writes else read())
 
 
-def _read_frames(frames: Frames, lane: Values, row: jax.Array, names: Sequence[str]) -> Values:
-    out: Values = {}
+def _read_back(lane: Values) -> jax.Array:
+    at = lane["depth"], jnp.int32(0)
+    return jax.lax.dynamic_slice(lane["frames"], at, (1, RETURN_COLUMN))[0, 0].astype(jnp.int32)
+
+
+def _read_frames(frames: Frames, lane: Values, names: Sequence[str]) -> Values:
+    row, out = lane["depth"] + 1, dict[str, jax.Array]()
     for v in names:
         column = frames.columns[v]
         size = (1, column.stop - column.start)
-        words = jax.lax.dynamic_slice(lane[column.buffer], (row, column.start), size)
+        words = jax.lax.dynamic_slice(lane[column.buffer], (row, jnp.int32(column.start)), size)
         out[v] = word_packing.unpack(words, column.type)[0]
     return out
 
@@ -103,7 +109,7 @@ def _write_frames(frames: Frames, lane: Values, saved: Values, back: jax.Array |
     for buffer, values in parts.items():
         stack = lane[buffer]
         for low, _, words in runs_of(values):
-            stack = jax.lax.dynamic_update_slice(stack, words, (lane["depth"] + 1, low))
+            stack = jax.lax.dynamic_update_slice(stack, words, (lane["depth"] + 1, jnp.int32(low)))
         out[buffer] = stack
     return out
 
