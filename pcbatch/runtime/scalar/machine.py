@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.ops import Fail
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.rules import ForOneLane
@@ -19,7 +18,7 @@ from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.status import Status, parked
 
-LEFT = "left"  # of a lane: the visits that it may still make, int32[]
+VISITS = "visits of this lane"  # of a lane: those since it was cut out, int32[]; no more than `FOREVER` are counted
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class ScalarMachine(Machine):
     scalar_layout: Layout = field(kw_only=True)  # the same with the bodies of blocks for one lane
 
     @property
-    def narrows(self) -> bool:
-        return False  # no lane waits for another one
+    def waits_for_lanes(self) -> bool:
+        return False
 
     @property
     def trip_by_trip(self) -> Machine:
@@ -44,32 +43,40 @@ class ScalarMachine(Machine):
             return self.trip_by_trip.advance(state, max_trips, go)
         budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
         if go is not None:
-            budget = jnp.where(go, _FOREVER if budget is None else budget, 0)
-        layout = self.scalar_layout
-        run = in_one_function(lambda carry, shared, budget: _all_lanes(layout, carry, shared, budget))
-        carry, trips = run(state.carry, state.shared, budget)
+            budget = jnp.where(go, jnp.int32(FOREVER) if budget is None else budget, 0)
+        layout, patient = self.scalar_layout, max_trips is None
+
+        def run(carry: Values, shared: Values, budget: jax.Array | None) -> tuple[Values, jax.Array]:
+            return _all_lanes(layout, carry, shared, budget, patient)
+
+        carry, trips = in_one_function(run)(state.carry, state.shared, budget)
         return State(carry, state.shared, state.trips + trips)
 
 
-_FOREVER = 2**31 - 1
+FOREVER = 2**31 - 1
 
 
 def _all_lanes(
-    layout: Layout, carry: Values, shared: Values, budget: jax.Array | None
+    layout: Layout, carry: Values, shared: Values, budget: jax.Array | None, patient: bool
 ) -> tuple[Values, jax.Array]:
-    """Return the state after each lane has run to its end or used up its budget of visits, and the most visits of one."""
+    """Let each lane run to its end, or until it has used up its budget of visits.
+
+    `patient`: a budget is none at all, or zero.
+
+    Returns:
+        The state, and the most visits that a lane has made, int32[].
+    """
 
     def one(number: jax.Array, c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
         carry, most = c
-        lane = cut_out(layout, carry, number)
-        if budget is not None:
-            lane[LEFT] = budget
-        lane = _to_its_end(layout, lane, shared)
-        made = jnp.int32(0) if budget is None else budget - lane.pop(LEFT)
-        return put_back(layout, carry, lane, number), jnp.maximum(most, made)
+        lane = cut_out(layout, carry, number) | {VISITS: jnp.int32(0)}
+        lane = _to_its_end(layout, lane, shared, budget, patient)
+        visits = lane.pop(VISITS)
+        return put_back(layout, carry, lane, number), jnp.maximum(most, visits)
 
     lanes = carry["pc"].shape[0]
-    return jax.lax.fori_loop(0, lanes, one, (carry, jnp.int32(0)))
+    ran: tuple[Values, jax.Array] = jax.lax.fori_loop(0, lanes, one, (carry, jnp.int32(0)))
+    return ran
 
 
 def cut_out(layout: Layout, carry: Values, number: jax.Array) -> Values:
@@ -80,12 +87,12 @@ def cut_out(layout: Layout, carry: Values, number: jax.Array) -> Values:
     for key, value in carry.items():
         if key in layout.buffers:
             rows = value.reshape(value.shape[0] // lanes, lanes, value.shape[1])
-            out[key] = jax.lax.dynamic_index_in_dim(rows, number, 1, keepdims=False)
+            out[key] = jax.lax.dynamic_index_in_dim(rows, number, 1, keepdims=False, allow_negative_indices=False)
         elif key in PER_BLOCK:
             out[key] = value
         else:
             axis = value.ndim - 1 if key in layout.lanes_last else 0
-            out[key] = jax.lax.dynamic_index_in_dim(value, number, axis, keepdims=False)
+            out[key] = jax.lax.dynamic_index_in_dim(value, number, axis, False, allow_negative_indices=False)
     return out | {"pc": out["pc"].astype(jnp.int32)}
 
 
@@ -97,41 +104,45 @@ def put_back(layout: Layout, carry: Values, lane: Values, number: jax.Array) -> 
         new = lane[key].astype(value.dtype)
         if key in layout.buffers:
             rows = value.reshape(value.shape[0] // lanes, lanes, value.shape[1])
-            out[key] = jax.lax.dynamic_update_index_in_dim(rows, new, number, 1).reshape(value.shape)
+            out[key] = jax.lax.dynamic_update_index_in_dim(rows, new, number, 1, allow_negative_indices=False).reshape(
+                value.shape
+            )
         elif key in PER_BLOCK:
             out[key] = new
         else:
             axis = value.ndim - 1 if key in layout.lanes_last else 0
-            out[key] = jax.lax.dynamic_update_index_in_dim(value, new, number, axis)
+            out[key] = jax.lax.dynamic_update_index_in_dim(value, new, number, axis, allow_negative_indices=False)
     return out
 
 
-def _to_its_end(layout: Layout, lane: Values, shared: Values) -> Values:
+def _to_its_end(layout: Layout, lane: Values, shared: Values, budget: jax.Array | None, patient: bool) -> Values:
     """Return the state of a lane that has run until it returns, fails, lacks room or has used up its budget."""
-    def lives(lane: Values) -> jax.Array:
-        alive = lane["pc"] < layout.exit
-        return alive & (lane[LEFT] > 0) if LEFT in lane else alive
+
+    def may_go_on(lane: Values) -> jax.Array:
+        if budget is None:
+            return jnp.ones((), bool)
+        return budget > 0 if patient else lane[VISITS] < budget
 
     def sweep(lane: Values) -> Values:
         for code in layout.codes:
             if code.awaited:
-                lane = _while_it_waits(layout, code, lane, shared)
+                lane = _while_it_waits(layout, code, lane, shared, may_go_on)
         return lane
 
-    return jax.lax.while_loop(lives, sweep, lane)  # type: ignore[no-any-return]
+    ran: Values = jax.lax.while_loop(lambda lane: (lane["pc"] < layout.exit) & may_go_on(lane), sweep, lane)
+    return ran
 
 
-def _while_it_waits(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> Values:
+def _while_it_waits(
+    layout: Layout, code: BlockCode, lane: Values, shared: Values, may_go_on: Callable[[Values], jax.Array]
+) -> Values:
     """Visit a block while the lane waits for it. The loop carries what the block writes: XLA updates it in place."""
-
-    def waits(lane: Values) -> jax.Array:
-        here = lane["pc"] == code.index
-        return here & (lane[LEFT] > 0) if LEFT in lane else here
 
     def step(lane: Values) -> Values:
         out = visit(layout, code, lane, shared)
-        if LEFT in lane:
-            out[LEFT] = lane[LEFT] - 1
+        out[VISITS] = lane[VISITS] + (lane[VISITS] < FOREVER).astype(
+            jnp.int32
+        )  # a lane may make more visits than can be counted
         if layout.max_steps is None:
             return out
         over = lane["steps"] >= layout.max_steps
@@ -142,7 +153,7 @@ def _while_it_waits(layout: Layout, code: BlockCode, lane: Values, shared: Value
     rest = {key: value for key, value in lane.items() if key not in names}
     with jax.named_scope(code.scope):
         new = jax.lax.while_loop(
-            lambda c: waits({**rest, **c}),
+            lambda c: (c["pc"] == code.index) & may_go_on({**rest, **c}),
             lambda c: step({**rest, **c}),
             {key: lane[key] for key in names},
         )

@@ -25,7 +25,7 @@ from pcbatch.runtime.vm.run_once import isolated, run_once
 ISOLATED = 64  # the most elements of a load that is isolated: a larger one is a loop of its own anyway
 SMALL = 16  # elements of an array, up to which a load is cheap even if it copies
 
-CLIP, DROP = jax.lax.GatherScatterMode.CLIP, jax.lax.GatherScatterMode.FILL_OR_DROP
+DROP = jax.lax.GatherScatterMode.FILL_OR_DROP
 
 
 class ForOneLane(Rewrite):
@@ -111,10 +111,10 @@ def merge_order(keys: Sequence[jax.Array], is_less: Callable[[Any, Any], Any]) -
             def shift(c: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
                 order, hole = c
                 moved = isolated(lambda: order[hole - 1])
-                return jax.lax.dynamic_update_index_in_dim(order, moved, hole, 0), hole - 1
+                return put(order, moved, hole), hole - 1
 
             order, hole = jax.lax.while_loop(goes_on, shift, (order, place))
-            return jax.lax.dynamic_update_index_in_dim(order, new, hole, 0)
+            return put(order, new, hole)
 
         return jax.lax.fori_loop(0, size, insert, order)
 
@@ -130,8 +130,9 @@ def merge_order(keys: Sequence[jax.Array], is_less: Callable[[Any, Any], Any]) -
             right = jnp.where(k == start, middle, right)
             a, b = order[jnp.minimum(left, size - 1)], order[jnp.minimum(right, size - 1)]
             from_right = (right < end) & ((left >= middle) | before(b, a))
-            out = jax.lax.dynamic_update_index_in_dim(out, jnp.where(from_right, b, a), k, 0)
-            return out, left + ~from_right, right + from_right
+            out = put(out, jnp.where(from_right, b, a), k)
+            step = from_right.astype(jnp.int32)
+            return out, left + 1 - step, right + step
 
         zero = jnp.zeros((), jnp.int32)
         return jax.lax.fori_loop(0, size, place, (jnp.zeros_like(order), zero, zero))[0], 2 * width
@@ -140,6 +141,11 @@ def merge_order(keys: Sequence[jax.Array], is_less: Callable[[Any, Any], Any]) -
     if size <= RUN:
         return order
     return jax.lax.while_loop(lambda c: c[1] < size, merged, (order, jnp.int32(RUN)))[0]
+
+
+def put(array: jax.Array, value: jax.Array, place: jax.Array) -> jax.Array:
+    """Return an array [n] with a value at a place that it has."""
+    return jax.lax.dynamic_update_index_in_dim(array, value, place, 0, allow_negative_indices=False)
 
 
 RUN = 8  # places that are sorted by inserting
@@ -163,11 +169,6 @@ def _is_less(x: Any, y: Any) -> Any:
 # Loads and stores
 
 
-def _has_one_index(eqn: Any) -> bool:
-    indices = eqn.invars[1].aval
-    return math.prod(indices.shape[:-1]) == 1 and not _is_key(eqn)
-
-
 def _is_key(eqn: Any) -> bool:
     return bool(jnp.issubdtype(eqn.invars[0].aval.dtype, jax.dtypes.prng_key))
 
@@ -178,15 +179,13 @@ def _loads_little(eqn: Any) -> bool:
 
 def gather(operand: Any, indices: Any, **params: Any) -> jax.Array:
     """Gather few elements in a loop of their own."""
-    fill = params.pop("fill_value")
-    return isolated(lambda: jax.lax.gather(operand, indices, params["dimension_numbers"], params["slice_sizes"],
-        indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"],
-        mode=params["mode"], fill_value=fill))
+    numbers, sizes = params.pop("dimension_numbers"), params.pop("slice_sizes")
+    return isolated(lambda: jax.lax.gather(operand, indices, numbers, sizes, **params))
 
 
 def dynamic_slice(operand: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> jax.Array:
     """Slice few elements in a loop of their own."""
-    return isolated(lambda: jax.lax.dynamic_slice(operand, starts, slice_sizes))
+    return isolated(lambda: jax.lax.dynamic_slice(operand, starts, slice_sizes, allow_negative_indices=False))
 
 
 def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) -> jax.Array:
@@ -196,7 +195,7 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
     windows = set(numbers.update_window_dims)
     batch = [d for d in range(updates.ndim) if d not in windows]
     sizes = [updates.shape[d] for d in batch]
-    index_rows = indices.reshape(-1, indices.shape[-1])
+    index_rows = indices.reshape(math.prod(indices.shape[:-1]), indices.shape[-1])
     update_rows = jnp.transpose(updates, (*batch, *numbers.update_window_dims)).reshape(
         len(index_rows), *(updates.shape[d] for d in numbers.update_window_dims)
     )
@@ -226,9 +225,9 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
         def stored(array: jax.Array) -> jax.Array:
             new = update
             if combine is not None:
-                old = isolated(lambda: jax.lax.dynamic_slice(array, clipped, shape))
+                old = isolated(lambda: jax.lax.dynamic_slice(array, clipped, shape, allow_negative_indices=False))
                 new = combine(old, update).astype(array.dtype)
-            return jax.lax.dynamic_update_slice(array, new, clipped)
+            return jax.lax.dynamic_update_slice(array, new, clipped, allow_negative_indices=False)
 
         if mode == DROP:
             fits = jnp.ones((), bool)
@@ -255,10 +254,12 @@ COMBINE: dict[str, Callable[[Any, Any], Any] | None] = {
 
 
 def _multiplies_matrices(eqn: Any) -> bool:
-    (contracted, _), (batched, _) = eqn.params["dimension_numbers"]
+    (contracted, right_contracted), (batched, right_batched) = eqn.params["dimension_numbers"]
     left, right = (v.aval for v in eqn.invars)
-    (_, right_contracted), (_, right_batched) = eqn.params["dimension_numbers"]
-    free = lambda aval, used: math.prod(n for d, n in enumerate(aval.shape) if d not in used)
+
+    def free(aval: Any, used: set[int]) -> int:
+        return math.prod(n for d, n in enumerate(aval.shape) if d not in used)
+
     rows = free(left, {*contracted, *batched})
     columns = free(right, {*right_contracted, *right_batched})
     batches = math.prod(left.shape[d] for d in batched)

@@ -76,13 +76,16 @@ def _read(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> tupl
         back = _read_back(lane) if may_return(code.block.terminator) else None
         return popped, back
 
-    writes = bool(calls(code.block.terminator) or code.pushes)
-    return env, *(isolated(read) if writes else read())
+    reads = bool(code.pops or may_return(code.block.terminator))
+    writes = bool(code.pushes or calls(code.block.terminator))
+    return env, *(isolated(read) if reads and writes else read())
 
 
 def _read_back(lane: Values) -> jax.Array:
     at = lane["depth"], jnp.int32(0)
-    return jax.lax.dynamic_slice(lane["frames"], at, (1, RETURN_COLUMN))[0, 0].astype(jnp.int32)
+    return jax.lax.dynamic_slice(lane["frames"], at, (1, RETURN_COLUMN), allow_negative_indices=False)[0, 0].astype(
+        jnp.int32
+    )
 
 
 def _read_frames(frames: Frames, lane: Values, names: Sequence[str]) -> Values:
@@ -90,7 +93,9 @@ def _read_frames(frames: Frames, lane: Values, names: Sequence[str]) -> Values:
     for v in names:
         column = frames.columns[v]
         size = (1, column.stop - column.start)
-        words = jax.lax.dynamic_slice(lane[column.buffer], (row, jnp.int32(column.start)), size)
+        words = jax.lax.dynamic_slice(
+            lane[column.buffer], (row, jnp.int32(column.start)), size, allow_negative_indices=False
+        )
         out[v] = word_packing.unpack(words, column.type)[0]
     return out
 
@@ -109,7 +114,8 @@ def _write_frames(frames: Frames, lane: Values, saved: Values, back: jax.Array |
     for buffer, values in parts.items():
         stack = lane[buffer]
         for low, _, words in runs_of(values):
-            stack = jax.lax.dynamic_update_slice(stack, words, (lane["depth"] + 1, jnp.int32(low)))
+            at = lane["depth"] + 1, jnp.int32(low)
+            stack = jax.lax.dynamic_update_slice(stack, words, at, allow_negative_indices=False)
         out[buffer] = stack
     return out
 

@@ -176,8 +176,9 @@ class Machine:
         return self.emitter.visits_singly and is_ours(self.schedule) and isinstance(self.schedule, Stepwise)
 
     @property
-    def narrows(self) -> bool:
-        """Whether the last lanes of a run may go on in a narrower machine."""
+    def waits_for_lanes(self) -> bool:
+        """Whether a trip is for all lanes together, so that lanes which are done cost time, and the last ones may go on in
+        a narrower machine."""
         return True
 
     @property
