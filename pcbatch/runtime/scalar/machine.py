@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from pcbatch.lowering.typing.jax_types import is_symbolic
+from pcbatch.runtime import emit
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.rules import ForOneLane
 from pcbatch.runtime.scalar.visit import visit
 from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.blocks import Blocks, Emitter
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.status import Status, parked
 
 VISITS = "visits of this lane"  # of a lane: those since it was cut out, int32[]; no more than `FOREVER` are counted
+
+
+@dataclass(frozen=True, slots=True)
+class LaneAfterLane:
+    """The emitter of scalar machines; where single visits are asked for, it is another one."""
+
+    name: str = "scalar"
+    visits_singly: bool = False
+    instead: Emitter = field(default_factory=lambda: emit.pick("auto"))
+
+    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
+        return self.instead.visit(blocks, block, carry)
+
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
+        return self.instead.run(blocks, block, carry, among)
 
 
 @dataclass(frozen=True)
@@ -36,10 +54,11 @@ class ScalarMachine(Machine):
 
     @property
     def trip_by_trip(self) -> Machine:
-        return Machine(**{each.name: getattr(self, each.name) for each in fields(Machine)})
+        machine = Machine(**{each.name: getattr(self, each.name) for each in fields(Machine)})
+        return replace(machine, emitter=emit.pick("auto"))
 
     def advance(self, state: State, max_trips: int | jax.Array | None = None, go: Any = None) -> State:
-        if lowering_platform() != "cpu":
+        if lowering_platform() != "cpu" or is_symbolic(state.carry["pc"].shape[0]):
             return self.trip_by_trip.advance(state, max_trips, go)
         budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
         if go is not None:
@@ -119,9 +138,10 @@ def _to_its_end(layout: Layout, lane: Values, shared: Values, budget: jax.Array 
     """Return the state of a lane that has run until it returns, fails, lacks room or has used up its budget."""
 
     def may_go_on(lane: Values) -> jax.Array:
-        if budget is None:
-            return jnp.ones((), bool)
-        return budget > 0 if patient else lane[VISITS] < budget
+        may = jnp.ones((), bool)
+        if budget is not None:
+            may = budget > 0 if patient else lane[VISITS] < budget
+        return may if layout.max_steps is None else may & (lane["steps"] < layout.max_steps)
 
     def sweep(lane: Values) -> Values:
         for code in layout.codes:
@@ -130,7 +150,11 @@ def _to_its_end(layout: Layout, lane: Values, shared: Values, budget: jax.Array 
         return lane
 
     ran: Values = jax.lax.while_loop(lambda lane: (lane["pc"] < layout.exit) & may_go_on(lane), sweep, lane)
-    return ran
+    if layout.max_steps is None:
+        return ran
+    over = (ran["pc"] < layout.exit) & (ran["steps"] >= layout.max_steps)
+    over = over if budget is None else over & (budget > 0)
+    return ran | {"pc": jnp.where(over, parked(ran["pc"], layout.exit, Status.STEP_LIMIT), ran["pc"])}
 
 
 def _while_it_waits(
@@ -139,15 +163,9 @@ def _while_it_waits(
     """Visit a block while the lane waits for it. The loop carries what the block writes: XLA updates it in place."""
 
     def step(lane: Values) -> Values:
-        out = visit(layout, code, lane, shared)
-        out[VISITS] = lane[VISITS] + (lane[VISITS] < FOREVER).astype(
-            jnp.int32
-        )  # a lane may make more visits than can be counted
-        if layout.max_steps is None:
-            return out
-        over = lane["steps"] >= layout.max_steps
-        stopped = {"pc": jnp.asarray(parked(code.index, layout.exit, Status.STEP_LIMIT), jnp.int32)}
-        return {key: jnp.where(over, stopped.get(key, lane[key]), new) for key, new in out.items()}
+        # A lane may make more visits than can be counted.
+        one_more = (lane[VISITS] < FOREVER).astype(jnp.int32)
+        return visit(layout, code, lane, shared) | {VISITS: lane[VISITS] + one_more}
 
     names = tuple(jax.eval_shape(step, lane))
     rest = {key: value for key, value in lane.items() if key not in names}
@@ -168,4 +186,5 @@ def scalar(machine: Machine) -> ScalarMachine:
         for code in machine.layout.codes
     )
     values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
-    return ScalarMachine(**values, scalar_layout=replace(machine.layout, codes=tuple(codes)))
+    layout = replace(machine.layout, codes=tuple(codes))
+    return ScalarMachine(**values | {"emitter": LaneAfterLane()}, scalar_layout=layout)

@@ -1,8 +1,9 @@
 """Computations that XLA:CPU compiles into one native function, with all loops, conditionals and calls in them.
 
-XLA:CPU runs a program as a list of kernels, each of which costs a microsecond or more to start. A computation that is called
-with the frontend attribute `xla_cpu_small_call="true"`, which XLA itself puts on loops over small buffers, becomes machine
-code of its own instead. Where an XLA does not know the attribute, the result is the same and takes longer.
+XLA:CPU runs a program as a list of kernels, each of which costs a microsecond or more to start. A computation that is
+called with the frontend attribute `xla_cpu_small_call="true"`, which XLA itself puts on loops over small buffers,
+becomes machine code of its own instead. Where an XLA does not know the attribute, the result is the
+same and takes longer.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def in_one_function(compute: Callable[..., Any]) -> Callable[..., Any]:
             return jax.tree.unflatten(structure, [*outs[:-1], outs[-1] + _zero(given)])
 
         # Behind a barrier, so that no operand is a constant: XLA would compute large ones while it compiles.
-        outs, structure = jax.tree.flatten(jax.jit(function)(jax.lax.optimization_barrier(given)))
+        barrier: Any = jax.lax.optimization_barrier  # untyped
+        outs, structure = jax.tree.flatten(jax.jit(function)(barrier(given)))
         marks = [mark(leaf, xla_cpu_small_call="true", inlineable="false") for leaf in outs]
         return jax.tree.unflatten(structure, marks)
 
@@ -41,8 +43,12 @@ def in_one_function(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _zero(arrays: list[Any]) -> jax.Array:
-    """Return zero, int32[], by way of an element of each array: XLA's emitter ends the process at a parameter that a native
-    function does not use, and its optimiser does not see that this is zero."""
+    """Return zero, int32[], by way of an element of each array.
+
+    XLA's emitter ends the process at a parameter that a native function does not use; its optimiser does not see that
+    this is zero.
+    """
     first = (jnp.ravel(array)[0].astype(jnp.int32) for array in arrays)
     some = sum(first, jnp.zeros((), jnp.int32)).astype(jnp.uint32)
-    return (some >> jnp.uint32(16) >> jnp.uint32(16)).astype(jnp.int32)
+    zero: jax.Array = (some >> jnp.uint32(16) >> jnp.uint32(16)).astype(jnp.int32)
+    return zero

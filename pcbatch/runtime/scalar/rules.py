@@ -3,9 +3,9 @@
 before:  c:f32[9] = sort[dimension=0 num_keys=1] b
 after:   c:f32[9] = jit[jaxpr={ ... a merge sort by loops ... }] b
 
-A sort, a general scatter and a product of two matrices are kernels or calls of a library on a CPU, which no native function
-holds. A load from an array that is stored into becomes a loop of one iteration (`run_once.isolated`): XLA copies the array
-otherwise.
+A sort, a general scatter and a product of two matrices are kernels or calls of a library on a CPU, which no native
+function holds. A load of few elements becomes a loop of one iteration (`run_once.isolated`): XLA copies an array that
+is stored into behind the load otherwise.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def top_k(operand: Any, *, k: int, axis: int = -1, **_: Any) -> list[jax.Array]:
     shape = (*rows.shape[:-1], k)
 
     def of_row(row: list[Any]) -> list[Any]:
-        order = merge_order([_comparable(row[0])], lambda a, b: _is_less(b, a))[:k]
+        order = merge_order([_in_total_order(row[0])], lambda a, b: b < a)[:k]
         return [row[0][order], order]
 
     values, indices = _by_rows(of_row, [rows.reshape(-1, rows.shape[-1])])
@@ -116,7 +116,8 @@ def merge_order(keys: Sequence[jax.Array], is_less: Callable[[Any, Any], Any]) -
             order, hole = jax.lax.while_loop(goes_on, shift, (order, place))
             return put(order, new, hole)
 
-        return jax.lax.fori_loop(0, size, insert, order)
+        inserted: jax.Array = jax.lax.fori_loop(0, size, insert, order)
+        return inserted
 
     def merged(c: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         """Merge neighbouring runs."""
@@ -140,12 +141,14 @@ def merge_order(keys: Sequence[jax.Array], is_less: Callable[[Any, Any], Any]) -
     order = insertion(order)
     if size <= RUN:
         return order
-    return jax.lax.while_loop(lambda c: c[1] < size, merged, (order, jnp.int32(RUN)))[0]
+    by_merging: jax.Array = jax.lax.while_loop(lambda c: c[1] < size, merged, (order, jnp.int32(RUN)))[0]
+    return by_merging
 
 
 def put(array: jax.Array, value: jax.Array, place: jax.Array) -> jax.Array:
     """Return an array [n] with a value at a place that it has."""
-    return jax.lax.dynamic_update_index_in_dim(array, value, place, 0, allow_negative_indices=False)
+    new: jax.Array = jax.lax.dynamic_update_index_in_dim(array, value, place, 0, allow_negative_indices=False)
+    return new
 
 
 RUN = 8  # places that are sorted by inserting
@@ -153,6 +156,16 @@ RUN = 8  # places that are sorted by inserting
 
 def _comparable(key: Any) -> Any:
     return key.astype(jnp.int32) if key.dtype == np.bool_ else key
+
+
+def _in_total_order(key: Any) -> Any:
+    """Return numbers whose order is the total order of a key's: -0.0 comes before 0.0, and NaN last."""
+    if not jnp.issubdtype(key.dtype, jnp.floating):
+        return _comparable(key)
+    wide = key if key.dtype.itemsize >= 4 else key.astype(jnp.float32)
+    integer = np.dtype(f"int{8 * wide.dtype.itemsize}")
+    bits = jax.lax.bitcast_convert_type(wide, integer)
+    return jnp.where(bits < 0, bits ^ np.asarray(np.iinfo(integer).max, integer), bits)
 
 
 def _is_less(x: Any, y: Any) -> Any:
@@ -238,7 +251,8 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
 
     if len(index_rows) == 1:
         return store(jnp.int32(0), operand)
-    return jax.lax.fori_loop(0, len(index_rows), store, operand)
+    new: jax.Array = jax.lax.fori_loop(0, len(index_rows), store, operand)
+    return new
 
 
 COMBINE: dict[str, Callable[[Any, Any], Any] | None] = {
@@ -283,17 +297,21 @@ def dot_general(left: Any, right: Any, **params: Any) -> jax.Array:
         preferred_element_type=params["preferred_element_type"],
     )
 
-    def of_batch(pair: tuple[Any, Any]) -> Any:
-        return jax.lax.map(lambda row: product(row, pair[1]), pair[0])
+    def of_batch(pair: tuple[Any, Any]) -> jax.Array:
+        rows: jax.Array = jax.lax.map(lambda row: product(row, pair[1]), pair[0])
+        return rows
 
-    out = jax.lax.map(of_batch, (a, b)) if len(a) > 1 else of_batch((a[0], b[0]))
+    out: jax.Array = jax.lax.map(of_batch, (a, b)) if len(a) > 1 else of_batch((a[0], b[0]))
     return out.reshape(*batches, *rows, *columns)
 
 
-RULES: dict[str, tuple[Callable[[Any], bool], Callable[..., Any]]] = {
+_Rule = tuple[Callable[[Any], bool], Callable[..., Any]]
+# The replacement of an equation, by the name of its primitive, and whether an equation is replaced.
+RULES: dict[str, _Rule] = {
     "sort": (lambda eqn: True, sort),
     "top_k": (lambda eqn: True, top_k),
     "gather": (_loads_little, gather),
     "dynamic_slice": (_loads_little, dynamic_slice),
     "dot_general": (_multiplies_matrices, dot_general),
-} | {name: (lambda eqn: not _is_key(eqn), partial(scatter, name)) for name in COMBINE}
+    **{name: (lambda eqn: not _is_key(eqn), partial(scatter, name)) for name in COMBINE},
+}

@@ -1,7 +1,7 @@
 """A visit of a block for one lane: no masks, no windows; stacks are read and written by slices.
 
-The state of a lane has the keys of the machine's state (`vm/layout.py`), without the axis of lanes: registers [...] in storage
-form, frames [depth + 2, words], and scalars.
+The state of a lane has the keys of the machine's state (`vm/layout.py`), without the axis of lanes: registers [...] in
+storage form, frames [depth + 2, words], and scalars.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.def_use import calls, may_return
-from pcbatch.ir.ops import Fail, Jump, Return
+from pcbatch.ir.ops import Fail, Jump, Print, Return
 from pcbatch.ir.stack import Edge, Fork, Pop, Push, PushJump
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
 from pcbatch.runtime.vm import wide_counters, word_packing
@@ -52,6 +52,8 @@ def visit(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> Valu
                 saved[dst] = to_storage(env[src], code.type(dst))
             case Pop(dst=dst):
                 env[dst] = from_storage(popped[dst], code.type(dst))
+            case Print():
+                raise AssertionError("programs that print have another machine")
             case _:
                 evaluate(op, env)
     out: Values = {reg(v): to_storage(env[v], code.type(v)) for v in code.updates}
@@ -63,8 +65,8 @@ def visit(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> Valu
 
 
 def _read(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> tuple[Values, Values, jax.Array | None]:
-    """Return the values that a block reads, by variable, those that it pops, in storage form, and the number of the block
-    that its body returns to."""
+    """Return the values that a block reads, by variable; those that it pops, in storage form; and the number of the
+    block that its body returns to."""
     env = {v: from_storage(shared[v], code.type(v)) for v in code.shared}
     env |= {v: from_storage(lane[reg(v)], code.type(v)) for v in code.reads}
     if layout.frames is None:

@@ -177,8 +177,8 @@ class Machine:
 
     @property
     def waits_for_lanes(self) -> bool:
-        """Whether a trip is for all lanes together, so that lanes which are done cost time, and the last ones may go on in
-        a narrower machine."""
+        """Whether a trip is one of all lanes together: lanes that are done cost time then, and the last ones may go on
+        in a narrower machine."""
         return True
 
     @property
