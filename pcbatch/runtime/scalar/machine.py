@@ -21,7 +21,7 @@ from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.status import Status, parked
 
-VISITS = "visits of this lane"  # of a lane: those since it was cut out, int32[]; no more than `FOREVER` are counted
+VISITS = "visits of this lane"  # of a lane: those since it was cut out, int32[]; counted if they have a budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class LaneAfterLane:
 class ScalarMachine(Machine):
     """A machine whose lanes run one after the other; its state is that of any other machine.
 
-    A trip is one visit of each lane that lives.
+    A trip is one visit of each lane that lives, and a run whose trips have no limit is one trip.
     """
 
     scalar_layout: Layout = field(kw_only=True)  # the same with the bodies of blocks for one lane
@@ -60,40 +60,35 @@ class ScalarMachine(Machine):
     def advance(self, state: State, max_trips: int | jax.Array | None = None, go: Any = None) -> State:
         if lowering_platform() != "cpu" or is_symbolic(state.carry["pc"].shape[0]):
             return self.trip_by_trip.advance(state, max_trips, go)
+        layout, width = self.scalar_layout, jnp.int32(state.carry["pc"].shape[0])
+        lanes = width if go is None else jnp.where(go, width, 0)
         budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
-        if go is not None:
-            budget = jnp.where(go, jnp.int32(FOREVER) if budget is None else budget, 0)
-        layout, patient = self.scalar_layout, max_trips is None
 
-        def run(carry: Values, shared: Values, budget: jax.Array | None) -> tuple[Values, jax.Array]:
-            return _all_lanes(layout, carry, shared, budget, patient)
+        def run(carry: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None) -> tuple[Values, jax.Array]:
+            return _first_lanes(layout, carry, shared, lanes, budget)
 
-        carry, trips = in_one_function(run)(state.carry, state.shared, budget)
+        carry, trips = in_one_function(run)(state.carry, state.shared, lanes, budget)
         return State(carry, state.shared, state.trips + trips)
 
 
-FOREVER = 2**31 - 1
-
-
-def _all_lanes(
-    layout: Layout, carry: Values, shared: Values, budget: jax.Array | None, patient: bool
+def _first_lanes(
+    layout: Layout, carry: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None
 ) -> tuple[Values, jax.Array]:
-    """Let each lane run to its end, or until it has used up its budget of visits.
-
-    `patient`: a budget is none at all, or zero.
+    """Let each of the first `lanes` lanes run to its end, or until it has used up its budget of visits.
 
     Returns:
-        The state, and the most visits that a lane has made, int32[].
+        The state, and the most visits that a lane has made, int32[]; one where there is no budget.
     """
 
     def one(number: jax.Array, c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
         carry, most = c
-        lane = cut_out(layout, carry, number) | {VISITS: jnp.int32(0)}
-        lane = _to_its_end(layout, lane, shared, budget, patient)
-        visits = lane.pop(VISITS)
+        lane = cut_out(layout, carry, number)
+        if budget is not None:
+            lane[VISITS] = jnp.int32(0)
+        lane = _to_its_end(layout, lane, shared, budget)
+        visits = lane.pop(VISITS, jnp.int32(1))
         return put_back(layout, carry, lane, number), jnp.maximum(most, visits)
 
-    lanes = carry["pc"].shape[0]
     ran: tuple[Values, jax.Array] = jax.lax.fori_loop(0, lanes, one, (carry, jnp.int32(0)))
     return ran
 
@@ -134,13 +129,11 @@ def put_back(layout: Layout, carry: Values, lane: Values, number: jax.Array) -> 
     return out
 
 
-def _to_its_end(layout: Layout, lane: Values, shared: Values, budget: jax.Array | None, patient: bool) -> Values:
+def _to_its_end(layout: Layout, lane: Values, shared: Values, budget: jax.Array | None) -> Values:
     """Return the state of a lane that has run until it returns, fails, lacks room or has used up its budget."""
 
     def may_go_on(lane: Values) -> jax.Array:
-        may = jnp.ones((), bool)
-        if budget is not None:
-            may = budget > 0 if patient else lane[VISITS] < budget
+        may = jnp.ones((), bool) if budget is None else lane[VISITS] < budget
         return may if layout.max_steps is None else may & (lane["steps"] < layout.max_steps)
 
     def sweep(lane: Values) -> Values:
@@ -163,9 +156,8 @@ def _while_it_waits(
     """Visit a block while the lane waits for it. The loop carries what the block writes: XLA updates it in place."""
 
     def step(lane: Values) -> Values:
-        # A lane may make more visits than can be counted.
-        one_more = (lane[VISITS] < FOREVER).astype(jnp.int32)
-        return visit(layout, code, lane, shared) | {VISITS: lane[VISITS] + one_more}
+        out = visit(layout, code, lane, shared)
+        return out | {VISITS: lane[VISITS] + 1} if VISITS in lane else out
 
     names = tuple(jax.eval_shape(step, lane))
     rest = {key: value for key, value in lane.items() if key not in names}
