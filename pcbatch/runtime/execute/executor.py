@@ -86,7 +86,13 @@ class PcExecutable:
             self.program, self.options.modes, self.schedule == "drain", self.schedule == "sweep"
         )
         self.machine = Machine(
-            layout.make(self.program, self.options.max_steps, self.options.stats or self.timed, self.timed),
+            layout.make(
+                self.program,
+                self.options.max_steps,
+                self.options.stats or self.timed,
+                self.timed,
+                rows=self.options.emitter == "scalar",
+            ),
             emit.pick(self.options.emitter),
             POLICIES[self.schedule] if isinstance(self.schedule, str) else self.schedule,
             self.costs.expensive,

@@ -20,6 +20,7 @@ from pcbatch.runtime.vm.blocks import Blocks, Emitter
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.status import Status, parked
+from pcbatch.runtime.vm.step import written as step_keys
 
 VISITS = "visits of this lane"  # of a lane: those since it was cut out, int32[]; counted if they have a budget
 
@@ -80,51 +81,53 @@ def _first_lanes(
         The state, and the most visits that a lane has made, int32[]; one where there is no budget.
     """
 
+    written = {"pc", *layout.buffers} | {key for code in layout.codes for key in step_keys(layout, code)}
+    rows = {key: by_lane(layout, key, value, carry["pc"].shape[0]) for key, value in carry.items()}
+    constant = {key: value for key, value in rows.items() if key not in written}
+
     def one(number: jax.Array, c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
-        carry, most = c
-        lane = cut_out(layout, carry, number)
+        changing, most = c
+        lane = cut_out(layout, constant | changing, number)
         if budget is not None:
             lane[VISITS] = jnp.int32(0)
         lane = _to_its_end(layout, lane, shared, budget)
         visits = lane.pop(VISITS, jnp.int32(1))
-        return put_back(layout, carry, lane, number), jnp.maximum(most, visits)
+        return put_back(layout, changing, lane, number), jnp.maximum(most, visits)
 
-    ran: tuple[Values, jax.Array] = jax.lax.fori_loop(0, lanes, one, (carry, jnp.int32(0)))
-    return ran
+    changing = {key: value for key, value in rows.items() if key in written}
+    changed, most = jax.lax.fori_loop(0, lanes, one, (changing, jnp.int32(0)))
+    return carry | {key: value.reshape(carry[key].shape) for key, value in changed.items()}, most
 
 
-def cut_out(layout: Layout, carry: Values, number: jax.Array) -> Values:
+def by_lane(layout: Layout, key: str, value: jax.Array, lanes: int) -> jax.Array:
+    """Return an array of the state with an axis of lanes: the second one of frames, the first one of others."""
+    if key not in layout.buffers:
+        return value
+    return value.reshape(value.shape[0] // lanes, lanes, value.shape[1])
+
+
+def cut_out(layout: Layout, rows: Values, number: jax.Array) -> Values:
     """Return the state of one lane: it is worked on by itself, as XLA copies the state of all lanes in each step
     otherwise."""
-    lanes = carry["pc"].shape[0]
     out: Values = {}
-    for key, value in carry.items():
-        if key in layout.buffers:
-            rows = value.reshape(value.shape[0] // lanes, lanes, value.shape[1])
-            out[key] = jax.lax.dynamic_index_in_dim(rows, number, 1, keepdims=False, allow_negative_indices=False)
-        elif key in PER_BLOCK:
+    for key, value in rows.items():
+        if key in PER_BLOCK:
             out[key] = value
         else:
-            axis = value.ndim - 1 if key in layout.lanes_last else 0
+            axis = 1 if key in layout.buffers else 0
             out[key] = jax.lax.dynamic_index_in_dim(value, number, axis, False, allow_negative_indices=False)
     return out | {"pc": out["pc"].astype(jnp.int32)}
 
 
-def put_back(layout: Layout, carry: Values, lane: Values, number: jax.Array) -> Values:
+def put_back(layout: Layout, rows: Values, lane: Values, number: jax.Array) -> Values:
     """Return the state of all lanes with that of one of them in its place: the inverse of `cut_out`."""
-    lanes = carry["pc"].shape[0]
     out: Values = {}
-    for key, value in carry.items():
+    for key, value in rows.items():
         new = lane[key].astype(value.dtype)
-        if key in layout.buffers:
-            rows = value.reshape(value.shape[0] // lanes, lanes, value.shape[1])
-            out[key] = jax.lax.dynamic_update_index_in_dim(rows, new, number, 1, allow_negative_indices=False).reshape(
-                value.shape
-            )
-        elif key in PER_BLOCK:
+        if key in PER_BLOCK:
             out[key] = new
         else:
-            axis = value.ndim - 1 if key in layout.lanes_last else 0
+            axis = 1 if key in layout.buffers else 0
             out[key] = jax.lax.dynamic_update_index_in_dim(value, new, number, axis, allow_negative_indices=False)
     return out
 
