@@ -13,7 +13,7 @@ from pcbatch.errors import UsageError
 
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
-EMITTERS = ("auto", "guard", "port", "mask", "kernel")
+EMITTERS = ("auto", "scalar", "guard", "port", "mask", "kernel")
 FORKS = ("auto", "always", "never")
 OVERFLOW = ("wrap", "fail")
 MATH_ERRORS = ("raise", "nan")

@@ -57,4 +57,4 @@ def use_those_of_users(patch: pytest.MonkeyPatch) -> None:
     flags = os.environ["XLA_FLAGS"].split()
     if OLDER in flags:
         patch.setenv("XLA_FLAGS", " ".join(flag for flag in flags if flag != OLDER))
-        patch.setitem(xla_options.IN_PLACE, FLAG.removeprefix("--"), True)
+        patch.setitem(xla_options.ON_CPUS, FLAG.removeprefix("--"), True)

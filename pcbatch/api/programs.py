@@ -226,6 +226,8 @@ def _rounds(call: Arguments, options: Options) -> int | None:
         return 1
     if options.unroll is not None:
         return options.unroll
+    if options.emitter == "scalar":  # a visit is no more than a jump
+        return 1
     many = is_symbolic(call.lanes) or most_lanes(call.lanes) > MOST_UNSPLIT
     return 1 if many and default_platform() == "cpu" and is_staged() else None
 

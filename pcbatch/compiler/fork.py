@@ -120,6 +120,8 @@ def _against(options: Options) -> str | None:
         return f"the strategy is {options.strategy!r}"
     if options.kernel is not None:
         return 'the option `emitter="kernel"` is for lanes'
+    if options.emitter == "scalar" and options.fork == "auto":
+        return 'the option `emitter="scalar"` is for lanes'
     if options.modes is not None:
         return "the option `modes` is for lanes"
     if options.schedule != "auto" and not (isinstance(options.schedule, Learned) and options.schedule.machine == TASKS):

@@ -19,6 +19,7 @@ from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
 from pcbatch.runtime.learned.policy import TASKS, Learned
+from pcbatch.runtime.scalar import obstacles
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
@@ -81,6 +82,7 @@ class Explanation:
         policy: the policy that decides which block runs next, such as "drain".
         reason: the reason for this policy.
         emitter: how blocks are dispatched.
+        in_the_way: of `emitter="scalar"`, the operations for which the program runs by another one.
         narrower: the lanes of the machines in which the last lanes of a plain run go on, from wide to narrow.
         map_lanes: the lanes that `f.map` would use for these inputs, or for 1024 if they are fewer.
         rows: the plan of each block, in order of the program.
@@ -112,6 +114,7 @@ class Explanation:
     shared: tuple[str, ...] = ()
     kernel: str = ""
     narrower: tuple[int, ...] = ()
+    in_the_way: tuple[str, ...] = ()
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -133,7 +136,7 @@ class Explanation:
         lines = [
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
             f"  policy   {self.policy}: {self.reason}",
-            f"  emitter  {self.emitter}",
+            f"  emitter  {self.emitter}{_instead(self.in_the_way)}",
             f"  kernel   {self.kernel}",
             *([f"  end      {_last_lanes(self.narrower)}"] if self.narrower else []),
             f"  map      {self.map_lanes} lanes for many inputs",
@@ -197,6 +200,8 @@ def explain_call(
     kernel = _kernel(executable.machine, compiled.options)
     narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
     calls, shared = _calls(compiled), _shared(compiled)
+    if compiled.options.emitter == "scalar":
+        explained = replace(explained, in_the_way=tuple(map(str, obstacles(executable.machine.layout))))
     return replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
 
 
@@ -215,6 +220,10 @@ def _kernel(machine: Machine, options: Options) -> str:
     text += f", loops repeated ({', '.join(repeated)})" if repeated else ""
     labels = [machine.layout.codes[k].block.label for k in sorted(outcome.plan.outside)]
     return f"{text}, and {', '.join(labels)} outside of it, for all lanes: {reasons}" if labels else text
+
+
+def _instead(in_the_way: tuple[str, ...]) -> str:
+    return f", and not `scalar`: {'; '.join(in_the_way[:2])}" if in_the_way else ""
 
 
 def _shared(compiled: Program) -> tuple[str, ...]:
@@ -287,8 +296,9 @@ def _explain(
 def _choices(machine: Machine, costs: Costs, lanes: int) -> tuple[tuple[Mode, str], ...]:
     if machine.emitter.name == "guard":
         return costs.choices(lanes)
-    which = "the lanes of a tile" if machine.emitter.name == "kernel" else "all lanes"
-    return ((Dense(), f"`{machine.emitter.name}` computes {which}"),) * len(costs.blocks)
+    which = {"kernel": "the lanes of a tile", "scalar": "one lane after the other"}
+    why = f"`{machine.emitter.name}` computes {which.get(machine.emitter.name, 'all lanes')}"
+    return ((Dense(), why),) * len(costs.blocks)
 
 
 def most_expensive_text(block: StackBlock) -> str:

@@ -16,9 +16,9 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
 
 FREE = {"broadcast_in_dim", "reshape", "squeeze", "convert_element_type", "random_wrap", "random_unwrap", "copy"}
-_LINALG = "cholesky eig eigh geqrf hessenberg householder_product lu qr schur svd triangular_solve tridiagonal"
+LINALG = "cholesky eig eigh geqrf hessenberg householder_product lu qr schur svd triangular_solve tridiagonal".split()
 # Cost per element of the largest operand or result; what is in neither table costs 1.
-EXPENSIVE = dict.fromkeys([*_LINALG.split(), "tridiagonal_solve"], 100.0) | {"sort": 10.0, "top_k": 10.0, "fft": 10.0}
+EXPENSIVE = dict.fromkeys([*LINALG, "tridiagonal_solve"], 100.0) | {"sort": 10.0, "top_k": 10.0, "fft": 10.0}
 EXPENSIVE |= {
     "threefry2x32": 60.0,
     "random_bits": 60.0,
@@ -33,7 +33,7 @@ WRITES_PART = dict.fromkeys(SCATTERS, 2) | {"dynamic_update_slice": 1}  # the in
 SCATTER = 64.0  # of each store in place: four nanoseconds
 STORE = 4.0  # of each element that is stored in place
 VECTOR = 8  # elements with which one instruction computes
-TOGETHER = {"dot_general", "conv_general_dilated", "sort", "top_k", "fft", *_LINALG.split(), "tridiagonal_solve"}
+TOGETHER = {"dot_general", "conv_general_dilated", "sort", "top_k", "fft", *LINALG, "tridiagonal_solve"}
 HOST = ("pure_callback", "io_callback", "ffi_call")  # code that is not JAX's
 UNKNOWN_TRIPS = 32.0  # iterations to expect of an inner while loop
 

@@ -26,13 +26,12 @@ from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Jump, Move, Prim, Print,
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs, op_cost
+from pcbatch.lowering.speculated import limits
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
-MAX_COST = 64.0  # per lane and arm, about one arithmetic operation each
 NEVER_SPECULATED = {"while", "scan", "cond", *HOST}
-MAX_SELECT = 1024  # elements per lane of a variable that may be selected
 
 
 def run(program: CfgProgram) -> CfgProgram:
@@ -97,7 +96,7 @@ class _Converter:
             return None
         if any(isinstance(op, Call | Print) or not is_speculable(op) for op in block.ops):
             return None
-        return block if sum(op_cost(op, self.types) for op in block.ops) <= MAX_COST else None
+        return block if sum(op_cost(op, self.types) for op in block.ops) <= limits().arm else None
 
     def live_at(self, label: str) -> frozenset[str]:
         return frozenset(self.source.results) if label == RETURN else self.live[label]
@@ -199,7 +198,7 @@ def _after(arm: Block) -> str | None:
 
 
 def _selectable(type_: ArrayType | None) -> bool:
-    return type_ is not None and type_.size <= MAX_SELECT
+    return type_ is not None and type_.size <= limits().selected
 
 
 def is_speculable(op: object) -> bool:

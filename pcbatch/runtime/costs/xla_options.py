@@ -34,6 +34,7 @@ from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.lowering_platform import lowering_platform
 
 ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+ON_CPUS: dict[str, Any] = {}  # of every program; the tests choose XLA's emitters here
 IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
 # Those behind "while" have loops in what they lower to.
 LOOPS = {"scan", "while", "igamma", "igammac", "igamma_grad_a", "random_gamma", "random_gamma_grad"}
@@ -67,7 +68,8 @@ def compiler_options(
 
 
 def _for_cpu(kernel: float, lanes: int, in_place: bool) -> dict[str, Any] | None:
-    wanted: list[dict[str, Any]] = [IN_PLACE] if in_place and not _older_emitters() else []
+    wanted = [ON_CPUS] if ON_CPUS else []
+    wanted += [IN_PLACE] if in_place and not _older_emitters() else []
     wanted += [] if kernel * lanes >= WORTH_SPLITTING else [ONE_THREAD]
     return {k: v for option in wanted if _known(tuple(option.items())) for k, v in option.items()} or None
 

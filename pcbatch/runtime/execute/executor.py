@@ -32,6 +32,7 @@ from pcbatch.runtime.execute.stack_depths import StackDepth
 from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.lowering_platform import lowering_platform
+from pcbatch.runtime.scalar import ScalarMachine, obstacles, scalar
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
@@ -85,7 +86,13 @@ class PcExecutable:
             self.program, self.options.modes, self.schedule == "drain", self.schedule == "sweep"
         )
         self.machine = Machine(
-            layout.make(self.program, self.options.max_steps, self.options.stats or self.timed, self.timed),
+            layout.make(
+                self.program,
+                self.options.max_steps,
+                self.options.stats or self.timed,
+                self.timed,
+                rows=self.options.emitter == "scalar",
+            ),
             emit.pick(self.options.emitter),
             POLICIES[self.schedule] if isinstance(self.schedule, str) else self.schedule,
             self.costs.expensive,
@@ -98,12 +105,14 @@ class PcExecutable:
 
             function = self.program.blocks[self.machine.layout.index[self.program.entry]].function
             self.machine = in_kernel(self.machine, function, sizes)
+        if self.options.emitter == "scalar" and not obstacles(self.machine.layout):
+            self.machine = scalar(self.machine)
         prints = any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
         self.memory = Memory(self.machine.layout, self.options.memory)
         self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
         self.programs = ProgramCache(
             xla_options.typical_kernel(self.program),
-            not xla_options.has_loops(self.program),
+            not xla_options.has_loops(self.program) and not isinstance(self.machine, ScalarMachine),
             self.options.command_buffers,
         )
         self.arguments = ArgumentSharding(self.program, prints)
@@ -240,13 +249,13 @@ class PcExecutable:
 
     def narrower(self, lanes: int, always: bool = False) -> tuple[int, ...]:
         """The widths of the machines in which the last of so many lanes go on (`always`: by `narrow=True`)."""
-        here = self.machine.narrows and not self.prints and lowering_platform() == "cpu"
+        here = self.machine.waits_for_lanes and not self.prints and lowering_platform() == "cpu"
         return self.costs.narrower(lanes, always or self.options.narrow) if here else ()
 
     @property
     def narrows(self) -> bool:
         """Whether the last lanes of a queue go on in narrower machines."""
-        return self.costs.narrows(self.options.narrow) and not isinstance(self.machine, refill.DrainsQueues)
+        return self.costs.narrows(self.options.narrow) and self.machine.waits_for_lanes
 
     def queue_width(self, lanes: int | None, sharding: LaneSharding) -> int:
         """The lanes on each device of a queue that is to have `lanes` of them (None: the program decides)."""

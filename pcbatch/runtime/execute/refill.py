@@ -153,6 +153,8 @@ def is_full(q: Queue, blocks: Blocks) -> jax.Array:
 def _trips(machine: Machine, q: Queue, narrower: jax.Array | int, most: jax.Array | None = None) -> State:
     """Make trips until too many lanes are idle, or `most` of them."""
     state, lanes = q.state, q.lanes
+    if not machine.waits_for_lanes:
+        return machine.advance(state, most)
     groups = machine.groups(state)
     blocks = machine.blocks(state, groups)
     first = state.trips

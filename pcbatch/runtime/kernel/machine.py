@@ -59,7 +59,7 @@ class TiledMachine(Machine):
     function: str = field(kw_only=True)
 
     @property
-    def narrows(self) -> bool:
+    def waits_for_lanes(self) -> bool:
         return False  # tiles do not wait for each other
 
     @property

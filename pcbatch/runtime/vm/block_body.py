@@ -187,11 +187,16 @@ def evaluate(op: PureOp, env: Values, around: Callable[[Any], Any] = lambda fn: 
             assert_never(op)
 
 
-def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
-    """Return the body of every block of a typed program, in order of program counters."""
+def compile_blocks(program: StackProgram, rows: bool = False) -> tuple[BlockCode, ...]:
+    """Return the body of every block of a typed program, in order of program counters.
+
+    `rows`: the elements of a lane are neighbours in all registers, see `lanes_last_registers`.
+    """
     live_out = stack_live_out(program)
     place = _places(program)
     codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
+    if rows:
+        return tuple(codes)
     last = lanes_last_registers(program)
     beside = {v for block in program.blocks for v in (*_of_products(block), *_parted(block))}
     return tuple(replace(code, lanes_last=last, by_lanes_last=_by_lanes_last(code.block, beside)) for code in codes)

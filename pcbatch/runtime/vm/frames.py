@@ -184,12 +184,13 @@ class Frames:
         """Write parts of rows: one scatter for each run of adjacent columns."""
         dropped = rows.shape[0] + jnp.arange(window.width, dtype=jnp.int32)  # different, so that indices are unique
         index = jnp.where(mask, row * window.lanes + window.source, dropped)
-        for low, high, value in _runs(parts):
+        for low, high, value in runs_of(parts):
             rows = rows.at[index, low:high].set(value, mode="drop", unique_indices=True)
         return rows
 
 
-def _runs(parts: Parts) -> list[tuple[int, int, jax.Array]]:
+def runs_of(parts: Parts) -> list[tuple[int, int, jax.Array]]:
+    """Return runs of adjacent columns in order, each with its first column, the one behind it, and its words."""
     runs: list[tuple[int, int, list[jax.Array]]] = []
     for (low, high), value in sorted(parts.items(), key=lambda item: item[0]):
         if runs and runs[-1][1] == low:

@@ -126,7 +126,12 @@ class Layout:
 
 
 def make(
-    program: StackProgram, max_steps: int | None, stats: bool, timed: bool = False, floats_apart: bool = False
+    program: StackProgram,
+    max_steps: int | None,
+    stats: bool,
+    timed: bool = False,
+    floats_apart: bool = False,
+    rows: bool = False,
 ) -> Layout:
     """Prepare a typed program whose blocks are in order.
 
@@ -136,10 +141,11 @@ def make(
         stats: Whether visits and lanes are counted.
         timed: Whether they are counted over time as well.
         floats_apart: Whether frames keep floating numbers in buffers of their own instead of as bits in words.
+        rows: Whether the elements of a lane are neighbours in all registers.
     """
     storage = {v: var.storage for v, var in program.vars.items()}
     unused = never_awaited(program) if max_steps is None and not stats else frozenset()
-    codes = tuple(replace(code, awaited=code.block.label not in unused) for code in compile_blocks(program))
+    codes = tuple(replace(code, awaited=code.block.label not in unused) for code in compile_blocks(program, rows))
     return Layout(
         program=program,
         codes=codes,

@@ -176,8 +176,9 @@ class Machine:
         return self.emitter.visits_singly and is_ours(self.schedule) and isinstance(self.schedule, Stepwise)
 
     @property
-    def narrows(self) -> bool:
-        """Whether the last lanes of a run may go on in a narrower machine."""
+    def waits_for_lanes(self) -> bool:
+        """Whether a trip is one of all lanes together: lanes that are done cost time then, and the last ones may go on
+        in a narrower machine."""
         return True
 
     @property

@@ -1,0 +1,185 @@
+"""The machine that runs lane after lane, each to its end, in one native function of a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.lowering.typing.jax_types import is_symbolic
+from pcbatch.runtime import emit
+from pcbatch.runtime.lowering_platform import lowering_platform
+from pcbatch.runtime.scalar.native import in_one_function
+from pcbatch.runtime.scalar.rules import ForOneLane
+from pcbatch.runtime.scalar.visit import visit
+from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.blocks import Blocks, Emitter
+from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
+from pcbatch.runtime.vm.machine import Machine, State
+from pcbatch.runtime.vm.status import Status, parked
+from pcbatch.runtime.vm.step import written as step_keys
+
+VISITS = "visits of this lane"  # of a lane: those since it was cut out, int32[]; counted if they have a budget
+
+
+@dataclass(frozen=True, slots=True)
+class LaneAfterLane:
+    """The emitter of scalar machines; where single visits are asked for, it is another one."""
+
+    name: str = "scalar"
+    visits_singly: bool = False
+    instead: Emitter = field(default_factory=lambda: emit.pick("auto"))
+
+    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
+        return self.instead.visit(blocks, block, carry)
+
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
+        return self.instead.run(blocks, block, carry, among)
+
+
+@dataclass(frozen=True)
+class ScalarMachine(Machine):
+    """A machine whose lanes run one after the other; its state is that of any other machine.
+
+    A trip is one visit of each lane that lives, and a run whose trips have no limit is one trip.
+    """
+
+    scalar_layout: Layout = field(kw_only=True)  # the same with the bodies of blocks for one lane
+
+    @property
+    def waits_for_lanes(self) -> bool:
+        return False
+
+    @property
+    def trip_by_trip(self) -> Machine:
+        machine = Machine(**{each.name: getattr(self, each.name) for each in fields(Machine)})
+        return replace(machine, emitter=emit.pick("auto"))
+
+    def advance(self, state: State, max_trips: int | jax.Array | None = None, go: Any = None) -> State:
+        if lowering_platform() != "cpu" or is_symbolic(state.carry["pc"].shape[0]):
+            return self.trip_by_trip.advance(state, max_trips, go)
+        layout, width = self.scalar_layout, jnp.int32(state.carry["pc"].shape[0])
+        lanes = width if go is None else jnp.where(go, width, 0)
+        budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
+
+        def run(carry: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None) -> tuple[Values, jax.Array]:
+            return _first_lanes(layout, carry, shared, lanes, budget)
+
+        carry, trips = in_one_function(run)(state.carry, state.shared, lanes, budget)
+        return State(carry, state.shared, state.trips + trips)
+
+
+def _first_lanes(
+    layout: Layout, carry: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None
+) -> tuple[Values, jax.Array]:
+    """Let each of the first `lanes` lanes run to its end, or until it has used up its budget of visits.
+
+    Returns:
+        The state, and the most visits that a lane has made, int32[]; one where there is no budget.
+    """
+
+    written = {"pc", *layout.buffers} | {key for code in layout.codes for key in step_keys(layout, code)}
+    rows = {key: by_lane(layout, key, value, carry["pc"].shape[0]) for key, value in carry.items()}
+    constant = {key: value for key, value in rows.items() if key not in written}
+
+    def one(number: jax.Array, c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
+        changing, most = c
+        lane = cut_out(layout, constant | changing, number)
+        if budget is not None:
+            lane[VISITS] = jnp.int32(0)
+        lane = _to_its_end(layout, lane, shared, budget)
+        visits = lane.pop(VISITS, jnp.int32(1))
+        return put_back(layout, changing, lane, number), jnp.maximum(most, visits)
+
+    changing = {key: value for key, value in rows.items() if key in written}
+    changed, most = jax.lax.fori_loop(0, lanes, one, (changing, jnp.int32(0)))
+    return carry | {key: value.reshape(carry[key].shape) for key, value in changed.items()}, most
+
+
+def by_lane(layout: Layout, key: str, value: jax.Array, lanes: int) -> jax.Array:
+    """Return an array of the state with an axis of lanes: the second one of frames, the first one of others."""
+    if key not in layout.buffers:
+        return value
+    return value.reshape(value.shape[0] // lanes, lanes, value.shape[1])
+
+
+def cut_out(layout: Layout, rows: Values, number: jax.Array) -> Values:
+    """Return the state of one lane: it is worked on by itself, as XLA copies the state of all lanes in each step
+    otherwise."""
+    out: Values = {}
+    for key, value in rows.items():
+        if key in PER_BLOCK:
+            out[key] = value
+        else:
+            axis = 1 if key in layout.buffers else 0
+            out[key] = jax.lax.dynamic_index_in_dim(value, number, axis, False, allow_negative_indices=False)
+    return out | {"pc": out["pc"].astype(jnp.int32)}
+
+
+def put_back(layout: Layout, rows: Values, lane: Values, number: jax.Array) -> Values:
+    """Return the state of all lanes with that of one of them in its place: the inverse of `cut_out`."""
+    out: Values = {}
+    for key, value in rows.items():
+        new = lane[key].astype(value.dtype)
+        if key in PER_BLOCK:
+            out[key] = new
+        else:
+            axis = 1 if key in layout.buffers else 0
+            out[key] = jax.lax.dynamic_update_index_in_dim(value, new, number, axis, allow_negative_indices=False)
+    return out
+
+
+def _to_its_end(layout: Layout, lane: Values, shared: Values, budget: jax.Array | None) -> Values:
+    """Return the state of a lane that has run until it returns, fails, lacks room or has used up its budget."""
+
+    def may_go_on(lane: Values) -> jax.Array:
+        may = jnp.ones((), bool) if budget is None else lane[VISITS] < budget
+        return may if layout.max_steps is None else may & (lane["steps"] < layout.max_steps)
+
+    def sweep(lane: Values) -> Values:
+        for code in layout.codes:
+            if code.awaited:
+                lane = _while_it_waits(layout, code, lane, shared, may_go_on)
+        return lane
+
+    ran: Values = jax.lax.while_loop(lambda lane: (lane["pc"] < layout.exit) & may_go_on(lane), sweep, lane)
+    if layout.max_steps is None:
+        return ran
+    over = (ran["pc"] < layout.exit) & (ran["steps"] >= layout.max_steps)
+    over = over if budget is None else over & (budget > 0)
+    return ran | {"pc": jnp.where(over, parked(ran["pc"], layout.exit, Status.STEP_LIMIT), ran["pc"])}
+
+
+def _while_it_waits(
+    layout: Layout, code: BlockCode, lane: Values, shared: Values, may_go_on: Callable[[Values], jax.Array]
+) -> Values:
+    """Visit a block while the lane waits for it. The loop carries what the block writes: XLA updates it in place."""
+
+    def step(lane: Values) -> Values:
+        out = visit(layout, code, lane, shared)
+        return out | {VISITS: lane[VISITS] + 1} if VISITS in lane else out
+
+    names = tuple(jax.eval_shape(step, lane))
+    rest = {key: value for key, value in lane.items() if key not in names}
+    with jax.named_scope(code.scope):
+        new = jax.lax.while_loop(
+            lambda c: (c["pc"] == code.index) & may_go_on({**rest, **c}),
+            lambda c: step({**rest, **c}),
+            {key: lane[key] for key in names},
+        )
+    return {**lane, **new}
+
+
+def scalar(machine: Machine) -> ScalarMachine:
+    """Return a machine that runs lane after lane."""
+    rewrite = ForOneLane()
+    codes = (
+        replace(code, block=replace(code.block, ops=tuple(map(rewrite.op, code.block.ops))))
+        for code in machine.layout.codes
+    )
+    values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
+    layout = replace(machine.layout, codes=tuple(codes))
+    return ScalarMachine(**values | {"emitter": LaneAfterLane()}, scalar_layout=layout)

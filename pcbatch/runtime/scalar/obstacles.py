@@ -1,0 +1,54 @@
+"""The operations that keep a program from running lane after lane in one native function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import jax.extend.core as jex
+
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.ops import Prim, Print
+from pcbatch.lowering.analysis.cost import HOST, LINALG, inner_jaxprs
+from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.runtime.vm.layout import Layout
+
+# Operations that XLA:CPU calls a library or the host for, whatever is around them.
+CALLED = {*LINALG, *HOST, "fft", "debug_callback"}
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """A part of a program that no native function holds.
+
+    Attributes:
+        reason: The reason, as a sentence without a capital or a full stop.
+        loc: The place in the user's source, if there is one.
+    """
+
+    reason: str
+    loc: Loc | None = None
+
+    def __str__(self) -> str:
+        return self.reason if self.loc is None else f"{self.reason} (line {self.loc.line})"
+
+
+def obstacles(layout: Layout) -> tuple[Obstacle, ...]:
+    """Return what is in the way of running the lanes of a machine in one native function."""
+    found = [Obstacle("statistics over time are those of trips of all lanes")] if layout.timed else []
+    for block in layout.program.blocks:
+        for op in block.ops:
+            match op:
+                case Print(loc=loc):
+                    found.append(Obstacle("it prints, which the host does", loc))
+                case Prim(expr=expr, loc=loc) if isinstance(expr.fn, JaxprFn):
+                    for name in sorted(set(_names(expr.fn.closed.jaxpr)) & CALLED):
+                        found.append(Obstacle(f"`{name}` is a call of a library or of the host", loc))
+    return tuple(dict.fromkeys(found))
+
+
+def _names(jaxpr: jex.Jaxpr) -> Iterator[str]:
+    for eqn in jaxpr.eqns:
+        yield eqn.primitive.name
+        for inner in inner_jaxprs(eqn):
+            yield from _names(inner)

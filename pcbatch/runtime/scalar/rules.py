@@ -1,0 +1,317 @@
+"""Operations of JAX as loops for one lane, where XLA:CPU has no native form of them, or one that copies.
+
+before:  c:f32[9] = sort[dimension=0 num_keys=1] b
+after:   c:f32[9] = jit[jaxpr={ ... a merge sort by loops ... }] b
+
+A sort, a general scatter and a product of two matrices are kernels or calls of a library on a CPU, which no native
+function holds. A load of few elements becomes a loop of one iteration (`run_once.isolated`): XLA copies an array that
+is stored into behind the load otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
+from pcbatch.runtime.vm.run_once import isolated, run_once
+
+ISOLATED = 64  # the most elements of a load that is isolated: a larger one is a loop of its own anyway
+SMALL = 16  # elements of an array, up to which a load is cheap even if it copies
+
+DROP = jax.lax.GatherScatterMode.FILL_OR_DROP
+
+
+class ForOneLane(Rewrite):
+    """Replaces operations by the functions of `RULES`."""
+
+    def equation(self, eqn: Any) -> Any:
+        rule = RULES.get(eqn.primitive.name)
+        if rule is None or not rule[0](eqn):
+            return eqn
+        call = as_call(lambda *args, **params: jax.jit(partial(rule[1], **params))(*args), eqn)
+        return eqn if call is None else call
+
+
+# Sorts
+
+
+def sort(*operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[jax.Array]:
+    """Sort along an axis by the first operands, as `jax.lax.sort` does; always stable."""
+    rows = [jnp.moveaxis(x, dimension, -1) for x in operands]
+    shape, size = rows[0].shape, rows[0].shape[-1]
+    flat = [x.reshape(-1, size) for x in rows]
+    out = _by_rows(lambda row: _sorted_row(row, num_keys), flat)
+    return [jnp.moveaxis(x.reshape(shape), -1, dimension) for x in out]
+
+
+def _by_rows(function: Callable[[list[Any]], list[Any]], arrays: Sequence[Any]) -> list[Any]:
+    """Return arrays [rows, ...] of what a function gives of the rows of arrays [rows, ...]."""
+    if arrays[0].shape[0] == 1:
+        return [x[None] for x in function([x[0] for x in arrays])]
+    return list(jax.lax.map(lambda row: tuple(function(list(row))), tuple(arrays)))
+
+
+def _sorted_row(row: Sequence[Any], num_keys: int) -> list[Any]:
+    order = merge_order([_comparable(x) for x in row[:num_keys]], _is_less)
+    return [x[order] for x in row]
+
+
+def top_k(operand: Any, *, k: int, axis: int = -1, **_: Any) -> list[jax.Array]:
+    """Return the k largest elements along an axis and their indices, as `jax.lax.top_k` does."""
+    rows = jnp.moveaxis(operand, axis, -1)
+    shape = (*rows.shape[:-1], k)
+
+    def of_row(row: list[Any]) -> list[Any]:
+        order = merge_order([_in_total_order(row[0])], lambda a, b: b < a)[:k]
+        return [row[0][order], order]
+
+    values, indices = _by_rows(of_row, [rows.reshape(-1, rows.shape[-1])])
+    return [jnp.moveaxis(x.reshape(shape), -1, axis) for x in (values, indices)]
+
+
+def merge_order(keys: Sequence[jax.Array], is_less: Callable[[Any, Any], Any]) -> jax.Array:
+    """Return the order, int32[n], in which keys [n] are sorted, by merging runs; equal keys stay in theirs.
+
+    Args:
+        keys: The keys, the first one first.
+        is_less: Compares two keys of shape [].
+    """
+    size = keys[0].shape[0]
+    order = jnp.arange(size, dtype=jnp.int32)
+    if size < 2:
+        return order
+
+    def before(a: jax.Array, b: jax.Array) -> jax.Array:
+        """Whether the key at `a` must come before that at `b`."""
+        less, equal = jnp.zeros((), bool), jnp.ones((), bool)
+        for key in keys:
+            x, y = key[a], key[b]
+            less |= equal & is_less(x, y)
+            equal &= ~is_less(x, y) & ~is_less(y, x)
+        return less
+
+    def insertion(order: jax.Array) -> jax.Array:
+        """Sort runs of `RUN` places by inserting."""
+
+        def insert(place: jax.Array, order: jax.Array) -> jax.Array:
+            start = place // RUN * RUN
+            new = order[place]
+
+            def goes_on(c: tuple[jax.Array, jax.Array]) -> jax.Array:
+                order, hole = c
+                return (hole > start) & before(new, order[jnp.maximum(hole - 1, 0)])
+
+            def shift(c: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+                order, hole = c
+                moved = isolated(lambda: order[hole - 1])
+                return put(order, moved, hole), hole - 1
+
+            order, hole = jax.lax.while_loop(goes_on, shift, (order, place))
+            return put(order, new, hole)
+
+        inserted: jax.Array = jax.lax.fori_loop(0, size, insert, order)
+        return inserted
+
+    def merged(c: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        """Merge neighbouring runs."""
+        order, width = c
+
+        def place(k: jax.Array, c: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+            out, left, right = c
+            start = k // (2 * width) * (2 * width)
+            middle, end = jnp.minimum(start + width, size), jnp.minimum(start + 2 * width, size)
+            left = jnp.where(k == start, start, left)
+            right = jnp.where(k == start, middle, right)
+            a, b = order[jnp.minimum(left, size - 1)], order[jnp.minimum(right, size - 1)]
+            from_right = (right < end) & ((left >= middle) | before(b, a))
+            out = put(out, jnp.where(from_right, b, a), k)
+            step = from_right.astype(jnp.int32)
+            return out, left + 1 - step, right + step
+
+        zero = jnp.zeros((), jnp.int32)
+        return jax.lax.fori_loop(0, size, place, (jnp.zeros_like(order), zero, zero))[0], 2 * width
+
+    order = insertion(order)
+    if size <= RUN:
+        return order
+    by_merging: jax.Array = jax.lax.while_loop(lambda c: c[1] < size, merged, (order, jnp.int32(RUN)))[0]
+    return by_merging
+
+
+def put(array: jax.Array, value: jax.Array, place: jax.Array) -> jax.Array:
+    """Return an array [n] with a value at a place that it has."""
+    new: jax.Array = jax.lax.dynamic_update_index_in_dim(array, value, place, 0, allow_negative_indices=False)
+    return new
+
+
+RUN = 8  # places that are sorted by inserting
+
+
+def _comparable(key: Any) -> Any:
+    return key.astype(jnp.int32) if key.dtype == np.bool_ else key
+
+
+def _in_total_order(key: Any) -> Any:
+    """Return numbers whose order is the total order of a key's: -0.0 comes before 0.0, and NaN last."""
+    if not jnp.issubdtype(key.dtype, jnp.floating):
+        return _comparable(key)
+    wide = key if key.dtype.itemsize >= 4 else key.astype(jnp.float32)
+    integer = np.dtype(f"int{8 * wide.dtype.itemsize}")
+    bits = jax.lax.bitcast_convert_type(wide, integer)
+    return jnp.where(bits < 0, bits ^ np.asarray(np.iinfo(integer).max, integer), bits)
+
+
+def _is_less(x: Any, y: Any) -> Any:
+    """Whether a key comes before another one: NaN comes last, and the zeros are equal."""
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        real = _is_less(x.real, y.real)
+        same = ~real & ~_is_less(y.real, x.real)
+        return real | (same & _is_less(x.imag, y.imag))
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return (x < y) | ((y != y) & (x == x))
+    return x < y
+
+
+# Loads and stores
+
+
+def _is_key(eqn: Any) -> bool:
+    return bool(jnp.issubdtype(eqn.invars[0].aval.dtype, jax.dtypes.prng_key))
+
+
+def _loads_little(eqn: Any) -> bool:
+    return int(eqn.invars[0].aval.size) > SMALL and int(eqn.outvars[0].aval.size) <= ISOLATED and not _is_key(eqn)
+
+
+def gather(operand: Any, indices: Any, **params: Any) -> jax.Array:
+    """Gather few elements in a loop of their own."""
+    numbers, sizes = params.pop("dimension_numbers"), params.pop("slice_sizes")
+    return isolated(lambda: jax.lax.gather(operand, indices, numbers, sizes, **params))
+
+
+def dynamic_slice(operand: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> jax.Array:
+    """Slice few elements in a loop of their own."""
+    return isolated(lambda: jax.lax.dynamic_slice(operand, starts, slice_sizes, allow_negative_indices=False))
+
+
+def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) -> jax.Array:
+    """Store one window after the other, each in place."""
+    numbers, mode = params["dimension_numbers"], params["mode"]
+    combine = COMBINE[name]
+    windows = set(numbers.update_window_dims)
+    batch = [d for d in range(updates.ndim) if d not in windows]
+    sizes = [updates.shape[d] for d in batch]
+    index_rows = indices.reshape(math.prod(indices.shape[:-1]), indices.shape[-1])
+    update_rows = jnp.transpose(updates, (*batch, *numbers.update_window_dims)).reshape(
+        len(index_rows), *(updates.shape[d] for d in numbers.update_window_dims)
+    )
+    thin = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    window = iter(update_rows.shape[1:])
+    shape = tuple(1 if d in thin else next(window) for d in range(operand.ndim))
+    # A window that does not fit: in unsigned or narrow integers comparisons with a size may wrap.
+    wide = jnp.int64 if indices.dtype.itemsize == 8 else jnp.int32
+    clamp = jnp.uint32 if indices.dtype == jnp.uint32 else wide
+
+    def starts(row: jax.Array) -> list[Any]:
+        at: list[Any] = [jnp.zeros((), clamp)] * operand.ndim
+        vector = index_rows[row].astype(clamp)
+        for k, d in enumerate(numbers.scatter_dims_to_operand_dims):
+            at[d] = vector[k]
+        if numbers.operand_batching_dims:
+            places = jnp.unravel_index(row, sizes)
+            for d, b in zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
+                at[d] = places[b].astype(clamp)
+        return at
+
+    def store(row: jax.Array, array: jax.Array) -> jax.Array:
+        at, update = starts(row), update_rows[row].reshape(shape)
+        last = [np.asarray(array.shape[d] - shape[d], clamp) for d in range(array.ndim)]
+        clipped = [jnp.clip(s, 0, m).astype(jnp.int32) for s, m in zip(at, last, strict=True)]
+
+        def stored(array: jax.Array) -> jax.Array:
+            new = update
+            if combine is not None:
+                old = isolated(lambda: jax.lax.dynamic_slice(array, clipped, shape, allow_negative_indices=False))
+                new = combine(old, update).astype(array.dtype)
+            return jax.lax.dynamic_update_slice(array, new, clipped, allow_negative_indices=False)
+
+        if mode == DROP:
+            fits = jnp.ones((), bool)
+            for s, m in zip(at, last, strict=True):
+                fits &= (s >= 0) & (s <= m)
+            return run_once(fits, stored, array)
+        return stored(array)
+
+    if len(index_rows) == 1:
+        return store(jnp.int32(0), operand)
+    new: jax.Array = jax.lax.fori_loop(0, len(index_rows), store, operand)
+    return new
+
+
+COMBINE: dict[str, Callable[[Any, Any], Any] | None] = {
+    "scatter": None,
+    "scatter-add": jnp.add,
+    "scatter-mul": jnp.multiply,
+    "scatter-min": jnp.minimum,
+    "scatter-max": jnp.maximum,
+}
+
+
+# Products
+
+
+def _multiplies_matrices(eqn: Any) -> bool:
+    (contracted, right_contracted), (batched, right_batched) = eqn.params["dimension_numbers"]
+    left, right = (v.aval for v in eqn.invars)
+
+    def free(aval: Any, used: set[int]) -> int:
+        return math.prod(n for d, n in enumerate(aval.shape) if d not in used)
+
+    rows = free(left, {*contracted, *batched})
+    columns = free(right, {*right_contracted, *right_batched})
+    batches = math.prod(left.shape[d] for d in batched)
+    return (rows > 1 and columns > 1) or batches > 1
+
+
+def dot_general(left: Any, right: Any, **params: Any) -> jax.Array:
+    """Multiply matrices, row by row."""
+    (lc, rc), (lb, rb) = params["dimension_numbers"]
+    lf = [d for d in range(left.ndim) if d not in (*lc, *lb)]
+    rf = [d for d in range(right.ndim) if d not in (*rc, *rb)]
+    batches = [left.shape[d] for d in lb]
+    rows, columns = [left.shape[d] for d in lf], [right.shape[d] for d in rf]
+    inner = math.prod(left.shape[d] for d in lc)
+    a = jnp.transpose(left, (*lb, *lf, *lc)).reshape(math.prod(batches), math.prod(rows), inner)
+    b = jnp.transpose(right, (*rb, *rc, *rf)).reshape(math.prod(batches), inner, math.prod(columns))
+    product = partial(
+        jax.lax.dot_general,
+        dimension_numbers=(((0,), (0,)), ((), ())),
+        precision=params["precision"],
+        preferred_element_type=params["preferred_element_type"],
+    )
+
+    def of_batch(pair: tuple[Any, Any]) -> jax.Array:
+        rows: jax.Array = jax.lax.map(lambda row: product(row, pair[1]), pair[0])
+        return rows
+
+    out: jax.Array = jax.lax.map(of_batch, (a, b)) if len(a) > 1 else of_batch((a[0], b[0]))
+    return out.reshape(*batches, *rows, *columns)
+
+
+_Rule = tuple[Callable[[Any], bool], Callable[..., Any]]
+# The replacement of an equation, by the name of its primitive, and whether an equation is replaced.
+RULES: dict[str, _Rule] = {
+    "sort": (lambda eqn: True, sort),
+    "top_k": (lambda eqn: True, top_k),
+    "gather": (_loads_little, gather),
+    "dynamic_slice": (_loads_little, dynamic_slice),
+    "dot_general": (_multiplies_matrices, dot_general),
+    **{name: (lambda eqn: not _is_key(eqn), partial(scatter, name)) for name in COMBINE},
+}

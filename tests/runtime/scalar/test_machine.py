@@ -1,0 +1,176 @@
+"""Lane after lane in one native function: results, limits, growth and runs in bits are those of every machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch.runtime.scalar import ScalarMachine, obstacles
+from pcbatch.runtime.vm.status import Status
+from tests.programs import PROGRAMS, Program
+from tests.programs.classics import fib
+from tests.programs.compare import assert_outcomes
+
+NUMBERS = np.array([3, 10, 0, 7, 12, 1], np.int32)
+RESULTS = [2, 55, 0, 13, 144, 1]
+
+
+def scalar(fn: Any, **options: Any) -> Any:
+    return pcbatch.batch(fn, emitter="scalar", **options)
+
+
+def machine(f: Any, *args: Any) -> Any:
+    return f.lower(*args).program.executable.machine
+
+
+def classical(n):
+    return n if n < 2 else classical(n - 1) + classical(n - 2)
+
+
+def endless(n):
+    while n > 0:
+        n = n if n == 7 else n - 1
+    return n
+
+
+def with_a_list(n):
+    squares = []
+    for k in range(n):
+        squares.append(k * k)
+        if k % 3 == 2:
+            squares.insert(0, squares.pop())
+    return squares
+
+
+@pytest.mark.share(12, 0)
+@pytest.mark.promotion("standard")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_programs(program: Program) -> None:
+    with program.mode():
+        run = program.batched(emitter="scalar", fork="never").run(*program.args(5))
+        assert_outcomes(run, program.expected(5), rtol=program.rtol)
+
+
+class TestRuns:
+    def test_stacks_grow(self) -> None:
+        assert isinstance(machine(scalar(fib), NUMBERS), ScalarMachine)
+        depths = np.array([5, 700, 40], np.int32)
+        assert scalar(deep)(depths).tolist() == [5, 700, 40]
+
+    def test_a_lane_that_is_too_deep_or_too_long_ends_alone(self) -> None:
+        run = scalar(deep, max_depth=50).run(np.array([5, 700, 40], np.int32))
+        assert run.status.tolist() == [Status.OK, Status.STACK_FULL, Status.OK]
+        run = scalar(endless, max_steps=100).run(np.array([5, 9, 2], np.int32))
+        assert run.status.tolist() == [Status.OK, Status.STEP_LIMIT, Status.OK]
+        assert run.value.tolist()[::2] == [0, 0]
+
+    def test_limits_of_steps_are_those_of_other_emitters(self) -> None:
+        for steps in range(1, 12):
+            runs = [pcbatch.batch(endless, emitter=e, max_steps=steps).run(NUMBERS) for e in ("scalar", "guard")]
+            assert runs[0].status.tolist() == runs[1].status.tolist()
+
+    def test_lists_grow(self) -> None:
+        lengths = np.array([0, 5, 90], np.int32)
+        assert scalar(with_a_list)(lengths).tolist() == [with_a_list(int(n)) for n in lengths]
+
+    def test_map_and_runs_in_bits(self, tmp_path: Path) -> None:
+        f = scalar(classical)
+        assert f.map(np.tile(NUMBERS, 5), lanes=4).value.tolist() == RESULTS * 5
+        begun = f.start(NUMBERS)
+        begun = begun.advance(max_trips=20)
+        assert not begun.done and begun.progress().finished == 3
+        begun.save(tmp_path / "run")
+        assert f.load(tmp_path / "run").advance().result().value.tolist() == RESULTS
+        assert begun.advance().result().value.tolist() == RESULTS
+
+    def test_lanes_without_end_beside_others(self) -> None:
+        run = scalar(endless).run(np.array([3, 9, 1], np.int32), timeout=0.5)
+        assert run.status.tolist() == [Status.OK, Status.RUNNING, Status.OK]
+
+    def test_statistics_count_visits_of_lanes(self) -> None:
+        blocks = scalar(classical, stats=True).run(NUMBERS).stats.blocks
+        assert all(int(block.active) == int(block.visits) for block in blocks)
+        wide = pcbatch.batch(classical, emitter="guard", fork="never", stats=True, unroll=1).run(NUMBERS).stats.blocks
+        assert [int(b.active) for b in blocks] == [int(b.active) for b in wide]
+
+
+def deep(n):
+    return 0 if n == 0 else 1 + deep(n - 1)
+
+
+class TestComposition:
+    def test_jit_vmap_and_gradients(self) -> None:
+        f = scalar(classical, max_depth=20)
+        assert jax.jit(f)(NUMBERS).tolist() == RESULTS
+        assert jax.jit(jax.vmap(f))(np.stack([NUMBERS, NUMBERS[::-1]])).tolist() == [RESULTS, RESULTS[::-1]]
+
+        def power(x, n):
+            return jnp.float32(1.0) if n == 0 else x * power(x, n - 1)
+
+        g = scalar(power, max_depth=20)
+        x, n = np.full(3, 2.0, np.float32), np.array([1, 3, 5], np.int32)
+        assert jax.grad(lambda x: g(x, n).sum())(x).tolist() == [1.0, 12.0, 80.0]
+        assert jax.jit(lambda x: jax.jvp(lambda x: g(x, n), (x,), (x,)))(x)[1].tolist() == [2.0, 24.0, 160.0]
+
+    def test_another_platform_gets_another_emitter(self) -> None:
+        f = scalar(classical, max_depth=20)
+        lowered = jax.jit(f).trace(NUMBERS).lower(lowering_platforms=("cuda",))
+        assert "xla_cpu_small_call" not in lowered.as_text()
+        assert "xla_cpu_small_call" in jax.jit(f).lower(NUMBERS).as_text()
+
+    def test_64_bits(self) -> None:
+        with jax.enable_x64(True):
+            result = scalar(classical)(np.array([50, 3], np.int64) // 5)
+            assert result.dtype == np.int64 and result.tolist() == [55, 0]
+
+
+class TestWhatIsNot:
+    def test_a_program_that_prints_or_calls_a_library_has_the_machine_of_lanes(self) -> None:
+        def solves(a):
+            return jnp.linalg.cholesky(a)[0, 0]
+
+        f = scalar(solves)
+        a = np.stack([np.eye(3, dtype=np.float32)] * 2)
+        assert not isinstance(machine(f, a), ScalarMachine)
+        assert [str(o).partition(" (line")[0] for o in obstacles(machine(f, a).layout)] == [
+            "`cholesky` is a call of a library or of the host"
+        ]
+        assert f(a).tolist() == [1.0, 1.0]
+
+
+KERNELS = """
+import sys
+import numpy as np
+import pcbatch
+from tests.runtime.scalar.test_machine import classical
+print(pcbatch.batch(classical, emitter="scalar", max_depth=20)(np.arange(8, dtype=np.int32)).tolist())
+"""
+
+
+def test_the_loop_of_lanes_is_one_native_function(tmp_path: Path) -> None:
+    """A release of XLA that does not know the attribute makes a kernel of each operation in the loop."""
+    code = subprocess.run(
+        [sys.executable, "-c", KERNELS],
+        env={**environment(), "XLA_FLAGS": f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert code.stdout.strip() == "[0, 1, 1, 2, 3, 5, 8, 13]"
+    kernels = {path.name for path in tmp_path.glob("*run_whole*ir-no-opt.ll")}
+    assert 1 <= len(kernels) <= 12, sorted(kernels)
+
+
+def environment() -> dict[str, str]:
+    import os
+
+    root = str(Path(__file__).parents[3])
+    return {**os.environ, "PYTHONPATH": root, "JAX_PLATFORMS": "cpu"}

@@ -1,0 +1,102 @@
+"""Operations as loops for one lane give what JAX's own give, also inside one native function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pcbatch.runtime.scalar.native import in_one_function
+from pcbatch.runtime.scalar.rules import ForOneLane
+
+pytestmark = pytest.mark.promotion("standard")
+DRAWN = np.random.default_rng(0)
+
+
+def check(fn: Callable[..., Any], *args: Any, replaced: bool = True) -> None:
+    """Compare a function with its form for one lane, as a native function."""
+    closed = jax.make_jaxpr(fn)(*args)
+    rewritten = ForOneLane().inner(closed)
+    assert (rewritten is not closed) == replaced
+    for name in ("sort", "top_k", *(f"scatter{kind}" for kind in ("", "-add", "-mul", "-min", "-max"))):
+        assert f" {name}[" not in str(rewritten)
+    run = in_one_function(lambda *args: [*jex.jaxpr_as_fun(rewritten)(*args), jnp.int32(0)])
+    for found, wanted in zip(jax.jit(run)(*args), jax.tree.leaves(fn(*args)), strict=False):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-4)
+
+
+class TestSorts:
+    @pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 40, 100])
+    def test_order_is_stable_and_nan_comes_last(self, size: int) -> None:
+        keys = DRAWN.integers(-3, 3, size).astype(np.float32)
+        keys[size // 2] = np.nan
+        keys[size // 3] = -0.0
+        check(lambda x: (jnp.sort(x), jnp.argsort(x), jnp.argsort(-x)), keys)
+
+    def test_several_keys_and_operands(self) -> None:
+        a, b = DRAWN.integers(0, 3, (2, 50)).astype(np.int32)
+        check(lambda a, b: jax.lax.sort((a, b, jnp.arange(50.0)), num_keys=2), a, b)
+
+    def test_rows_columns_bools_and_complex_numbers(self) -> None:
+        x = DRAWN.normal(size=(5, 3, 4)).astype(np.float32)
+        check(lambda x: (jnp.sort(x, 0), jnp.sort(x, 1), jnp.sort(x > 0, 2)), x)
+        check(lambda x: jnp.sort(jnp.round(x[0]) + 1j * x[1]), x)
+
+    def test_largest_elements(self) -> None:
+        x = np.array([[1, 5, np.nan, 5, 2], [-0.0, 0.0, -1, 3, 3]], np.float32)
+        check(lambda x: jax.lax.top_k(x, 3), x)
+        check(lambda n: jax.lax.top_k(n, 2), np.array([3, 9, 9, 1], np.int32))
+
+
+class TestStores:
+    @pytest.mark.parametrize("index", [0, 4, 29, -1, -31, 30, 99])
+    @pytest.mark.parametrize("mode", ["drop", "clip", "promise_in_bounds"])
+    def test_one_element(self, index: int, mode: str) -> None:
+        if mode == "promise_in_bounds" and not 0 <= index < 30:
+            pytest.skip("undefined")
+        check(lambda x, i: x.at[i].set(7.0, mode=mode), jnp.arange(30.0), np.int32(index))
+
+    @pytest.mark.parametrize("kind", ["add", "multiply", "min", "max"])
+    def test_many_that_meet(self, kind: str) -> None:
+        index = np.array([1, 1, 5, -1, 99, 3], np.int32)
+        check(lambda x, i, v: getattr(x.at[i], kind)(v), jnp.arange(30.0), index, jnp.arange(6.0))
+
+    def test_windows_columns_and_rows_of_a_map(self) -> None:
+        x, columns = jnp.arange(30.0).reshape(5, 6), np.array([1, 3], np.int32)
+        check(lambda x, i: x.at[:, i].set(jnp.arange(10.0).reshape(5, 2)), x, columns)
+        check(lambda x, i: x.at[i, i].max(30.0), x, np.array([1, 4, -1, 9], np.int32))
+        check(lambda x, i: jax.vmap(lambda x, i: x.at[i].set(7.0))(x, i), x, np.arange(5, dtype=np.int32) * 2)
+        check(lambda x: x.at[:].set(1.0), x)
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint8", "uint32", "int64"])
+    def test_indices_of_any_integer_type(self, dtype: str) -> None:
+        index = np.array([3, 100], dtype)
+        check(lambda x, i: x.at[i].set(7.0), jnp.arange(120.0), index)
+        check(lambda x, i: x.at[i].set(7.0), jnp.arange(50.0), index)
+
+
+class TestLoads:
+    def test_a_load_is_isolated(self) -> None:
+        check(lambda x, i: x[i], jnp.arange(30.0), np.int32(-2))
+        check(lambda x, i: jax.lax.dynamic_slice(x, (i,), (3,)), jnp.arange(30.0), np.int32(29))
+
+    def test_a_small_array_is_left(self) -> None:
+        check(lambda x, i: x[i], jnp.arange(4.0), np.int32(2), replaced=False)
+
+
+class TestProducts:
+    @pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,kj->ik", "bij,bjk->bik", "bij,bkj->kbi", "ij,kl->ikjl"])
+    def test_matrices(self, subscripts: str) -> None:
+        left, right = subscripts.partition("->")[0].split(",")
+        sizes = dict(zip("bijkl", (3, 4, 5, 6, 2), strict=True))
+        args = [DRAWN.normal(size=[sizes[c] for c in part]).astype(np.float32) for part in (left, right)]
+        check(lambda a, b: jnp.einsum(subscripts, a, b), *args)
+
+    def test_a_matrix_and_a_vector_are_left(self) -> None:
+        check(lambda a, b: a @ b, jnp.ones((4, 5)), jnp.ones(5), replaced=False)
