@@ -228,6 +228,10 @@ class Entries(Stored):
         """Return the keys in the order of insertion."""
         return self._columns(None if self.table is None else self.table.keys, self.key_origins)
 
+    def as_list(self) -> LaneList:
+        """Return the keys in the order in which Python goes over them."""
+        return self.keys_list()
+
     # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
 
     def __len__(self) -> int:
@@ -240,7 +244,7 @@ class Entries(Stored):
         return bool(self.contains(key))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.keys_list())
+        return iter(self.as_list())
 
     def _noted_key(self, key: Any) -> Any:
         leaves, tree = lane_keys.parts(key)

@@ -292,7 +292,7 @@ class LaneText(Letters, Rows):
 
         return join_texts(self, texts)
 
-    def characters(self) -> Any:
+    def as_list(self) -> Any:
         """Return the list of the characters."""
         from pcbatch.containers.text_lists import characters
 
