@@ -113,12 +113,13 @@ NAN_KEY = "a key of a dict or set of the lane is NaN, of which Python keeps as m
 def is_nan(key: Any) -> Any:
     """Return whether a key holds a NaN, for each of those in columns."""
     found: Any = False
+    held: Any
     for part in parts(key)[0]:
         if is_row(part):
             holds = is_nan(part.columns)
             held = holds if holds is False else jnp.any(holds & ~_behind(part), axis=-1)
-        elif isinstance(part, jax.Array):
-            held = jnp.isnan(part) if jnp.issubdtype(part.dtype, jnp.inexact) else False
+        elif isinstance(part, jax.Array) and jnp.issubdtype(part.dtype, jnp.inexact):
+            held = jnp.isnan(part)
         else:
             held = isinstance(part, float | complex) and part != part
         found = held if found is False else found | held
@@ -164,11 +165,11 @@ def fitted(key: Any, columns: Any, lead: Shape = ()) -> tuple[Any, Any] | None:
         return like(key, columns.dtype)
     if tree is None or other is None or str(tree) != str(other):
         return None
-    found = [fitted(child, column, lead) for child, column in zip(children, inner, strict=True)]
-    if None in found:
+    typed = [part for pair in zip(children, inner, strict=True) if (part := fitted(*pair, lead)) is not None]
+    if len(typed) < len(children):
         return None
-    kept = [part[1] for part in found if part is not None and part[1] is not True]
-    return jax.tree.unflatten(other, [part[0] for part in found if part]), reduce(jnp.logical_and, kept or [True])
+    kept = [same for _, same in typed if same is not True]
+    return jax.tree.unflatten(other, [part for part, _ in typed]), reduce(jnp.logical_and, kept or [True])
 
 
 def _fitted_row(key: Any, columns: Any, lead: Shape) -> tuple[Any, Any] | None:
@@ -178,9 +179,8 @@ def _fitted_row(key: Any, columns: Any, lead: Shape) -> tuple[Any, Any] | None:
     if isinstance(key.columns, Unset) or isinstance(columns.columns, Unset):
         if isinstance(columns.columns, Unset):
             return columns.with_data(Unset(), length, columns.origins), length == 0
-        return columns.blanked(around, lead).with_data(
-            columns.blanked(around, lead).columns, length, columns.origins
-        ), True
+        none = columns.blanked(around, lead)
+        return none.with_data(none.columns, length, columns.origins), True
     size, here = room(columns.columns, len(around)) or 0, room(key.columns, len(lead)) or 0
     cut = (*(slice(None) for _ in lead), slice(size))
     inner = jax.tree.map(lambda leaf: leaf[cut], padded(key.columns, len(lead), size))

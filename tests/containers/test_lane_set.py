@@ -130,12 +130,12 @@ def _added(keys: list[int]) -> list[int]:
 
 def test_the_order_of_other_sets_is_refused() -> None:
     s = LaneSet.from_items([jnp.int32(1), jnp.int32(2)])
-    assert tolist(s.ordered()) == [1, 2]
+    assert tolist(s.as_list()) == [1, 2]
     s.discard(jnp.int32(1))
     with pytest.raises(Refusal, match="order of this set"):
-        s.ordered()
+        s.as_list()
     with pytest.raises(Refusal, match="order of this set"):
-        LaneSet.from_items([jnp.float32(1)]).ordered()
+        LaneSet.from_items([jnp.float32(1)]).as_list()
     with pytest.raises(Refusal, match="pop"):
         s.pop()
 
