@@ -65,16 +65,16 @@ def lines(text: LaneText, keepends: bool) -> LaneList:
     second = jnp.concatenate([jnp.zeros((1,), bool), both[:-1]])
     here = text.valid() & text_search.among(text, LaneText.of(LINE_ENDS)) & ~second
     places, count = _first(here, size + 1), jnp.sum(here, dtype=np.int32)
-    after = places + 1 + both.at[places].get(mode="fill", fill_value=False)
+    after = places + 1 + both.at[places].get(mode="fill", fill_value=False).astype(np.int32)
     starts = jnp.concatenate([jnp.zeros((1,), np.int32), after])[: size + 1]
     ends = jnp.where(jnp.arange(size + 1) < count, after if keepends else places, n)
-    return _parts(text, starts, ends, count + (starts[count] < n))
+    return _parts(text, starts, ends, count + (starts[count] < n).astype(np.int32))
 
 
 def turned(parts: LaneList) -> LaneList:
     """Return the parts of a text that was turned round: in their order, and each as it was."""
     columns = parts.columns
-    each = columns.length[:, None] - 1 - jnp.arange(columns.codes.shape[1], dtype=np.int32)
+    each = columns.length[:, None] - 1 - jnp.arange(columns.codes.shape[1], dtype=np.int32)[None]
     codes = jnp.take_along_axis(columns.codes, jnp.maximum(each, 0), axis=1)
     made = LaneList.tree_unflatten(parts.origins, (LaneText.made(codes, columns.length), parts.length))
     made.reverse()
