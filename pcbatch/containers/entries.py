@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import keys as lane_keys
+from pcbatch.containers import list_order
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import limit, require_room
@@ -24,6 +25,7 @@ from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
 
 Origins = tuple[Origin, ...]
+TOO_LARGE = "an integer key is too large for the floats of the other keys"
 
 
 class Entries(Stored):
@@ -228,6 +230,10 @@ class Entries(Stored):
         """Return the keys in the order of insertion."""
         return self._columns(None if self.table is None else self.table.keys, self.key_origins)
 
+    def as_list(self) -> LaneList:
+        """Return the keys in the order in which Python goes over them."""
+        return self.keys_list()
+
     # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
 
     def __len__(self) -> int:
@@ -240,7 +246,7 @@ class Entries(Stored):
         return bool(self.contains(key))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.keys_list())
+        return iter(self.as_list())
 
     def _noted_key(self, key: Any) -> Any:
         leaves, tree = lane_keys.parts(key)
@@ -269,8 +275,8 @@ class Entries(Stored):
         table, value = before.with_types(key, value)
         if [id(leaf) for leaf in jax.tree.leaves(before)] != [id(leaf) for leaf in jax.tree.leaves(table)]:
             self.table = table
-        for part, column in zip(lane_keys.parts(key)[0], lane_keys.parts(table.keys)[0], strict=True):
-            limit(lane_keys.fitted(part, column)[1], "an integer key is too large for the floats of the other keys")
+        found = lane_keys.fitted(key, table.keys)
+        limit(found is not None and found[1], TOO_LARGE)
         return value
 
     def store(self, key: Any, value: Any, where: Any = True) -> None:
@@ -319,10 +325,8 @@ class Entries(Stored):
         value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
         lane_keys.hashable(key)
         where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
-        for leaf in jax.tree.leaves(keys.columns):
-            if jnp.issubdtype(leaf.dtype, jnp.inexact):
-                nan = jnp.any(where & jnp.isnan(leaf))
-                limit(jnp.logical_not(nan), lane_keys.NAN_KEY)
+        columns = lane_keys.plain(keys.columns)
+        limit(jnp.all(list_order.not_(lane_keys.is_nan(columns)) | ~where), lane_keys.NAN_KEY)
         if self.table is None:
             self._make_table(key, value, keys.length if isinstance(keys.length, int) else 0)
             self.key_origins = keys.origins
@@ -332,12 +336,10 @@ class Entries(Stored):
         if values is not None:
             self.value_origins = join_origins(self.table.values, self.value_origins, value, values.origins)
         self.table, _ = self.table.with_types(key, value)
-        kept: Any = True
-        for leaf, column in zip(jax.tree.leaves(keys.columns), jax.tree.leaves(self.table.keys), strict=True):
-            kept &= jnp.all(_kept(leaf, column.dtype) | ~where)
-        limit(kept, "an integer key is too large for the floats of the other keys")
-        columns = None if values is None else _typed(self.table, values)
-        self.table = self.table.storing_all(lane_keys.plain(keys.columns), columns, where)
+        stored = self.table.keys
+        kept = jax.vmap(lambda key: jnp.asarray((lane_keys.fitted(key, stored) or (0, False))[1]))(columns)
+        limit(jnp.all(kept | ~where), TOO_LARGE)
+        self.table = self.table.storing_all(columns, None if values is None else _typed(self.table, values), where)
 
     def _found_in(self, other: Any) -> Any:
         """The mask of the places of this table that have a key that is in another dict or set, bool[buckets, WIDTH]."""
@@ -349,15 +351,6 @@ class Entries(Stored):
             return other.table.find(key).present
 
         return self.table.live & jax.vmap(jax.vmap(present))(self.table.keys)
-
-
-def _kept(leaf: Any, dtype: Any) -> Any:
-    """The mask of the elements of a column that keep their value with another dtype."""
-
-    def kept(one: Any) -> Any:
-        return jnp.asarray(lane_keys.like(one, dtype)[1])
-
-    return jax.vmap(kept)(leaf)
 
 
 def _typed(table: Table, values: LaneList) -> Any:

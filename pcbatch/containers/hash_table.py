@@ -109,14 +109,12 @@ class Table:
 
     def find(self, key: Any) -> Place:
         """Return the place of a key; one that cannot be equal to any key of the table is not present."""
-        (columns, tree), (leaves, other) = lane_keys.parts(self.keys), lane_keys.parts(key)
-        alike = list(map(lane_keys.is_text, columns)) == list(map(lane_keys.is_text, leaves))
-        if str(tree) != str(other) or not alike:
+        found = lane_keys.fitted(lane_keys.plain(key), self.keys)
+        if found is None:
             zero = jnp.int32(0)
             return Place(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(-1))
-        pairs = [lane_keys.fitted(leaf, column) for leaf, column in zip(leaves, columns, strict=True)]
-        kept = [same for _, same in pairs if same is not True]
-        return self._find(columns, [leaf for leaf, _ in pairs], kept)
+        kept = [] if found[1] is True else [found[1]]
+        return self._find(lane_keys.parts(self.keys)[0], lane_keys.parts(found[0])[0], kept)
 
     def _find(self, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Place:
         buckets = self._buckets(lane_keys.hashed(leaves))
@@ -155,9 +153,9 @@ class Table:
         full = new & (place.full | (self.count >= self.capacity))
         new = new & ~full
         at = (jnp.where(new, place.bucket, self.shape[0]), place.column)
-        (columns, tree), (parts, _) = lane_keys.parts(self.keys), lane_keys.parts(key)
-        typed = [lane_keys.fitted(part, column)[0] for part, column in zip(parts, columns, strict=True)]
-        keys = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.keys, jax.tree.unflatten(tree, typed))
+        found = lane_keys.fitted(lane_keys.plain(key), self.keys)
+        assert found is not None
+        keys = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.keys, found[0])
         stamps = put(self.stamps, at, self.clock)
         at = (jnp.where(new | (place.present & where), place.bucket, self.shape[0]), place.column)
         values = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.values, value)
@@ -269,8 +267,7 @@ class Table:
 
     def retyped(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...]) -> Table:
         """Return the table with these keys and values at its places, of wider types, and another capacity."""
-        dtypes = [[leaf.dtype for leaf in jax.tree.leaves(columns)] for columns in (self.keys, keys)]
-        if dtypes[0] == dtypes[1] and capacity == self.capacity:
+        if lane_keys.kinds(self.keys) == lane_keys.kinds(keys) and capacity == self.capacity:
             return self.replace(keys=keys, values=values)
         return self.rebuilt(keys, values, capacity, lead)
 

@@ -1,28 +1,34 @@
 """The keys of dicts and sets of the lane: numbers, texts, or tuples of them, told apart as Python tells them apart.
 
-A key is a tree of parts with an equality and a hash: texts are equal if their lengths and the characters in them are,
-whatever room they have and whatever lies behind their ends. `1`, `1.0` and `True` are one key, `0.0` and `-0.0` too.
-No key is a NaN: Python finds a NaN again by the identity of the object, which values of lanes do not have.
+A key is a tree of parts with an equality and a hash. Texts and tuples of the lane, its *rows*, are equal if their
+lengths and the elements in them are, whatever room they have and whatever lies behind their ends. `1`, `1.0` and
+`True` are one key, `0.0` and `-0.0` too. No key is a NaN: Python finds a NaN again by the identity of the object, which
+values of lanes do not have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers import list_order
 from pcbatch.containers.checks import limit
-from pcbatch.containers.columns import padded
+from pcbatch.containers.columns import Shape, Unset, leaf_at, one_level, padded, room
 from pcbatch.containers.container import Container
+from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS
 
+ROWS = (LaneText, LaneTuple)
 HELP = "use numbers, texts, or tuples of them"
 
 
@@ -33,6 +39,9 @@ def hashable(key: Any) -> Any:
         raise _refusal(f"a member of {key!r} equals its value, and cannot be a key of a dict or set of the lane")
     if isinstance(key, MemberValue | str | LaneText):
         return key
+    if isinstance(key, LaneTuple):
+        hashable(jax.tree.map(lambda leaf: leaf_at(leaf, (0,)), key.columns))
+        return key
     if isinstance(key, Container | list | dict | set):
         raise TypeError(f"unhashable type: '{type_name(key)}'")
     if isinstance(key, bytes):
@@ -41,7 +50,7 @@ def hashable(key: Any) -> Any:
         for part in key:
             hashable(part)
         return key
-    if key is None or type(key) in KINDS:
+    if key is None or type(key) in KINDS or isinstance(key, Unset):
         return key
     if isinstance(key, jax.Array | np.ndarray | np.generic):
         if key.shape != ():
@@ -69,14 +78,20 @@ def plain(key: Any) -> Any:
     return tuple(map(plain, key)) if isinstance(key, tuple) else key
 
 
-def is_text(part: Any) -> bool:
-    """Return whether a part of a key, or a column of such parts, is a text."""
-    return isinstance(part, LaneText)
+def is_row(part: Any) -> bool:
+    """Return whether a part of a key, or a column of such parts, is a text or a tuple of the lane."""
+    return isinstance(part, ROWS)
 
 
 def parts(key: Any) -> tuple[list[Any], Any]:
-    """Return the numbers and texts of a key, or of columns of keys, and its structure."""
-    return jax.tree.flatten(plain(key), is_leaf=is_text)
+    """Return the numbers and rows of a key, or of columns of keys, and its structure."""
+    return jax.tree.flatten(plain(key), is_leaf=is_row)
+
+
+def kinds(columns: Any) -> Any:
+    """Return what the hash of a key depends on: the structure of keys, and the dtypes of numbers in them."""
+    leaves, tree = parts(columns)
+    return str(tree), [(type(leaf), kinds(leaf.columns)) if is_row(leaf) else leaf.dtype for leaf in leaves]
 
 
 def shown(key: Any) -> Iterator[Any]:
@@ -95,30 +110,105 @@ def shown(key: Any) -> Iterator[Any]:
 NAN_KEY = "a key of a dict or set of the lane is NaN, of which Python keeps as many as there are objects"
 
 
+def is_nan(key: Any) -> Any:
+    """Return whether a key holds a NaN, for each of those in columns."""
+    found: Any = False
+    held: Any
+    for part in parts(key)[0]:
+        if is_row(part):
+            holds = is_nan(part.columns)
+            held = holds if holds is False else jnp.any(holds & ~_behind(part), axis=-1)
+        elif isinstance(part, jax.Array) and jnp.issubdtype(part.dtype, jnp.inexact):
+            held = jnp.isnan(part)
+        else:
+            held = isinstance(part, float | complex) and part != part
+        found = held if found is False else found | held
+    return found
+
+
 def require_no_nan(key: Any) -> None:
     """Let the lane stop where a key that is to be stored holds a NaN."""
-    for leaf in jax.tree.leaves(key):
-        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.inexact):
-            limit(jnp.logical_not(jnp.isnan(leaf)), NAN_KEY)
-        elif isinstance(leaf, float | complex):
-            limit(leaf == leaf, NAN_KEY)
+    limit(list_order.not_(is_nan(key)), NAN_KEY)
 
 
-def fitted(part: Any, column: Any) -> tuple[Any, Any]:
-    """Return a part of a key with the type of a column of such parts, and whether it has kept its value."""
-    if not is_text(part):
-        return like(part, column.dtype)
-    room = column.codes.shape[-1]
-    kept = True if part.codes.shape[0] <= room else part.length <= room
-    return LaneText.made(padded(part.codes, 0, room)[:room], jnp.asarray(part.length, np.int32)), kept
+def _behind(row: Any) -> Any:
+    """The mask of the places behind the end of a row, for each in a column."""
+    size = room(row.columns, jnp.ndim(row.length))
+    length = jnp.asarray(row.length)[..., None]
+    return _with_axes(jnp.arange(size, dtype=np.int32), length.ndim) >= length
+
+
+def _with_axes(value: Any, count: int) -> Any:
+    """A number, or an array with axes of size one in front so that it has so many."""
+    missing = count - jnp.ndim(value) if jnp.ndim(value) else 0
+    return jnp.expand_dims(value, tuple(range(missing))) if missing else value
+
+
+def fitted(key: Any, columns: Any, lead: Shape = ()) -> tuple[Any, Any] | None:
+    """Return a key with the type of the keys in columns, and whether it has kept its value; None if it equals no such.
+
+    Args:
+        key: the key, as `plain` gives it; with axes in front of its leaves if it is a column in a row.
+        columns: the columns of keys.
+        lead: the sizes of these axes.
+    """
+    if isinstance(columns, LaneTuple) and type(key) is tuple:
+        if lead:
+            key = tuple_beside(key, lead, columns)
+        else:
+            try:
+                key = LaneTuple.from_list(list(key))
+            except Refusal:
+                return None
+    if isinstance(key, LaneTuple) and type(columns) is tuple and not lead:
+        if isinstance(key.columns, Unset):
+            return fitted((), columns)
+        found = fitted(tuple(key.element(k) for k in range(len(columns))), columns)
+        return found and (found[0], (key.length == len(columns)) & found[1])
+    if is_row(columns):
+        return _fitted_row(key, columns, lead) if type(key) is type(columns) else None
+    (children, tree), (inner, other) = one_level(key), one_level(columns)
+    if tree is None and other is None and not is_row(key):
+        return like(key, columns.dtype)
+    if tree is None or other is None or str(tree) != str(other):
+        return None
+    typed = [part for pair in zip(children, inner, strict=True) if (part := fitted(*pair, lead)) is not None]
+    if len(typed) < len(children):
+        return None
+    kept = [same for _, same in typed if same is not True]
+    return jax.tree.unflatten(other, [part for part, _ in typed]), reduce(jnp.logical_and, kept or [True])
+
+
+def _fitted_row(key: Any, columns: Any, lead: Shape) -> tuple[Any, Any] | None:
+    """A text or tuple with the type of a column of such."""
+    length = jnp.asarray(key.length, np.int32)
+    around = jnp.shape(columns.length)
+    if isinstance(key.columns, Unset) or isinstance(columns.columns, Unset):
+        if isinstance(columns.columns, Unset):
+            return columns.with_data(Unset(), length, columns.origins), length == 0
+        none = columns.blanked(around, lead)
+        return none.with_data(none.columns, length, columns.origins), True
+    size, here = room(columns.columns, len(around)) or 0, room(key.columns, len(lead)) or 0
+    cut = (*(slice(None) for _ in lead), slice(size))
+    inner = jax.tree.map(lambda leaf: leaf[cut], padded(key.columns, len(lead), size))
+    found = fitted(inner, columns.columns, (*lead, size))
+    if found is None:
+        return None
+    row = columns.with_data(found[0], length, columns.origins)
+    kept = True if found[1] is True else jnp.all(found[1] | _behind(row), axis=-1)
+    return row, kept if here <= size else kept & (length <= size)
 
 
 def equal(row: Any, part: Any) -> Any:
     """Return which parts in a row of a column equal one, bool[places]."""
-    if not is_text(row):
-        return row == part
-    behind = jnp.arange(row.codes.shape[-1], dtype=np.int32) >= part.length
-    return (row.length == part.length) & jnp.all((row.codes == part.codes[None]) | behind[None], axis=-1)
+    if not is_row(row):
+        return row == _with_axes(part, row.ndim)
+    same = row.length == _with_axes(part.length, jnp.ndim(row.length))
+    if isinstance(row.columns, Unset):
+        return same
+    pairs = zip(parts(row.columns)[0], parts(part.columns)[0], strict=True)
+    inner = reduce(jnp.logical_and, [equal(x, y) for x, y in pairs] or [True])
+    return same & jnp.all(inner | _with_axes(_behind(part), same.ndim + 1), axis=-1)
 
 
 def like(leaf: Any, dtype: Any) -> tuple[Any, Any]:
@@ -168,16 +258,20 @@ def _known_like(number: Any, dtype: Any) -> tuple[Any, bool]:
 
 def hashed(leaves: list[Any]) -> Any:
     """Return a hash of a key, uint32[], from its parts; equal keys of equal dtypes have equal ones."""
-    words = [word for leaf in leaves for word in _words(leaf)]
+    return scrambled(_word([word for leaf in leaves for word in _words(leaf)]))
+
+
+def _word(words: list[Any]) -> Any:
+    """One word of several."""
     if len(words) == 1:
-        return scrambled(words[0])
+        return words[0]
     total = jnp.uint32(len(words))
     for word in words:
         word = word * jnp.uint32(0xCC9E2D51)
         word = ((word << 15) | (word >> 17)) * jnp.uint32(0x1B873593)
         total = total ^ word
         total = ((total << 13) | (total >> 19)) * jnp.uint32(5) + jnp.uint32(0xE6546B64)
-    return scrambled(total)
+    return total
 
 
 def scrambled(word: Any) -> Any:
@@ -188,18 +282,22 @@ def scrambled(word: Any) -> Any:
 
 
 def _words(leaf: Any) -> list[Any]:
-    """Return the 32-bit words of a number or a text; 0.0 and -0.0 have the same."""
-    if is_text(leaf):
-        powers = np.cumprod(np.full(leaf.codes.shape[0], 0x01000193, np.uint32), dtype=np.uint32)
-        codes = jnp.where(leaf.valid(), leaf.codes, 0).astype(jnp.uint32)
-        return [jnp.sum(codes * powers, dtype=jnp.uint32) + jnp.asarray(leaf.length).astype(jnp.uint32)]
+    """Return the 32-bit words of a number or a row, or of each in a column; 0.0 and -0.0 have the same."""
+    if is_row(leaf):
+        length = jnp.asarray(leaf.length).astype(jnp.uint32)
+        words = [word for part in parts(leaf.columns)[0] for word in _words(part)]
+        if not words:
+            return [length]
+        powers = np.cumprod(np.full(words[0].shape[-1], 0x01000193, np.uint32), dtype=np.uint32)
+        counted = jnp.where(_behind(leaf), jnp.uint32(0), _word(words))
+        return [jnp.sum(counted * _with_axes(powers, counted.ndim), axis=-1, dtype=jnp.uint32) + length]
     if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
         return [*_words(leaf.real), *_words(leaf.imag)]
     if jnp.issubdtype(leaf.dtype, jnp.floating):
         leaf = jnp.where(leaf == 0, jnp.zeros((), leaf.dtype), leaf)
         wide = leaf.astype(jnp.float32) if leaf.dtype.itemsize < 4 else leaf
         bits = jax.lax.bitcast_convert_type(wide, jnp.uint32)
-        return [bits] if bits.ndim == 0 else [bits[0], bits[1]]
+        return [bits] if bits.ndim == leaf.ndim else [bits[..., 0], bits[..., 1]]
     if leaf.dtype.itemsize == 8:
         return [leaf.astype(jnp.uint32), (leaf >> 32).astype(jnp.uint32)]
     return [leaf.astype(jnp.uint32)]

@@ -24,7 +24,6 @@ from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import LaneSet
-from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, plain
 from pcbatch.containers.read_element import element_at
@@ -239,7 +238,7 @@ class LaneDict(Entries):
             other = LaneDict.from_dict(other)
         if self.is_counter:
             pairs = other.items_list() if isinstance(other, LaneDict) else None
-            keys = _keys_of(other) if pairs is None else _part(pairs, 0)
+            keys = as_list(other) if pairs is None else _part(pairs, 0)
             counts = None if pairs is None else _part(pairs, 1)
             self._count_all(keys, counts, sign)
             return
@@ -362,10 +361,3 @@ def _part(pairs: LaneList, k: int) -> LaneList:
     if k == 1:
         part.hold(pairs.held)
     return part
-
-
-def _keys_of(values: Any) -> LaneList:
-    """The elements of anything that a `Counter` counts."""
-    if isinstance(values, LaneText):
-        return values.characters()  # type: ignore[no-any-return]
-    return values.keys_list() if isinstance(values, Entries) else as_list(values)

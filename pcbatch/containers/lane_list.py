@@ -376,9 +376,11 @@ class LaneList(LaneSequence):
 
 
 def as_list(values: Any) -> LaneList:
-    """Return a list of the elements of a list, an array or a Python iterable; a list itself."""
+    """Return a list of the elements of a container, an array or a Python iterable, in order; a list itself."""
     if isinstance(values, LaneList):
         return values._plain()
+    if isinstance(values, Container) and hasattr(values, "as_list"):
+        return values.as_list()  # type: ignore[no-any-return]
     if isinstance(values, jax.Array | np.ndarray):
         return LaneList.from_array(values)  # type: ignore[no-any-return]
     return LaneList.from_list(values)  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
@@ -15,7 +16,6 @@ from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_list import LaneList, as_list
-from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.set_order import python_order
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
@@ -65,14 +65,22 @@ class LaneSet(Entries):
         new.only_added = self.table is None
         return new
 
-    def ordered(self) -> LaneList:
+    @property
+    def order_is_known(self) -> bool:
+        """Whether the order in which Python goes over the elements is known."""
+        if self.table is None:
+            return True
+        dtype = getattr(self.table.keys, "dtype", np.dtype(float))
+        whole = dtype == jnp.bool_ or jnp.issubdtype(dtype, jnp.integer)
+        return bool(whole and dtype.itemsize <= 4 and dtype != jnp.uint32 and self.only_added)
+
+    def as_list(self) -> LaneList:
         """Return the elements in the order in which Python goes over them; refuses sets whose order is not known."""
         keys = self.keys_list()
         if self.table is None:
             return keys
         columns = keys.columns
-        whole = hasattr(columns, "dtype") and (columns.dtype == jnp.bool_ or jnp.issubdtype(columns.dtype, jnp.integer))
-        if not whole or columns.dtype.itemsize > 4 or columns.dtype == jnp.uint32 or not self.only_added:
+        if not self.order_is_known:
             raise Refusal(
                 "PCB314",
                 "the order of this set is not known",
@@ -98,7 +106,7 @@ class LaneSet(Entries):
                 for key in other:
                     self.add(key)
             else:
-                self._store_list(other.characters() if isinstance(other, LaneText) else as_list(other), None)
+                self._store_list(as_list(other), None)
 
     def intersection_update(self, *others: Any) -> None:
         """Keep the elements that are in all other collections."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit, require
 from pcbatch.containers.columns import room
 from pcbatch.containers.elements import is_rows
 from pcbatch.containers.exact_sums import exact_sum
@@ -26,6 +26,7 @@ from pcbatch.origins import Origin, note, number
 
 iinfo: Any = jnp.iinfo  # untyped in some releases of JAX
 NOTHING: Any = object()
+SET_ORDER = "elements of a set have equal keys, and their order is that of the set, which is not known"
 
 
 def total(values: LaneList, start: Any, add: Callable[[Any, Any], Any]) -> Any:
@@ -96,15 +97,19 @@ def _truth(element: Any) -> Any:
     return element != 0
 
 
-def extreme(values: LaneList, largest: bool, key: Callable[[Any], Any] | None, default: Any = NOTHING) -> Any:
-    """Return the first greatest or the first least element of a list."""
+def extreme(
+    values: LaneList, largest: bool, key: Callable[[Any], Any] | None, default: Any = NOTHING, any_order: bool = False
+) -> Any:
+    """Return the first greatest or the first least element of a list; `any_order` is that of `ordered`."""
+    if any_order:
+        values = ordered(values, key, largest, True, 2)
     name = "max" if largest else "min"
     some = values.length > 0
     if default is NOTHING:
         require(some, "ValueError", f"{name}() {_empty_text()}")
     elif some is False:
         return default
-    place = 0 if room(values.columns, 0) in (None, 0) else _place(values, largest, key)
+    place = 0 if any_order or room(values.columns, 0) in (None, 0) else _place(values, largest, key)
     element = element_at(values, place)
     if default is NOTHING or some is True:
         return element
@@ -145,8 +150,27 @@ def _place_of_number(keys: Any, inside: Any, largest: bool) -> Any:
     return jnp.where(jnp.isnan(keys[0]), 0, place)
 
 
-def ordered(values: LaneList, key: Callable[[Any], Any] | None, reverse: Any) -> LaneList:
-    """Return the builtin `sorted` of a list."""
+def ordered(
+    values: LaneList, key: Callable[[Any], Any] | None, reverse: Any, any_order: bool = False, first: Any = None
+) -> LaneList:
+    """Return the builtin `sorted` of a list.
+
+    Args:
+        values: the list.
+        key: the function whose results are compared.
+        reverse: whether the greatest element comes first.
+        any_order: whether the list has the elements of a set in no order that Python would know; then a lane stops
+            where equal keys would show the order.
+        first: the number of elements whose place counts then; None for all.
+    """
     new: LaneList = values.copy()
     new.sort(key=key, reverse=reverse)
+    if any_order and key is not None and (room(new.columns, 0) or 0) > 1:
+        keys = mapped(key, new)
+        before, after = (
+            jax.tree.map(lambda leaf, cut=cut: leaf[cut], keys) for cut in (slice(None, -1), slice(1, None))
+        )
+        same = jax.vmap(lambda x, y: jnp.asarray(list_order.equal(x, y), bool))(before, after)
+        there = jnp.arange(1, new.capacity, dtype=np.int32) < new.length
+        limit(jnp.logical_not(jnp.any((same & there)[: first and first - 1])), SET_ORDER)
     return new

@@ -16,6 +16,7 @@ import numpy as np
 from pcbatch.containers import list_reductions
 from pcbatch.containers.choices import one_of
 from pcbatch.containers.container import Container
+from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.members import alike, data_of
@@ -31,7 +32,7 @@ from pcbatch.frontend.support.math_functions.integers import modular_power
 from pcbatch.frontend.support.math_functions.reals import to_integer
 from pcbatch.frontend.support.python_numbers import power
 from pcbatch.frontend.support.sequence_operators import equal, ordered
-from pcbatch.frontend.support.sequences import as_lane_list, in_order
+from pcbatch.frontend.support.sequences import as_lane_list, for_keys
 from pcbatch.frontend.support.truth import truth
 from pcbatch.origins import Origin, either, note, number, origin_of
 from pcbatch.records import questions
@@ -62,13 +63,16 @@ def _extreme(
     if not args or wrong or (len(args) > 1 and default is not _NOTHING):
         return builtin(*args, **options)  # raises Python's own error
     values = args[0] if len(args) == 1 else args
-    if len(args) == 1 and (rows := (as_lane_list if key is None else in_order)(values)) is not None:
-        return list_reductions.extreme(rows, builtin is builtins.max, key, **options_of(default))
+    rows, any_order = for_keys(values, key) if len(args) == 1 else (None, False)
+    if rows is not None:
+        return list_reductions.extreme(rows, builtin is builtins.max, key, any_order=any_order, **options_of(default))
     if isinstance(values, jax.Array) and key is None and values.ndim == 1 and values.size:
         return _extreme_element(builtin, values)
     if isinstance(values, jax.Array) and values.ndim > 1 and key is None:
         raise _ambiguous(builtin.__name__)
     items = alike(list(values))
+    if any(isinstance(item, LaneText) for item in items):
+        return list_reductions.extreme(LaneList.from_list(items), builtin is builtins.max, key, **options_of(default))
     keys = [data_of(compared(item if key is None else key(item), "lt")) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         place = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
@@ -220,9 +224,12 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     key = mappings.order_key(key)
     if isinstance(values, LaneText) and key is None and isinstance(reverse, bool):
         return sorted_characters(values, reverse)
-    if (rows := as_lane_list(values)) is not None:
-        return list_reductions.ordered(rows, key, reverse)
+    rows, any_order = for_keys(values, key)
+    if rows is not None:
+        return list_reductions.ordered(rows, key, reverse, any_order)
     items = alike(list(values))
+    if any(isinstance(item, LaneText) for item in items):
+        return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)

@@ -259,11 +259,7 @@ def _needs_lane(values: Any) -> bool:
 
 def elements(value: Any) -> LaneList:
     """Return the elements of a dict, a set or a view as a list, in their order."""
-    if isinstance(value, DictView):
-        return value.as_list()
-    if isinstance(value, LaneSet):
-        return value.ordered()
-    return value.keys_list()  # type: ignore[no-any-return]
+    return value.as_list()  # type: ignore[no-any-return]
 
 
 def any_order(value: Any) -> Any:

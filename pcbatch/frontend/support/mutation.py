@@ -15,7 +15,6 @@ from typing import Any
 
 import jax
 import jax.extend.source_info_util
-import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
@@ -223,10 +222,9 @@ def _with_lane_arguments(part: Any, name: str, args: Sequence[Any], options: dic
         return part
     index = name in ("pop", "insert") and args and isinstance(args[0], jax.Array)
     lookup = name == "remove" and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args]))
-    foreign = name == "extend" and not isinstance(args[0], list | tuple | range | dict | str | np.ndarray | jax.Array)
     if name == "extend" and isinstance(args[0], jax.Array) and args[0].ndim == 0:
         raise TypeError("'int' object is not iterable")
-    return _lane_list(part) if index or lookup or (foreign and _is_lane_list(args[0])) else part
+    return _lane_list(part) if index or lookup or (name == "extend" and isinstance(args[0], Container)) else part
 
 
 def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> Any:
@@ -333,10 +331,6 @@ def _lane_list(value: list[Any]) -> Any:
     from pcbatch.containers.lane_list import LaneList
 
     return LaneList.from_list(value)
-
-
-def _is_lane_list(value: Any) -> bool:
-    return type(value).__name__ == "LaneList"
 
 
 def _copy(value: Any) -> Any:

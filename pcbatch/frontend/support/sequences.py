@@ -20,6 +20,7 @@ from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import data_of
@@ -138,7 +139,7 @@ def list_(*args: Any) -> Any:
 
 def list_display(stars: str, *values: Any) -> Any:
     """The list display `[x, *xs, ...]`; `stars` has a `*` for each value with one, and a dot for the others."""
-    parts = [as_lane_list(value) if star == "*" else None for star, value in zip(stars, values, strict=True)]
+    parts = [in_order(value) if star == "*" else None for star, value in zip(stars, values, strict=True)]
     if all(part is None for part in parts):
         groups = [list(value) if star == "*" else [value] for star, value in zip(stars, values, strict=True)]
         return [item for group in groups for item in group]
@@ -209,6 +210,15 @@ def reversed_(values: Any, /) -> Any:
 def in_order(values: Any) -> LaneList | None:
     """Return a list of the lane, or the elements of a range, dict or set, in order; None for all other values."""
     return mappings.elements(values) if mappings.is_mapping(values) else as_lane_list(values)
+
+
+def for_keys(values: Any, key: Any) -> tuple[LaneList | None, bool]:
+    """Return the elements of a container of the lane for a function that compares them, by a key or themselves.
+
+    With them comes whether their order is not that of Python, so that equal keys must not show it.
+    """
+    any_order = isinstance(values, LaneSet) and key is not None and not values.order_is_known
+    return (as_lane_list if key is None or any_order else in_order)(values), any_order
 
 
 def as_lane_list(values: Any) -> LaneList | None:

@@ -11,7 +11,9 @@ import jax
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
 from pcbatch.containers.entries import Entries
+from pcbatch.containers.keys import ROWS
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.object_parts import IMMUTABLE, parts_of
 from pcbatch.containers.optional import Optional
@@ -65,7 +67,7 @@ def _levels(tree: Any, axes: tuple[int, ...]) -> Levels:
 def _levels_of(value: Any) -> Levels:
     if isinstance(value, _Leaf):
         return Levels(value.axes != 0, False)
-    if isinstance(value, RECORDS):
+    if isinstance(value, RECORDS) or (isinstance(value, ROWS) and _is_frozen_row(value)):
         return Levels(False, False)
     if isinstance(value, Optional):
         return _levels_of(value.value)
@@ -81,6 +83,15 @@ def _levels_of(value: Any) -> Levels:
     mutable, parts = found
     inside = [_levels_of(part) for part in parts if part is not None]
     return Levels(mutable, any(part.own or part.inner for part in inside))
+
+
+def _is_frozen_row(part: Any) -> bool:
+    """Whether a part of a value is a text, or a tuple of the lane in which there are only scalars and such."""
+    if not isinstance(part, LaneTuple):
+        return isinstance(part, LaneText)
+    lead = part.length.axes if isinstance(part.length, _Leaf) else 0
+    inside = jax.tree.leaves(part.columns, is_leaf=lambda one: isinstance(one, ROWS))
+    return all(_is_frozen_row(one) if isinstance(one, ROWS) else one.axes == lead + 1 for one in inside)
 
 
 def _holds_containers(value: Container) -> bool:
