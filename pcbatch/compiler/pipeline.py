@@ -223,8 +223,9 @@ def _compile(
         try:
             check_types.run(cfg, inferred)
         except CompileError as error:
-            expand.look_at_records(inferred, decisions)
-            raise _with_names(error, fn, is_batched, statics) from None
+            named = _with_names(error, fn, is_batched, statics)
+            expand.look_at_records(inferred, decisions, named)
+            raise named from None
         try:
             check_ownership.run(cfg, inferred)
         except check_ownership.Aliased:

@@ -33,15 +33,15 @@ from pcbatch.lowering.typing.abstract_values import (
 )
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
-from pcbatch.lowering.typing.made_records import MadeRecords, wanted
+from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, wanted
 from pcbatch.lowering.typing.outer_state import OuterState, refusal, unlike, watching
 from pcbatch.lowering.typing.trace import Traced, trace
 from pcbatch.lowering.typing.traced_records import reading_tables
 from pcbatch.origins import Origin
-from pcbatch.records.arguments import mentions
+from pcbatch.records.arguments import mentions, packed_in
 from pcbatch.records.made import WantsRecords
 from pcbatch.records.made_classes import MadeClass, classes_in
-from pcbatch.records.tables import TABLES, with_tables
+from pcbatch.records.tables import TABLES, WantsCopies, with_tables
 
 Place = tuple[str, str]  # function, variable
 OpKey = tuple[str, str, int]  # function, block, index of the operation
@@ -69,7 +69,8 @@ class Inferred:
     assigns, `sources` says where a type first came from. An operation is in `traced` or in `errors`, or not at all
     if the type of an operand is not known. `widened` are variables whose structure has become that of a container of
     the lane. `reachable` has the blocks of each function that control may reach. `heap` is the type of the heap of
-    records made in lanes, if there are classes of them; of the classes `wanted` there could be some.
+    records made in lanes, if there are classes of them; of the classes `wanted` there could be some. Of the tables of
+    packed objects `copied` each lane needs a copy, as it changes them.
     """
 
     args: Mapping[str, Abstract] = field(default_factory=dict)
@@ -83,6 +84,7 @@ class Inferred:
     results: dict[str, tuple[str, ...]] = field(default_factory=dict)
     heap: Abstract | None = None
     wanted: set[MadeClass] = field(default_factory=set)
+    copied: set[int] = field(default_factory=set)
 
     def returns(self, call: Call) -> bool:
         """Return whether the callee is known to return."""
@@ -201,6 +203,7 @@ class _Inference:
                 conflict = Conflict(place, old, source, value, loc, str(error), error.kind)
                 self.inferred.conflicts.setdefault(place, conflict)
                 self.inferred.wanted |= wanted(old, value, error)
+                self.inferred.copied |= packed_among(old, value)
                 return
         if new != old:
             if old is not None and differs(old, new):
@@ -246,8 +249,11 @@ class _Inference:
             self.inferred.errors[key] = wants
             return
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
+            if isinstance(error, WantsCopies):
+                self.inferred.copied |= error.tables
             if isinstance(error, UnlikeError):
                 self.inferred.wanted |= classes_in(error.values)
+                self.inferred.copied |= packed_in(error.values) if classes_in(error.values) else frozenset()
             self.inferred.errors[key] = error
             return
         self.inferred.traced[key] = traced
