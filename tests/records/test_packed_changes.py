@@ -15,7 +15,7 @@ import pytest
 
 import pcbatch
 
-pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
+pytestmark = pytest.mark.promotion("standard")
 
 
 class Link:
@@ -258,6 +258,7 @@ CASES: list[tuple[Callable[..., Any], ...] | tuple[Any, ...]] = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
 def test_objects_of_each_lane(case: Any) -> None:
     agree(*case)

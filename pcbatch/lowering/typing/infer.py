@@ -10,7 +10,7 @@ iteration ends because a leaf only climbs: known value, array, wider array.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import jax
@@ -18,7 +18,7 @@ import jax
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.ir.cfg import Block, Call, CfgProgram
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.def_use import reads, terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.lowering.typing import traced_draws
@@ -31,6 +31,7 @@ from pcbatch.lowering.typing.abstract_values import (
     materialise,
     of_example,
 )
+from pcbatch.lowering.typing.instances import Instances, TooManyError, base_of
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, wanted
@@ -117,8 +118,20 @@ def run(program: CfgProgram, args: Mapping[str, Abstract], widen: bool = True) -
     return inference.inferred
 
 
-def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, widen: bool) -> _Inference:
-    inference = _Inference(program, tracer, widen)
+def instances(program: CfgProgram, args: Mapping[str, Abstract], functions: frozenset[str]) -> Instances | None:
+    """Infer types with a function for each tuple of shapes of the arguments of some functions; None for too many."""
+    found = Instances(functions, args if program.entry in functions else None, program)
+    try:
+        _infer(program, args, trace, True, found)
+    except TooManyError:
+        return None
+    return found
+
+
+def _infer(
+    program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, widen: bool, apart: Instances | None = None
+) -> _Inference:
+    inference = _Inference(program, tracer, widen, apart)
     inference.inferred.args = args
     for name, value in args.items():
         inference.assign((program.entry, name), of_example(value), program.function(program.entry).loc)
@@ -137,13 +150,14 @@ NOUGHT = known(0)
 
 
 class _Inference:
-    def __init__(self, program: CfgProgram, tracer: Tracer, widen: bool) -> None:
+    def __init__(self, program: CfgProgram, tracer: Tracer, widen: bool, apart: Instances | None = None) -> None:
+        self.apart = apart
         self.join = join if widen else join_leaves
         self.program = program
         self.tracer = tracer
         self.functions = {f.name: f for f in program.functions}
         self.inferred = Inferred(results={f.name: f.results for f in program.functions})
-        self.users = _users(program)
+        self.users = _users(program.functions, self.inferred.results)
         self.order = [(f.name, block) for f in program.functions for block in f.blocks]
         self.position = {(name, block.label): k for k, (name, block) in enumerate(self.order)}
         # Blocks to look at (again), and from which operation on; those that wait for a call to return, and where.
@@ -223,8 +237,8 @@ class _Inference:
                     if value is not None:
                         self.assign((function, op.dst), value, op.loc)
                 case Call():
-                    self._call(function, op)
-                    if not self.inferred.returns(op):
+                    callee = self._callee((function, block.label, k), op)
+                    if callee is None or not self._call(function, op, callee):
                         self.waiting[function, block.label] = k
                         return  # what follows is not reached, or looked at when more is known
                 case Print():
@@ -295,8 +309,30 @@ class _Inference:
             for function, label, k in self.made.keys:
                 self.look((function, label), k)
 
-    def _call(self, function: str, op: Call) -> None:
-        callee = self.functions[op.func]
+    def _callee(self, key: OpKey, op: Call) -> Function | None:
+        """The function of a call: one for the shapes of its arguments, where there are several; None if those are not
+        known yet."""
+        base = base_of(op.func)
+        if self.apart is None or base not in self.apart.functions:
+            return self.functions[op.func]
+        values = [self.inferred.types.get((key[0], arg)) for arg in op.args]
+        if any(value is None for value in values):
+            return None
+        callee = self.apart.target(key, self.functions[base], [value for value in values if value is not None])
+        if callee.name not in self.functions:
+            self.functions[callee.name], self.inferred.results[callee.name] = callee, callee.results
+            for block in callee.blocks:
+                self.position[callee.name, block.label] = len(self.order)
+                self.order.append((callee.name, block))
+            for place, users in _users((callee,), self.inferred.results).items():
+                self.users.setdefault(place, {}).update(users)
+        for result in callee.results:
+            users = self.users.setdefault((callee.name, result), {})
+            users[key[:2]] = min(key[2], users.get(key[:2], key[2]))
+        return callee
+
+    def _call(self, function: str, op: Call, callee: Function) -> bool:
+        """Look at a call; return whether it is known to return."""
         ready = True
         for param, arg in zip(callee.params, op.args, strict=True):
             value = self.inferred.types.get((function, arg))
@@ -310,6 +346,7 @@ class _Inference:
             value = self.inferred.types.get((callee.name, result))
             if value is not None:
                 self.assign((function, dst), value, op.loc)
+        return all((callee.name, result) in self.inferred.types for result in callee.results)
 
     def _terminator(self, function: str, block: Block) -> None:
         match block.terminator:
@@ -324,14 +361,15 @@ class _Inference:
                 pass
 
 
-def _users(program: CfgProgram) -> dict[Place, dict[tuple[str, str], int]]:
+def _users(
+    functions: Sequence[Function], results: Mapping[str, tuple[str, ...]]
+) -> dict[Place, dict[tuple[str, str], int]]:
     """The blocks that depend on the type of each variable, with the first operation that does.
 
     A call depends on its arguments and on the results of its callee.
     """
-    results = {f.name: f.results for f in program.functions}
     users_of: dict[Place, dict[tuple[str, str], int]] = {}
-    for f in program.functions:
+    for f in functions:
         for block in f.blocks:
             places = [((f.name, v), k) for k, op in enumerate(block.ops) for v in reads(op)]
             places += [((f.name, v), len(block.ops)) for v in terminator_reads(block.terminator)]
