@@ -108,6 +108,7 @@ from pcbatch.frontend.support.match import has as has
 from pcbatch.frontend.support.match import has_keys as has_keys
 from pcbatch.frontend.support.match import is_instance as is_instance
 from pcbatch.frontend.support.match import is_sequence as is_sequence
+from pcbatch.frontend.support.match import matched as matched
 from pcbatch.frontend.support.match import positional as positional
 from pcbatch.frontend.support.match import same as same
 from pcbatch.frontend.support.match import without as without
