@@ -16,8 +16,10 @@ from pcbatch.call.arguments import Arguments, prepare, types_of_fixed
 from pcbatch.call.placement import requested_devices
 from pcbatch.call.signature import checked_names, signature
 from pcbatch.call.usage import usage
+from pcbatch.compiler.expand import Copy
 from pcbatch.compiler.program import Program, Recompile, compile_signature
 from pcbatch.containers.capacity import LARGEST, START_CAPACITY, FullError, next_capacities, rounded, using_capacity
+from pcbatch.containers.ragged import is_concrete
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.frontend.source.callee import BatchedTest
@@ -25,6 +27,7 @@ from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import is_symbolic, settings
 from pcbatch.lowering.typing.trace import inside_primitive
 from pcbatch.options import Options
+from pcbatch.records.tables import TABLES
 from pcbatch.runtime.costs.plan_modes import most_lanes
 from pcbatch.runtime.lowering_platform import default_platform
 from pcbatch.runtime.sharding.ambient_mesh import without_mesh
@@ -50,6 +53,7 @@ class Programs:
     compiling: RLock = field(default_factory=RLock)  # a second thread waits for the first
     capacities: dict[Any, int] = field(default_factory=dict)  # of containers, that runs of a signature have needed
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
+    copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
 
     @property
     def name(self) -> str:
@@ -80,7 +84,16 @@ class Programs:
             m = self.methods[kind]
         # Not by `dataclasses.replace`, which is slower: every call of a method comes by here.
         return Programs(
-            m.fn, m.options, m.is_batched, (instance,), m.cache, m.methods, m.compiling, m.capacities, m.repeated
+            m.fn,
+            m.options,
+            m.is_batched,
+            (instance,),
+            m.cache,
+            m.methods,
+            m.compiling,
+            m.capacities,
+            m.repeated,
+            m.copied,
         )
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
@@ -105,7 +118,27 @@ class Programs:
                 help=f"call `{called}(...)` in the batched function itself, or decorate the helper that calls it with "
                 "`@pcbatch.inline`",
             )
-        return prepare(self.fn, self.options, (*self.fixed, *args), kwargs, host=host)
+        again = partial(prepare, self.fn, self.options, (*self.fixed, *args), kwargs, host=host)
+        call = again()
+        while more := self._copied(call):
+            call = again(copied=call.copied | more)
+        return call
+
+    def _copied(self, call: Arguments) -> frozenset[int]:
+        """The tables of packed objects that the program for a call changes, of which each lane is to have a copy."""
+        if TABLES not in call.types:
+            return frozenset()
+        key = (call.key, settings(), self.fn.__code__)
+        known = all(map(is_concrete, call.arrays[TABLES]))
+        if key not in self.copied or not known:
+            try:
+                self.compile(call)
+                self.copied[key] = frozenset()
+            except Copy as copy:
+                if not known:
+                    raise copy.error from None
+                self.copied[key] = copy.tables
+        return self.copied[key]
 
     def types_of_fixed(self) -> dict[str, Abstract]:
         """The types of the parameters that `fixed` stands for."""

@@ -257,7 +257,7 @@ class CompiledBatch(Stage):
             BatchRuntimeError: a lane failed.
             UsageError: the arguments have other types.
         """
-        call = prepare(self.fn, self.program.options, args, kwargs)
+        call = prepare(self.fn, self.program.options, args, kwargs, copied=self.call.copied)
         if call.key != self.call.key or call.lanes != self.call.lanes:
             raise usage(
                 "PCB413",

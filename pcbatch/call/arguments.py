@@ -26,7 +26,9 @@ from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.origins import Origin
 from pcbatch.records.arguments import with_references
+from pcbatch.records.copies import is_copied, with_copies
 from pcbatch.records.made_results import as_argument
+from pcbatch.records.reference import Ref
 from pcbatch.records.tables import TABLES, Table
 
 
@@ -41,6 +43,7 @@ class Arguments:
     lanes: int
     objects: tuple[int, ...] = ()  # the identities of static leaves that have no hash
     on_one_device: bool = False  # whether it is known that each array has a value, on one device
+    copied: frozenset[int] = frozenset()  # the tables of packed objects of which each lane has got a copy
 
     @property
     def tables(self) -> list[Any]:
@@ -71,7 +74,13 @@ class _Argument:
 
 
 def prepare(
-    fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any], *, host: bool = False
+    fn: Any,
+    options: Options,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    host: bool = False,
+    copied: frozenset[int] = frozenset(),
 ) -> Arguments:
     """Check the arguments of a call and flatten them, with the lanes along the first axis of every mapped leaf.
 
@@ -80,6 +89,7 @@ def prepare(
         options: its options; `in_axes` and `static_argnames` count here.
         args, kwargs: as the user passes them.
         host: leave arrays of NumPy that have lanes on the host (see `on_device`).
+        copied: the tables of packed objects that the program changes, so that each lane gets a copy.
 
     Raises:
         UsageError: a wrong argument, or sizes or axes that do not fit.
@@ -91,12 +101,19 @@ def prepare(
     sizes: dict[str, int] = {}
     tables: list[Table] = []
     found: dict[str, _Argument] = {}
+    of_lanes = {name for name in passed if name not in options.static_argnames}
+    values = {
+        name: _as_lane_value(name, as_annotated(fn, name, value, axes[name]), axes[name], tables)
+        for name, value in bound.arguments.items()
+        if name in of_lanes
+    }
+    if copied:
+        values = with_copies(values, _copied_parts(values, axes, copied), tables, copied)
     for name, value in bound.arguments.items():
-        if name in options.static_argnames or name not in passed:
-            found[name] = _constant(name, value, name in options.static_argnames)
+        if name in of_lanes:
+            found[name] = _passed(name, values[name], axes[name], sizes, host)
         else:
-            value = as_annotated(fn, name, value, axes[name])
-            found[name] = _passed(name, value, axes[name], tables, sizes, host)
+            found[name] = _constant(name, value, name in options.static_argnames)
     if tables:
         found[TABLES] = _of_tables(tables)
     return Arguments(
@@ -106,6 +123,7 @@ def prepare(
         {name: each.mapped for name, each in found.items() if each.mapped is not None},
         _lanes(fn, sizes),
         tuple(identity for each in found.values() for identity in each.objects),
+        copied=copied,
     )
 
 
@@ -116,11 +134,30 @@ def _constant(name: str, value: Any, declared: bool) -> _Argument:
     return _Argument(_static(name, value, declared), arrays, None, shared=True)
 
 
-def _passed(name: str, value: Any, axes: Any, tables: list[Table], sizes: dict[str, int], host: bool) -> _Argument:
-    """An argument that is mapped as `axes` says; its tables and the lanes of its leaves are added to those so far."""
+def _as_lane_value(name: str, value: Any, axes: Any, tables: list[Table]) -> Any:
+    """An argument with what enters a program in place of lists and objects; its tables are added to those so far."""
     if _with_ragged(name, value):
         value = _with_lists(name, value, axes)
-    value = as_argument(with_references(value, tables))
+    return as_argument(with_references(value, tables))
+
+
+def _copied_parts(values: dict[str, Any], axes: dict[str, Any], which: frozenset[int]) -> list[tuple[Ref, bool]]:
+    """The references into tables that are copied, and whether they have lanes."""
+    parts = []
+    for name, value in values.items():
+        of_leaves = iter(leaf_axes(name, axes[name], value))
+        for part in jax.tree.leaves(value, is_leaf=lambda x: isinstance(x, Ref)):
+            found = {next(of_leaves) for _ in jax.tree.leaves(part)}
+            if is_copied(part, which):
+                if not found <= {0, None}:
+                    title = f"in_axes of `{name}` is not 0 for packed objects that the function changes"
+                    raise usage("PCB404", title, help="leave it 0, or give None if all lanes begin with the same ones")
+                parts.append((part, found == {0}))
+    return parts
+
+
+def _passed(name: str, value: Any, axes: Any, sizes: dict[str, int], host: bool) -> _Argument:
+    """An argument that is mapped as `axes` says; the lanes of its leaves are added to those so far."""
     _, tree = _flattened(name, value)
     paths_and_leaves = jax.tree_util.tree_leaves_with_path(value)  # in the same order
     axes_of_leaves = leaf_axes(name, axes, value)

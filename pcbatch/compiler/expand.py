@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import jax
 
-from pcbatch.errors import NeedsUnrolling, Refusal
+from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.frontend.source.decisions import Decisions
 from pcbatch.frontend.source.streams import CONSUMERS, LAZY
 from pcbatch.ir.cfg import CfgProgram
@@ -31,6 +31,19 @@ class Expand(Exception):
         self.decisions = decisions
 
 
+class Copy(Exception):
+    """Ends a compilation of a program that changes packed objects: each lane is to get a copy of some tables.
+
+    Attributes:
+        tables: their numbers.
+        error: to be raised where that cannot be.
+    """
+
+    def __init__(self, tables: frozenset[int], error: CompileError) -> None:
+        super().__init__()
+        self.tables, self.error = tables, error
+
+
 def look(program: CfgProgram, inferred: Inferred, decisions: Decisions) -> None:
     """Raise Expand if errors of inference stand where a comprehension, or a consumer of an iterable, may become a
     loop."""
@@ -44,8 +57,13 @@ def look(program: CfgProgram, inferred: Inferred, decisions: Decisions) -> None:
         raise Expand(replace(decisions, expanded=decisions.expanded | places))
 
 
-def look_at_records(inferred: Inferred, decisions: Decisions) -> None:
-    """Raise Expand if inference has found classes of objects that have to be records made in lanes."""
+def look_at_records(inferred: Inferred, decisions: Decisions, error: CompileError | None = None) -> None:
+    """Raise Expand if inference has found classes of objects that have to be records made in lanes; Copy, in place of
+    the error, if it has found packed objects that are changed."""
+    if inferred.copied:
+        if error is not None:
+            raise Copy(frozenset(inferred.copied), error)
+        return
     if not inferred.wanted <= decisions.made:
         raise Expand(replace(decisions, made=decisions.made | inferred.wanted))
 

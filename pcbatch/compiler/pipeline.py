@@ -44,6 +44,7 @@ from pcbatch.lowering.cfg_passes import (
     lower_checks,
     prove_checks,
     simplify_cfg,
+    specialise,
     split_live_ranges,
     split_loops,
     unroll,
@@ -184,17 +185,13 @@ def compile_stages(
             except check_ownership.Aliased as error:
                 # The names may be kept equal; if they cannot, what is reported is the program as it was written.
                 written = _with_names(CompileError(error.diagnostics), fn, along, _statics(args or {}))
-                first = first or _explained(written, along)
+                first = first or explained(written, along)
                 linked = expand.linking(error, decisions)
                 if linked == decisions:
                     raise first from None
                 decisions = linked
             except CompileError as error:
-                raise (first or _explained(error, along)) from None
-
-
-def _explained(error: CompileError, along: Along) -> CompileError:
-    return explained(error, along) if along.reasons else error
+                raise (first or explained(error, along)) from None
 
 
 def _compile(
@@ -223,8 +220,9 @@ def _compile(
         try:
             check_types.run(cfg, inferred)
         except CompileError as error:
-            expand.look_at_records(inferred, decisions)
-            raise _with_names(error, fn, is_batched, statics) from None
+            named = _with_names(error, fn, is_batched, statics)
+            expand.look_at_records(inferred, decisions, named)
+            raise named from None
         try:
             check_ownership.run(cfg, inferred)
         except check_ownership.Aliased:
@@ -323,6 +321,9 @@ def _unrolled(
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
         inferred = infer.run(cfg, args)
+        if (apart := specialise.run(source, cfg, args, inferred)) != source:
+            source = checked(apart, "specialise", ("defined",))
+            continue
         expand.look_at_records(inferred, decisions)
         expand.look(cfg, inferred, decisions)
         look(cfg, inferred, along)

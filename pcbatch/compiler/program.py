@@ -35,7 +35,7 @@ from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail, Print
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.speculated import ONE_BY_ONE, TOGETHER, within
+from pcbatch.lowering.speculated import limits_for, within
 from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
@@ -361,8 +361,7 @@ def compile_signature(
         recompile: compiles it again, with the same captured values.
         rounds: of a small loop, in one visit; None: by cost.
     """
-    speculated = ONE_BY_ONE if options.emitter == "scalar" else TOGETHER
-    with using_rules(NumberRules(options.overflow, options.math_errors)), within(speculated):
+    with using_rules(NumberRules(options.overflow, options.math_errors)), within(limits_for(options.emitter)):
         more = order_for(options), recompile.captured, rounds
         stages = compile_stages(fn, is_batched, given.types, given.shared, *more)
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)

@@ -24,7 +24,8 @@ def element_at(values: Rows, index: Any) -> Any:
         if is_stored(leaf):
             return leaf.view(place, values)
         if isinstance(leaf, Optional):
-            return Optional(jax.tree.map(lambda part: read(part, origin), leaf.value), leaf_at(leaf.present, place))
+            value = jax.tree.map(lambda part: read(part, origin), leaf.value, is_leaf=is_part)
+            return Optional(value, leaf_at(leaf.present, place))
         return None if leaf is None else note(leaf_at(leaf, place), origin)
 
     found = [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)]

@@ -62,7 +62,7 @@ class Stored(Container):
         if (
             self._node is not self
             and isinstance(parent, Stored)
-            and not any(part is self._node for part in parts(parent.node._columns))
+            and not any(part is self._node for part in inner_parts(parent.node._columns))
         ):
             kind = getattr(self, "python_name", "list")
             raise Refusal(
@@ -97,6 +97,11 @@ def is_stored(value: Any) -> bool:
 def parts(value: Any) -> list[Any]:
     """Return the leaves of an element; containers of the lane, values that may be None, and None are one leaf each."""
     return jax.tree.leaves(value, is_leaf=is_part)
+
+
+def inner_parts(value: Any) -> list[Any]:
+    """Return the leaves of an element, those of values that may be None in their place."""
+    return [inner for part in parts(value) for inner in (parts(part.value) if isinstance(part, Optional) else (part,))]
 
 
 def is_part(value: Any) -> bool:

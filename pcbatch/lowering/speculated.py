@@ -41,6 +41,11 @@ def limits() -> Speculated:
     return _limits.get()
 
 
+def limits_for(emitter: object) -> Speculated:
+    """Return the limits for an option `emitter`."""
+    return ONE_BY_ONE if emitter == "scalar" else TOGETHER
+
+
 def within(limits: Speculated) -> AbstractContextManager[None]:
     """Compile within these limits in the context."""
     return setting(_limits, limits)

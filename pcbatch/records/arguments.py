@@ -60,6 +60,12 @@ def with_packed(value: Any, tables: Sequence[Table]) -> Any:
     return replaced(value, is_reference, packed)
 
 
+def packed_in(value: Any) -> frozenset[int]:
+    """Return the tables of packed objects that references in a value lead into."""
+    parts = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Ref))
+    return frozenset(part.pcbatch_type.table for part in parts if isinstance(part, Ref)) - {MADE_TABLE}
+
+
 @lru_cache(maxsize=4096)
 def mentions(tree: Any) -> bool:
     """Return whether a structure has a node that leads into tables."""

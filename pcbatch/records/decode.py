@@ -17,6 +17,7 @@ from pcbatch.origins import either as either_origin
 from pcbatch.origins import note, number
 from pcbatch.records import schema as kinds
 from pcbatch.records.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer, Schema
+from pcbatch.records.tables import WantsCopies, columns_of
 
 
 def gather(column: Any, row: Any) -> Any:
@@ -164,6 +165,20 @@ class RecordList:
     def __bool__(self) -> bool:
         return bool(self.parts[1] > 0)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(self.list_type.type, name):
+            raise AttributeError(f"'{self.list_type.type.__name__}' object has no attribute '{name}'")
+        raise self._changed(f"`{name}` of a list of a record of packed objects is called")
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise self._changed("an element of a list of a record of packed objects is assigned")
+
+    def __delitem__(self, index: Any) -> None:
+        raise self._changed("an element of a list of a record of packed objects is deleted")
+
+    def _changed(self, what: str) -> WantsCopies:
+        return WantsCopies(what, frozenset({self.list_type.table}))
+
     def __len__(self) -> int:
         raise Refusal(
             "PCB320",
@@ -192,8 +207,6 @@ class RecordList:
 
     def element(self, index: Any) -> Any:
         """Return the element at an index that is known to be in the list."""
-        from pcbatch.records.tables import columns_of
-
         type_ = self.list_type
         columns = columns_of(type_.table)
         values = [

@@ -32,10 +32,12 @@ from pcbatch.contexts import setting
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
+from pcbatch.records.arguments import packed_in
 from pcbatch.records.made_classes import MadeClass, class_of, classes_in, declares_fields, is_user_record
 from pcbatch.records.made_fields import HeapChanges, HeapUse, put_field
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
 from pcbatch.records.schema import field_names
+from pcbatch.records.tables import WantsCopies
 
 HEAP = "__made__"
 """The variable that holds the heap, in every function that makes or reads records made in lanes."""
@@ -94,6 +96,10 @@ class MadeSchema:
     def number_of(self, cls: type) -> int | None:
         """Return the number of a class; None if it is none of these."""
         return next((k for k, one in enumerate(self.classes) if one.cls is cls), None)
+
+
+class CopiedSchema(MadeSchema):
+    """The classes of packed objects that a call copies for each lane; a class may be there once for each table."""
 
 
 NOTHING = MadeSchema(())
@@ -307,6 +313,8 @@ def recorded(value: Any) -> Any:
 
 
 def _unlike_fields(name: str, error: Refusal, value: Any) -> Refusal:
+    if tables := packed_in(getattr(error, "values", value)):
+        return WantsCopies(f"{name} leads to packed objects and to others", tables)
     if classes := classes_in(getattr(error, "values", value)) - set(made_schema().classes):
         return WantsRecords(classes)
     return Refusal(

@@ -17,7 +17,7 @@ import numpy as np
 from pcbatch.containers.aliasing import Parts
 from pcbatch.containers.columns import put
 from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
-from pcbatch.containers.stored import Stored, is_container, parts
+from pcbatch.containers.stored import Stored, inner_parts, is_container, parts
 from pcbatch.errors import Refusal
 
 Place = tuple[int, int]  # the number of a class, and that of a field of it
@@ -55,7 +55,7 @@ class HeapChanges:
 
     def read(self, place: Place, value: Any) -> None:
         """Note a field that has been read."""
-        for part in parts(value):
+        for part in inner_parts(value):
             if isinstance(part, Stored):
                 if any(other == place for other, _ in self.values):
                     title = "a list of a record is read in the expression that has made it"

@@ -24,7 +24,7 @@ from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.members import MemberValue
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.pytree_node import pytree_node
-from pcbatch.records.made import MadeSchema, heap_lists, made_schema, mentions_made
+from pcbatch.records.made import CopiedSchema, MadeSchema, heap_lists, made_schema, mentions_made
 from pcbatch.records.packed import Packed
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
 
@@ -264,15 +264,31 @@ def as_argument(value: Any) -> Any:
     return replaced(value, lambda x: isinstance(x, Made), lambda made: WithHeap(made.value, made.rows, made.schema))
 
 
-def absorbed(value: Any) -> Any:
-    """Return an argument of a lane with the records that come with it in the heap of the program."""
-    return replaced(value, lambda part: isinstance(part, WithHeap), _absorbed)
+def absorbed(*values: Any) -> Any:
+    """Return arguments of a lane with the records that come with them in the heap of the program."""
+    parts = [part for part in jax.tree.leaves(values, is_leaf=_is_with_heap) if _is_with_heap(part)]
+    moves = {part.schema: _absorbed(part) for part in parts if type(part.schema) is CopiedSchema and part.rows}
+
+    def moved(part: WithHeap) -> Any:
+        return (moves[part.schema] if part.schema in moves else _absorbed(part))(part.value)
+
+    new = tuple(replaced(value, _is_with_heap, moved) for value in values)
+    return new[0] if len(new) == 1 else new
 
 
-def _absorbed(part: WithHeap) -> Any:
+def _is_with_heap(part: object) -> bool:
+    return isinstance(part, WithHeap)
+
+
+def _absorbed(part: WithHeap) -> Callable[[Any], Any]:
+    """Append records to the heap; return what makes references into it of those of the part."""
     lists, schema = heap_lists(), made_schema()
     places = [schema.number_of(one.cls) for one in part.schema.classes]
-    starts = [lists[place].length for place in places if place is not None]
+    starts = []
+    for k, place in enumerate(places):
+        assert place is not None
+        before = [part.rows[other].length for other in range(k) if places[other] == place]
+        starts.append(sum(before, lists[place].length))
 
     def moved(ref: Any) -> Any:
         if not isinstance(ref, Ref) or ref.pcbatch_type.table != MADE_TABLE:
@@ -290,4 +306,4 @@ def _absorbed(part: WithHeap) -> Any:
     for rows, place in zip(part.rows, places, strict=True):
         assert place is not None
         lists[place].extend(all_moved(rows))
-    return all_moved(part.value)
+    return all_moved

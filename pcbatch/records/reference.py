@@ -21,7 +21,7 @@ from pcbatch.errors import Refusal
 from pcbatch.origins import number
 from pcbatch.records import decode
 from pcbatch.records.schema import NONE, Pointer, Schema
-from pcbatch.records.tables import columns_of
+from pcbatch.records.tables import WantsCopies, columns_of
 
 REFUSED = "a record of packed objects"
 MADE_TABLE = -1
@@ -114,10 +114,7 @@ class Ref(Joinable):
 
             assign(self, name, value)
             return
-        raise refused(
-            f"`{name}` of {REFUSED} cannot be assigned: the tables are shared by all lanes",
-            "keep what changes in variables or lists of the function",
-        )
+        raise WantsCopies(f"`{name}` of {REFUSED} is assigned", frozenset({self.pcbatch_type.table}))
 
     def __bool__(self) -> bool:
         return bool(truth(self))

@@ -44,6 +44,15 @@ class Table:
         return cls(tuple(columns), schema)
 
 
+class WantsCopies(Refusal):
+    """Packed objects are changed: each lane is to have a copy of the tables `tables`."""
+
+    def __init__(self, what: str, tables: frozenset[int]) -> None:
+        title = f"{what}, where the packed objects are not known: inside a transformation of JAX, or for types alone"
+        super().__init__("PCB320", title, helps=("call the batched function outside of `jax.jit`, with objects",))
+        self.tables = tables
+
+
 def using_tables(tables: Sequence[Table]) -> AbstractContextManager[None]:
     """Let references lead into these tables within the context."""
     return setting(_tables, tables)

@@ -256,7 +256,7 @@ def star_arguments(n):
 
 
 def argument_of_two_types(n, x):
-    return callee(n) + callee(x)[0]  # here
+    return callee(n) + callee((n, x))[0]  # here
 
 
 ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [

@@ -8,14 +8,14 @@ V = jnp.ones((3, 2))
 
 @pcbatch.batch
 def g(a):
-    if jnp.sum(a) > 0:
-        return 1
-    return 0
+    if isinstance(a, tuple):
+        return a[0]
+    return a
 
 
 @pcbatch.batch
 def f(n, v):
-    return g(n) + g(v)
+    return g(n) + g((n, n, v))
 
 
 f(N, V)

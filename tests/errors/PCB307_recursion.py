@@ -10,7 +10,7 @@ V = jnp.ones((3, 2))
 def f(v, n):
     if n == 0:
         return jnp.sum(v)
-    return f(v[1:], n - 1)
+    return f(jnp.append(v, 1.0), n - 1)
 
 
 f(V, N)

@@ -86,6 +86,7 @@ LANES_ONLY = frozenset(
 )
 """Replaced in lane code only: in a helper, Python's own refuse traced values by themselves, or make text."""
 
+NUMBER_CLASSES = frozenset({"bool", "int", "float", "complex", "Number", "Complex", "Real", "Integral"})
 PYTHONS = (gast.Not, gast.In, gast.NotIn)
 
 TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
@@ -171,6 +172,9 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     if (owner := attribute_owner(before)) is not None:
         kept = supported("kept_in", [load(owner.id, owner), node.value], node.value)
         node = rebuild(node, lambda child: kept if child is node.value else child)
+    if isinstance(node, gast.Match):
+        subject = supported("matched", [node.subject, constant(_asks_numbers(node), node)], node.subject)
+        node = rebuild(node, lambda child: subject if child is node.subject else child)
     if changes_outside(unit, before, hidden):
         node = _kept_outside(node)
     if isinstance(node, gast.Call) and _on_text(unit, before.func, hidden):
@@ -195,6 +199,12 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             args[0] = _stand_in(unit, before.args[0], args[0], hidden)
         node = _call_of(_substituted(unit, node.func, target, replacement, hidden), args, node)
     return _text(node) if all_ else node
+
+
+def _asks_numbers(node: Node) -> bool:
+    """Whether a `match` has a pattern such as `int()`, which asks for the type of a number."""
+    patterns = (part.cls for part in gast.walk(node) if isinstance(part, gast.MatchClass))
+    return any(getattr(cls, "id", getattr(cls, "attr", "")) in NUMBER_CLASSES for cls in patterns)
 
 
 def _call_of(function: Node, args: list[Node], call: Node) -> Node:

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.container import Container
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
@@ -21,8 +23,23 @@ NUMBERS = (jax.Array, np.ndarray, np.generic, int, float, complex)
 WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)  # `int(n)` matches n itself
 
 
+def matched(value: Any, asks_numbers: bool) -> Any:
+    """Return the subject of a `match` in a helper that is traced, where Python itself looks at the patterns.
+
+    It cannot tell what records, containers and optional values of a lane are, nor of which type a number is, where a
+    pattern asks for that: the helper is compiled along then.
+    """
+    kinds = (Optional, Container, *RECORDS, *((jax.core.Tracer,) if asks_numbers else ()))
+    if any(isinstance(part, kinds) for part in jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, kinds))):
+        help = "write the `match` in the batched function itself"
+        raise Refusal("PCB305", "a `match` of a value of the lane where the compiler does not see it", helps=(help,))
+    return value
+
+
 def equals(value: Any, pattern: Any) -> Any:
     """The test of a literal pattern, `value == pattern`; a traced value equals only numbers."""
+    if isinstance(value, Optional):
+        return number(jnp.logical_and(value.present, equals(value.value, pattern)))
     for one, other in ((value, pattern), (pattern, value)):
         if isinstance(one, jax.Array) and not isinstance(other, NUMBERS):
             return False

@@ -256,7 +256,7 @@ def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
     if isinstance(key, slice):  # a slice of a list is a new list, of the same objects
         return _with_slice(value, key, new) if rest else value
     copied = source_of_copy(part) is not None
-    if new is part and not copied:
+    if new is (part.value if isinstance(part, Optional) else part) and not copied:
         return value
     forget_copy(part)
     return _replaced(value, key, new)

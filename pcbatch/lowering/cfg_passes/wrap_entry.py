@@ -32,19 +32,19 @@ def run(program: CfgProgram) -> CfgProgram:
 def with_records(program: CfgProgram, args: Mapping[str, Abstract]) -> CfgProgram:
     """Return the program with a new entry, which stores the objects among the arguments of classes made in lanes."""
     classes = {one.cls for one in made_schema().classes}
-    stored = [
-        name
-        for name, value in args.items()
-        if name != TABLES and (holds_objects(value, classes) or holds_heap(value.tree))
-    ]
+    with_heap = tuple(name for name, value in args.items() if holds_heap(value.tree))
+    others = [(name,) for name, value in args.items() if name != TABLES and holds_objects(value, classes)]
+    stored = [names for names in (with_heap, *others) if names and (names is with_heap or names[0] not in with_heap)]
     return _wrapped(program, stored, records=True)
 
 
-def _wrapped(program: CfgProgram, stored: Sequence[str], records: bool = False) -> CfgProgram:
+def _wrapped(program: CfgProgram, stored: Sequence[tuple[str, ...]], records: bool = False) -> CfgProgram:
     old = program.function(program.entry)
     name = old.name + ENTRY
-    inner = {param: f"{param}.record" for param in stored}
-    prims = [Prim((new,), Expr(param, (param,), absorbed), old.loc) for param, new in inner.items()]
+    inner = {param: f"{param}.record" for names in stored for param in names}
+    prims = [
+        Prim(tuple(inner[name] for name in names), Expr(", ".join(names), names, absorbed), old.loc) for names in stored
+    ]
     call = Call(old.results, old.name, tuple(inner.get(param, param) for param in old.params), old.loc)
     types = dict.fromkeys((*old.params, *inner.values(), *old.results))
     after: tuple[Prim, ...] = ()

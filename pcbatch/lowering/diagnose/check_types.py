@@ -19,6 +19,7 @@ from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Conflict, Inferred, untyped
+from pcbatch.lowering.typing.instances import MOST, base_of
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
 NEVER_HELP = "give every loop a way out that leads to a `return`"
@@ -100,6 +101,7 @@ def _number_of_values(result: Abstract) -> int | None:
 def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     function, name = conflict.place
     callee = program.function(function)
+    function = base_of(function)
     shown = original_name(name)
     copies: tuple[str, ...] = ()
     if name in callee.results:
@@ -111,7 +113,9 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     elif name in callee.params:
         code, title = "PCB307", f"argument `{shown}` of `{function}` has different types in different calls"
         keeps = "a function is compiled once: all its calls share the storage of its parameters"
-        copies = (RECURSION if function in recursive(program) else COPIES.format(function),)
+        if conflict.kind == "shape":
+            keeps = f"a function is compiled for each tuple of shapes of its arguments, and these are more than {MOST}"
+        copies = (RECURSION if callee.name in recursive(program) else COPIES.format(function),)
         help = "pass the same structure and shapes in every call, or write one function for each"
     else:
         code, title = "PCB301", f"variable `{shown}` changes type"

@@ -10,7 +10,7 @@ iteration ends because a leaf only climbs: known value, array, wider array.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import jax
@@ -18,7 +18,7 @@ import jax
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.ir.cfg import Block, Call, CfgProgram
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.def_use import terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.ir.roles import reads
@@ -32,17 +32,18 @@ from pcbatch.lowering.typing.abstract_values import (
     materialise,
     of_example,
 )
+from pcbatch.lowering.typing.instances import Instances, TooManyError, base_of
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
-from pcbatch.lowering.typing.made_records import MadeRecords, wanted
+from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, wanted
 from pcbatch.lowering.typing.outer_state import OuterState, refusal, unlike, watching
 from pcbatch.lowering.typing.trace import Traced, trace
 from pcbatch.lowering.typing.traced_records import reading_tables
 from pcbatch.origins import Origin
-from pcbatch.records.arguments import mentions
+from pcbatch.records.arguments import mentions, packed_in
 from pcbatch.records.made import WantsRecords
 from pcbatch.records.made_classes import MadeClass, classes_in
-from pcbatch.records.tables import TABLES, with_tables
+from pcbatch.records.tables import TABLES, WantsCopies, with_tables
 
 Place = tuple[str, str]  # function, variable
 OpKey = tuple[str, str, int]  # function, block, index of the operation
@@ -70,7 +71,8 @@ class Inferred:
     assigns, `sources` says where a type first came from. An operation is in `traced` or in `errors`, or not at all
     if the type of an operand is not known. `widened` are variables whose structure has become that of a container of
     the lane. `reachable` has the blocks of each function that control may reach. `heap` is the type of the heap of
-    records made in lanes, if there are classes of them; of the classes `wanted` there could be some.
+    records made in lanes, if there are classes of them; of the classes `wanted` there could be some. Of the tables of
+    packed objects `copied` each lane needs a copy, as it changes them.
     """
 
     args: Mapping[str, Abstract] = field(default_factory=dict)
@@ -84,6 +86,7 @@ class Inferred:
     results: dict[str, tuple[str, ...]] = field(default_factory=dict)
     heap: Abstract | None = None
     wanted: set[MadeClass] = field(default_factory=set)
+    copied: set[int] = field(default_factory=set)
 
     def returns(self, call: Call) -> bool:
         """Return whether the callee is known to return."""
@@ -116,8 +119,20 @@ def run(program: CfgProgram, args: Mapping[str, Abstract], widen: bool = True) -
     return inference.inferred
 
 
-def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, widen: bool) -> _Inference:
-    inference = _Inference(program, tracer, widen)
+def instances(program: CfgProgram, args: Mapping[str, Abstract], functions: frozenset[str]) -> Instances | None:
+    """Infer types with a function for each tuple of shapes of the arguments of some functions; None for too many."""
+    found = Instances(functions, args if program.entry in functions else None, program)
+    try:
+        _infer(program, args, trace, True, found)
+    except TooManyError:
+        return None
+    return found
+
+
+def _infer(
+    program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, widen: bool, apart: Instances | None = None
+) -> _Inference:
+    inference = _Inference(program, tracer, widen, apart)
     inference.inferred.args = args
     for name, value in args.items():
         inference.assign((program.entry, name), of_example(value), program.function(program.entry).loc)
@@ -136,13 +151,14 @@ NOUGHT = known(0)
 
 
 class _Inference:
-    def __init__(self, program: CfgProgram, tracer: Tracer, widen: bool) -> None:
+    def __init__(self, program: CfgProgram, tracer: Tracer, widen: bool, apart: Instances | None = None) -> None:
+        self.apart = apart
         self.join = join if widen else join_leaves
         self.program = program
         self.tracer = tracer
         self.functions = {f.name: f for f in program.functions}
         self.inferred = Inferred(results={f.name: f.results for f in program.functions})
-        self.users = _users(program)
+        self.users = _users(program.functions, self.inferred.results)
         self.order = [(f.name, block) for f in program.functions for block in f.blocks]
         self.position = {(name, block.label): k for k, (name, block) in enumerate(self.order)}
         # Blocks to look at (again), and from which operation on; those that wait for a call to return, and where.
@@ -202,6 +218,7 @@ class _Inference:
                 conflict = Conflict(place, old, source, value, loc, str(error), error.kind)
                 self.inferred.conflicts.setdefault(place, conflict)
                 self.inferred.wanted |= wanted(old, value, error)
+                self.inferred.copied |= packed_among(old, value)
                 return
         if new != old:
             if old is not None and differs(old, new):
@@ -221,8 +238,8 @@ class _Inference:
                     if value is not None:
                         self.assign((function, op.dst), value, op.loc)
                 case Call():
-                    self._call(function, op)
-                    if not self.inferred.returns(op):
+                    callee = self._callee((function, block.label, k), op)
+                    if callee is None or not self._call(function, op, callee):
                         self.waiting[function, block.label] = k
                         return  # what follows is not reached, or looked at when more is known
                 case Print():
@@ -247,8 +264,11 @@ class _Inference:
             self.inferred.errors[key] = wants
             return
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
+            if isinstance(error, WantsCopies):
+                self.inferred.copied |= error.tables
             if isinstance(error, UnlikeError):
                 self.inferred.wanted |= classes_in(error.values)
+                self.inferred.copied |= packed_in(error.values) if classes_in(error.values) else frozenset()
             self.inferred.errors[key] = error
             return
         self.inferred.traced[key] = traced
@@ -290,8 +310,30 @@ class _Inference:
             for function, label, k in self.made.keys:
                 self.look((function, label), k)
 
-    def _call(self, function: str, op: Call) -> None:
-        callee = self.functions[op.func]
+    def _callee(self, key: OpKey, op: Call) -> Function | None:
+        """The function of a call: one for the shapes of its arguments, where there are several; None if those are not
+        known yet."""
+        base = base_of(op.func)
+        if self.apart is None or base not in self.apart.functions:
+            return self.functions[op.func]
+        values = [self.inferred.types.get((key[0], arg)) for arg in op.args]
+        if any(value is None for value in values):
+            return None
+        callee = self.apart.target(key, self.functions[base], [value for value in values if value is not None])
+        if callee.name not in self.functions:
+            self.functions[callee.name], self.inferred.results[callee.name] = callee, callee.results
+            for block in callee.blocks:
+                self.position[callee.name, block.label] = len(self.order)
+                self.order.append((callee.name, block))
+            for place, users in _users((callee,), self.inferred.results).items():
+                self.users.setdefault(place, {}).update(users)
+        for result in callee.results:
+            users = self.users.setdefault((callee.name, result), {})
+            users[key[:2]] = min(key[2], users.get(key[:2], key[2]))
+        return callee
+
+    def _call(self, function: str, op: Call, callee: Function) -> bool:
+        """Look at a call; return whether it is known to return."""
         ready = True
         for param, arg in zip(callee.params, op.args, strict=True):
             value = self.inferred.types.get((function, arg))
@@ -305,6 +347,7 @@ class _Inference:
             value = self.inferred.types.get((callee.name, result))
             if value is not None:
                 self.assign((function, dst), value, op.loc)
+        return all((callee.name, result) in self.inferred.types for result in callee.results)
 
     def _terminator(self, function: str, block: Block) -> None:
         match block.terminator:
@@ -319,14 +362,15 @@ class _Inference:
                 pass
 
 
-def _users(program: CfgProgram) -> dict[Place, dict[tuple[str, str], int]]:
+def _users(
+    functions: Sequence[Function], results: Mapping[str, tuple[str, ...]]
+) -> dict[Place, dict[tuple[str, str], int]]:
     """The blocks that depend on the type of each variable, with the first operation that does.
 
     A call depends on its arguments and on the results of its callee.
     """
-    results = {f.name: f.results for f in program.functions}
     users_of: dict[Place, dict[tuple[str, str], int]] = {}
-    for f in program.functions:
+    for f in functions:
         for block in f.blocks:
             places = [((f.name, v), k) for k, op in enumerate(block.ops) for v in reads(op)]
             places += [((f.name, v), len(block.ops)) for v in terminator_reads(block.terminator)]

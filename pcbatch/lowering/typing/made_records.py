@@ -17,6 +17,7 @@ from pcbatch.lowering.typing.join_types import join
 from pcbatch.lowering.typing.objects import is_written_here
 from pcbatch.lowering.typing.trace import Traced
 from pcbatch.lowering.typing.traced_records import reading_tables, using_heap
+from pcbatch.records.arguments import packed_in
 from pcbatch.records.made import (
     FIELD_HELP,
     NeedsHeap,
@@ -29,6 +30,7 @@ from pcbatch.records.made import (
 from pcbatch.records.made_classes import MadeClass, classes_in, nests
 from pcbatch.records.made_existing import captured_record, existed_before, refuse_existing
 from pcbatch.records.made_fields import HeapUse
+from pcbatch.records.tables import WantsCopies
 
 if TYPE_CHECKING:
     from pcbatch.lowering.typing.infer import Inferred
@@ -100,6 +102,8 @@ class MadeRecords:
         try:
             new = join(self.heap, heap)
         except JoinError as error:
+            if tables := packed_among(self.heap, heap):
+                raise WantsCopies("a field of records leads to packed objects and to others", tables) from None
             title = "a field holds values of different kinds in different records that are made in a lane"
             raise Refusal("PCB320", title, str(error), helps=(FIELD_HELP,)) from None
         changed = new != self.heap
@@ -124,6 +128,17 @@ def wanted(old: Abstract, new: Abstract, error: JoinError) -> frozenset[MadeClas
     if nested or differ or with_made:
         return frozenset((one | other) - set(made_schema().classes))
     return frozenset()
+
+
+def packed_among(old: Abstract, new: Abstract) -> frozenset[int]:
+    """Return the tables of packed objects of which each lane needs a copy, where two types have no common one: one
+    leads into them, and the other one has objects as well."""
+    tables = [packed_in(_example(value)) for value in (old, new)]
+    others = [
+        bool(found or classes_of(one) or _mentions_made(one.tree))
+        for found, one in zip(tables, (old, new), strict=True)
+    ]
+    return tables[0] | tables[1] if all(others) else frozenset()
 
 
 def _mentions_made(tree: Any) -> bool:
