@@ -95,6 +95,29 @@ class TestRuns:
         run = scalar(endless).run(np.array([3, 9, 1], np.int32), timeout=0.5)
         assert run.status.tolist() == [Status.OK, Status.RUNNING, Status.OK]
 
+    def test_empty_arrays(self) -> None:
+        def first(xs, n):
+            return n + xs.shape[0] + xs.sum(dtype=jnp.int32)
+
+        assert scalar(first)(np.zeros((3, 0), np.int32), np.arange(3, dtype=np.int32)).tolist() == [0, 1, 2]
+
+    def test_arms_stay_arms(self) -> None:
+        """Lists of two arms are not computed both, to be selected from."""
+
+        def either(n):
+            xs = []
+            for k in range(n):
+                if k % 2:
+                    xs.append(k * k)
+                else:
+                    xs.append(-k)
+            return xs
+
+        f = scalar(either)
+        assert f(NUMBERS).tolist() == [either(int(n)) for n in NUMBERS]
+        lowered = f.lower(NUMBERS).as_text("opt")
+        assert not [line for line in lowered.splitlines() if "select" in line and "xs._0" in line]
+
     def test_statistics_count_visits_of_lanes(self) -> None:
         blocks = scalar(classical, stats=True).run(NUMBERS).stats.blocks
         assert all(int(block.active) == int(block.visits) for block in blocks)
