@@ -176,3 +176,8 @@ def _quotient(distance: jax.Array, size: Any) -> jax.Array:
 def _fits(value: int, dtype: np.dtype[Any]) -> bool:
     info = iinfo(dtype)
     return bool(info.min <= value <= info.max)
+
+
+def at_least_zero(n: Any) -> Any:
+    """Return an integer, or zero if it is negative."""
+    return max(n, 0) if isinstance(n, int) else jnp.maximum(n, 0)

@@ -26,7 +26,16 @@ from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import blank, join_origins, origins_of, prepare, stacked, unify
-from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, repeated, span
+from pcbatch.containers.indices import (
+    Span,
+    at_least_zero,
+    checked_index,
+    integer,
+    length_of_range,
+    narrowed,
+    repeated,
+    span,
+)
 from pcbatch.containers.lane_sequence import LaneSequence
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.read_element import element_at
@@ -67,7 +76,7 @@ class LaneList(LaneSequence):
         if lists_in(value):
             title = "all elements of `[xs] * n` are one list, and a change of one would be seen in all"
             raise Refusal("PCB304", title, helps=(SHARED_HELP,))
-        new = cls.repeated(value, _at_least_zero(narrowed(integer(n, "can't multiply sequence by non-int"))))
+        new = cls.repeated(value, at_least_zero(narrowed(integer(n, "can't multiply sequence by non-int"))))
         if holds_objects([value]):
             new.held = (value, value)  # one object stands at several places
         return new
@@ -153,7 +162,7 @@ class LaneList(LaneSequence):
         n = self.length
         require(n > 0, "IndexError", self.EMPTY)
         if type(index) is int and index == -1:
-            last = _at_least_zero(n - 1)
+            last = at_least_zero(n - 1)
             value = self._taken(last)
             self.length = last
             return value
@@ -358,7 +367,7 @@ class LaneList(LaneSequence):
         return self
 
     def __mul__(self, times: Any) -> Any:
-        times = _at_least_zero(narrowed(integer(times, "can't multiply sequence by non-int")))
+        times = at_least_zero(narrowed(integer(times, "can't multiply sequence by non-int")))
         plain = self._plain()
         n = plain.length
         if lists_in(plain.columns):
@@ -396,7 +405,3 @@ def _in_range(index: Any, n: Any) -> Any:
     if type(index) is int and type(n) is int:
         return True
     return jnp.logical_and(index < n, index >= -n)
-
-
-def _at_least_zero(n: Any) -> Any:
-    return max(n, 0) if isinstance(n, int) else jnp.maximum(n, 0)
