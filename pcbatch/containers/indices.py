@@ -181,3 +181,10 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 def at_least_zero(n: Any) -> Any:
     """Return an integer, or zero if it is negative."""
     return max(n, 0) if isinstance(n, int) else jnp.maximum(n, 0)
+
+
+def in_range(index: Any, n: Any) -> Any:
+    """Return whether an index is one of `n` elements; True if that is known."""
+    if type(index) is int and type(n) is int:
+        return True
+    return jnp.logical_and(index < n, index >= -n)

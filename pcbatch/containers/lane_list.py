@@ -30,6 +30,7 @@ from pcbatch.containers.indices import (
     Span,
     at_least_zero,
     checked_index,
+    in_range,
     integer,
     length_of_range,
     narrowed,
@@ -168,7 +169,7 @@ class LaneList(LaneSequence):
             return value
         read, _ = self._checked(index, "pop index out of range")
         value = self._taken(read)
-        self._delete_at(read, n, _in_range(index, n))
+        self._delete_at(read, n, in_range(index, n))
         return value
 
     def _delete_at(self, index: Any, n: Any, holds: Any) -> None:
@@ -336,7 +337,7 @@ class LaneList(LaneSequence):
         n = self.length
         if not isinstance(index, slice):
             read, _ = self._checked(index, self.NO_PLACE)
-            self._delete_at(read, n, _in_range(index, n))
+            self._delete_at(read, n, in_range(index, n))
             return
         part = span(index, n)
         if type(part.step) is int and part.step == 1:
@@ -398,10 +399,3 @@ def as_list(values: Any) -> LaneList:
 def unpacked(values: Any, count: int) -> Any:
     """Return the elements of a list of the lane that is unpacked to `count` variables; other values as they are."""
     return values.unpacked(count) if isinstance(values, LaneList) else values
-
-
-def _in_range(index: Any, n: Any) -> Any:
-    """Whether an index is one of an element; True if that is known."""
-    if type(index) is int and type(n) is int:
-        return True
-    return jnp.logical_and(index < n, index >= -n)
