@@ -188,3 +188,8 @@ def in_range(index: Any, n: Any) -> Any:
     if type(index) is int and type(n) is int:
         return True
     return jnp.logical_and(index < n, index >= -n)
+
+
+def repetitions(times: Any) -> Any:
+    """Return how many times a sequence is repeated that is multiplied by a number."""
+    return at_least_zero(narrowed(integer(times, "can't multiply sequence by non-int")))

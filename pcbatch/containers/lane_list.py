@@ -4,8 +4,8 @@
     xs.append(3)                    columns i32[8], length 3
 
 While one primitive is traced a list is an ordinary mutable object; between primitives its leaves are values. A store
-is one scatter into each column, so that a lane stores one row in place. What lies behind the length may be anything,
-and influences nothing. Where a check fails, the list stays as it is.
+is one scatter into each column, so that a lane stores one row in place. What lies behind the length influences nothing.
+Where a check fails, the list stays as it is.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ from pcbatch.containers.indices import (
     at_least_zero,
     checked_index,
     in_range,
-    integer,
     length_of_range,
-    narrowed,
     repeated,
+    repetitions,
     span,
 )
 from pcbatch.containers.lane_sequence import LaneSequence
@@ -77,7 +76,7 @@ class LaneList(LaneSequence):
         if lists_in(value):
             title = "all elements of `[xs] * n` are one list, and a change of one would be seen in all"
             raise Refusal("PCB304", title, helps=(SHARED_HELP,))
-        new = cls.repeated(value, at_least_zero(narrowed(integer(n, "can't multiply sequence by non-int"))))
+        new = cls.repeated(value, repetitions(n))
         if holds_objects([value]):
             new.held = (value, value)  # one object stands at several places
         return new
@@ -368,7 +367,7 @@ class LaneList(LaneSequence):
         return self
 
     def __mul__(self, times: Any) -> Any:
-        times = at_least_zero(narrowed(integer(times, "can't multiply sequence by non-int")))
+        times = repetitions(times)
         plain = self._plain()
         n = plain.length
         if lists_in(plain.columns):
