@@ -14,7 +14,6 @@ from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.options import Options
-from pcbatch.runtime import emit
 from pcbatch.runtime.costs import plan_modes, xla_options
 from pcbatch.runtime.costs.memory import Memory
 from pcbatch.runtime.execute import refill, result_reader
@@ -23,6 +22,7 @@ from pcbatch.runtime.execute.batch_runner import run_batch
 from pcbatch.runtime.execute.call_arguments import ArgumentSharding
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, ChunkRunner
 from pcbatch.runtime.execute.host_loop import FOREVER, TripBudget
+from pcbatch.runtime.execute.machines import machine_of
 from pcbatch.runtime.execute.program_cache import DeviceProgram, ProgramCache, device_program
 from pcbatch.runtime.execute.queue_programs import started
 from pcbatch.runtime.execute.queue_runner import QueueRunner
@@ -32,13 +32,13 @@ from pcbatch.runtime.execute.stack_depths import StackDepth
 from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.lowering_platform import lowering_platform
-from pcbatch.runtime.scalar import ScalarMachine, obstacles, scalar
+from pcbatch.runtime.scalar import ScalarMachine
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
 from pcbatch.runtime.vm import layout
 from pcbatch.runtime.vm.machine import Machine, State
-from pcbatch.runtime.vm.policies import POLICIES, Policy
+from pcbatch.runtime.vm.policies import Policy
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Site
 
@@ -85,28 +85,7 @@ class PcExecutable:
         self.costs = plan_modes.costs(
             self.program, self.options.modes, self.schedule == "drain", self.schedule == "sweep"
         )
-        self.machine = Machine(
-            layout.make(
-                self.program,
-                self.options.max_steps,
-                self.options.stats or self.timed,
-                self.timed,
-                rows=self.options.emitter == "scalar",
-            ),
-            emit.pick(self.options.emitter),
-            POLICIES[self.schedule] if isinstance(self.schedule, str) else self.schedule,
-            self.costs.expensive,
-            self.costs.modes,
-            left_behind=self.costs.left_behind,
-            isolate_reads=not xla_options.keeps_in_place(self.program),
-        )
-        if (sizes := self.options.kernel) is not None:
-            from pcbatch.runtime.kernel import in_kernel  # Pallas takes half a second to import
-
-            function = self.program.blocks[self.machine.layout.index[self.program.entry]].function
-            self.machine = in_kernel(self.machine, function, sizes)
-        if self.options.emitter == "scalar" and not obstacles(self.machine.layout):
-            self.machine = scalar(self.machine)
+        self.machine = machine_of(self.program, self.options, self.schedule, self.costs, self.timed)
         prints = any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
         self.memory = Memory(self.machine.layout, self.options.memory)
         self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
