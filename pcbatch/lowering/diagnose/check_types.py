@@ -30,6 +30,8 @@ WAYS_OUT = {
     "dtype": "convert to one dtype on every path, for example with `jnp.asarray(x, jnp.float32)`",
     "key": "use one kind of keys on every path: `jax.random.key(seed)` with one implementation",
     "made": "build new records of new ones alone: copy what they hold of packed ones first, or refer to it by a number",
+    "levels": "keep one list of what the levels hold, and for each element the place of the one that it stands in",
+    "room": "append what is made to a list in the loop, and put its elements together behind the loop",
     "value": "use a number for each case, and look up what it stands for outside: `NAMES[int(k)]`; a string or a "
     "function must be the same on every path",
 }
