@@ -47,6 +47,7 @@ NOTE = "Python changes the object, so every name of it shows the change; a lane'
 CODE = "PCB330"
 COPY_THERE = "take a copy there: `list(xs)` of a list, `xs.copy()` of an array"
 INDEX_LOOP = "in a loop, use elements by their places: `for i in range(len(rows)): rows[i].append(x)`"
+KEY_LOOP = f"{INDEX_LOOP}; in one over a dict, by its keys: `for k in list(d): v = d[k]`"
 APART = (
     "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`",
     "where elements of one list become elements of another, store copies: `out.append(list(row))`",
@@ -291,7 +292,7 @@ class _Checker:
             title = f"`{name}` changes here while a value taken from it is still used"
             if TEMPORARY.fullmatch(name):
                 title = "an object changes here while a value taken from it is still used"
-            helps = (COPY_THERE, INDEX_LOOP)
+            helps = (KEY_LOOP, f"where nothing need see the change, {COPY_THERE}")
         elif shown == changed:
             title = f"`{changed}` changes here while its value from before is still used"
             helps = (f"make a copy before: `old = {changed}.copy()`",)
