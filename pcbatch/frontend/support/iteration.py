@@ -33,6 +33,7 @@ from pcbatch.records.questions import RECORDS
 iinfo: Any = jnp.iinfo
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
 
+KEYS_VIEW: Any = type({}.keys())
 DICT_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
 """Views of dicts that are known while compiling, of which values may change while a loop goes over them."""
 

@@ -63,6 +63,7 @@ from pcbatch.frontend.support.drafts import runs as runs
 from pcbatch.frontend.support.exceptions import attempt as attempt
 from pcbatch.frontend.support.exceptions import is_caught as is_caught
 from pcbatch.frontend.support.exceptions import raised as raised
+from pcbatch.frontend.support.iteration import DICT_VIEWS, KEYS_VIEW
 from pcbatch.frontend.support.iteration import all_items as all_items
 from pcbatch.frontend.support.iteration import appended as appended
 from pcbatch.frontend.support.iteration import as_it_is as as_it_is
@@ -239,6 +240,10 @@ def contains(item: Any, container: Any) -> Any:
 
 def _contains(item: Any, container: Any) -> Any:
     container = sure(container, "argument of type 'NoneType' is not iterable")
+    if isinstance(container, KEYS_VIEW):
+        container = container.mapping
+    elif isinstance(container, DICT_VIEWS):
+        container = list(container)
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
         return bool_(substitute(method)(container, item))
     if isinstance(container, LaneList | LaneRange | LaneText):
