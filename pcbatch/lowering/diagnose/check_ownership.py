@@ -322,6 +322,8 @@ class _Checker:
         else:
             title = f"this changes `{name}`, and the caller's `{param}` may be the same object or hold it"
             help = f"change it by its name `{param}`, or work on a copy: `{name} = {name}.copy()`"
+            if name == param:
+                help = f"assign nothing to `{param}`: where it is to be a new object, make that at the call"
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), (help,))
 
     def _made(self, name: str, op: Prim | Call) -> tuple[Label, ...]:
