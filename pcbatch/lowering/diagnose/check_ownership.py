@@ -195,7 +195,9 @@ class _Checker:
             root = op.args[position]
             parts = self.ownership.parts(self.function.name, root)
             self.changed = user_classes(self.ownership.type(self.function.name, root))
-            if (op.func, result) in self.inside and (root, INNER) in state.get((root, INNER), NONE):
+            if (op.func, result) not in self.inside:
+                parts = [part for part in parts if part[1] == OWN]  # what stands in it stays as it is
+            elif (root, INNER) in state.get((root, INNER), NONE):
                 yield self._repeated(op, root)
             held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))
             others = (arg for other, arg in enumerate(op.args) if other != position)
@@ -318,7 +320,7 @@ class _Checker:
         name = original_name(root)
         if name == param and isinstance(op, Prim) and not all(change.sure for change in op.expr.changes):
             title = f"this changes the caller's `{param}` in place, if it is a list, a dict or an array"
-            help = f"make a new one, `{param} = {param} + ...`, or call a method that changes it: `{param}.extend(...)`"
+            help = f"call the method that changes it, `{param}.extend(...)`, or make a new one, `{param} = {param} + ...`"
         else:
             title = f"this changes `{name}`, and the caller's `{param}` may be the same object or hold it"
             help = f"change it by its name `{param}`, or work on a copy: `{name} = {name}.copy()`"
