@@ -19,7 +19,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.unbound_reads import unbound_reads
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import check_literals, check_messages
-from pcbatch.lowering.diagnose.primitive_errors import diagnose
+from pcbatch.lowering.diagnose.primitive_errors import NONE, diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.format_messages import Show, is_text
@@ -80,9 +80,11 @@ def _primitive_errors(program: CfgProgram, inferred: Inferred, unbound: set[Loc 
     a value is read: that diagnostic is enough."""
     chosen: dict[object, tuple[str, Prim, Exception]] = {}
     real = {key for key, error in inferred.errors.items() if not isinstance(error, NeedsUnrolling)}
+    # What is None because the code that gives it a value failed, too, follows from that.
+    real = {key for key in real if NONE not in str(inferred.errors[key])} or real
     for key, error in sorted(inferred.errors.items()):
         if real and key not in real:
-            continue  # the length of a loop may be unknown because of the other errors
+            continue  # the length of a loop, too, may be unknown because of the other errors
         op = program.function(key[0]).block(key[1]).ops[key[2]]
         assert isinstance(op, Prim)
         place = op.loc or key

@@ -127,7 +127,8 @@ def of_call(call: ast.Call, names: Names) -> tuple[str, ...]:
     if target in [getattr(itertools, each) for each in COMBINED]:
         return EVEN, NESTED
     if name == "iter":
-        return ("go over it with an index: `k = 0`, then `xs[k]` and `k += 1` in place of `next`",)
+        again = "`for x in xs[k:]` in place of a loop over the iterator"
+        return (f"go over it with an index: `k = 0`, then `xs[k]` and `k += 1` in place of `next`, {again}",)
     if name in LAZY:
         return (LISTED.format(f"list({ast.unparse(call)})"),)
     return OUTSIDE.format(name), OF_TEXTS if package == "re" else WRITTEN
