@@ -162,8 +162,8 @@ ALIKE = "the elements of lists must be alike"
 NUMBERS = "give a list of numbers for each lane, `pcbatch.ragged([[1, 2], [3], []])`"
 MIXED = (
     "make each element a tuple with a place for each kind, of which a number says which one counts: "
-    "`[(0, 5, \"\"), (1, 0, \"ab\")]` for `[5, \"ab\"]`",
-    "of lists in lists to any depth, make pairs of a depth and a number: `[(0, 1), (1, 2), (2, 3)]` for `[1, [2, [3]]]`",
+    '`[(0, 5, ""), (1, 0, "ab")]` for `[5, "ab"]`',
+    "of lists in lists to any depth, make pairs of depth and number: `[(0, 1), (1, 2), (2, 3)]` for `[1, [2, [3]]]`",
 )
 
 

@@ -125,7 +125,7 @@ def texts(strings: Sequence[str]) -> Texts:
     strings = list(strings)
     if (other := next((one for one in strings if not isinstance(one, str)), "")) != "":
         title = f"`texts` takes a string for each lane, not a {type(other).__name__}"
-        help = "for lists of strings write `pcbatch.ragged([[\"ab\", \"c\"], [\"d\"]])`"
+        help = 'for lists of strings write `pcbatch.ragged([["ab", "c"], ["d"]])`'
         raise UsageError(Diagnostic("PCB405", title, helps=(help,)))
     return Texts.of(strings)
 

@@ -61,10 +61,10 @@ def check_raise(unit: Unit, faults: Faults, node: Node) -> None:
 
 def _is_caught(unit: Unit, cause: Node) -> bool:
     """Whether a name is that of a caught exception, and never of anything else: as a cause it changes no value."""
-    name = getattr(cause, "id", None)
+    name = str(getattr(cause, "id", ""))
     handlers = [part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.ExceptHandler)]
     caught = [handler for handler in handlers if getattr(handler.name, "id", handler.name) == name]
-    return bool(name and caught) and len(unit.bound.get(name, ())) <= len(caught)
+    return bool(caught) and len(unit.bound.get(name, ())) <= len(caught)
 
 
 def check_no_walrus(faults: Faults, node: Node) -> None:

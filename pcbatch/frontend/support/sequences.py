@@ -185,11 +185,17 @@ def stack_(*args: Any, **options: Any) -> Any:
     return LaneStack.new(*args, **options) if is_noting() else queue.LifoQueue(*args, **options)
 
 
+HEAP_HELPS = (
+    "keep a list as a heap: `heapq.heappush(heap, item)` in place of `put`, `heapq.heappop(heap)` of `get`, and "
+    "`not heap` of `empty()`, after `heap = []`",
+)
+
+
 def priority_queue_(*args: Any, **options: Any) -> Any:
     """The class `queue.PriorityQueue`."""
     if is_noting():
         title = "`queue.PriorityQueue` is not there for lanes"
-        raise Refusal("PCB304", title, helps=("keep a list as a heap: `heapq.heappush(heap, item)`",))
+        raise Refusal("PCB304", title, helps=HEAP_HELPS)
     return queue.PriorityQueue(*args, **options)
 
 

@@ -320,7 +320,9 @@ class _Checker:
         name = original_name(root)
         if name == param and isinstance(op, Prim) and not all(change.sure for change in op.expr.changes):
             title = f"this changes the caller's `{param}` in place, if it is a list, a dict or an array"
-            help = f"call the method that changes it, `{param}.extend(...)`, or make a new one, `{param} = {param} + ...`"
+            help = (
+                f"call the method that changes it, `{param}.extend(...)`, or make a new one, `{param} = {param} + ...`"
+            )
         else:
             title = f"this changes `{name}`, and the caller's `{param}` may be the same object or hold it"
             help = f"change it by its name `{param}`, or work on a copy: `{name} = {name}.copy()`"

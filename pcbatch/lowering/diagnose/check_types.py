@@ -129,7 +129,7 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
         keeps = "a variable keeps one structure, shape and dtype: all lanes share its storage"
         help = STRUCTURE_HELP if "structure" in conflict.cause else SHAPE_HELP
     pair = {_kind(conflict.first), _kind(conflict.second)}
-    way_out = "text" if conflict.kind in ("structure", "value") and pair == {"text", "number"} else conflict.kind
+    way_out = "text" if conflict.kind == "structure" and pair == {"text", "number"} else conflict.kind
     help = help if copies else WAYS_OUT.get(way_out, help)
     counts = {_number_of_values(conflict.first), _number_of_values(conflict.second)}
     if code == "PCB302" and len(counts) == 2 and None not in counts:

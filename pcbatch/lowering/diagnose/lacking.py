@@ -21,7 +21,9 @@ from pcbatch.lowering.diagnose.resolve_names import MISSING, Names, held, meanin
 
 OUTSIDE = "call `{}` before the batched function, for each example, and pass what it gives as an argument"
 WRITTEN = "or write what it computes as statements: loops, conditions, operators and functions of `math` and `jnp`"
-OF_TEXTS = "or ask the text itself: `part in text`, `text.find(part)`, `text.replace(a, b)`, `text.split(c)`, `for c in text`"
+OF_TEXTS = (
+    "or ask the text itself: `part in text`, `text.find(part)`, `text.replace(a, b)`, `text.split(c)`, `for c in text`"
+)
 LISTED = "make a list of it: `{}`"
 BEFORE = "compare each element with the one before it, in a loop: `if k == 0 or xs[k] != xs[k - 1]`, for `xs = {}`"
 EVEN = "pass the elements as an array, `jnp.array([...])`, which has one length for all lanes"

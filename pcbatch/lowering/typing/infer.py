@@ -65,7 +65,10 @@ class Conflict:
     kind: str  # as in `JoinError`
 
 
-GROWS, NESTS = "it gets more room in each iteration, without end", "it gets one more level in each iteration, without end"
+GROWS, NESTS = (
+    "it gets more room in each iteration, without end",
+    "it gets one more level in each iteration, without end",
+)
 
 
 @dataclass(slots=True)
