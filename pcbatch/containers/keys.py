@@ -113,12 +113,13 @@ NAN_KEY = "a key of a dict or set of the lane is NaN, of which Python keeps as m
 def is_nan(key: Any) -> Any:
     """Return whether a key holds a NaN, for each of those in columns."""
     found: Any = False
+    held: Any
     for part in parts(key)[0]:
         if is_row(part):
             holds = is_nan(part.columns)
             held = holds if holds is False else jnp.any(holds & ~_behind(part), axis=-1)
-        elif isinstance(part, jax.Array):
-            held = jnp.isnan(part) if jnp.issubdtype(part.dtype, jnp.inexact) else False
+        elif isinstance(part, jax.Array) and jnp.issubdtype(part.dtype, jnp.inexact):
+            held = jnp.isnan(part)
         else:
             held = isinstance(part, float | complex) and part != part
         found = held if found is False else found | held
@@ -133,7 +134,14 @@ def require_no_nan(key: Any) -> None:
 def _behind(row: Any) -> Any:
     """The mask of the places behind the end of a row, for each in a column."""
     size = room(row.columns, jnp.ndim(row.length))
-    return jnp.arange(size, dtype=np.int32) >= jnp.asarray(row.length)[..., None]
+    length = jnp.asarray(row.length)[..., None]
+    return _with_axes(jnp.arange(size, dtype=np.int32), length.ndim) >= length
+
+
+def _with_axes(value: Any, count: int) -> Any:
+    """A number, or an array with axes of size one in front so that it has so many."""
+    missing = count - jnp.ndim(value) if jnp.ndim(value) else 0
+    return jnp.expand_dims(value, tuple(range(missing))) if missing else value
 
 
 def fitted(key: Any, columns: Any, lead: Shape = ()) -> tuple[Any, Any] | None:
@@ -164,11 +172,11 @@ def fitted(key: Any, columns: Any, lead: Shape = ()) -> tuple[Any, Any] | None:
         return like(key, columns.dtype)
     if tree is None or other is None or str(tree) != str(other):
         return None
-    found = [fitted(child, column, lead) for child, column in zip(children, inner, strict=True)]
-    if None in found:
+    typed = [part for pair in zip(children, inner, strict=True) if (part := fitted(*pair, lead)) is not None]
+    if len(typed) < len(children):
         return None
-    kept = [part[1] for part in found if part is not None and part[1] is not True]
-    return jax.tree.unflatten(other, [part[0] for part in found if part]), reduce(jnp.logical_and, kept or [True])
+    kept = [same for _, same in typed if same is not True]
+    return jax.tree.unflatten(other, [part for part, _ in typed]), reduce(jnp.logical_and, kept or [True])
 
 
 def _fitted_row(key: Any, columns: Any, lead: Shape) -> tuple[Any, Any] | None:
@@ -178,9 +186,8 @@ def _fitted_row(key: Any, columns: Any, lead: Shape) -> tuple[Any, Any] | None:
     if isinstance(key.columns, Unset) or isinstance(columns.columns, Unset):
         if isinstance(columns.columns, Unset):
             return columns.with_data(Unset(), length, columns.origins), length == 0
-        return columns.blanked(around, lead).with_data(
-            columns.blanked(around, lead).columns, length, columns.origins
-        ), True
+        none = columns.blanked(around, lead)
+        return none.with_data(none.columns, length, columns.origins), True
     size, here = room(columns.columns, len(around)) or 0, room(key.columns, len(lead)) or 0
     cut = (*(slice(None) for _ in lead), slice(size))
     inner = jax.tree.map(lambda leaf: leaf[cut], padded(key.columns, len(lead), size))
@@ -195,13 +202,13 @@ def _fitted_row(key: Any, columns: Any, lead: Shape) -> tuple[Any, Any] | None:
 def equal(row: Any, part: Any) -> Any:
     """Return which parts in a row of a column equal one, bool[places]."""
     if not is_row(row):
-        return row == part
-    same = row.length == part.length
+        return row == _with_axes(part, row.ndim)
+    same = row.length == _with_axes(part.length, jnp.ndim(row.length))
     if isinstance(row.columns, Unset):
         return same
     pairs = zip(parts(row.columns)[0], parts(part.columns)[0], strict=True)
     inner = reduce(jnp.logical_and, [equal(x, y) for x, y in pairs] or [True])
-    return same & jnp.all(inner | _behind(part), axis=-1)
+    return same & jnp.all(inner | _with_axes(_behind(part), same.ndim + 1), axis=-1)
 
 
 def like(leaf: Any, dtype: Any) -> tuple[Any, Any]:
@@ -283,7 +290,7 @@ def _words(leaf: Any) -> list[Any]:
             return [length]
         powers = np.cumprod(np.full(words[0].shape[-1], 0x01000193, np.uint32), dtype=np.uint32)
         counted = jnp.where(_behind(leaf), jnp.uint32(0), _word(words))
-        return [jnp.sum(counted * powers, axis=-1, dtype=jnp.uint32) + length]
+        return [jnp.sum(counted * _with_axes(powers, counted.ndim), axis=-1, dtype=jnp.uint32) + length]
     if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
         return [*_words(leaf.real), *_words(leaf.imag)]
     if jnp.issubdtype(leaf.dtype, jnp.floating):

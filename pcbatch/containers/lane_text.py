@@ -33,14 +33,9 @@ METHODS_HELP = "compute with the numbers themselves; a list of characters has th
 LACKING = {
     "encode": "go over the numbers of the characters: `[ord(c) for c in text]`",
     "expandtabs": "write a loop that counts columns",
-    "format": "write an f-string",
+    "format": "a text that is known formats values of the lane: `'{}: {:>3}'.format(a, b)`, or write an f-string",
     "format_map": "write an f-string",
-    "isidentifier": "ask with `isalnum`, `isdigit` and comparisons",
-    "isprintable": "ask with comparisons: `c >= ' '`",
-    "maketrans": "make the table outside of the batched function",
-    "rsplit": "use `split`, or `rpartition` for the last part",
-    "splitlines": "write `split` with the end of a line",
-    "translate": "write `''.join(table.get(c, c) for c in text)`",
+    "maketrans": "make the table of texts that are known while compiling: `str.maketrans('abc', 'xyz')`",
 }
 """The methods of `str` that texts of the lane lack, each with what to write in its place."""
 
@@ -180,12 +175,25 @@ class LaneText(Letters, Rows):
         part = _operand(part, "must be str")
         return number(jnp.sum(text_search.taken(self._places(part, start, end), part), dtype=np.int32))
 
-    def startswith(self, part: Any, /) -> Any:
-        """Return whether the text begins with another one."""
+    def startswith(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+        """Return whether the text, or its part between two places, begins with another one, or one of several."""
+        if isinstance(part, tuple) or start is not None or end is not None:
+            return self._at_one_end("startswith", part, start, end)
         return number(text_search.places(self, _operand(part, "startswith first arg must be str"))[0])
 
-    def endswith(self, part: Any, /) -> Any:
-        """Return whether the text ends with another one."""
+    def _at_one_end(self, name: str, part: Any, start: Any, end: Any) -> Any:
+        """The method `startswith` or `endswith` with places or several texts."""
+        found: Any = False
+        for one in part if isinstance(part, tuple) else (part,):
+            found = jnp.logical_or(found, getattr(self[start:end], name)(one))
+        first, last = (text_search.bound(self, 0 if place is None else place) for place in (start, end))
+        last = self.length if end is None else jnp.minimum(last, self.length)
+        return number(jnp.logical_and(found, first <= last))
+
+    def endswith(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+        """Return whether the text, or its part between two places, ends with another one, or one of several."""
+        if isinstance(part, tuple) or start is not None or end is not None:
+            return self._at_one_end("endswith", part, start, end)
         right = _operand(part, "endswith first arg must be str")
         here = text_search.places(self, right)
         at = self.length - right.length
@@ -213,8 +221,12 @@ class LaneText(Letters, Rows):
 
     def center(self, width: Any, fill: Any = " ", /) -> LaneText:
         """Return the text with characters on both sides up to a width."""
+        return self.centred(width, fill, 1)
+
+    def centred(self, width: Any, fill: Any, more: int = 0) -> LaneText:
+        """Return the text in the middle of a width, as `format` puts it; as `center` does if `more` is 1."""
         missing = jnp.maximum(jnp.asarray(width, np.int32) - self.length, 0)
-        left = missing // 2 + (missing & width & 1)
+        left = missing // 2 + (missing & width & more)
         size = max(self.codes.shape[0], width if isinstance(width, int) else start_capacity())
         return self._padded(self.length + left, fill, True, size)._padded(width, fill, False, size)
 
@@ -268,6 +280,24 @@ class LaneText(Letters, Rows):
         from pcbatch.containers.text_lists import split
 
         return split(self, None if sep is None else _operand(sep, "must be str or None"), maxsplit)
+
+    def rsplit(self, sep: Any = None, maxsplit: Any = -1) -> Any:
+        """Return the list of the parts between separators, of which the last `maxsplit` count, or of the words."""
+        from pcbatch.containers.text_lists import turned
+
+        return turned(self[::-1].split(None if sep is None else _operand(sep, "must be str or None")[::-1], maxsplit))
+
+    def splitlines(self, keepends: bool = False) -> Any:
+        """Return the list of the lines, with their ends if asked."""
+        from pcbatch.containers.text_lists import lines
+
+        return lines(self, keepends)
+
+    def translate(self, table: Any, /) -> LaneText:
+        """Return the text with characters replaced by those, or the texts, of a known table of their codes."""
+        from pcbatch.containers.text_lists import translated
+
+        return translated(self, table)
 
     def partition(self, sep: Any, /) -> tuple[LaneText, LaneText, LaneText]:
         """Return what stands before a separator, the separator, and what stands behind it."""

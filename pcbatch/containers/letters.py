@@ -49,6 +49,16 @@ class Letters:
         capital, after = self._letters("A", "Z"), self._after_letters()
         return number(jnp.any(capital) & ~jnp.any(capital & after) & ~jnp.any(self._letters("a", "z") & ~after))
 
+    def isprintable(self) -> Any:
+        """Return whether no character is one that controls."""
+        return number(jnp.all(self._letters(" ", "~") | ~self.valid()))
+
+    def isidentifier(self) -> Any:
+        """Return whether the text may be a name: letters, digits and `_`, and no digit first."""
+        letters = self._letters("a", "z") | self._letters("A", "Z") | self._letters("_", "_")
+        whole = jnp.all(letters | self._letters("0", "9") | ~self.valid())
+        return number(whole & letters[0])
+
     def isspace(self) -> Any:
         """Return whether all characters are white space, and there is one."""
         limit(jnp.all((self.codes < 128) | ~self.valid()), "the text has letters beyond ASCII")

@@ -102,14 +102,14 @@ def extreme(
 ) -> Any:
     """Return the first greatest or the first least element of a list; `any_order` is that of `ordered`."""
     if any_order:
-        values, key, largest = ordered(values, key, largest, True, 2), None, False
+        values = ordered(values, key, largest, True, 2)
     name = "max" if largest else "min"
     some = values.length > 0
     if default is NOTHING:
         require(some, "ValueError", f"{name}() {_empty_text()}")
     elif some is False:
         return default
-    place = 0 if room(values.columns, 0) in (None, 0) else _place(values, largest, key)
+    place = 0 if any_order or room(values.columns, 0) in (None, 0) else _place(values, largest, key)
     element = element_at(values, place)
     if default is NOTHING or some is True:
         return element

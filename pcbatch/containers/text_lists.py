@@ -16,6 +16,8 @@ from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin
 
+LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+
 
 def characters(text: LaneText) -> LaneList:
     """Return the list of the characters of a text."""
@@ -36,13 +38,13 @@ def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
     """Return the list of the parts of a text between separators, of which the first `most` count, or of its words."""
     size, n = text.codes.shape[0], text.length
     if sep is None:
-        if not (isinstance(most, int) and most == -1):
-            raise Refusal("PCB306", "`split` into words takes no limit here", helps=("name the separator",))
         letters = text.valid() & ~text_search.among(text, LaneText.of(WHITESPACE))
         edge = jnp.zeros((1,), bool)
         starts = _first(letters & ~jnp.concatenate([edge, letters[:-1]]), size)
         ends = _first(letters & ~jnp.concatenate([letters[1:], edge]), size) + 1
-        count = jnp.sum(starts < size, dtype=np.int32)
+        words, most = jnp.sum(starts < size, dtype=np.int32), jnp.asarray(most, np.int32)
+        count = jnp.where(most < 0, words, jnp.minimum(words, most + 1))
+        ends = jnp.where((jnp.arange(size) == most) & (most >= 0), n, ends)
     else:
         require(sep.length > 0, "ValueError", "empty separator")
         here = text_search.taken(text_search.places(text, sep), sep) & (jnp.asarray(sep.length) > 0)
@@ -54,6 +56,53 @@ def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
         k = jnp.arange(rows, dtype=np.int32)
         starts = jnp.concatenate([jnp.zeros((1,), np.int32), places + sep.length])[:rows]
         ends, count = jnp.where(k < count, places, n), count + 1
+    return _parts(text, starts, ends, count)
+
+
+def lines(text: LaneText, keepends: bool) -> LaneList:
+    """Return the list of the lines of a text, with their ends if asked."""
+    size, n = text.codes.shape[0], text.length
+    line_feed = jnp.concatenate([text.codes[1:] == ord("\n"), jnp.zeros((1,), bool)]) & (jnp.arange(1, size + 1) < n)
+    both = (text.codes == ord("\r")) & line_feed
+    second = jnp.concatenate([jnp.zeros((1,), bool), both[:-1]])
+    here = text.valid() & text_search.among(text, LaneText.of(LINE_ENDS)) & ~second
+    places, count = _first(here, size + 1), jnp.sum(here, dtype=np.int32)
+    after = places + 1 + both.at[places].get(mode="fill", fill_value=False).astype(np.int32)
+    starts = jnp.concatenate([jnp.zeros((1,), np.int32), after])[: size + 1]
+    ends = jnp.where(jnp.arange(size + 1) < count, after if keepends else places, n)
+    return _parts(text, starts, ends, count + (starts[count] < n).astype(np.int32))
+
+
+def turned(parts: LaneList) -> LaneList:
+    """Return the parts of a text that was turned round: in their order, and each as it was."""
+    columns = parts.columns
+    each = columns.length[:, None] - 1 - jnp.arange(columns.codes.shape[1], dtype=np.int32)[None]
+    codes = jnp.take_along_axis(columns.codes, jnp.maximum(each, 0), axis=1)
+    made = LaneList.tree_unflatten(parts.origins, (LaneText.made(codes, columns.length), parts.length))
+    made.reverse()
+    return made  # type: ignore[no-any-return]
+
+
+def translated(text: LaneText, table: Any) -> LaneText:
+    """Return a text with characters replaced by a known table: numbers of characters and numbers, texts or None."""
+    if not isinstance(table, dict) or any(isinstance(value, LaneText) for value in table.values()):
+        title = "`translate` takes a table that is known while compiling"
+        raise Refusal("PCB306", title, helps=("write `''.join(table.get(c, c) for c in text)`",))
+    new = {key: "" if value is None else value for key, value in table.items()}
+    room = max([1, *(len(value) for value in new.values() if isinstance(value, str))])
+    codes, sizes = jnp.repeat(text.codes[:, None], room, axis=1), jnp.ones(text.codes.shape, np.int32)
+    for key, value in new.items():
+        here = text.codes == key
+        shown = np.array([ord(c) for c in value.ljust(room)], np.int32) if isinstance(value, str) else value
+        codes = jnp.where(here[:, None], shown, codes)
+        sizes = jnp.where(here, len(value) if isinstance(value, str) else 1, sizes)
+    made: LaneList = LaneList.tree_unflatten((Origin.ARRAY,), (LaneText.made(codes, sizes), text.length))
+    return join_texts(LaneText.of(""), made)
+
+
+def _parts(text: LaneText, starts: Any, ends: Any, count: Any) -> LaneList:
+    """The list of so many parts of a text, from places to others."""
+    size = text.codes.shape[0]
     inside = jnp.arange(starts.shape[0], dtype=np.int32) < count
     offsets = starts[:, None] + jnp.arange(size, dtype=np.int32)[None]
     codes = text.codes.at[offsets].get(mode="clip", wrap_negative_indices=False)

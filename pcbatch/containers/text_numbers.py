@@ -45,6 +45,18 @@ def _width(value: int, base: int) -> int:
     return count
 
 
+def grouped(text: LaneText, mark: int, width: int) -> LaneText:
+    """Return the digits of an integer, which may have a sign, with a mark before each group of so many."""
+    sign = (text.codes[0] == ord("-")).astype(np.int32)
+    size = text.codes.shape[0] + (text.codes.shape[0] - 1) // width
+    length = text.length + (text.length - sign - 1) // width
+    place = jnp.arange(size, dtype=np.int32)
+    right = length - 1 - place
+    source = jnp.where(place < sign, 0, text.length - 1 - (right - right // (width + 1)))
+    codes = text.codes.at[source].get(mode="clip", wrap_negative_indices=False)
+    return LaneText.made(jnp.where((place >= sign) & (right % (width + 1) == width), mark, codes), length)
+
+
 def text_of_bool(c: Any) -> LaneText:
     """Return "True" or "False"."""
     true, false = LaneText.of("True "), LaneText.of("False")

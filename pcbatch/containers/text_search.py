@@ -18,8 +18,8 @@ def places(text: Any, part: Any, start: Any = None, end: Any = None) -> Any:
         start: the place from which on it may begin, counted from the end if negative; None for 0.
         end: the place at which it must have ended, likewise; None for the end of the text.
     """
-    first, last = _bound(text, 0 if start is None else start), text.length
-    last = last if end is None else jnp.minimum(_bound(text, end), last)
+    first, last = bound(text, 0 if start is None else start), text.length
+    last = last if end is None else jnp.minimum(bound(text, end), last)
     size, width = text.codes.shape[0], part.codes.shape[0]
     starts, offsets = jnp.arange(size + 1, dtype=np.int32), jnp.arange(width, dtype=np.int32)
     found = text.codes.at[starts[:, None] + offsets[None]].get(mode="clip") == part.codes[None]
@@ -27,7 +27,8 @@ def places(text: Any, part: Any, start: Any = None, end: Any = None) -> Any:
     return jnp.logical_and(alike, (starts >= first) & (starts + part.length <= last))
 
 
-def _bound(text: Any, place: Any) -> Any:
+def bound(text: Any, place: Any) -> Any:
+    """Return a place of a text that is counted from the end if it is negative."""
     return jnp.where(place < 0, jnp.maximum(place + text.length, 0), place)
 
 

@@ -71,7 +71,55 @@ def run_lengths(s):
     return out, "".join(chr((ord(c) - 97 + 3) % 26 + 97) if c.islower() else c for c in s)
 
 
-PROGRAMS = (parts, letters, kinds, found, counted, parted, replaced, sentence, frequencies, run_lengths)
+def words_and_lines(s):
+    lines = s.replace("1", "\n").replace("z", "\r\n").replace("B", "\r")
+    pieces = s.split(None, 1), s.split(maxsplit=2), s.rsplit(" ", 1), s.rsplit("a"), s.rsplit(None, 1), s.rsplit()
+    return pieces, lines.splitlines(), lines.splitlines(True), (lines + "\n").splitlines()
+
+
+def ends(s):
+    starts = s.startswith(("b", "aa")), s.startswith("a", 1), s.startswith("", 5), s.startswith("", 2, 1)
+    return starts, s.endswith(("b", "A")), s.endswith("a", 0, 2), s.isprintable(), s.isidentifier()
+
+
+def translated(s):
+    pairs, gone = str.maketrans("ab", "xy"), str.maketrans("", "", "a ")
+    return s.translate(pairs), s.translate(gone), s.translate(str.maketrans({"a": "<a>", "b": None, "z": 122}))
+
+
+WIDE, NAMED = "{}|{:>5}|{:^7}|{:*<4}|{:.2}", "{1}{0:03d}{name}"
+NUMBERS, TEXTS = "%d%%-%5d|%-5d|%05d|%+d|%x", "%s %6s|%-6s|%.1s"
+
+
+def formatted(s):
+    n, k = s.count("a") - 2, len(s) * 54321
+    shown = WIDE.format(s, s, s, s, s), NAMED.format(n, s, name=k)
+    signs = f"{n:+}|{n: d}|{n:^5}|{n:<4}|{n:05}|{n:#x}|{k:,}|{-k:_}|{k:_x}|{k:X}|{k:>12,}", format(k, "^9d")
+    return shown, signs, NUMBERS % (n, n, n, n, n, k), TEXTS % (s, s, s, s)
+
+
+def compared(s):
+    t = s[1:] + "b"
+    return max(s, t), min(s, t, "aa"), sorted([s, t, "ab"]), max(s, t, key=len), s < t, s >= "ab"
+
+
+PROGRAMS = (
+    words_and_lines,
+    ends,
+    translated,
+    formatted,
+    compared,
+    parts,
+    letters,
+    kinds,
+    found,
+    counted,
+    parted,
+    replaced,
+    sentence,
+    frequencies,
+    run_lengths,
+)
 
 
 def of_lane(value: Any, lane: int) -> Any:

@@ -23,6 +23,7 @@ from tests.strangers import (
     ordered,
     physics,
     searches,
+    texts,
     yielding,
 )
 from tests.strangers.rows import Row
@@ -51,6 +52,7 @@ ROWS: tuple[Row, ...] = tuple(
         physics.ROWS,
         ordered.ROWS,
         yielding.ROWS,
+        texts.ROWS,
     )
     for row in group
 )

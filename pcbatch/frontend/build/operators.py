@@ -223,8 +223,8 @@ def _kept_outside(node: Node) -> Node:
 
 
 def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
-    """Whether a callee is a method of a text that is known while compiling, `format` excepted."""
-    if not isinstance(func, gast.Attribute) or func.attr == "format":
+    """Whether a callee is a method of a text that is known while compiling."""
+    if not isinstance(func, gast.Attribute):
         return False
     return _is_text(func.value) or isinstance(resolve(unit, func.value, hidden), str)
 
@@ -370,8 +370,7 @@ def _text(node: Node) -> Node:
         new = gast.FormattedValue(value=value, conversion=node.conversion, format_spec=node.format_spec)
         return gast.copy_location(new, node)
     if isinstance(node, gast.BinOp) and isinstance(node.op, gast.Mod) and _is_text(node.left):
-        new = gast.BinOp(left=node.left, op=node.op, right=supported("shown", [node.right], node.right))
-        return gast.copy_location(new, node)
+        return supported("percent", [node.left, node.right], node)
     return node
 
 

@@ -147,6 +147,7 @@ from pcbatch.frontend.support.texts import equals_one
 from pcbatch.frontend.support.texts import hex_ as hex_
 from pcbatch.frontend.support.texts import oct_ as oct_
 from pcbatch.frontend.support.texts import ord_ as ord_
+from pcbatch.frontend.support.texts import percent as percent
 from pcbatch.frontend.support.texts import piece as piece
 from pcbatch.frontend.support.texts import template as template
 from pcbatch.frontend.support.texts import text_method as text_method

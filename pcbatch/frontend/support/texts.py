@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable
 from typing import Any
 
@@ -17,16 +18,22 @@ from pcbatch.containers.known_texts import MIXED, MIXED_HELPS, OUTSIDE
 from pcbatch.containers.known_texts import no_text as no_text
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText, as_text, joined
-from pcbatch.containers.text_numbers import integer_of_text, text_of_bool, text_of_integer
+from pcbatch.containers.text_numbers import grouped, integer_of_text, text_of_bool, text_of_integer
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, Tracer, number, origin_of
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
 BASES = {"b": 2, "o": 8, "x": 16, "X": 16, "d": 10, "": 10}
-SPEC = re.compile(r"(?:(?P<fill>.)?(?P<align>[<>]))?(?P<zero>0)?(?P<width>\d*)(?P<kind>[bdoxX]?)")
+SPEC = re.compile(
+    r"(?:(?P<fill>.)?(?P<align>[<>^]))?(?P<sign>[+ -]?)(?P<hash>#?)(?P<zero>0)?(?P<width>\d*)(?P<group>[,_]?)"
+    r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxX]?)"
+)
+PERCENT = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<most>(?:\.\d+)?)(?P<kind>[sradiufFeEgGxXo%])")
+FORMATTER = string.Formatter()
 CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, 115: str, 114: repr, 97: ascii}
-FORMAT_HELP = "of an integer of the lane there are widths, filled with spaces or zeros, and the kinds d, b, o, x and X"
+FORMAT_HELP = "of an integer of the lane there are widths, signs, `,` and `_`, and the kinds d, b, o, x and X"
+WIDTH_HELP = "write `text.rjust(n)`, `ljust`, `center` or `zfill` for a width of the lane"
 
 
 def is_whole(value: Any) -> bool:
@@ -98,31 +105,110 @@ def chr_(code: Any, /) -> Any:
 
 def formatted(value: Any, spec: str) -> Any:
     """Return `format(value, spec)` of an integer or a text of a lane."""
+    if isinstance(spec, LaneText):
+        raise Refusal("PCB304", "the width of this format differs between lanes", helps=(WIDTH_HELP,))
     if not spec:
         return text(value)
     parts = SPEC.fullmatch(spec)
     of_text = isinstance(value, LaneText)
-    if parts is None or not (of_text or is_whole(value)) or (of_text and (parts["kind"] or parts["zero"])):
+    if parts is None or not (_fits_text(parts) if of_text else is_whole(value) and _fits_integer(parts)):
         raise Refusal("PCB304", f"the format {spec!r} of a value of the lane", helps=(OUTSIDE, FORMAT_HELP))
+    value = value[: int(parts["most"])] if of_text and parts["most"] else value
     if not of_text:
-        kind = parts["kind"]
-        whole = value.astype(np.int32) if value.dtype == np.bool_ else value
-        value = text_of_integer(whole, BASES[kind], prefix=False, upper=kind == "X")
+        value = _digits(value, parts)
     if not parts["width"]:
         return value
     width, align = int(parts["width"]), parts["align"]
     if parts["zero"] and not align:
         return value.zfill(width)
     fill = parts["fill"] or ("0" if parts["zero"] else " ")
+    if align == "^":
+        return value.centred(width, fill)
     left = align == "<" or (of_text and not align)
     return value.ljust(width, fill) if left else value.rjust(width, fill)
+
+
+def _fits_text(parts: re.Match[str]) -> bool:
+    return parts["kind"] in ("", "s") and not (parts["zero"] or parts["sign"] or parts["hash"] or parts["group"])
+
+
+def _fits_integer(parts: re.Match[str]) -> bool:
+    alone = not (parts["zero"] and (parts["group"] or parts["hash"])) and not (parts["group"] and parts["hash"])
+    decimal = parts["group"] != "," or parts["kind"] in ("", "d")
+    return parts["kind"] != "s" and parts["most"] is None and alone and decimal
+
+
+def _digits(value: Any, parts: re.Match[str]) -> LaneText:
+    """The digits of an integer in a format, with its sign and marks of thousands."""
+    kind = parts["kind"]
+    whole = value.astype(np.int32) if value.dtype == np.bool_ else value
+    shown = text_of_integer(whole, BASES[kind], prefix=bool(parts["hash"]), upper=kind == "X")
+    if parts["group"]:
+        shown = grouped(shown, ord(parts["group"]), 3 if BASES[kind] == 10 else 4)
+    if parts["sign"] in ("+", " "):
+        sign = LaneText.of(parts["sign"])
+        shown = joined(LaneText.made(sign.codes, jnp.where(value < 0, 0, 1)), shown, room=shown.codes.shape[0] + 1)
+    return shown
+
+
+def formatting(value: str, args: Any, options: Any) -> Any:
+    """Return `value.format(*args, **options)`, of values of the lane too."""
+    parts: list[Any] = []
+    count = 0
+    for literal, name, spec, conversion in FORMATTER.parse(value):
+        parts.append(literal)
+        if name is None:
+            continue
+        if not name or name[0] in ".[":
+            name, count = f"{count}{name}", count + 1
+        if spec and "{" in spec:
+            raise Refusal("PCB304", "a format in a format, of values of the lane", helps=(WIDTH_HELP,))
+        shown = FORMATTER.get_field(name, args, options)[0]
+        parts.append((piece(shown), ord(conversion) if conversion else -1, spec or ""))
+    return template(*parts)
+
+
+def percent(value: str, operand: Any) -> Any:
+    """Return `value % operand`, of values of the lane too."""
+    operands = operand if isinstance(operand, tuple) else (operand,)
+    if isinstance(operand, dict) or not any(map(_of_lane, operands)):
+        return value % operand
+    slots = [slot for slot in PERCENT.finditer(value) if slot["kind"] != "%"]
+    if len(slots) != len(operands) or "%" in PERCENT.sub("", value):
+        raise no_text()
+    parts, end, left = [], 0, iter(operands)
+    for slot in PERCENT.finditer(value):
+        parts.append(value[end : slot.start()])
+        end = slot.end()
+        parts.append("%" if slot["kind"] == "%" else _slot(slot, next(left)))
+    return template(*parts, value[end:])
+
+
+def _slot(slot: re.Match[str], value: Any) -> Any:
+    """The part of a text that a slot of `%` shows, as `template` takes it."""
+    if not _of_lane(value):
+        return slot[0] % (value,)
+    kind, flags = slot["kind"], slot["flags"]
+    if kind in "sra":
+        spec = ("<" if "-" in flags else ">") + slot["width"] if slot["width"] else ""
+        return piece(value), ord(kind), spec + slot["most"]
+    if isinstance(value, LaneText):
+        raise TypeError(f"%{kind} format: a real number is required, not str")
+    sign = "+" if "+" in flags else " " if " " in flags else ""
+    zero = "0" if "0" in flags and "-" not in flags else ""
+    spec = ("<" if "-" in flags else "") + sign + ("#" if "#" in flags else "") + zero + slot["width"] + slot["most"]
+    return piece(value), -1, spec + ("d" if kind in "iu" else kind)
+
+
+def _of_lane(value: Any) -> bool:
+    return isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
 
 
 def piece(value: Any) -> Any:
     """Return a value that becomes a part of a text; of values of a lane, integers, bools and texts can."""
     if isinstance(value, LaneText) or is_whole(value):
         return value
-    if isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value)):
+    if _of_lane(value):
         raise no_text()
     return value
 
@@ -144,8 +230,7 @@ def template(*parts: Any) -> Any:
 
 
 def _shown(value: Any, conversion: int, spec: str) -> Any:
-    of_lane = isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
-    if not of_lane:
+    if not _of_lane(value) and not isinstance(spec, LaneText):
         return format(CONVERSIONS[conversion](value), spec)
     if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):
         value, conversion = text(value), -1
@@ -163,6 +248,8 @@ def text_method(value: str, name: str) -> Callable[..., Any]:
         return found
 
     def run(*args: Any, **options: Any) -> Any:
+        if name == "format" and any(map(_of_lane, (*args, *options.values()))):
+            return formatting(value, args, options)
         kinds = (LaneText, Tracer) if hasattr(LaneText, name) else LaneText
         of_lane = any(isinstance(leaf, kinds) for arg in args for leaf in _texts(arg))
         return getattr(LaneText.of(value) if of_lane else value, name)(*args, **options)

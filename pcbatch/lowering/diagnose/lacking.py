@@ -30,7 +30,7 @@ EVEN = "pass the elements as an array, `jnp.array([...])`, which has one length 
 NESTED = "or write the loops out, one inside the other"
 FLOATS = "read the numbers before the batched function, and pass them as an array: a lane reads integers, `int(text)`"
 SET_KEY = "keep a number in place of the inner set: of small ones `sum(1 << x for x in s)`, a bit for each element"
-KEY = "use a number, a text, such as `','.join(texts)`, or a tuple of them as the key"
+KEY = "use a number as the key, or a text, such as `','.join(texts)`, or a tuple of them, such as `tuple(xs)`"
 ARRAY = "pass the elements as an array, which has one length for all lanes: lists of lanes are no arrays"
 OF_LISTS = {
     "mean": "statistics.mean",

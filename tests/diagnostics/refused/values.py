@@ -82,13 +82,13 @@ ROWS = [
         outside="'%.3f' % r",
     ),
     Row(
-        "thousands",
+        "thousands with zeros",
         "PCB304",
         OUTSIDE,
-        "@pcbatch.batch\ndef f(n):\n    return f'{n * 1000:,}'\n",
+        "@pcbatch.batch\ndef f(n):\n    return f'{n * 1000:08,}'\n",
         N,
-        (("f'{n * 1000:,}'", "n * 1000"),),
-        outside="f'{r:,}'",
+        (("f'{n * 1000:08,}'", "n * 1000"),),
+        outside="f'{r:08,}'",
     ),
     Row(
         "float of a text",
