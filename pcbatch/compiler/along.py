@@ -14,6 +14,7 @@ from types import CodeType, FunctionType
 import jax
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
+from pcbatch.diagnostics.lane_words import readable
 from pcbatch.errors import CompileError, MustCompileAlong, NeedsUnrolling, Refusal, UsageError
 from pcbatch.frontend.source.along import Along, callee_of, is_kept, is_users
 from pcbatch.ir.callgraph import calls, recursive
@@ -79,6 +80,8 @@ def _why(error: Exception) -> str:
             return "it calls a batched function"
     if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
         return "it needs the number of a value of the lane"
+    if isinstance(error, TypeError | AttributeError) and readable(str(error)) != str(error):
+        return "it gives a value of the lane to a function of Python's own"
     return ""
 
 

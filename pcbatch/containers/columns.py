@@ -5,6 +5,7 @@ Nothing here knows of lists in lists. Indices are in range, or `put` drops what 
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -28,6 +29,26 @@ class Unset:
 
     def __repr__(self) -> str:
         return "?"
+
+
+def element_text(columns: Any, axes: int = 1) -> str:
+    """Return the type of the elements of columns in words, which have so many axes in front."""
+    text = repr(jax.tree.map(lambda leaf: _Words(_without_axes(leaf, axes)), columns))
+    return "texts" if text == "a text of the lane" else text
+
+
+class _Words:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _without_axes(leaf: Any, axes: int) -> str:
+    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", "")
+    text = repr(leaf) if shape is None else f"{dtype}[{','.join(map(str, shape))}]"
+    return re.sub(rf"\[(\d+,?){{{axes}}}", "[", text)
 
 
 def room(columns: Any, axis: int) -> int | None:

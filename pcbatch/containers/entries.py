@@ -14,13 +14,14 @@ from pcbatch.containers import list_order
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import limit, require_room
-from pcbatch.containers.columns import Shape, leaf_at, put
+from pcbatch.containers.columns import Shape, element_text, leaf_at, put
 from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
 from pcbatch.containers.hash_table import Place, Table
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.stored import Stored, lists_in
 from pcbatch.containers.unlike import UnlikeError
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
 
@@ -183,7 +184,11 @@ class Entries(Stored):
         return self.tree_unflatten(aux, (table, self.none))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.table!r})"
+        kind = type_name(self)
+        if self.table is None:
+            return f"empty {kind}"
+        keys = f"{kind} of {element_text(self.table.keys, 2)}"
+        return keys if self.table.values is None else f"{keys} to {element_text(self.table.values, 2)}"
 
     # Reading.
 

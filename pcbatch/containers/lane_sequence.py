@@ -9,7 +9,9 @@ import jax
 
 from pcbatch.containers import list_order
 from pcbatch.containers.checks import require
+from pcbatch.containers.columns import Unset, element_text
 from pcbatch.containers.elements import Rows
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 
@@ -81,4 +83,5 @@ class LaneSequence(Rows):
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._columns!r}, length={self._length!r})"
+        kind = type_name(self)
+        return f"empty {kind}" if isinstance(self._columns, Unset) else f"{kind} of {element_text(self._columns)}"

@@ -17,7 +17,7 @@ import numpy as np
 
 from pcbatch.containers import list_order, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
-from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.indices import checked_index, integer, narrowed, repeated, span
@@ -266,7 +266,9 @@ class LaneText(Letters, Rows):
     def replace(self, old: Any, new: Any, count: Any = -1, /) -> LaneText:
         """Return the text with another one replaced where it occurs, from the left."""
         if not (isinstance(old, str) and len(old) == 1 and isinstance(new, str) and len(new) <= 1 and count == -1):
-            return _operand(new, "replace() argument 2 must be str").join(self.split(old, count))
+            part = _operand(old, "replace() argument 1 must be str")
+            limit(part.length > 0, "`replace` of an empty text, which stands at every place, is not there for lanes")
+            return _operand(new, "replace() argument 2 must be str").join(self.split(part, count))
         here = (self.codes == ord(old)) & self.valid()
         if new:
             return self.made(jnp.where(here, ord(new), self.codes), self.length)

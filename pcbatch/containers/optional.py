@@ -35,7 +35,7 @@ class Optional:
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the value, which must not be None."""
-        if name.startswith("__") or "value" not in self.__dict__:
+        if name.startswith("__") or "value" not in self.__dict__ or jnp.ndim(self.present):  # a result of all lanes
             raise AttributeError(name)
         require(self.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
         return getattr(self.value, name)

@@ -145,6 +145,15 @@ class RaggedTuples(Ragged):
         return found if np.ndim(self.lengths) > 1 else [None if row is None else tuple(row) for row in found]
 
 
+ALIKE = "the elements of lists must be alike"
+NUMBERS = "give a list of numbers for each lane, `pcbatch.ragged([[1, 2], [3], []])`"
+MIXED = (
+    "make each element a tuple with a place for each kind, of which a number says which one counts: "
+    '`[(0, 5, ""), (1, 0, "ab")]` for `[5, "ab"]`',
+    "of lists in lists to any depth, make pairs of depth and number: `[(0, 1), (1, 2), (2, 3)]` for `[1, [2, [3]]]`",
+)
+
+
 def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
     """Make an argument of lists of different lengths, one for each lane, in which a batched function has its own.
 
@@ -176,8 +185,8 @@ def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
     try:
         return _ragged([_items(row, lane) for lane, row in enumerate(lists)], dtype)
     except (ValueError, OverflowError) as error:
-        help = "give a list of numbers for each lane, `pcbatch.ragged([[1, 2], [3], []])`"
-        raise UsageError(Diagnostic("PCB405", str(error), helps=(help,))) from None
+        helps = MIXED if ALIKE in str(error) else (NUMBERS,)
+        raise UsageError(Diagnostic("PCB405", str(error), helps=helps)) from None
 
 
 def _items(row: Any, lane: int) -> list[Any]:
@@ -200,7 +209,7 @@ def _ragged(rows: list[list[Any]], dtype: Any) -> Ragged:
     tree: Any = flat[0][1]
     other = next((element for element, (_, t) in zip(elements, flat, strict=True) if t != tree), None)
     if other is not None:
-        raise ValueError(f"the elements of lists must be alike, not {clipped(repr(elements[0]), 40)} and {other!r}")
+        raise ValueError(f"{ALIKE}, not {clipped(repr(elements[0]), 40)} and {other!r}")
     columns = [_column([leaves[k] for leaves, _ in flat], dtype) for k in range(tree.num_leaves)]
 
     def placed(column: np.ndarray) -> np.ndarray:
@@ -215,10 +224,12 @@ def _column(parts: list[Any], dtype: Any) -> Any:
     """Return one part of all elements, along the first axis."""
     if any(map(_is_list, parts)):
         if not all(map(_is_list, parts)):
-            raise ValueError("the elements of lists must be alike, not lists and numbers")
+            raise ValueError(f"{ALIKE}, not lists and numbers")
         return _ragged(parts, dtype)
     if all(isinstance(part, str) for part in parts):
         return Texts.of(parts)
+    if any(isinstance(part, str) for part in parts):
+        raise ValueError(f"{ALIKE}, not texts and {type(next(x for x in parts if not isinstance(x, str))).__name__}")
     shapes = {np.shape(part) for part in parts}
     if len(shapes) > 1:
         raise ValueError(f"arrays in lists must have one shape, not {' and '.join(map(str, sorted(shapes)))}")

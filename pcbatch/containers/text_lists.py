@@ -50,9 +50,11 @@ def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
         here = text_search.taken(text_search.places(text, sep), sep) & (jnp.asarray(sep.length) > 0)
         rank = jnp.cumsum(here, dtype=np.int32)
         here &= (rank <= most) | (jnp.asarray(most) < 0)
-        places, count = _first(here, size + 1), jnp.sum(here, dtype=np.int32)
-        k = jnp.arange(size + 1, dtype=np.int32)
-        starts = jnp.concatenate([jnp.zeros((1,), np.int32), places + sep.length])[: size + 1]
+        rows = min(size + 1, max(start_capacity(), size))  # no more than the text has, so that joining it again ends
+        places, count = _first(here, rows), jnp.sum(here, dtype=np.int32)
+        require_room(count + 1, rows)
+        k = jnp.arange(rows, dtype=np.int32)
+        starts = jnp.concatenate([jnp.zeros((1,), np.int32), places + sep.length])[:rows]
         ends, count = jnp.where(k < count, places, n), count + 1
     return _parts(text, starts, ends, count)
 

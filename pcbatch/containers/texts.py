@@ -14,7 +14,9 @@ import jax
 import numpy as np
 
 from pcbatch.containers.pytree_node import pytree_node
+from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import clipped
+from pcbatch.errors import UsageError
 
 MOST = 2000  # characters of a `repr`
 
@@ -111,7 +113,12 @@ def texts(strings: Sequence[str]) -> Texts:
         >>> is_palindrome(pcbatch.texts(["level", "lever"])).tolist()
         [True, False]
     """
-    return Texts.of(list(strings))
+    strings = list(strings)
+    if (other := next((one for one in strings if not isinstance(one, str)), "")) != "":
+        title = f"`texts` takes a string for each lane, not a {type(other).__name__}"
+        help = 'for lists of strings write `pcbatch.ragged([["ab", "c"], ["d"]])`'
+        raise UsageError(Diagnostic("PCB405", title, helps=(help,)))
+    return Texts.of(strings)
 
 
 def _text(codes: np.ndarray, length: int) -> str | None:

@@ -75,7 +75,7 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def undefined_help(name: str, known: Iterable[str]) -> str:
     """The help for an undefined name; `known` are the names that may have been meant."""
-    near = difflib.get_close_matches(name, sorted(set(known)), 1, 0.8)
+    near = difflib.get_close_matches(name, sorted({*known} - {name}), 1, 0.8)
     return f"did you mean `{near[0]}`?" if near else f"define or import `{name}` before the batched call"
 
 

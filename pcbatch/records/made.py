@@ -43,6 +43,7 @@ HEAP = "__made__"
 """The variable that holds the heap, in every function that makes or reads records made in lanes."""
 
 FIELD_HELP = "keep numbers, arrays, records or None, and lists of these, in the fields of records made in lanes"
+FIELD_HELP += "; in place of a text its number in a table, `NAMES.index(name)`"
 EXISTING_HELP = "make the record in the batched function, once for each lane, and pass it on"
 
 

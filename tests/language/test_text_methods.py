@@ -184,3 +184,33 @@ def encoded(s):
 def test_method_that_is_lacking_says_what_to_write():
     with pytest.raises(CompileError, match="numbers of the characters"):
         pcbatch.batch(encoded)(pcbatch.texts(["ab"]))
+
+
+def parts_joined_again(s):
+    for c in s:
+        s = s.replace(c, "ab")[:20]
+    return "-".join([*s.split("-"), "x"])
+
+
+def test_parts_that_are_joined_again_in_a_loop_have_a_type() -> None:
+    """The list of the parts has no more room than a text, else types would grow with each round of inference."""
+    texts = ["a-b", "", "bb", "abcabcabcabcabcabcabcabcabcabcabcabc"]
+    assert pcbatch.batch(parts_joined_again)(pcbatch.texts(texts)).tolist() == list(map(parts_joined_again, texts))
+
+
+def test_a_text_of_separators_alone_has_one_part_more_than_characters() -> None:
+    texts = ["," * 64, "," * 31, ","]
+    split = pcbatch.batch(lambda s: len(s.split(",")))
+    assert split(pcbatch.texts(texts)).tolist() == [65, 32, 2]
+
+
+def replaced_nothing(s):
+    try:
+        return s.replace(s[:0], "-")
+    except ValueError:
+        return "?"
+
+
+def test_replacing_an_empty_text_is_no_error_of_the_program() -> None:
+    found = pcbatch.batch(replaced_nothing).run(pcbatch.texts(["ab"]))
+    assert found.status.tolist() == [pcbatch.Status.LIMIT]

@@ -1,6 +1,7 @@
-"""Calls of `jax.vmap` of a function of the program, written out as loops over the elements.
+"""Calls of `jax.vmap` of a function of the program, and orders by one, written out as loops over the elements.
 
     jax.vmap(f, in_axes=(0, None))(xs, y)   ==>   stacked([f(x, y) for x in xs], xs)
+    sorted(xs, key=f)                       ==>   [p[1] for p in sorted([(f(x), x) for x in xs], key=lambda p: p[0])]
 
 JAX cannot batch a function that has a program counter of its own in every lane. A lane calls it for one element after
 the other, and the results are put together. A function that JAX can trace stays with JAX.
@@ -14,15 +15,65 @@ import gast
 import jax
 
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.tree import Node, call, constant, load, rewrite_calls, supported, target_of
+from pcbatch.frontend.source.nested import code_key
+from pcbatch.frontend.source.resolve import MISSING, callee, resolve
+from pcbatch.frontend.source.scope import parameters
+from pcbatch.frontend.source.tree import (
+    Node,
+    call,
+    constant,
+    display,
+    load,
+    rewrite_calls,
+    subscript,
+    supported,
+    target_of,
+)
 
 ELEMENT = "__pcbatch_element"
 
 
 def write_out(unit: Unit) -> Node:
     """Return the tree of a function with such calls written out; the tree itself where there are none."""
-    return rewrite_calls(unit.node, lambda node: _written(unit, node))
+    return rewrite_calls(unit.node, lambda node: _written(unit, node) or _ordered(unit, node))
+
+
+def _ordered(unit: Unit, node: Node) -> Node | None:
+    """The call of `sorted`, `max` or `min` by keys that are computed before, where a function of the program does."""
+    order = next((each for each in (sorted, max, min) if resolve(unit, node.func) is each), None)
+    keys = [keyword for keyword in node.keywords if keyword.arg == "key"]
+    if order is None or not keys or len(node.args) != 1 or any(k.arg in (None, "default") for k in node.keywords):
+        return None
+    key = keys[0].value
+    if isinstance(key, gast.Lambda):
+        name = key.args.args[0].id if len(parameters(key.args)) == 1 and key.args.args else ""
+        value, needed = key.body, any(callee(unit, part) for part in gast.walk(key.body)) or _asked_for(unit, key)
+    else:
+        name, value = ELEMENT, call(key, [load(ELEMENT, node)], node)
+        needed = callee(unit, value) is not None
+    if not name or not needed:
+        return None
+    pair = display([value, load(name, node)], node)
+    pairs = gast.copy_location(gast.ListComp(elt=pair, generators=[_over(name, node.args[0], node)]), node)
+    first = gast.parse("lambda __pcbatch_pair: __pcbatch_pair[0]").body[0].value
+    for part in gast.walk(first):
+        gast.copy_location(part, node)
+    by_first = gast.copy_location(gast.keyword("key", first), keys[0])
+    keywords = [by_first if keyword is keys[0] else keyword for keyword in node.keywords]
+    found = gast.copy_location(gast.Call(node.func, [pairs], keywords), node)
+    if order is not sorted:
+        return subscript(found, constant(1, node), node)
+    second = subscript(load(f"{ELEMENT}_pair", node), constant(1, node), node)
+    return gast.copy_location(gast.ListComp(second, [_over(f"{ELEMENT}_pair", found, node)]), node)
+
+
+def _over(name: str, source: Node, at: Node) -> Node:
+    return gast.comprehension(target=target_of(name, at), iter=source, ifs=[], is_async=0)
+
+
+def _asked_for(unit: Unit, key: Node) -> bool:
+    """Whether a lambda is one of the functions that have to be compiled along."""
+    return unit.along is not None and code_key(unit.source.file, key) in unit.along.reasons
 
 
 def _written(unit: Unit, node: Node) -> Node | None:

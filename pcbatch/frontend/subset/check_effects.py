@@ -46,7 +46,7 @@ def check_raise(unit: Unit, faults: Faults, node: Node) -> None:
         title = "`raise` without an exception is not supported"
         faults.add("PCB103", title, node, "there is none to raise again", helps=("name one: `raise ValueError(...)`",))
         return
-    if node.cause is not None and not is_none(node.cause):
+    if node.cause is not None and not is_none(node.cause) and not _is_caught(unit, node.cause):
         title = "`raise` with a cause is not supported"
         faults.add("PCB103", title, node.cause, "a lane has no other exception", helps=("leave `from` out",))
     raised, args, keywords = exception_parts(node.exc)
@@ -57,6 +57,14 @@ def check_raise(unit: Unit, faults: Faults, node: Node) -> None:
     elif any(isinstance(a, gast.Starred) for a in args) or any(k.arg is None for k in keywords):
         title = "the arguments of an exception cannot be unpacked in a lane"
         faults.add("PCB103", title, node.exc, helps=("write them out, or pass the tuple itself",))
+
+
+def _is_caught(unit: Unit, cause: Node) -> bool:
+    """Whether a name is that of a caught exception, and never of anything else: as a cause it changes no value."""
+    name = str(getattr(cause, "id", ""))
+    handlers = [part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.ExceptHandler)]
+    caught = [handler for handler in handlers if getattr(handler.name, "id", handler.name) == name]
+    return bool(caught) and len(unit.bound.get(name, ())) <= len(caught)
 
 
 def check_no_walrus(faults: Faults, node: Node) -> None:

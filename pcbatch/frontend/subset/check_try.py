@@ -21,7 +21,10 @@ def check_try(unit: Unit, faults: Faults, node: Node) -> None:
             continue
         name = handler.name if isinstance(handler.name, str) else handler.name.id
         for statement in handler.body:
+            causes = {id(part.cause) for part in gast.walk(statement) if isinstance(part, gast.Raise)}
             for part in gast.walk(statement):
+                if id(part) in causes:  # whether it can be one is for the check of `raise`
+                    continue
                 if isinstance(part, gast.Name) and part.id == name and isinstance(part.ctx, gast.Load):
                     title, label = f"the exception `{name}` is used as a value", "a lane keeps only its class"
                     help = "tell what to do by the class: one `except` for each"

@@ -18,7 +18,11 @@ class Rule:
 _ASYNC = Rule(
     "PCB106", "`async` and `await` are not supported", "lanes do not wait for events", "write a plain function"
 )
-_NAMES = "assign to a local name and return it; to read an outer name no declaration is needed"
+_NAMES = (
+    "leave the line out, and assign to a local name that has a value first, `count = 0`; to read an outer name no "
+    "declaration is needed; what callers or a recursion are to see is a parameter and a further result: "
+    "`return result, count`"
+)
 
 STATEMENTS: dict[str, Rule] = {
     "TryStar": Rule(

@@ -31,7 +31,8 @@ def check_defined(unit: Unit, faults: Faults) -> None:
         for read in _certain_reads(unit, node):
             if hasattr(read, "made"):  # by the compiler, which defines it
                 continue
-            if read.id not in seen and resolve(unit, read) is MISSING and read.id not in unit.bound:
+            known = read.id in unit.bound or read.id in unit.fn.__code__.co_freevars
+            if read.id not in seen and not known and resolve(unit, read) is MISSING:
                 seen.add(read.id)
                 faults.add("PCB202", f"the name `{read.id}` is not defined", read, helps=(_help(unit, read.id),))
 

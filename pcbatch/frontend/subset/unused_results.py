@@ -9,6 +9,7 @@ from typing import Any
 
 import gast
 import jax
+import numpy as np
 
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
@@ -44,11 +45,16 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
             return (f"decorate `{function.__name__}` with `@pcbatch.inline`{end}: {THEN}",)
         wrapped = f"`{name.rpartition('.')[2]} = pcbatch.inline({name})`"
         return (f"wrap it at the top of this file, {wrapped}{end}: {THEN}",)
+    if function is np.fill_diagonal and len(value.args) == 2:
+        array, filled = map(one_line, value.args)
+        return (f"write `{array} = jnp.fill_diagonal({array}, {filled}, inplace=False)`",)
     if function is setattr and len(value.args) == 3 and isinstance(value.args[1], gast.Constant):
         target, attribute, new = value.args
         return (f"write `{one_line(target)}.{attribute.value} = {one_line(new)}`",)
     if function is MISSING and isinstance(value.func, gast.Attribute):
         base = one_line(value.func.value)
+        if value.func.attr == "index":
+            return (f"where it is to raise, assign its value: `_ = {one_line(value)}`",)
         return (
             f"if it changes `{base}`, make a new value and assign it: `{base} = ...`",
             f"if it raises or prints, decorate `{value.func.attr}` with `@pcbatch.inline` and call it by its class",

@@ -32,12 +32,12 @@ def watched(value: Any) -> Any:
 
 
 def entries_of(value: Any) -> Any:
-    """Return the number of entries of a dict or set before a loop over it, and of insertions; 0 for other values."""
+    """Return the number of entries of a dict or set before a loop over it, and of insertions, -1 if not known."""
     if isinstance(value, LaneDict | LaneSet) and value.table is not None:
         return value.length(), value.table.clock
     if isinstance(value, LaneDeque):
         return value.length, value.start
-    return value.length() if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0
+    return value.length() if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0, -1
 
 
 def moved(already: Any, value: Any, method: str) -> Any:
@@ -54,13 +54,14 @@ def same_size(value: Any, before: Any, has_moved: Any = False) -> Any:
     goes on with other keys. A lane always raises.
     """
     kind = "Set" if isinstance(value, LaneSet | set) else "dictionary"
-    size, clock = before if isinstance(before, tuple) else (before, None)
+    size, clock = before
     if isinstance(value, Entries | dict | set):
         now = value.length() if isinstance(value, Entries) else len(value)
         require(now == size, "RuntimeError", f"{kind} changed size during iteration")
-        if clock is not None and isinstance(value, LaneDict | LaneSet) and value.table is not None:
-            require(value.table.clock == clock, "RuntimeError", f"{kind} keys changed during iteration")
-    if isinstance(value, LaneDeque) and clock is not None:
+        if isinstance(value, LaneDict | LaneSet) and value.table is not None:
+            holds = (clock < 0) | (value.table.clock == clock)
+            require(holds, "RuntimeError", f"{kind} keys changed during iteration")
+    if isinstance(value, LaneDeque):
         same = (value.length == size) & (value.start == clock) & jnp.logical_not(has_moved)
         require(same, "RuntimeError", "deque mutated during iteration")
     return 0
@@ -70,7 +71,7 @@ def live_rows(view: Any) -> Any:
     """The keys that a loop over the values or items of a dict visits; other values as a loop goes over them."""
     if isinstance(view, DictView):
         return view.source.keys_list()
-    return tuple(view.mapping) if isinstance(view, DICT_VIEWS) else rows(view)
+    return list(view.mapping) if isinstance(view, DICT_VIEWS) else rows(view)
 
 
 def live_length(kept: Any) -> Any:

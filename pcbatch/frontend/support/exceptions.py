@@ -18,6 +18,7 @@ import numpy as np
 
 from pcbatch.containers import checks
 from pcbatch.containers.columns import Unset
+from pcbatch.containers.lane_list import unpacked
 from pcbatch.containers.number_rules import checking_division
 from pcbatch.errors import MustCompileAlong, PcbatchError, Refusal
 from pcbatch.origins import either, note, number
@@ -72,7 +73,7 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool
     try:
         with checks.collecting() as made, checking_division():
             value = expression()
-            values = (value,) if count == 1 else _unpacked(count, value)
+            values = (value,) if count == 1 else unpacked(value, count)
     except (Refusal, PcbatchError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         raise
     except Exception as error:  # known to fail while compiling, in lanes that have not failed before
@@ -128,7 +129,7 @@ def _unless(raises: Any, old: Any, new: Any) -> Any:
 
 
 def _unpacked(count: int, value: Any) -> tuple[Any, ...]:
-    values = tuple(value)
+    values = tuple(unpacked(value, count))
     if len(values) != count:
         kind = "not enough" if len(values) < count else "too many"
         raise ValueError(f"{kind} values to unpack (expected {count})")

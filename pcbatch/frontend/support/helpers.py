@@ -40,6 +40,7 @@ from pcbatch.frontend.support.math_functions.arguments import of_lane
 from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
 from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
 from pcbatch.frontend.support.sequence_operators import count, index
+from pcbatch.frontend.support.texts import text_method
 from pcbatch.frontend.support.type_questions import type_
 from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, note_call, origin_of
 from pcbatch.records import questions
@@ -158,8 +159,10 @@ def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
 
 
 def _of_sequence(fn: Any) -> Function | None:
-    """The method `count` or `index` of a tuple or list, which compare values of a lane."""
+    """The method `count` or `index` of a tuple or list, which compare values of a lane, and any method of a text."""
     owner = getattr(fn, "__self__", None)
+    if isinstance(fn, BuiltinFunctionType) and isinstance(owner, str):
+        return text_method(owner, fn.__name__)
     if not isinstance(fn, BuiltinFunctionType) or not isinstance(owner, tuple | list):
         return None
     method = {"count": count, "index": index}.get(fn.__name__)

@@ -33,6 +33,7 @@ from pcbatch.records.questions import RECORDS
 iinfo: Any = jnp.iinfo
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
 
+KEYS_VIEW: Any = type({}.keys())
 DICT_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
 """Views of dicts that are known while compiling, of which values may change while a loop goes over them."""
 
@@ -104,7 +105,7 @@ def _check_integer(name: str, value: Any) -> None:
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses objects that are not iterable."""
     value = sure(value, "'NoneType' object is not iterable")
-    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
+    if isinstance(value, (*ARRAYS, tuple, list, str, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
     if mappings.is_mapping(value):
         return mappings.gone_over(value)

@@ -51,7 +51,7 @@ def get_item(value: Any, index: Any) -> Any:
         index = unwrapped(index)
     if isinstance(value, list | tuple | range) and _of_lane(index):
         if isinstance(index, slice):
-            return _list_of(value, index)[index] if isinstance(value, list) else value[index]
+            return value[index] if isinstance(value, range) else _list_of(value)[index]
         if isinstance(value, range):
             return LaneRange(value.start, value.stop, value.step)[index]
         if value and index.shape == ():
@@ -69,10 +69,10 @@ def _of_lane(index: Any) -> bool:
     return isinstance(index, Tracer)
 
 
-def _list_of(value: Any, index: Any) -> Any:
-    """A known list as one of the lane; elements that are not alike make Python's own error of the subscription."""
+def _list_of(value: Any) -> Any:
+    """A known list or tuple as one of the lane; if its elements are not alike Python's own subscription fails."""
     try:
-        return LaneList.from_list(value)
+        return (LaneTuple if type(value) is tuple else LaneList).from_list(list(value))
     except Refusal:
         return value
 
@@ -185,11 +185,17 @@ def stack_(*args: Any, **options: Any) -> Any:
     return LaneStack.new(*args, **options) if is_noting() else queue.LifoQueue(*args, **options)
 
 
+HEAP_HELPS = (
+    "keep a list as a heap: `heapq.heappush(heap, item)` in place of `put`, `heapq.heappop(heap)` of `get`, and "
+    "`not heap` of `empty()`, after `heap = []`",
+)
+
+
 def priority_queue_(*args: Any, **options: Any) -> Any:
     """The class `queue.PriorityQueue`."""
     if is_noting():
         title = "`queue.PriorityQueue` is not there for lanes"
-        raise Refusal("PCB304", title, helps=("keep a list as a heap: `heapq.heappush(heap, item)`",))
+        raise Refusal("PCB304", title, helps=HEAP_HELPS)
     return queue.PriorityQueue(*args, **options)
 
 

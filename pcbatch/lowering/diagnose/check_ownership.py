@@ -47,6 +47,7 @@ NOTE = "Python changes the object, so every name of it shows the change; a lane'
 CODE = "PCB330"
 COPY_THERE = "take a copy there: `list(xs)` of a list, `xs.copy()` of an array"
 INDEX_LOOP = "in a loop, use elements by their places: `for i in range(len(rows)): rows[i].append(x)`"
+KEY_LOOP = f"{INDEX_LOOP}; in one over a dict, by its keys: `for k in list(d): v = d[k]`"
 APART = (
     "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`",
     "where elements of one list become elements of another, store copies: `out.append(list(row))`",
@@ -194,7 +195,9 @@ class _Checker:
             root = op.args[position]
             parts = self.ownership.parts(self.function.name, root)
             self.changed = user_classes(self.ownership.type(self.function.name, root))
-            if (op.func, result) in self.inside and (root, INNER) in state.get((root, INNER), NONE):
+            if (op.func, result) not in self.inside:
+                parts = [part for part in parts if part[1] == OWN]  # what stands in it stays as it is
+            elif (root, INNER) in state.get((root, INNER), NONE):
                 yield self._repeated(op, root)
             held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))
             others = (arg for other, arg in enumerate(op.args) if other != position)
@@ -291,7 +294,7 @@ class _Checker:
             title = f"`{name}` changes here while a value taken from it is still used"
             if TEMPORARY.fullmatch(name):
                 title = "an object changes here while a value taken from it is still used"
-            helps = (COPY_THERE, INDEX_LOOP)
+            helps = (KEY_LOOP, f"where nothing need see the change, {COPY_THERE}")
         elif shown == changed:
             title = f"`{changed}` changes here while its value from before is still used"
             helps = (f"make a copy before: `old = {changed}.copy()`",)
@@ -317,10 +320,14 @@ class _Checker:
         name = original_name(root)
         if name == param and isinstance(op, Prim) and not all(change.sure for change in op.expr.changes):
             title = f"this changes the caller's `{param}` in place, if it is a list, a dict or an array"
-            help = f"make a new one, `{param} = {param} + ...`, or call a method that changes it: `{param}.extend(...)`"
+            help = (
+                f"call the method that changes it, `{param}.extend(...)`, or make a new one, `{param} = {param} + ...`"
+            )
         else:
             title = f"this changes `{name}`, and the caller's `{param}` may be the same object or hold it"
             help = f"change it by its name `{param}`, or work on a copy: `{name} = {name}.copy()`"
+            if name == param:
+                help = f"assign nothing to `{param}`: where it is to be a new object, make that at the call"
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), (help,))
 
     def _made(self, name: str, op: Prim | Call) -> tuple[Label, ...]:

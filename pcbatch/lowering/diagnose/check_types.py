@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
+import re
+
+import jax
+
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.ir import message as messages
@@ -11,13 +16,14 @@ from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.def_use import may_return
 from pcbatch.ir.ops import RETURN, Fail, Prim
 from pcbatch.ir.roles import writes
+from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.unbound_reads import unbound_reads
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import check_literals, check_messages
-from pcbatch.lowering.diagnose.primitive_errors import diagnose
+from pcbatch.lowering.diagnose.primitive_errors import NONE, diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
-from pcbatch.lowering.typing.format_messages import Show
+from pcbatch.lowering.typing.format_messages import Show, is_text
 from pcbatch.lowering.typing.infer import Conflict, Inferred, untyped
 from pcbatch.lowering.typing.instances import MOST, base_of
 
@@ -32,6 +38,10 @@ WAYS_OUT = {
     "dtype": "convert to one dtype on every path, for example with `jnp.asarray(x, jnp.float32)`",
     "key": "use one kind of keys on every path: `jax.random.key(seed)` with one implementation",
     "made": "build new records of new ones alone: copy what they hold of packed ones first, or refer to it by a number",
+    "packed": "pack the objects together, `trees = pcbatch.pack([*a, *b])`, and pass `trees[:n]` and `trees[n:]`",
+    "text": "write the number as a text on its path, `str(n)`, and read it outside, `int(text)`",
+    "levels": "keep one list of what the levels hold, and for each element the place of the one that it stands in",
+    "room": "append what is made to a list in the loop, and put its elements together behind the loop",
     "value": "use a number for each case, and look up what it stands for outside: `NAMES[int(k)]`; a string or a "
     "function must be the same on every path",
 }
@@ -72,9 +82,11 @@ def _primitive_errors(program: CfgProgram, inferred: Inferred, unbound: set[Loc 
     a value is read: that diagnostic is enough."""
     chosen: dict[object, tuple[str, Prim, Exception]] = {}
     real = {key for key, error in inferred.errors.items() if not isinstance(error, NeedsUnrolling)}
+    # What is None because the code that gives it a value failed, too, follows from that.
+    real = {key for key in real if NONE not in str(inferred.errors[key])} or real
     for key, error in sorted(inferred.errors.items()):
         if real and key not in real:
-            continue  # the length of a loop may be unknown because of the other errors
+            continue  # the length of a loop, too, may be unknown because of the other errors
         op = program.function(key[0]).block(key[1]).ops[key[2]]
         assert isinstance(op, Prim)
         place = op.loc or key
@@ -118,10 +130,12 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
         copies = (RECURSION if callee.name in recursive(program) else COPIES.format(function),)
         help = "pass the same structure and shapes in every call, or write one function for each"
     else:
-        code, title = "PCB301", f"variable `{shown}` changes type"
+        code, title = "PCB301", f"{_subject(shown, conflict.loc)} changes type"
         keeps = "a variable keeps one structure, shape and dtype: all lanes share its storage"
         help = STRUCTURE_HELP if "structure" in conflict.cause else SHAPE_HELP
-    help = help if copies else WAYS_OUT.get(conflict.kind, help)
+    pair = {_kind(conflict.first), _kind(conflict.second)}
+    way_out = "text" if conflict.kind == "structure" and pair == {"text", "number"} else conflict.kind
+    help = help if copies else WAYS_OUT.get(way_out, help)
     counts = {_number_of_values(conflict.first), _number_of_values(conflict.second)}
     if code == "PCB302" and len(counts) == 2 and None not in counts:
         help = "return the same number of values on every path; `jnp.zeros_like(x)` for one it does not have"
@@ -136,6 +150,23 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
         notes=(conflict.cause, keeps),
         helps=(*copies, help),
     )
+
+
+def _subject(name: str, loc: Loc | None) -> str:
+    """A variable in words; those of the compiler have no name that users know."""
+    function, _, own = name.rpartition(".")
+    line = "" if loc is None else linecache.getline(loc.file, loc.line)
+    if own == "r" and line.strip().startswith("return"):
+        return f"the result of `{function.rpartition('.')[2]}`" if function else "the result"
+    return f"variable `{own}`" if loc is None or re.search(rf"\b{own}\b", line) else "this value"
+
+
+def _kind(value: Abstract) -> str:
+    """Whether a value is a text, a number, or something else."""
+    alone = value.leaves[0] if len(value.leaves) == 1 and jax.tree_util.treedef_is_leaf(value.tree) else None
+    if is_text(value) or (isinstance(alone, Known) and isinstance(alone.value, str)):
+        return "text"
+    return "number" if isinstance(alone, ArrayType) or (isinstance(alone, Known) and alone.is_number) else ""
 
 
 def _unbound(function: Function, inferred: Inferred) -> list[tuple[Loc | None, Diagnostic]]:

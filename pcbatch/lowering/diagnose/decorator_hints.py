@@ -29,7 +29,7 @@ def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) ->
 
     The primitive `fn`, whose span is `whole`, calls the chain, outermost first, by the expression `node`.
     """
-    names = _listed([frame.name for frame in chain if frame.name != LAMBDA] or ["it"])
+    names = _listed([frame.name for frame in chain if not frame.name.startswith("<")] or ["it"])
     choose = CHOOSE.format(names)
     first, inner = chain[0], chain[-1]
     # A function that is defined inside the batched one cannot be decorated: it is part of the primitive.
@@ -47,7 +47,8 @@ def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) ->
         by_name = "in a `for` loop in place of `map`, in an `if` in place of `lax.cond`"
         return (f"call {names} by its name, {by_name}", choose)
     # A method of an object that is a local variable is not known while compiling, but that of a class is.
-    if isinstance(func, ast.Attribute) and _root(func) in fn.__code__.co_varnames:
+    local = _root(func) in fn.__code__.co_varnames
+    if isinstance(func, ast.Attribute) and (local or isinstance(func.value, ast.Call)):
         called = first.code.co_qualname.rpartition("<locals>.")[2]
         arguments = ", ".join([ast.unparse(func.value), *(["..."] if isinstance(node, ast.Call) and node.args else [])])
         return (f"decorate {names} with `@pcbatch.inline`, and call it by its class: `{called}({arguments})`", choose)

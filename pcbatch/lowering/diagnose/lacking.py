@@ -21,13 +21,16 @@ from pcbatch.lowering.diagnose.resolve_names import MISSING, Names, held, meanin
 
 OUTSIDE = "call `{}` before the batched function, for each example, and pass what it gives as an argument"
 WRITTEN = "or write what it computes as statements: loops, conditions, operators and functions of `math` and `jnp`"
+OF_TEXTS = (
+    "or ask the text itself: `part in text`, `text.find(part)`, `text.replace(a, b)`, `text.split(c)`, `for c in text`"
+)
 LISTED = "make a list of it: `{}`"
 BEFORE = "compare each element with the one before it, in a loop: `if k == 0 or xs[k] != xs[k - 1]`, for `xs = {}`"
 EVEN = "pass the elements as an array, `jnp.array([...])`, which has one length for all lanes"
 NESTED = "or write the loops out, one inside the other"
 FLOATS = "read the numbers before the batched function, and pass them as an array: a lane reads integers, `int(text)`"
 SET_KEY = "keep a number in place of the inner set: of small ones `sum(1 << x for x in s)`, a bit for each element"
-KEY = "use a number as the key, or a text, such as `.join(texts)`, or a tuple of them, such as `tuple(xs)`"
+KEY = "use a number as the key, or a text, such as `','.join(texts)`, or a tuple of them, such as `tuple(xs)`"
 ARRAY = "pass the elements as an array, which has one length for all lanes: lists of lanes are no arrays"
 OF_LISTS = {
     "mean": "statistics.mean",
@@ -55,7 +58,7 @@ def of_values(error: Exception, node: ast.expr | None, names: Names) -> tuple[st
     text, called = str(error), of_call(node, names) if isinstance(node, ast.Call) else ()
     if (order := ORDER.search(text)) is not None:
         return _order_helps(names.get(order[1]), order[1])
-    if (key := UNHASHABLE.search(readable(text))) is not None:
+    if (key := UNHASHABLE.search(readable(text))) is not None and not called:
         return (SET_KEY,) if key[2] == "set" else (KEY,)
     if "attribute name must be string" in text and isinstance(node, ast.Call) and len(node.args) > 1:
         return (f"choose with `if`, an attribute on each path: `{ast.unparse(node.args[0])}.NAME`",)
@@ -126,10 +129,11 @@ def of_call(call: ast.Call, names: Names) -> tuple[str, ...]:
     if target in [getattr(itertools, each) for each in COMBINED]:
         return EVEN, NESTED
     if name == "iter":
-        return ("go over it with an index: `k = 0`, then `xs[k]` and `k += 1` in place of `next`",)
+        again = "`for x in xs[k:]` in place of a loop over the iterator"
+        return (f"go over it with an index: `k = 0`, then `xs[k]` and `k += 1` in place of `next`, {again}",)
     if name in LAZY:
         return (LISTED.format(f"list({ast.unparse(call)})"),)
-    return OUTSIDE.format(name), WRITTEN
+    return OUTSIDE.format(name), OF_TEXTS if package == "re" else WRITTEN
 
 
 def _foreign(value: Any) -> bool:

@@ -44,6 +44,12 @@ TOO_LARGE = re.compile(r"Python int (-?\d+) too large|with value (-?\d+)")
 WIDER_HELP = "turn 64-bit types on: `jax.config.update('jax_enable_x64', True)`"
 REST = "of a power whose rest counts, compute the rest: `pow(base, exponent, modulus)`"
 FLOAT_HELP = "write it as a float, if it need not be exact"
+HASH = "unhashable type"
+KEYS_HELP = (
+    "decorate the function that makes the dict or the set with `@pcbatch.inline`; call a method by its class then, "
+    "`Table.keys_of(table)` in place of `table.keys_of()`"
+)
+NONE = "'NoneType' object"
 LACKING = "this works in Python, and not with values of a lane"
 CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with `jnp.where(condition, a, b)`"
 
@@ -131,6 +137,8 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
         helps = lacking.of_lists(expression(called), visible) or constant_helps(error, node, where.names)
         if where.chain and op.loc is not None and needs_branches(node, where.names):
             helps = (*decorator_hints.helps(op.expr.fn, op.loc, where.chain, expression(where.place))[:1], *helps)
+        if where.chain and HASH in str(error):
+            helps = (KEYS_HELP,)
         return _Words("PCB306", title, (_first_line(error),), helps)
     if isinstance(error, OverflowError) and (number := TOO_LARGE.search(str(error))) is not None:
         bits = 8 * jax.dtypes.canonicalize_dtype(int).itemsize
@@ -145,6 +153,11 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
     called, visible = where.called
     if helps := lacking.of_values(error, expression(called), visible):
         return _Words("PCB303", LACKING, notes, attribute or helps)
+    node = expression(where.innermost)
+    if isinstance(error, AttributeError) and NONE in str(error) and isinstance(node, ast.Attribute):
+        attribute = (
+            f"say before it what happens there: `if {ast.unparse(node.value)} is None: raise AttributeError()`",
+        )
     name = getattr(op.expr.fn, "__name__", "")
     call = f"`{name}.plain(...)`" if name.isidentifier() else "the plain function"
     helps = attribute or (f"{call} with one example shows the whole traceback",)

@@ -4,7 +4,8 @@ before:  n: ?   t0: ?   r: ?           after:  n: i32[]   t0: bool[]   r: i32[] 
 
 Only what control can reach is looked at: a branch on a value that is known while compiling (`if x.ndim == 1`)
 leaves the other arm out. Types are per variable, not per point: `split_live_ranges` has made that precise enough. The
-iteration ends because a leaf only climbs: known value, array, wider array.
+iteration ends because a leaf only climbs: known value, array, wider array. A container that gets more room or one more
+level in each round has no end: after `ROUNDS`, or `LEVELS`, it is a conflict.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import jax
 
@@ -48,6 +50,8 @@ from pcbatch.records.tables import TABLES, WantsCopies, with_tables
 Place = tuple[str, str]  # function, variable
 OpKey = tuple[str, str, int]  # function, block, index of the operation
 Tracer = Callable[..., Traced]
+ROUNDS = 100  # and four for each operation: more than types take that come to an end
+LEVELS = 16  # by which a structure may become deeper: a dict of dicts of lists has seven
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,12 @@ class Conflict:
     loc: Loc | None
     cause: str
     kind: str  # as in `JoinError`
+
+
+GROWS, NESTS = (
+    "it gets more room in each iteration, without end",
+    "it gets one more level in each iteration, without end",
+)
 
 
 @dataclass(slots=True)
@@ -168,6 +178,8 @@ class _Inference:
         # that a loop is traced again before the code after it is traced once). A change for later ones counts at once.
         self.due: list[tuple[int, int]] = []  # a heap of rounds and positions
         self.current = (0, -1)  # the round and position of the block that is looked at
+        self.changed: Conflict | None = None  # the last change of a type, as the conflict that it is if it has no end
+        self.deepened: dict[Place, int] = {}  # by how many levels
         self.both_arms = False  # follow both arms of a branch whose condition could not be typed
         self.traces: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
         self._kept = KeptTraces()
@@ -180,8 +192,13 @@ class _Inference:
         for name, labels in self.inferred.reachable.items():
             for label in labels:
                 self.look((name, label), 0)
+        last = self.current[0] + ROUNDS + 4 * sum(len(block.ops) for _, block in self.order)
         while self.due:
             self.current = heapq.heappop(self.due)
+            if self.current[0] > last and self.changed is not None:
+                self.inferred.conflicts.setdefault(self.changed.place, self.changed)
+                self.due.clear()
+                return
             name, block = self.order[self.current[1]]
             start = self.stale.pop((name, block.label))
             self._block(name, block, min(start, self.waiting.pop((name, block.label), start)))
@@ -223,6 +240,13 @@ class _Inference:
         if new != old:
             if old is not None and differs(old, new):
                 self.inferred.widened.add(place)
+            if old is not None:
+                self.changed = Conflict(place, old, self.inferred.sources.get(place), new, loc, GROWS, "room")
+                if (deeper := depth(new.tree) - depth(old.tree)) > 0:
+                    self.deepened[place] = self.deepened.get(place, 0) + deeper
+                    if self.deepened[place] > LEVELS:
+                        self.inferred.conflicts.setdefault(place, replace(self.changed, cause=NESTS, kind="levels"))
+                        return
             self.inferred.types[place] = new
             for (user, label), k in self.users.get(place, {}).items():
                 if label in self.inferred.reachable.get(user, ()):
@@ -360,6 +384,11 @@ class _Inference:
                     self.reach(function, target)
             case Return() | Fail():
                 pass
+
+
+def depth(tree: Any) -> int:
+    """Return the number of levels of a structure."""
+    return 1 + max(map(depth, tree.children()), default=0)
 
 
 def _users(

@@ -216,7 +216,7 @@ def joined_references(x: Ref, y: Ref | None, lead: int, error: JoinError) -> Ref
     """Join a reference with another one, or with None."""
     merged = references.joined(x, y)
     if merged is None:
-        raise error
+        raise JoinError("they are records of two arguments, which were packed apart", "packed")
     if y is not None:
         merged = Ref(_cells(x.pcbatch_id, y.pcbatch_id, lead), merged.pcbatch_type)
     return merged
@@ -268,7 +268,7 @@ def _origin(x: Cell, y: Cell) -> Origin:
 def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     parts = [part.value if isinstance(part, Optional) else part for part in (x, y) if part is not None]
     value = reduce(lambda a, b: _joined(a, b, lead, error), parts)
-    value = _listed(value, error) if isinstance(value, Cell) and _enumeration(value) else value
+    value = _listed(value, error) if isinstance(value, Cell) else value
     if value is None:
         return None
     if _nests(value):

@@ -84,5 +84,6 @@ def check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[lis
         if old_tree != new_tree or any(a is not b for a, b in zip(old, new, strict=True)):
             raise ChangedArgument(
                 "a list, a dict or an object of this lane is changed in place where it is traced",
-                "change it in a statement of its own, or in a function that is called there",
+                "change it in a statement of its own, or in a function that is called there; a `defaultdict` is "
+                "changed by `d[k]`, too: read it by `d.get(k, 0)`, with its default",
             )

@@ -28,22 +28,6 @@ ROWS = [
         (("key=functools.cmp_to_key(order)", "key=lambda x: x % 3"),),
     ),
     Row(
-        "order by a helper that branches",
-        "PCB305",
-        "compute the keys in a statement before, `keys = [digits(x) for x in xs]`, and sort the places: "
-        "`[xs[k] for k in sorted(range(len(xs)), key=lambda k: keys[k])]`",
-        "def digits(n):\n    s = 0\n    while n > 0:\n        s += n % 10\n        n //= 10\n    return s\n"
-        "@pcbatch.batch\ndef f(xs):\n    return sorted(xs, key=lambda x: digits(x))\n",
-        "[([31, 12, 2],), ([40, 4],)]",
-        (
-            (
-                "    return sorted(xs, key=lambda x: digits(x))",
-                "    keys = [digits(x) for x in xs]\n"
-                "    return [xs[k] for k in sorted(range(len(xs)), key=lambda k: keys[k])]",
-            ),
-        ),
-    ),
-    Row(
         "order by a method",
         "PCB303",
         "give the order of `Job.__lt__` by a key: `key=lambda x: ...`",

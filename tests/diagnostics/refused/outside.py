@@ -139,7 +139,7 @@ ROWS = [
     Row(
         "global counter",
         "PCB107",
-        "assign to a local name and return it",
+        "assign to a local name that has a value first",
         "COUNT = 0\n@pcbatch.batch\ndef f(n):\n    global COUNT\n    COUNT = 0\n    for k in range(n):\n        COUNT += k\n"
         "    return COUNT\n",
         "[(3,), (5,)]",

@@ -11,6 +11,50 @@ OUTSIDE = "keep the number, and make its text outside of the batched function, f
 
 ROWS = [
     Row(
+        "a text or a number",
+        "PCB302",
+        "write the number as a text on its path, `str(n)`",
+        "@pcbatch.batch\ndef f(n):\n    if n < 0:\n        return -1\n    return bin(n)\n",
+        "[(5,), (-2,)]",
+        (("return -1", "return str(-1)"),),
+        outside="int(r) if r == '-1' else r",
+    ),
+    Row(
+        "index that is to raise",
+        "PCB119",
+        "assign its value: `_ = xs.index(x)`",
+        "@pcbatch.batch\ndef f(xs, x):\n    try:\n        xs.index(x)\n    except ValueError:\n        return 0\n    return 1\n",
+        "[([3, 1], 1), ([4], 2)]",
+        (("        xs.index(x)", "        _ = xs.index(x)"),),
+    ),
+    Row(
+        "diagonal filled in place",
+        "PCB119",
+        "write `a = jnp.fill_diagonal(a, 1.0, inplace=False)`",
+        "@pcbatch.batch\ndef f(x):\n    a = jnp.zeros((2, 2)) + x\n    np.fill_diagonal(a, 1.0)\n    return a[0, 0] + a[0, 1]\n",
+        "[(0.5,), (2.5,)]",
+        (("np.fill_diagonal(a, 1.0)", "a = jnp.fill_diagonal(a, 1.0, inplace=False)"),),
+        own=True,
+    ),
+    Row(
+        "attribute of None",
+        "PCB303",
+        "say before it what happens there: `if node is None: raise AttributeError()`",
+        "@pcbatch.batch\ndef f(n):\n    node = None\n    for _ in range(n):\n        node = node.next\n    return n\n",
+        "[(0,), (-1,)]",
+        (("        node = node.next", "        if node is None: raise AttributeError()\n        node = node.next"),),
+    ),
+    Row(
+        "table of a method",
+        "PCB306",
+        "decorate the function that makes the dict or the set with `@pcbatch.inline`",
+        "class Table:\n    def __init__(self, xs):\n        self.xs = xs\n    def count(self):\n"
+        "        d = {self.xs[i]: i for i in range(2)}\n        return d[3]\n"
+        "@pcbatch.batch\ndef f(xs):\n    return Table(xs).count()\n",
+        "[([3, 1],), ([4, 3],)]",
+        (("    def count", "    @pcbatch.inline\n    def count"), ("Table(xs).count()", "Table.count(Table(xs))")),
+    ),
+    Row(
         "text of a float",
         "PCB304",
         OUTSIDE,
