@@ -24,7 +24,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTANT_TEXTS
 from pcbatch.lowering.diagnose.traceback_spans import Frame, called, user_frames
 from pcbatch.lowering.typing.abstract_values import Leaf
-from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.trace_errors import ChangedArgument
 from pcbatch.origins import KINDS
 

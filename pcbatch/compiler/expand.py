@@ -15,7 +15,7 @@ from pcbatch.ir.ops import Prim
 from pcbatch.lowering.diagnose.check_ownership import Aliased
 from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTANT_TEXTS
 from pcbatch.lowering.diagnose.traceback_spans import below, user_frames
-from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.inferred import Inferred
 
 CODES = frozenset({"PCB304", "PCB305", "PCB306", "PCB308", "PCB314", "PCB315"})
 """Codes of refusals of what one primitive cannot do for all elements, and a loop may do for each."""

@@ -64,6 +64,7 @@ from pcbatch.lowering.stack_passes import (
 )
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.typing.inferred import Inferred, untyped
 from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.kept_traces import keeping_traces
 from pcbatch.records.made import using_made
@@ -211,10 +212,10 @@ def _compile(
     shared_leaves: frozenset[str] = frozenset()
     if args is None:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
-        entered = checked(enter_loops.run(source, cfg, infer.Inferred()), "enter_loops", ("defined",))
+        entered = checked(enter_loops.run(source, cfg, Inferred()), "enter_loops", ("defined",))
         cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
-        cfg = checked(fail_unbound.run(cfg, infer.untyped(cfg)), "fail_unbound")
+        cfg = checked(fail_unbound.run(cfg, untyped(cfg)), "fail_unbound")
     else:
         cfg, inferred = _inferred(source, args, is_batched, decisions)
         try:
@@ -293,7 +294,7 @@ def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
 
 def _inferred(
     source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
-) -> tuple[CfgProgram, infer.Inferred]:
+) -> tuple[CfgProgram, Inferred]:
     """The typed program and its types: loops and branches that only types can decide are rewritten first."""
     if decisions.made:
         source = checked(wrap_entry.with_records(source, args), "wrap_entry", ("defined",))
@@ -315,9 +316,9 @@ def _inferred(
 
 def _unrolled(
     source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
-) -> tuple[CfgProgram, CfgProgram, infer.Inferred]:
+) -> tuple[CfgProgram, CfgProgram, Inferred]:
     """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types."""
-    faulty: tuple[CfgProgram, CfgProgram, infer.Inferred] | None = None
+    faulty: tuple[CfgProgram, CfgProgram, Inferred] | None = None
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
         inferred = infer.run(cfg, args)

@@ -38,7 +38,7 @@ from pcbatch.lowering.analysis.common_objects import (
 )
 from pcbatch.lowering.analysis.object_levels import Levels, has_arrays, is_array, is_builtin, levels
 from pcbatch.lowering.typing.abstract_values import Abstract
-from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.trace import Traced
 
 NO_LEVELS = Levels(False, False)

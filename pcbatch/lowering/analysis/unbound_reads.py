@@ -12,7 +12,7 @@ from pcbatch.ir.def_use import may_return, predecessors, terminator_reads
 from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import Branch, Fail
 from pcbatch.ir.roles import reads, writes
-from pcbatch.lowering.typing.infer import Inferred, branch_targets
+from pcbatch.lowering.typing.inferred import Inferred, branch_targets
 
 
 @dataclass(frozen=True, slots=True)

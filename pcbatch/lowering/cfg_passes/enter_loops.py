@@ -26,7 +26,7 @@ from pcbatch.ir.loops import Loop, loops
 from pcbatch.ir.ops import Branch, Jump, Move, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
-from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.trace import trace
 
 

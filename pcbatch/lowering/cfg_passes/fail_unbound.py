@@ -22,7 +22,7 @@ from pcbatch.ir.ops import ERROR, UNSET, Branch, Expr, Fail, Jump, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.unbound_reads import UnboundRead, unbound_reads
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
-from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.inferred import Inferred
 
 
 def run(program: CfgProgram, inferred: Inferred) -> CfgProgram:

@@ -48,7 +48,7 @@ from pcbatch.lowering.typing import pytree
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 from pcbatch.lowering.typing.convert_types import convert
 from pcbatch.lowering.typing.format_messages import Show
-from pcbatch.lowering.typing.infer import Inferred, branch_targets
+from pcbatch.lowering.typing.inferred import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
 from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.made_records import functions_with_heap

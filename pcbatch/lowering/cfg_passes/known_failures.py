@@ -15,7 +15,7 @@ from dataclasses import replace
 from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail, Jump, Prim, Return
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
-from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
+from pcbatch.lowering.typing.inferred import Inferred, OpKey, branch_targets
 
 RAISES = (IndexError, KeyError, ZeroDivisionError, ValueError)  # an attribute may be missing in a tracer alone
 LIBRARIES = ("/jax/", "/jaxlib/", "/numpy/")  # what they raise is about types and shapes

@@ -17,10 +17,11 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.dataflow import reachable
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract
+from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.instances import base_of
 
 
-def run(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Abstract], inferred: infer.Inferred) -> CfgProgram:
+def run(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Abstract], inferred: Inferred) -> CfgProgram:
     """Return a program with a function for each tuple of shapes of the arguments of functions that are called with
     several; as it is, if that are none, or too many. `cfg` is the program with live ranges split."""
     conflicts = (

@@ -31,7 +31,7 @@ from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail, Jump, Return
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.abstract_values import Known
-from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
+from pcbatch.lowering.typing.inferred import Inferred, OpKey, branch_targets
 
 IMPOSSIBLE = Fail(ERROR, "impossible")  # the block of the arms that `prune` cuts
 MOST_BLOCKS = 5000  # of one function; beyond it, compiling would take minutes

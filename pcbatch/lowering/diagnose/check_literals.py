@@ -20,7 +20,7 @@ from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, fits
-from pcbatch.lowering.typing.infer import Inferred, Place
+from pcbatch.lowering.typing.inferred import Inferred, Place
 from pcbatch.lowering.typing.jax_types import jax_dtype
 from pcbatch.lowering.typing.join_types import differs
 

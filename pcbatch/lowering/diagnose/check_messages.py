@@ -16,7 +16,7 @@ from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.message import Message, variables
 from pcbatch.ir.ops import Fail, Print
 from pcbatch.lowering.typing.abstract_values import Abstract
-from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.origins import Origin
 from pcbatch.records.made import mentions_made
 from pcbatch.records.questions import RECORDS

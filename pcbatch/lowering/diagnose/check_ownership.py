@@ -35,7 +35,7 @@ from pcbatch.lowering.analysis.same_objects import callers_objects, changed_insi
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.typing.abstract_values import Abstract
-from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.made_records import classes_of
 from pcbatch.records.made import made_schema
 from pcbatch.records.made_classes import MadeClass, is_mutable

@@ -24,7 +24,7 @@ from pcbatch.lowering.diagnose.primitive_errors import NONE, diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.format_messages import Show, is_text
-from pcbatch.lowering.typing.infer import Conflict, Inferred, untyped
+from pcbatch.lowering.typing.inferred import Conflict, Inferred, untyped
 from pcbatch.lowering.typing.instances import MOST, base_of
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"

@@ -12,12 +12,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-import jax
-
-from pcbatch.containers.columns import Unset
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
@@ -28,12 +25,12 @@ from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
     JoinError,
-    Known,
     join_leaves,
     known,
     materialise,
     of_example,
 )
+from pcbatch.lowering.typing.inferred import NOTHING, Conflict, Inferred, OpKey, Place, branch_targets
 from pcbatch.lowering.typing.instances import Instances, TooManyError, base_of
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
@@ -44,68 +41,18 @@ from pcbatch.lowering.typing.traced_records import reading_tables
 from pcbatch.origins import Origin
 from pcbatch.records.arguments import mentions, packed_in
 from pcbatch.records.made import WantsRecords
-from pcbatch.records.made_classes import MadeClass, classes_in
+from pcbatch.records.made_classes import classes_in
 from pcbatch.records.tables import TABLES, WantsCopies, with_tables
 
-Place = tuple[str, str]  # function, variable
-OpKey = tuple[str, str, int]  # function, block, index of the operation
 Tracer = Callable[..., Traced]
 ROUNDS = 100  # and four for each operation: more than types take that come to an end
 LEVELS = 16  # by which a structure may become deeper: a dict of dicts of lists has seven
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two definitions of one variable that have no common type."""
-
-    place: Place
-    first: Abstract
-    first_loc: Loc | None
-    second: Abstract
-    loc: Loc | None
-    cause: str
-    kind: str  # as in `JoinError`
 
 
 GROWS, NESTS = (
     "it gets more room in each iteration, without end",
     "it gets one more level in each iteration, without end",
 )
-
-
-@dataclass(slots=True)
-class Inferred:
-    """The result of inference, types and errors.
-
-    `args` gives the entry's parameters as the caller typed them, `types` has no variable that no reachable code
-    assigns, `sources` says where a type first came from. An operation is in `traced` or in `errors`, or not at all
-    if the type of an operand is not known. `widened` are variables whose structure has become that of a container of
-    the lane. `reachable` has the blocks of each function that control may reach. `heap` is the type of the heap of
-    records made in lanes, if there are classes of them; of the classes `wanted` there could be some. Of the tables of
-    packed objects `copied` each lane needs a copy, as it changes them.
-    """
-
-    args: Mapping[str, Abstract] = field(default_factory=dict)
-    types: dict[Place, Abstract] = field(default_factory=dict)
-    sources: dict[Place, Loc | None] = field(default_factory=dict)
-    traced: dict[OpKey, Traced] = field(default_factory=dict)
-    reachable: dict[str, set[str]] = field(default_factory=dict)
-    errors: dict[OpKey, Exception] = field(default_factory=dict)
-    conflicts: dict[Place, Conflict] = field(default_factory=dict)
-    widened: set[Place] = field(default_factory=set)
-    results: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    heap: Abstract | None = None
-    wanted: set[MadeClass] = field(default_factory=set)
-    copied: set[int] = field(default_factory=set)
-
-    def returns(self, call: Call) -> bool:
-        """Return whether the callee is known to return."""
-        return all((call.func, result) in self.types for result in self.results[call.func])
-
-
-def untyped(program: CfgProgram) -> Inferred:
-    """Return a result without types, in which every block counts as reachable."""
-    return Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
 
 
 def run(program: CfgProgram, args: Mapping[str, Abstract], widen: bool = True) -> Inferred:
@@ -155,7 +102,6 @@ def _infer(
     return inference
 
 
-NOTHING = Abstract(jax.tree.structure(Unset()), ())
 """The type of the value of an attempt that is known to raise: any other type covers it. What reads it reads 0."""
 NOUGHT = known(0)
 
@@ -409,17 +355,6 @@ def _users(
                 users = users_of.setdefault(place, {})
                 users[f.name, block.label] = min(k, users.get((f.name, block.label), k))
     return users_of
-
-
-def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:
-    """Return the successors that a branch may take, by the type of its condition; none if that is not known yet."""
-    if cond is None:
-        return ()
-    if cond == NOTHING:
-        return (branch.on_false,)
-    if len(cond.leaves) == 1 and isinstance(cond.leaves[0], Known):
-        return (branch.on_true if cond.leaves[0].value else branch.on_false,)
-    return (branch.on_true, branch.on_false)
 
 
 def _as_result(value: Abstract) -> Abstract:

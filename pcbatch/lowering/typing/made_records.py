@@ -33,7 +33,7 @@ from pcbatch.records.made_fields import HeapUse
 from pcbatch.records.tables import WantsCopies
 
 if TYPE_CHECKING:
-    from pcbatch.lowering.typing.infer import Inferred
+    from pcbatch.lowering.typing.inferred import Inferred
 
 Key = tuple[str, str, int]  # function, block, index of the operation
 

@@ -1,0 +1,79 @@
+"""The result of type inference: the types of variables, and what was found on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import jax
+
+from pcbatch.containers.columns import Unset
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.cfg import Call, CfgProgram
+from pcbatch.ir.ops import Branch
+from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.typing.trace import Traced
+from pcbatch.records.made_classes import MadeClass
+
+Place = tuple[str, str]  # function, variable
+OpKey = tuple[str, str, int]  # function, block, index of the operation
+NOTHING = Abstract(jax.tree.structure(Unset()), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two definitions of one variable that have no common type."""
+
+    place: Place
+    first: Abstract
+    first_loc: Loc | None
+    second: Abstract
+    loc: Loc | None
+    cause: str
+    kind: str  # as in `JoinError`
+
+
+@dataclass(slots=True)
+class Inferred:
+    """The result of inference, types and errors.
+
+    `args` gives the entry's parameters as the caller typed them, `types` has no variable that no reachable code
+    assigns, `sources` says where a type first came from. An operation is in `traced` or in `errors`, or not at all
+    if the type of an operand is not known. `widened` are variables whose structure has become that of a container of
+    the lane. `reachable` has the blocks of each function that control may reach. `heap` is the type of the heap of
+    records made in lanes, if there are classes of them; of the classes `wanted` there could be some. Of the tables of
+    packed objects `copied` each lane needs a copy, as it changes them.
+    """
+
+    args: Mapping[str, Abstract] = field(default_factory=dict)
+    types: dict[Place, Abstract] = field(default_factory=dict)
+    sources: dict[Place, Loc | None] = field(default_factory=dict)
+    traced: dict[OpKey, Traced] = field(default_factory=dict)
+    reachable: dict[str, set[str]] = field(default_factory=dict)
+    errors: dict[OpKey, Exception] = field(default_factory=dict)
+    conflicts: dict[Place, Conflict] = field(default_factory=dict)
+    widened: set[Place] = field(default_factory=set)
+    results: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    heap: Abstract | None = None
+    wanted: set[MadeClass] = field(default_factory=set)
+    copied: set[int] = field(default_factory=set)
+
+    def returns(self, call: Call) -> bool:
+        """Return whether the callee is known to return."""
+        return all((call.func, result) in self.types for result in self.results[call.func])
+
+
+def untyped(program: CfgProgram) -> Inferred:
+    """Return a result without types, in which every block counts as reachable."""
+    return Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
+
+
+def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:
+    """Return the successors that a branch may take, by the type of its condition; none if that is not known yet."""
+    if cond is None:
+        return ()
+    if cond == NOTHING:
+        return (branch.on_false,)
+    if len(cond.leaves) == 1 and isinstance(cond.leaves[0], Known):
+        return (branch.on_true if cond.leaves[0].value else branch.on_false,)
+    return (branch.on_true, branch.on_false)
