@@ -200,12 +200,12 @@ class Programs:
         signature = (call.key, settings(), self.fn.__code__, varying, rounds)
         with self.compiling:
             if capacity is None:
-                capacity = self._first_capacity(signature, call, repeats)
+                capacity = self._first_capacity(signature[:-1], call, repeats)  # no option changes what is needed
             key = (*signature, capacity)
             program = self.cache.get(key)
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
-                    program = self._compiled(call, varying, capacity, partial(self._remember, signature), rounds)
+                    program = self._compiled(call, varying, capacity, partial(self._remember, signature[:-1]), rounds)
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[key] = program
             return program

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.call.results import Result
 from pcbatch.call.signature import signature
 from pcbatch.call.usage import usage
+from pcbatch.compiler.growth import may_grow
 from pcbatch.compiler.program import Program
 from pcbatch.compiler.schedules import source_of
 from pcbatch.diagnostics.short_repr import short
@@ -31,6 +33,7 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import RunCounts
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.lowering_platform import lowering_platform
+from pcbatch.runtime.scalar import obstacles
 from pcbatch.runtime.sharding.lane_sharding import Devices
 from pcbatch.runtime.vm.raw_result import is_tracing
 from pcbatch.tuning.race import COMBINATIONS, SKIPPED, Candidate, Impossible, Race, together
@@ -38,9 +41,10 @@ from pcbatch.tuning.tolerance import difference
 from pcbatch.tuning.tuned import Tuned, chosen
 
 SCHEDULES = ("sweep", "drain", "earliest", "largest")
-EMITTERS = ("guard", "port", "mask")
+EMITTERS = ("scalar", "guard", "port", "mask")
 # Lists of candidates, and the name of one.
 LISTS = {"schedules": "schedule", "emitters": "emitter", "modes": "mode", "unrolls": "unroll", "lanes": "width"}
+SCOUTED = 256  # lanes, up to which they run one after the other to find the room that lists need
 WIDTH = 32  # of modes that compute some lanes at a time
 ROUNDS = (1, 8)  # of small loops
 WIDTHS = (1024, 512, 128, 32)  # of `f.map`
@@ -76,17 +80,21 @@ class TuneOptions:
 class CallBench:
     """Runs candidates on the arguments of a call, which no run uses up.
 
-    A candidate begins with the room in lists and stacks that the run under the function's own options has needed, which
-    no option changes: it is compiled once.
+    A candidate begins with the room in lists and stacks that the run before the first of its own has needed, which
+    hardly depends on options: most are compiled once. Where the function itself is new, the candidate `scout`, which
+    compiles in half the time, runs before it.
     """
 
     programs: Programs
     make: Callable[[Programs], Runs]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    made: dict[str, Runs] = field(default_factory=dict)
+    scout: Candidate | None = None
+    made: dict[str, tuple[Programs, Runs]] = field(default_factory=dict)
     failed: int | None = None  # of the inputs, in the first run
-    compiled: int = 1  # programs, in the last run
+    compiled: int = 1  # programs, in the last run; two of the scout count as one
+    capacities: dict[Any, int] = field(default_factory=dict)  # that runs have needed
+    depth: int = 0  # of stacks, that runs have needed
 
     def now(self) -> float:
         """Return the time in seconds."""
@@ -103,22 +111,36 @@ class CallBench:
             raise Impossible(text if isinstance(error, PcbatchError) else f"{type(error).__name__}: {text}") from error
 
     def _run(self, candidate: Candidate) -> Any:
-        key = str(dict(candidate.options))
-        if key not in self.made:
+        scouted, scout, self.scout = 0, self.scout, None
+        if scout is not None:
+            with suppress(Exception):  # told where it is tried as a candidate
+                self._run(scout)
+                scouted = (self.compiled + 1) // 2
+        key, kwargs = str(dict(candidate.options)), dict(self.kwargs)
+        if begins := key not in self.made:
             changed = self.programs.with_options(**candidate.options) if candidate.options else self.programs
-            changed.capacities.update(self.programs.capacities)
-            self.made[key] = self.make(changed)
-        f, kwargs, before = self.made[key], dict(self.kwargs), len(self.programs.cache)
+            changed.capacities.update(self.capacities)
+            self.made[key] = changed, self.make(changed)
+            self._executable(changed).remember(self.depth)
+        programs, f = self.made[key]
+        before = len(programs.cache)
         if candidate.lanes is None:
             result = f.run(*self.args, **kwargs)
         else:
             result = f.map(*self.args, lanes=candidate.lanes, **kwargs)
         outcome: Any = (result.value, result.status)
-        self.compiled = max(1, len(self.programs.cache) - before)
+        self.compiled = 1 + len(programs.cache) - before + scouted
+        if begins:
+            self.capacities, self.depth = dict(programs.capacities), self._executable(programs).depth
         if self.failed is None:
             self.failed = int(np.count_nonzero(result.status))
         jax.tree.map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, jax.Array) else leaf, outcome)
         return outcome
+
+    def _executable(self, programs: Programs) -> PcExecutable:
+        kwargs = dict(self.kwargs)
+        programs.pop_devices(kwargs)
+        return programs.of_call(self.args, kwargs)[0].with_pc("tune")
 
 
 def tune_call(
@@ -141,7 +163,8 @@ def tune_call(
     if not call.lanes:
         raise usage("PCB427", "no inputs to measure runs of", help="give a batch of the size that is to be fast")
     _refuse_effects(programs.name, program)
-    bench = CallBench(programs, make, args, kwargs)
+    candidates = list(_candidates(programs, program, call, devices, options))
+    bench = CallBench(programs, make, args, kwargs, _scout(programs, program, call, candidates))
     with reporting(options.progress, "candidates") as report:
 
         def told(done: int, of: int) -> None:
@@ -149,7 +172,7 @@ def tune_call(
                 report(RunCounts(total=of, finished=done))
 
         race = Race(bench, options.seconds, partial(difference, alike=options.alike), combined, told)
-        race.run(list(_candidates(programs, program, call, devices, options)))
+        race.run(candidates)
     lines = [*_about_inputs(programs.name, bench.failed or 0, call.lanes), *_about_budget(race, programs.name)]
     return chosen(race.rows, programs.name, source_of(programs.fn), "\n".join(lines))
 
@@ -158,8 +181,10 @@ def combined(one: Candidate, other: Candidate) -> Candidate | None:
     """Return the candidate that changes what both change; None if it would be no other program than one of them, or
     cannot be."""
     pair = together(one, other)
-    of_lanes = pair is not None and pair.changes & {"schedule", "modes", "lanes"}
-    return None if pair is None or ("fork" in pair.changes and of_lanes) else pair
+    if pair is None or ("fork" in pair.changes and pair.changes & {"schedule", "modes", "lanes"}):
+        return None
+    # A lane after the other, there are no trips, of which options could say what they compute.
+    return None if pair.options.get("emitter") == "scalar" and pair.changes - {"emitter", "lanes"} else pair
 
 
 def _about_inputs(name: str, failed: int, lanes: int) -> Iterator[str]:
@@ -269,12 +294,12 @@ def _candidates(
     yield Candidate("as it is", {})
     widths = [w for w in WIDTHS if 2 * w <= lanes][:MOST_WIDTHS] if options.lanes is None else options.lanes
     tried: list[tuple[str, Sequence[Any]]] = [
+        ("emitter", _emitters(runs) if options.emitters is None else options.emitters),
         ("fork", _forks(program, call, devices)),
         ("schedule", _others(SCHEDULES, runs.schedule) if options.schedules is None else options.schedules),
         ("modes", _modes(runs, lanes) if options.modes is None else options.modes),
         ("narrow", _narrows(runs, lanes)),
         ("unroll", _rounds(program) if options.unrolls is None else options.unrolls),
-        ("emitter", _emitters(runs) if options.emitters is None else options.emitters),
         ("lanes", widths),
     ]
     for number in range(max(len(values) for _, values in tried)):
@@ -291,6 +316,13 @@ def _candidate(programs: Programs, name: str, value: Any) -> Iterator[Candidate]
     programs.with_options(**{name: value})  # refuses what is no value of the option
     if value != getattr(programs.options, name):
         yield Candidate(f"{name}={value!r}", {name: value})
+
+
+def _scout(programs: Programs, program: Program, call: Arguments, candidates: Sequence[Candidate]) -> Candidate | None:
+    """The candidate that finds the room which lists of a new function need; its lanes run one after the other."""
+    if programs.capacities or not may_grow(program) or call.lanes > SCOUTED:
+        return None
+    return next((c for c in candidates if c.options == {"emitter": "scalar"}), None)
 
 
 def _forks(program: Program, call: Arguments, devices: Devices) -> Sequence[str]:
@@ -319,8 +351,10 @@ def _rounds(program: Program) -> Sequence[int]:
 
 
 def _emitters(runs: PcExecutable) -> Sequence[str]:
-    """The emitters that give another program. A kernel is one where there is a GPU that can hold the program."""
-    others = [name for name in _others(EMITTERS, runs.machine.emitter.name) if name != "kernel"]
+    """The emitters that give another program: "scalar" on a CPU if nothing is in its way, a kernel where there is a GPU
+    that can hold the program."""
+    native = lowering_platform() == "cpu" and not obstacles(runs.machine.layout)
+    others = [name for name in _others(EMITTERS, runs.machine.emitter.name) if native or name != "scalar"]
     if lowering_platform() not in KERNELS or runs.machine.emitter.name == "kernel":
         return others
     from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import

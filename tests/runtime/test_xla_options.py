@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import jax
+import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -100,12 +101,50 @@ def nearest_power(n, x):
     return row
 
 
+def solved(n, x):
+    """A primitive of which only the lowering has a loop."""
+    row = jnp.zeros(16)
+    for _ in range(n):
+        row = row + jax.lax.linalg.lu_pivots_to_permutation(jnp.zeros(4, jnp.int32) + 1, 16) + x
+        x = 0.9 * x
+    return row
+
+
 @pytest.mark.promotion("standard")
-@pytest.mark.parametrize("function", [decayed_sums, nearest_power])
+@pytest.mark.parametrize("function", [decayed_sums, nearest_power, solved])
 def test_what_a_loop_of_jax_reads_is_not_overwritten_before(function) -> None:
     batched = pcbatch.batch(function)
     lengths, x = np.array([3, 10, 30], np.int32), np.ones((3, 16), np.float32)
     plain = [batched.plain(n, each) for n, each in zip(lengths, x, strict=True)]
     np.testing.assert_allclose(batched(lengths, x), plain, rtol=1e-5)
     np.testing.assert_allclose(batched.map(lengths, x, lanes=2).value, plain, rtol=1e-5)
+    assert xla_options.has_loops(batched.lower(lengths, x).stages.opt)
+
+
+def reduced(x):
+    t = x
+    while abs(t) > 1.0:
+        t = t / 2.0
+    return t * x
+
+
+@pytest.mark.promotion("standard")
+@pytest.mark.parametrize("options", [{}, {"checkpoints": 4}])
+def test_another_program_inside_is_a_loop_of_jax(options) -> None:
+    """Snapshots of a gradient are copies of what its loop goes on with, and were made after the loop."""
+    other = pcbatch.batch(**options)(reduced)
+    gradient = jex.jaxpr_as_fun(jax.make_jaxpr(jax.grad(lambda x: other(x[None])[0]))(jnp.float32(1)))
+
+    def descended(n, x):
+        for _ in range(n):
+            x = x - 0.1 * gradient(x)[0]
+        return x
+
+    lengths, x = np.array([1, 0, 3, 2], np.int32), np.float32([0.5, 3.0, -9.0, np.nan])
+    plain = x.copy()
+    for lane, n in enumerate(lengths):
+        for _ in range(n):
+            plain[lane] -= 0.2 * reduced(plain[lane]) / plain[lane]
+    batched = pcbatch.batch(descended)
+    np.testing.assert_allclose(batched(lengths, x), plain, rtol=1e-5)
     assert xla_options.has_loops(batched.lower(lengths, x).stages.opt)

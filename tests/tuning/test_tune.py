@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.api.tune import TuneOptions, _about_budget, _candidates, _forks, combined
+from pcbatch.api.batched import _with_programs
+from pcbatch.api.tune import CallBench, TuneOptions, _about_budget, _candidates, _emitters, _forks, _scout, combined
 from pcbatch.tuning.race import INTERRUPTED, Candidate, Race, Row
 from pcbatch.tuning.tolerance import difference
 
@@ -119,7 +120,7 @@ def test_calls_side_by_side_are_a_candidate_where_they_are_possible(f: Any, trie
 
 
 def test_a_candidate_that_is_named_twice_is_tried_once() -> None:
-    tuned = digits.tune(XS, seconds=20, schedules=["sweep", "sweep"], emitters=[], modes=[], lanes=[np.int64(2), 2])
+    tuned = digits.tune(XS, seconds=20, lanes=[np.int64(2), 2], **(FEW | {"schedules": ["sweep"] * 2}))
     assert [row.name for row in tuned.rows[:3]] == ["as it is", "schedule='sweep'", "map, lanes=2"]
     assert not any(row.name in ("as it is", "schedule='sweep'", "map, lanes=2") for row in tuned.rows[3:])
 
@@ -216,7 +217,9 @@ def test_what_auto_stands_for_is_no_candidate() -> None:
     program, call = digits._programs.of_call((jnp.arange(100),), {})
     names = [c.name for c in _candidates(digits._programs, program, call, None, everything)]
     explained = digits.explain_schedule(jnp.arange(100))
-    assert "emitter='port'" in names and f"emitter={explained.emitter!r}" not in names
+    assert (
+        names[1] == "emitter='scalar'" and "emitter='port'" in names and f"emitter={explained.emitter!r}" not in names
+    )
     assert "schedule='largest'" in names and f"schedule={explained.policy!r}" not in names
     assert "map, lanes=32" in names and "map, lanes=128" not in names
     assert "unroll=1" in names and "unroll=8" in names
@@ -228,3 +231,47 @@ def test_widths_are_those_that_inputs_fill(inputs: int, widths: list[int]) -> No
     program, call = digits._programs.of_call((jnp.arange(inputs),), {})
     found = _candidates(digits._programs, program, call, None, everything)
     assert [c.lanes for c in found if "narrow" not in c.name] == [None, *widths]
+
+
+@pcbatch.batch
+def tower(n: Any) -> Any:
+    """A list that grows twice, and calls that nest more deeply than stacks are at first."""
+    xs: Any = []
+    for k in range(n):
+        xs.append(k)
+    return len(xs) + depth(n)
+
+
+@pcbatch.batch
+def depth(n: Any) -> Any:
+    return 0 if n == 0 else 1 + depth(n - 1)
+
+
+def test_the_room_that_lists_and_stacks_need_is_found_by_what_compiles_soonest() -> None:
+    long = jnp.array([300, 2])
+    program, call = tower._programs.of_call((long,), {})
+    everything = TuneOptions(1, [], None, [], [], [], 1.0, None)
+    candidates = list(_candidates(tower._programs, program, call, None, everything))
+    scout = _scout(tower._programs, program, call, candidates)
+    assert scout == Candidate("emitter='scalar'", {"emitter": "scalar"})
+    bench = CallBench(tower._programs, partial(_with_programs, tower), (long,), {}, scout)
+    assert np.asarray(bench.run(candidates[0])[0]).tolist() == [600, 4]
+    grown, begun = (len(bench.made[key][0].cache) for key in ("{'emitter': 'scalar'}", "{}"))
+    assert grown > 1 and begun == 2  # the program that was asked for candidates, and the one with the room
+    bench.run(Candidate("port", {"emitter": "port"}))
+    assert len(bench.made["{'emitter': 'port'}"][0].cache) == bench.compiled == 1
+    again = tower._programs.of_call((long,), {})[0]
+    assert _scout(tower._programs, again, call, candidates) is None
+    assert again.with_pc("a test").depth > 300
+
+
+def test_libraries_are_not_called_from_native_functions() -> None:
+    solves = pcbatch.batch(lambda a: jnp.linalg.solve(a, a).sum())
+    program, call = solves._programs.of_call((jnp.ones((2, 2, 2)),), {})
+    assert "scalar" not in _emitters(program.with_pc("a test"))
+
+
+def test_lane_after_lane_is_combined_with_what_it_obeys() -> None:
+    scalar = Candidate("scalar", {"emitter": "scalar"})
+    assert combined(scalar, Candidate("sweep", {"schedule": "sweep"})) is None
+    assert combined(scalar, Candidate("map", {}, 32)) is not None

@@ -29,6 +29,7 @@ from pcbatch.frontend.build.mutations import (
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.places import Place, mutation, place_of
+from pcbatch.frontend.source.streams import whole
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
 from pcbatch.ir.ops import Change, Move
 
@@ -46,7 +47,8 @@ def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
         keys, more = operands(b, first.operands), operands(b, second.operands)
         swap_places(b, first, second, keys, more, targets[0])
         return
-    value = lower(b, value)
+    unpacked = len(targets) == 1 and isinstance(targets[0], gast.Tuple | gast.List)
+    value = lower(b, whole(b.unit, value) if unpacked else value)
     if len(targets) > 1:
         value = _once(b, value)
     for target in targets:
@@ -99,7 +101,7 @@ def _augment_variable(b: Builder, node: Node, name: str) -> None:
     old = load(name, node.target)
     if name in rebound(b, node.value):
         old = copied(b, old)
-    value = lower(b, node.value)
+    value = lower(b, whole(b.unit, node.value))
     if b.handlers:
         value = atom(b, value)  # nothing is changed if it raises
     changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
@@ -115,6 +117,7 @@ def _augment_variable(b: Builder, node: Node, name: str) -> None:
 def _augment_place(b: Builder, node: Node, place: Place) -> None:
     """Build `x[i] += value`. Python reads the old value first: what the value changes or raises comes after that."""
     target, stores = node.target, None
+    given = whole(b.unit, node.value)
     if isinstance(target, gast.Subscript):  # what is missing in a `defaultdict` is stored when it is read
         stores = mutation(b.unit, subscript(target.value, target.slice, target))
     names = assigned(b, node.value)
@@ -124,7 +127,7 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
         and not may_raise(node.value, bool(b.handlers))
         and (stores is None or place.name not in lane_reads(b.unit, node.value, b.variables))
     ):
-        *keys, value = operands(b, [*place.operands, node.value])
+        *keys, value = operands(b, [*place.operands, given])
         augment_place(b, place, keys, node.op, value, node)
         return
     keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
@@ -132,7 +135,7 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
         old = copied(b, supported("old_item", [load(place.name, node), path(place, keys, node)], node))
     else:
         old = b.held(call_mutation(b, stores, keys, node), node)
-    value = operands(b, [node.value])[0]
+    value = operands(b, [given])[0]
     if not (names or objects):
         augment_place(b, place, keys, node.op, value, node)
     elif place.name not in names:

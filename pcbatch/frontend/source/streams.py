@@ -22,7 +22,17 @@ from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.scope import bindings, free_names
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, integer, load, rebuild, target_of
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    Node,
+    call,
+    children,
+    integer,
+    load,
+    rebuild,
+    target_of,
+)
 
 CONSUMERS: dict[str, Any] = {
     **{
@@ -174,6 +184,18 @@ def takes_list(unit: Unit, node: Node) -> bool:
         return True
     function = resolve(unit, node.func)
     return any(function is one for one in COLLECTED)
+
+
+def takes_elements(func: Node, target: Any) -> bool:
+    """Whether a call of `func`, which means `target`, takes the elements of its arguments, each once."""
+    takers = (*CONSUMERS.values(), *LAZY.values(), *COLLECTED)
+    return (isinstance(func, gast.Attribute) and func.attr in METHODS) or any(target is one for one in takers)
+
+
+def whole(unit: Unit, node: Node) -> Node:
+    """A list in place of an iterator by `reversed` whose elements are all taken."""
+    is_iterator = lazy(unit, node) == "reversed" and resolve(unit, load("list", node)) is list
+    return call(load("list", node), [node], node) if is_iterator else node
 
 
 def expands(unit: Unit, node: Node) -> bool:

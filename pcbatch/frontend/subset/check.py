@@ -36,7 +36,7 @@ from pcbatch.frontend.source.streams import (
 )
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, SUPPORT, Node, children, one_line
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
-from pcbatch.frontend.subset.check_loops import check_iterable, check_kept_iterators, write_out
+from pcbatch.frontend.subset.check_loops import check_iterable, write_out
 from pcbatch.frontend.subset.check_names import check_names
 from pcbatch.frontend.subset.check_try import check_try, check_with, in_handlers
 from pcbatch.frontend.subset.outside import refuse_change
@@ -112,9 +112,6 @@ class Checker:
                 title = "a generator in this iterable reads what the loop changes"
                 helps = ("make a list of it before the loop, if it is to read the values from before",)
                 self.faults.add("PCB121", title, node.iter, "Python makes each element in its turn", helps=helps)
-        if isinstance(node, gast.Assign | gast.AnnAssign | gast.NamedExpr):
-            for target in node.targets if isinstance(node, gast.Assign) else (node.target,):
-                check_kept_iterators(self.unit, self.faults, target, node.value)
         if isinstance(node, gast.For | gast.comprehension):
             self._choice(node.iter, where, (tuple, list))  # of a dict, a loop takes the keys
         if kind == "ClassDef" and not where.scope:

@@ -51,18 +51,6 @@ def check_iterable(unit: Unit, faults: Faults, node: Node, written_out: set[int]
         _loop_arguments(unit, faults, node, name, written_out)
 
 
-def check_kept_iterators(unit: Unit, faults: Faults, target: Node, value: Node) -> None:
-    """Record an iterator by `reversed` that a variable is to hold: lanes have a list there, which never ends."""
-    if isinstance(target, gast.Tuple) and isinstance(value, gast.Tuple):
-        for one, part in zip(target.elts, value.elts, strict=False):
-            check_kept_iterators(unit, faults, one, part)
-    elif isinstance(target, gast.Name) and isinstance(value, gast.Call):
-        if builtin_name(unit, value.func, frozenset({"reversed"})):
-            title = "an iterator (reversed) cannot be kept in a variable of a lane"
-            helps = ("make a list of it, `list(reversed(xs))`, or use it in the expression that makes it",)
-            faults.add("PCB304", title, value, "Python goes over it once", helps=helps)
-
-
 def _loop_arguments(unit: Unit, faults: Faults, node: Node, name: str, written_out: set[int]) -> None:
     least, most, keywords = LOOP_ARGUMENTS[name]
     starred = any(isinstance(a, gast.Starred) for a in node.args) and not (name == "zip" and len(node.args) == 1)

@@ -200,7 +200,16 @@ def priority_queue_(*args: Any, **options: Any) -> Any:
 
 
 def reversed_(values: Any, /) -> Any:
-    """The builtin `reversed`, also for the lane's lists."""
+    """The builtin `reversed` where its iterator is kept; refuses what is of the lane, which would be a list."""
+    if isinstance(values, LaneRange | LaneText | LaneList) or mappings.is_mapping(values):
+        title, note = "an iterator (reversed) cannot be kept in a variable of a lane", "Python goes over it once"
+        help = "make a list of it, `list(reversed(xs))`, or use it in the expression that makes it"
+        raise Refusal("PCB304", title, note, helps=(help,))
+    return reversed(values)
+
+
+def reversed_once(values: Any, /) -> Any:
+    """The builtin `reversed`, also of the lane's lists, where all its elements are taken at once."""
     if isinstance(values, LaneRange):
         return values.reversed()
     values = mappings.elements(values) if mappings.is_mapping(values) else values

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -30,20 +30,22 @@ from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import visits
 from pcbatch.lowering.analysis.cost import inner_jaxprs, most_expensive_kernel
+from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import CALLS
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.lowering_platform import lowering_platform
 
 ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 ON_CPUS: dict[str, Any] = {}  # of every program; the tests choose XLA's emitters here
 IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
-# Those behind "while" have loops in what they lower to.
-LOOPS = {"scan", "while", "igamma", "igammac", "igamma_grad_a", "random_gamma", "random_gamma_grad"}
+# Those behind "while" have loops in what they lower to; "pcbatch" is the primitive of runs of other programs.
+LOOPS = {"scan", "while", "pcbatch", "igamma", "igammac", "igamma_grad_a", "random_gamma", "random_gamma_grad"}
 LOOPS |= {"regularized_incomplete_beta", "threefry2x32", "random_bits", "random_fold_in", "random_split"}
 LOOPS_IN_GRAPHS: dict[str, Any] = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
     "xla_gpu_graph_min_graph_size": 1,  # by default, the loop of a small program is not worth a graph
 }
 OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
+_struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/users/performance.md
 
 
@@ -82,7 +84,7 @@ def keeps_in_place(program: StackProgram | None = None) -> bool:
 
 
 def has_loops(program: StackProgram) -> bool:
-    """Whether a primitive has a loop of JAX, such as `jax.lax.scan`.
+    """Whether a primitive has a loop of JAX, such as `jax.lax.scan`, or runs another program.
 
     What such a loop reads but does not change, XLA with `IN_PLACE` may overwrite before the loop runs: a register that
     the same block assigns after the loop (`tests/runtime/test_xla_options.py` has a program of a few lines).
@@ -92,7 +94,22 @@ def has_loops(program: StackProgram) -> bool:
 
 
 def _loops(jaxpr: jex.Jaxpr) -> bool:
-    return any(eqn.primitive.name in LOOPS or any(map(_loops, inner_jaxprs(eqn))) for eqn in jaxpr.eqns)
+    return any(
+        eqn.primitive.name in LOOPS or any(map(_loops, inner_jaxprs(eqn))) or _lowers_to_loops(eqn)
+        for eqn in jaxpr.eqns
+    )
+
+
+def _lowers_to_loops(eqn: Any) -> bool:
+    """Whether an equation has a loop in what it lowers to for several lanes. Primitives outside `jax.lax` are tried."""
+    if eqn.primitive.name in CALLS or hasattr(jax.lax, eqn.primitive.name.replace("-", "_") + "_p"):
+        return False
+    try:
+        lanes = [_struct((2, *v.aval.shape), v.aval.dtype) for v in eqn.invars]
+        lowered = jax.jit(jax.vmap(partial(eqn.primitive.bind, **eqn.params))).lower(*lanes)
+    except Exception:
+        return True
+    return "stablehlo.while" in lowered.as_text()
 
 
 def _older_emitters() -> bool:
