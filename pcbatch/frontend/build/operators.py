@@ -27,12 +27,12 @@ from pcbatch.frontend.build.library_calls import (
     is_numpy_call,
 )
 from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
+from pcbatch.frontend.build.reversed_iterators import taken_at_once
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import bindings, parameters
-from pcbatch.frontend.source.streams import takes_elements
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -170,8 +170,7 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     if isinstance(node, gast.JoinedStr) and all_:
         return _template(node, change)
     node, before = rebuild(node, change), node
-    taken = _taken_whole(node, target)
-    node = rebuild(node, lambda child: at_once(child) if any(child is part for part in taken) else child)
+    node = taken_at_once(node, target)
     if (owner := attribute_owner(before)) is not None:
         kept = supported("kept_in", [load(owner.id, owner), node.value], node.value)
         node = rebuild(node, lambda child: kept if child is node.value else child)
@@ -208,30 +207,6 @@ def _asks_numbers(node: Node) -> bool:
     """Whether a `match` has a pattern such as `int()`, which asks for the type of a number."""
     patterns = (part.cls for part in gast.walk(node) if isinstance(part, gast.MatchClass))
     return any(getattr(cls, "id", getattr(cls, "attr", "")) in NUMBER_CLASSES for cls in patterns)
-
-
-def _taken_whole(node: Node, target: object) -> list[Node]:
-    """The parts of a node whose elements are all taken where they stand; `target`: what a call calls."""
-    match node:
-        case gast.For() | gast.comprehension():
-            return [node.iter]
-        case gast.Starred() | gast.AugAssign() | gast.YieldFrom():
-            return [node.value]
-        case gast.Assign(targets=[gast.Tuple() | gast.List() | gast.Subscript(slice=gast.Slice())]):
-            return [node.value]
-        case gast.Compare(ops=[gast.In() | gast.NotIn()]):
-            return list(node.comparators)
-        case gast.Call() if takes_elements(node.func, target):
-            return list(node.args)
-    return []
-
-
-def at_once(node: Node) -> Node:
-    """An iterator by `reversed` whose elements are all taken where it stands, which may be a list of the lane."""
-    if isinstance(node, gast.IfExp):
-        return rebuild(node, lambda child: child if child is node.test else at_once(child))
-    made = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute) and node.func.attr == "reversed_"
-    return supported("reversed_once", node.args, node) if made else node
 
 
 def _call_of(function: Node, args: list[Node], call: Node) -> Node:

@@ -1,0 +1,41 @@
+"""Iterators by `reversed` in the places that take all of their elements, where they may be lists of the lane.
+
+Python's iterator gives each element once. A list gives them to everyone who asks: one that is kept would be wrong.
+"""
+
+from __future__ import annotations
+
+import gast
+
+from pcbatch.frontend.source.streams import takes_elements
+from pcbatch.frontend.source.tree import Node, rebuild, supported
+
+
+def taken_at_once(node: Node, target: object) -> Node:
+    """Return a node in which iterators whose elements it takes may be lists; `target` is the callee of a call."""
+    taken = _taken_whole(node, target)
+    return rebuild(node, lambda child: at_once(child) if any(child is part for part in taken) else child)
+
+
+def _taken_whole(node: Node, target: object) -> list[Node]:
+    """The parts of a node whose elements are all taken where they stand; `target`: what a call calls."""
+    match node:
+        case gast.For() | gast.comprehension():
+            return [node.iter]
+        case gast.Starred() | gast.AugAssign() | gast.YieldFrom():
+            return [node.value]
+        case gast.Assign(targets=[gast.Tuple() | gast.List() | gast.Subscript(slice=gast.Slice())]):
+            return [node.value]
+        case gast.Compare(ops=[gast.In() | gast.NotIn()]):
+            return list(node.comparators)
+        case gast.Call() if takes_elements(node.func, target):
+            return list(node.args)
+    return []
+
+
+def at_once(node: Node) -> Node:
+    """An iterator by `reversed` whose elements are all taken where it stands, which may be a list of the lane."""
+    if isinstance(node, gast.IfExp):
+        return rebuild(node, lambda child: child if child is node.test else at_once(child))
+    made = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute) and node.func.attr == "reversed_"
+    return supported("reversed_once", node.args, node) if made else node
