@@ -152,8 +152,10 @@ def terms(op: Prim, position: int) -> tuple[str, ...]:
         outs = [coefficients.pop(v, 0) for v in eqn.outvars]
         if not any(outs):
             continue
-        keeps = eqn.primitive.name in ("add", "add_any") or _is_checked(eqn) or (
-            eqn.primitive.name == "convert_element_type" and eqn.invars[0].aval.dtype == eqn.outvars[0].aval.dtype
+        keeps = (
+            eqn.primitive.name in ("add", "add_any")
+            or _is_checked(eqn)
+            or (eqn.primitive.name == "convert_element_type" and eqn.invars[0].aval.dtype == eqn.outvars[0].aval.dtype)
         )
         for v in filter(_is_var, eqn.invars):
             new = outs[0] if keeps else NONE

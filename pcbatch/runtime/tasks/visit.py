@@ -138,7 +138,7 @@ class _Visit:
                         self._put_results(read.dest, mask, results)
                     finished = mask if finished is False else self._mask(either(mask, finished))
                 case Fail():  # its results come nowhere, so that no frame above it ever goes on
-                    self._fail(self._mask(mask), read)
+                    self.s[FAILED] = self._failed(self.s[FAILED], self._mask(mask), read)
                 case _:
                     assert_never(leaf)
         self._add_results(read, added)
@@ -257,15 +257,13 @@ class _Visit:
         merged = {name: select(old.mask, old.columns[name], x) for name, x in columns.items()}
         entries[rank] = Entry(old.mask | mask, merged)
 
-    def _fail(self, mask: jax.Array, read: Read) -> None:
-        """Note the examples of tasks that fail."""
-        failed = self.s[FAILED]
+    def _failed(self, failed: jax.Array, mask: jax.Array, read: Read) -> jax.Array:
+        """The examples that have failed, with those of tasks that fail now."""
         if self.machine.plan.single:
-            self.s[FAILED] = failed | jnp.any(mask)
-            return
+            return failed | jnp.any(mask)
         assert read.root is not None
         at = jnp.where(mask, read.root, failed.shape[0])
-        self.s[FAILED] = failed.at[at].set(True, mode="drop")
+        return failed.at[at].set(True, mode="drop")
 
     def _sync(self, leaf: Sync, mask: Mask, read: Read) -> None:
         """Save what the block after the `sync` finds in the frame, and note which block that is."""
@@ -313,10 +311,7 @@ class _Visit:
         some, which = pool.beyond(self.s, key, dest, mask, size)
 
         def note(s: Values) -> Values:
-            before, self.s = self.s, s
-            self._fail(which(), read)
-            s, self.s = self.s, before
-            return s
+            return {FAILED: self._failed(s[FAILED], which(), read)}
 
         self.s |= guarded(some, note, {FAILED: self.s[FAILED]})
 
