@@ -139,13 +139,13 @@ def specialised(name: str, known: tuple[int | None, ...], dtype: str) -> Any:
 def _limits(name: str, known: Sequence[int | None], least: int, most: int) -> tuple[int, int] | None:
     """The least and the greatest operand with which an operation fits, if the other is known."""
     match name, *known:
-        case "add", (int() as c, None) | (None, int() as c):
+        case ("add", int() as c, None) | ("add", None, int() as c):
             ends = least - c, most - c
         case "sub", None, int() as c:
             ends = least + c, most + c
         case "sub", int() as c, None:
             ends = c - most, c - least
-        case "mul", (int() as c, None) | (None, int() as c) if c:
+        case ("mul", int() as c, None) | ("mul", None, int() as c) if c:
             ends = (-(-least // c), most // c) if c > 0 else (-(most // -c), least // c)
         case "shift_left", None, int() as c if 0 <= c < most.bit_length():
             ends = -(-least >> c), most >> c
