@@ -45,11 +45,10 @@ def examples(fn: Callable[..., int]) -> list[tuple[int, ...]]:
     return [(n, b) for n in range(8) for b in BASES]
 
 
-@pytest.mark.parametrize("fork", ["auto", "never"])
 @pytest.mark.parametrize("fn", [double, cancel, grow])
-def test_a_number_is_right_or_its_lane_says_so(fn: Callable[..., int], fork: str) -> None:
+def test_a_number_is_right_or_its_lane_says_so(fn: Callable[..., int]) -> None:
     lanes = examples(fn)
-    result = pcbatch.batch(fn, fork=fork).run(*np.array(lanes, np.int32).T)
+    result = pcbatch.batch(fn).run(*np.array(lanes, np.int32).T)
     for lane, status, value in zip(lanes, result.status.tolist(), np.asarray(result.value).tolist(), strict=True):
         want = fn(*lane)
         if status == Status.OK:
@@ -59,6 +58,7 @@ def test_a_number_is_right_or_its_lane_says_so(fn: Callable[..., int], fork: str
             assert fn is cancel or not LOW <= want <= HIGH, lane  # Python's integers on the way do not fit
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("options", [{"width": 1, "frames": 3}, {"width": 4}, {"width": 64}, {}], ids=str)
 def test_tasks_finish_small_sums_alone(options: dict[str, int]) -> None:
     lanes = examples(double)

@@ -142,7 +142,7 @@ def _too_much(begun: Any, parts: Any) -> jax.Array:
     """Whether an integer and all changes of it are together more than half of what its dtype holds."""
     half = jnp.iinfo(begun.dtype).max / 2
     begun, parts = begun.astype(jnp.float32), parts.astype(jnp.float32)
-    much: jax.Array = abs(begun) + jnp.sum(abs(parts - begun), axis=0) > half
+    much: jax.Array = abs(begun) + jnp.sum(abs(parts - begun[None]), axis=0) > half
     return much
 
 
