@@ -183,7 +183,8 @@ def _is_checked(eqn: Any) -> bool:
 def has_checked_sums(function: Function) -> bool:
     """Return whether a function has a sum that is checked."""
     prims = (op for block in function.blocks for op in block.ops if isinstance(op, Prim))
-    return any(checks(op) for op in prims if isinstance(op.expr.fn, JaxprFn))
+    jaxprs = (op.expr.fn.closed.jaxpr for op in prims if isinstance(op.expr.fn, JaxprFn))
+    return any(_is_checked(eqn) for jaxpr in jaxprs for eqn in jaxpr.eqns)
 
 
 def is_sum_of_two(op: Prim) -> bool:

@@ -84,8 +84,13 @@ def beyond(s: Values, key: str, dest: jax.Array, mask: jax.Array, size: jax.Arra
     places, half = s[key], int(jnp.iinfo(s[key].dtype).max) // 2
     new = places.at[jnp.where(mask, dest, 0)].get(mode="clip")
     wrong = mask & ((new > half) | (new < -half))
-    much = jnp.sum(jnp.where(mask, size, 0.0)) > half / 2  # with room for what is rounded
-    return jnp.any(wrong) | much, lambda: wrong | (much & mask & (size > half / 2 / size.shape[0]))
+    most = half / 2  # with room for what is rounded
+
+    def which() -> jax.Array:
+        much = jnp.sum(jnp.where(mask, size, 0.0)) > most
+        return wrong | (much & mask & (size > most / size.shape[0]))
+
+    return jnp.sum(jnp.where(wrong, jnp.inf, jnp.where(mask, size, 0.0))) > most, which  # one reduction for both
 
 
 def rows(places: Any, slots: int) -> Any:
