@@ -129,7 +129,7 @@ class Options:
     devices: Any = None
     stats: bool = False
     command_buffers: bool = True
-    overflow: str = "wrap"
+    overflow: str = "fail"
     math_errors: str = "raise"
     on_failure: str | None = None
 

@@ -90,8 +90,8 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         stats: count visits and active lanes per block; see `Result.stats`.
         command_buffers: on GPUs of NVIDIA, make the loop of a run a part of a CUDA graph, so that the host waits once
             for a run and not once for a trip. Inside a `jit` of your own, XLA's flags decide; see docs/users/gpu.md.
-        overflow: what becomes of an integer of Python that leaves the range of its dtype: "wrap" (it wraps around, as
-            in JAX) or "fail" (the lane ends with `Status.LIMIT`). Functions such as `math.comb` fail in any case.
+        overflow: what becomes of an integer of Python that leaves the range of its dtype: "fail" (the lane ends with
+            `Status.LIMIT`) or "wrap" (it wraps around, as in JAX). Functions such as `math.comb` fail in any case.
         math_errors: what a function of `math` does where Python's raises ValueError or OverflowError: "raise" (the lane
             ends with that error) or "nan" (it goes on with NaN or infinity, as in JAX).
         on_failure: what a call inside `jit` does when lanes fail or the tape of a gradient is full: "warn" (once for a

@@ -10,8 +10,9 @@ is left. Where such a call stays, it computes what it says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -107,6 +108,52 @@ MARKS = {
     "exact_add": Mark("exact", "add"),
     "between": Mark("between"),
 }
+
+
+@lru_cache(maxsize=1024)
+def specialised(name: str, known: tuple[int | None, ...], dtype: str) -> Any:
+    """Return the jaxpr of a checked operation of which an operand is a known number: the other lies in an interval.
+
+    Args:
+        name: of the operation, as in `OPERATIONS`.
+        known: the operands, None for the one that is not known.
+        dtype: of both.
+
+    Returns:
+        The jaxpr, a closed one of as many parameters; None where there is no such interval.
+    """
+    limits = _limits(name, known, int(iinfo(dtype).min), int(iinfo(dtype).max))
+    if limits is None:
+        return None
+    place, whole = known.index(None), iinfo(dtype)
+
+    def run(*operands: Any) -> tuple[Any, Any]:
+        result, x = OPERATIONS[name][0](*operands), operands[place]
+        least, most = (np.asarray(end, dtype) for end in limits)
+        sides = [x >= least] * (limits[0] > whole.min) + [x <= most] * (limits[1] < whole.max)
+        return result, jax.lax.bitwise_and(*sides) if len(sides) > 1 else sides[0] if sides else jnp.asarray(True)
+
+    return jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct((), dtype)] * 2)
+
+
+def _limits(name: str, known: Sequence[int | None], least: int, most: int) -> tuple[int, int] | None:
+    """The least and the greatest operand with which an operation fits, if the other is known."""
+    match name, *known:
+        case ("add", int() as c, None) | ("add", None, int() as c):
+            ends = least - c, most - c
+        case "sub", None, int() as c:
+            ends = least + c, most + c
+        case "sub", int() as c, None:
+            ends = c - most, c - least
+        case ("mul", int() as c, None) | ("mul", None, int() as c) if c:
+            ends = (-(-least // c), most // c) if c > 0 else (-(most // -c), least // c)
+        case "shift_left", None, int() as c if 0 <= c < most.bit_length():
+            ends = -(-least >> c), most >> c
+        case "shift_left", int() as c, None if c > 0:
+            ends = 0, (most // c).bit_length() - 1
+        case _:
+            return None
+    return max(ends[0], least), min(ends[1], most)
 
 
 def mark_of(eqn: Any) -> Mark | None:

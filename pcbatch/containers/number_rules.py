@@ -1,6 +1,6 @@
 """The rules about numbers of Python in the program being compiled: which faults of arithmetic end a lane.
 
-    with using(NumberRules(overflow="fail")): ...
+    with using(NumberRules(overflow="wrap")): ...
 
 Lanes compute with numbers of a fixed width, Python with integers of any size, and JAX gives infinity or NaN where
 Python raises. The compiler sets the rules from the options of the batched function.
@@ -22,12 +22,12 @@ class NumberRules:
     """The rules that are in force while a primitive is traced.
 
     Attributes:
-        overflow: "wrap", or "fail" where an integer of Python leaves the range of its dtype.
+        overflow: "fail" where an integer of Python leaves the range of its dtype, or "wrap".
         math_errors: "raise" where a function of `math` raises, or "nan" for what JAX gives there.
         division: whether a division of Python's numbers by zero raises.
     """
 
-    overflow: str = "wrap"
+    overflow: str = "fail"
     math_errors: str = "raise"
     division: bool = False
 

@@ -67,6 +67,7 @@ def _tasks(program: TaskProgram) -> dict[str, Any]:
         "constants": list(program.constants),
         "shared": list(program.shared),
         "sums": sorted(program.sums),
+        "exact": program.exact,
         "vars": [{"name": name, "type": _type(type_)} for name, type_ in program.types.items()],
         "prologue": [_node(op) for op in program.prologue],
         "blocks": [_task_block(block) for block in program.blocks],

@@ -44,7 +44,7 @@ from pcbatch.ir.types import ArrayType
 
 _CONSTANTS = re.compile(rf"constants \(({NAMES})\)")
 _SHARED = re.compile(rf"shared \(({NAMES})\)")
-_SUMS = re.compile(rf"sums \(({FUNC}(?:, *{FUNC})*)\)")
+_SUMS = re.compile(rf"(exact )?sums \(({FUNC}(?:, *{FUNC})*)\)")
 _BLOCK = re.compile(rf"({LABEL})\(((?:{NAMES})?)\)( after sync)?( in frame)?:")
 _SPAWN = re.compile(rf"spawn (?:({NAMES}|return)(?: at ({NAME}))? (\+?=) )?")
 _BINDING = rf"{NAME}={NAME}"
@@ -59,7 +59,9 @@ def read_tasks(lines: Lines) -> TaskProgram:
     """Take the lines of a task program, after its header."""
     match = lines.match(PROGRAM, "`program entry=label in=(a) out=(r) {`")
     params, results = split_names(match[2]), split_names(match[3])
-    constants, shared, sums = (_optional_names(lines, pattern) for pattern in (_CONSTANTS, _SHARED, _SUMS))
+    constants, shared = (_optional_names(lines, pattern) for pattern in (_CONSTANTS, _SHARED))
+    added = lines.optional(_SUMS)
+    sums, exact = (frozenset(split_names(added[2])), bool(added[1])) if added else (frozenset[str](), False)
     types: dict[str, ArrayType | None] = {}
     for name, type_text, storage in declarations(lines):
         if storage:
@@ -74,7 +76,7 @@ def read_tasks(lines: Lines) -> TaskProgram:
         names = split_names(header[2])
         blocks.append(TaskBlock(header[1], names, ops, end, bool(header[3]), bool(header[4]), lines.source))
     closing(lines)
-    return TaskProgram(match[1], params, results, types, constants, shared, tuple(blocks), prologue, frozenset(sums))
+    return TaskProgram(match[1], params, results, types, constants, shared, tuple(blocks), prologue, sums, exact)
 
 
 def _optional_names(lines: Lines, pattern: re.Pattern[str]) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def task_lines(program: TaskProgram, locations: bool) -> Iterator[str]:
     """The lines of a program; with `locations`, the source line of each operation."""
     yield "pcir 1 tasks"
     yield f"program entry={program.entry} in=({', '.join(program.params)}) out=({', '.join(program.results)}) {{"
-    for kind, names in (("constants", program.constants), ("shared", program.shared), ("sums", sorted(program.sums))):
+    sums = "exact sums" if program.exact else "sums"
+    for kind, names in (("constants", program.constants), ("shared", program.shared), (sums, sorted(program.sums))):
         if names:
             yield f"  {kind} ({', '.join(names)})"
     yield from declarations({name: type_text(type_) for name, type_ in program.types.items()})

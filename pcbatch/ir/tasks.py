@@ -176,6 +176,7 @@ class TaskProgram:
         blocks: the blocks, in the order of control flow.
         prologue: operations that compute shared variables, once.
         sums: the functions whose results are added to their destination, which begins at zero.
+        exact: whether an example counts as failed where such a sum may not fit its integer.
     """
 
     entry: str
@@ -187,6 +188,7 @@ class TaskProgram:
     blocks: tuple[TaskBlock, ...]
     prologue: tuple[PureOp, ...] = ()
     sums: frozenset[str] = frozenset()
+    exact: bool = False
 
     def block(self, label: str) -> TaskBlock:
         """The block called `label`; KeyError if there is none."""

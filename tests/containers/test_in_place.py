@@ -93,4 +93,4 @@ def fails(x):
 
 def test_no_lane_waits_for_a_block_that_only_fails() -> None:
     program = pcbatch.batch(fails).lower(BOUND).stages.opt
-    assert {program.block(label).terminator.kind for label in never_awaited(program)} == {"assertion"}
+    assert {program.block(label).terminator.kind for label in never_awaited(program)} == {"assertion", "limit"}

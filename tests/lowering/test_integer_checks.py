@@ -14,7 +14,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
-from pcbatch.containers.integer_marks import OPERATIONS, checked
+from pcbatch.containers.integer_marks import OPERATIONS, _limits, checked
 from pcbatch.lowering.analysis.intervals import ANY, RULES, computed, meet, of_dtype, widened
 
 INT32 = -(2**31), 2**31 - 1
@@ -196,6 +196,28 @@ def test_each_operation_says_whether_it_fits(name: str, dtype: str) -> None:
         exact = whole[name](*pair)
         assert fit == (low <= exact <= high), (name, dtype, pair)
         assert not fit or result == exact
+
+
+@pytest.mark.parametrize(("least", "most"), [(-32, 31), (0, 63)])
+@pytest.mark.parametrize(("name", "whole"), [("add", int.__add__), ("sub", int.__sub__), ("mul", int.__mul__)])
+def test_the_other_operand_of_a_known_one(name: str, whole: Callable[..., int], least: int, most: int) -> None:
+    every = range(least, most + 1)
+    for c in every:
+        for known, exact in (((c, None), lambda x, c=c: whole(c, x)), ((None, c), lambda x, c=c: whole(x, c))):
+            ends = _limits(name, known, least, most)
+            assert ends is not None or (name == "mul" and c == 0)
+            for x in every if ends else ():
+                assert (ends[0] <= x <= ends[1]) == (least <= exact(x) <= most), (known, x)
+
+
+@pytest.mark.parametrize(("least", "most"), [(-32, 31), (0, 63)])
+def test_a_shift_with_a_known_operand(least: int, most: int) -> None:
+    every = range(least, most + 1)
+    for c in every:
+        if (ends := _limits("shift_left", (None, c), least, most)) is not None:
+            assert all((ends[0] <= x <= ends[1]) == (least <= x << c <= most) for x in every), c
+        if (ends := _limits("shift_left", (c, None), least, most)) is not None:
+            assert all((ends[0] <= x <= ends[1]) == (least <= c << x <= most) for x in every if x >= 0), c
 
 
 BINARY = {

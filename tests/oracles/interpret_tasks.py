@@ -99,13 +99,13 @@ class _Destination:
     row: int | None = None
     filled: bool = False
 
-    def give(self, values: Sequence[Any], is_term: bool) -> None:
-        """Put results, or one term, in their places."""
+    def give(self, values: Sequence[Any], is_term: bool) -> bool:
+        """Put results, or one term, in their places; return whether the sum fits."""
         if len(values) != len(self.dsts):
             raise InternalError(f"{len(values)} values for {len(self.dsts)} places ({', '.join(self.dsts)})")
         if self.filled and not is_term:
             raise InternalError(f"{', '.join(self.dsts)}: returned twice")
-        places = self.frame.places
+        places, fits = self.frame.places, True
         for dst, value in zip(self.dsts, values, strict=True):
             known = dst in places
             if self.row is not None:
@@ -113,8 +113,12 @@ class _Destination:
                 continue
             if known and not (self.adds or self.filled or is_term):
                 raise InternalError(f"{dst}: returned twice")
-            places[dst] = places[dst] + value if known else value
+            if known:
+                fits &= not is_term or int(places[dst]) + int(value) == int(places[dst] + value)
+                value = places[dst] + value
+            places[dst] = value
         self.filled = True
+        return fits
 
 
 @dataclass(slots=True, eq=False)
@@ -241,7 +245,7 @@ class _Run:
                 taken = way.on_true if bool(get_value(values, way.cond)) else way.on_false
                 return self.begin(task, taken, values, destination, into)
             case Give(values=names):
-                destination.give([get_value(values, name) for name in names], into)
+                self.give(task, destination, [get_value(values, name) for name in names], into)
                 return None
             case Start(label=label, args=args):
                 return _Task(destination, task, label, self.record(label, args, values), into)
@@ -262,13 +266,17 @@ class _Run:
                 self.join(task)
             case Finish(values=names):
                 is_term = block.function in self.program.sums
-                task.destination.give([get_value(values, name) for name in names], is_term)
+                self.give(task, task.destination, [get_value(values, name) for name in names], is_term)
                 self.end(task)
             case Fail(kind=kind, name=name, message=message):
                 task.own_failure = LaneFailed(kind, name, message_text(message, values))
                 self.end(task)
             case _:
                 assert_never(terminator)
+
+    def give(self, task: _Task, destination: _Destination, values: Sequence[Any], is_term: bool) -> None:
+        if not destination.give(values, is_term) and self.program.exact:
+            task.own_failure = LaneFailed("limit", "limit", "")
 
     def bound(self, args: Iterable[tuple[str, str]], values: Record) -> Record:
         out: Record = {}

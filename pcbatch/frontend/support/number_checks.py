@@ -38,6 +38,7 @@ def binary(op: Operator, sign: str, a: Any, b: Any) -> Any:
         return op(a, b)
     if sign in SHIFTS:
         require(b >= 0, "ValueError", "negative shift count")
+        b = jnp.maximum(b, 0) if isinstance(b, Tracer) and in_force.overflow == "fail" and sign in GROWING else b
     if in_force.division:
         b = _nonzero(op, sign, a, b)
     if in_force.overflow == "fail" and sign in GROWING:

@@ -2,6 +2,9 @@
 
 before:  r, fits = jit[name=checked_add] a b       after:  r = add a b
          y = jit[name=between] x 0 31                      y = x
+
+What is read stays, and compares one operand only where the other is known: `3 * n` fits where `n` lies between two
+numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from typing import Any
 
 import jax.extend.core as jex
 
-from pcbatch.containers.integer_marks import mark_of
+from pcbatch.containers.integer_marks import Mark, mark_of, specialised
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite
@@ -45,6 +48,15 @@ class _Removing(Rewrite):
         return without_marks(value)
 
 
+def _compared(eqn: Any, mark: Mark | None) -> Any:
+    """The jaxpr of a checked operation that compares one operand, the other being known; None for all others."""
+    avals = [v.aval for v in eqn.invars]
+    if mark is None or len(avals) != 2 or any(aval.shape for aval in avals):
+        return None
+    known = tuple(int(v.val) if isinstance(v, jex.Literal) else None for v in eqn.invars)
+    return specialised(mark.name, known, str(avals[0].dtype)) if known.count(None) == 1 else None
+
+
 def without_marks(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
     """Return a jaxpr without marks of which nothing but the result is read; the jaxpr itself if it has none."""
     jaxpr = closed.jaxpr
@@ -63,6 +75,8 @@ def without_marks(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
         if mark is not None and (mark.kind == "exact" or eqn.outvars[1] not in read):
             plain = eqn.params["jaxpr"].jaxpr.eqns[0]
             eqn = eqn.replace(primitive=plain.primitive, params=plain.params, outvars=eqn.outvars[:1])
+        elif (compared := _compared(eqn, mark)) is not None:
+            eqn = eqn.replace(params={**eqn.params, "jaxpr": compared})
         eqns.append(eqn)
     outvars = [v if isinstance(v, jex.Literal) else same.get(v, v) for v in jaxpr.outvars]
     return jex.ClosedJaxpr(jaxpr.replace(eqns=eqns, outvars=outvars), closed.consts)

@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pcbatch.ir.forks import leaves
+from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.ops import Fail, Move, Prim, Select
 from pcbatch.ir.roles import rename_reads
-from pcbatch.ir.tasks import Sync, TaskBlock, TaskOp, TaskProgram, bindings
+from pcbatch.ir.tasks import Sync, TaskBlock, TaskEdge, TaskOp, TaskProgram, bindings
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.flatten import constant
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.linear_results import is_sum_of_two
+from pcbatch.lowering.tasks.tail_duplication import without_unreached
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -38,7 +39,7 @@ def run(program: TaskProgram) -> TaskProgram:
     if folded == program.blocks:
         return program
     types = {**program.types, **{new: program.types[old] for new, old in fresh.origins.items()}}
-    return replace(program, types=types, blocks=folded)
+    return without_unreached(replace(program, types=types, blocks=folded))
 
 
 def _solve(program: TaskProgram) -> Integers:
@@ -84,7 +85,8 @@ def _values(block: TaskBlock, program: TaskProgram, values: Integers) -> dict[st
                 if src in found:
                     found[dst] = found[src]
             case Prim(dsts=dsts) if all(v in found for v in op.expr.ins):  # else nothing is known of the results yet
-                found |= dict.fromkeys(dsts, _value(op, found, program.types) if len(dsts) == 1 else None)
+                first = _value(op, found, program.types)
+                found |= {v: 0 if k and _only_term(op, found) else None for k, v in enumerate(dsts)} | {dsts[0]: first}
             case Select(dst=dst):
                 if {op.cond, op.on_true, op.on_false} <= found.keys():
                     found[dst] = found[op.on_true] if found[op.on_true] == found[op.on_false] else None
@@ -95,7 +97,12 @@ def _values(block: TaskBlock, program: TaskProgram, values: Integers) -> dict[st
 
 def _value(op: Prim, found: Mapping[str, Value], types: Mapping[str, ArrayType | None]) -> Value:
     type_ = types.get(op.dsts[0])
-    if type_ is None or type_.shape or not type_.dtype.startswith("int") or not isinstance(op.expr.fn, JaxprFn):
+    if type_ is None or type_.shape or not isinstance(op.expr.fn, JaxprFn):
+        return None
+    if type_.dtype == "bool":  # whether a sum does not fit, or another
+        only_or = all(eqn.primitive.name == "or" for eqn in op.expr.fn.closed.jaxpr.eqns)
+        return 0 if op.expr.ins and only_or and all(found[v] == 0 for v in op.expr.ins) else None
+    if not type_.dtype.startswith("int"):
         return None
     if not op.expr.ins:
         return int(op.expr.text) if op.expr.text.lstrip("-").isdigit() else None
@@ -112,15 +119,29 @@ def _folded(block: TaskBlock, program: TaskProgram, same: Mapping[tuple[str, str
     names = {p: fresh(p) for p in given}
     ops: list[TaskOp] = [_constant(names[p], value, program.types[p]) for p, value in given.items()]
     for op in block.ops:
-        value = found.get(op.dsts[0]) if isinstance(op, Prim) and len(op.dsts) == 1 else None
-        if isinstance(op, Prim) and op.expr.ins and value is not None:
-            ops.append(_constant(op.dsts[0], value, program.types[op.dsts[0]]))
-        elif isinstance(op, Prim) and (term := _only_term(op, found)) is not None:
-            ops.append(Move(op.dsts[0], names.get(term, term), op.loc))
+        term = _only_term(op, found) if isinstance(op, Prim) else None
+        if isinstance(op, Prim) and op.expr.ins and (term or found.get(op.dsts[0]) is not None):
+            for v in op.dsts:
+                value = found.get(v)
+                if value is None:
+                    assert term is not None
+                    ops.append(Move(v, names.get(term, term), op.loc))
+                else:
+                    ops.append(_constant(v, value, program.types[v]))
         else:
             ops.append(rename_reads(op, lambda v: names.get(v, v)))
-    end = rename_reads(block.terminator, lambda v: names.get(v, v))
+    end = rename_reads(_decided(block.terminator, found), lambda v: names.get(v, v))
     return replace(block, ops=tuple(ops), terminator=end)
+
+
+def _decided(edge: TaskEdge, found: Mapping[str, Value]) -> TaskEdge:
+    """The tree of an edge without forks on what is known."""
+    if not isinstance(edge, Fork):
+        return edge
+    value = found.get(edge.cond)
+    if value is not None:
+        return _decided(edge.on_true if value else edge.on_false, found)
+    return replace(edge, on_true=_decided(edge.on_true, found), on_false=_decided(edge.on_false, found))
 
 
 def _only_term(op: Prim, found: Mapping[str, Value]) -> str | None:
@@ -133,4 +154,4 @@ def _only_term(op: Prim, found: Mapping[str, Value]) -> str | None:
 
 def _constant(name: str, value: int, type_: ArrayType | None) -> Prim:
     assert type_ is not None
-    return constant(name, Known(value), type_, None)
+    return constant(name, Known(bool(value) if type_.dtype == "bool" else value), type_, None)

@@ -8,6 +8,9 @@ A backward data-flow problem gives each variable, at each point, its coefficient
 `return` of it, the sum over its uses in additions before that, and none where anything else reads it or where paths
 disagree. A call whose result has the coefficient 1 after it may add its result to where that of its caller goes,
 whenever it is done. Only integers are added up so, whose sum does not depend on the order.
+
+A sum may be one that is checked (`containers/integer_marks.py`). What it says of its own terms is no use of them: it
+holds for those that are known where it stands, and where results are added up the machine checks the rest.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from pcbatch.containers.integer_marks import Mark, mark_of
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.def_use import predecessors, terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return
@@ -26,6 +30,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
 
 Site = tuple[str, int]  # label of a block, index of the call in it
+CHECKED = Mark("checked", "add")
 NONE = -1  # the coefficient of what is read by other operations than sums
 Coefficients = dict[str, int]  # variables that are not in it have the coefficient 0
 
@@ -119,9 +124,11 @@ def _before(op: Op, coefficients: Coefficients) -> None:
     match op:
         case Move(src=src):
             linear = {src: after[0]}
-        case Prim() if sum(c != 0 for c in after) == 1 and isinstance(op.expr.fn, JaxprFn):
-            k = next(k for k, c in enumerate(after) if c)
-            linear = dict.fromkeys(terms(op, k), after[k]) if after[k] == 1 else {}
+        case Prim() if isinstance(op.expr.fn, JaxprFn):
+            asked = checks(op)
+            used = [k for k, c in enumerate(after) if c and k not in asked]
+            if len(used) == 1 and after[used[0]] == 1:
+                linear = dict.fromkeys(terms(op, used[0]), 1)
         case _:
             pass
     for v in dict.fromkeys(reads(op)):
@@ -138,13 +145,18 @@ def terms(op: Prim, position: int) -> tuple[str, ...]:
     result: Any = jaxpr.outvars[position]
     if casts[position] is not None and jnp.dtype(casts[position].dtype) != result.aval.dtype:  # type: ignore[union-attr]
         return ()
-    coefficients: dict[Any, int] = {v: NONE for k, v in enumerate(jaxpr.outvars) if k != position and _is_var(v)}
+    others = {v for k, v in enumerate(jaxpr.outvars) if k != position and k not in checks(op)}
+    coefficients: dict[Any, int] = {v: NONE for v in others if _is_var(v)}
     if _is_var(result):
         coefficients[result] = NONE if result in coefficients else 1
     for eqn in reversed(jaxpr.eqns):
         outs = [coefficients.pop(v, 0) for v in eqn.outvars]
-        keeps = eqn.primitive.name in ("add", "add_any") or (
-            eqn.primitive.name == "convert_element_type" and eqn.invars[0].aval.dtype == eqn.outvars[0].aval.dtype
+        if not any(outs):
+            continue
+        keeps = (
+            eqn.primitive.name in ("add", "add_any")
+            or _is_checked(eqn)
+            or (eqn.primitive.name == "convert_element_type" and eqn.invars[0].aval.dtype == eqn.outvars[0].aval.dtype)
         )
         for v in filter(_is_var, eqn.invars):
             new = outs[0] if keeps else NONE
@@ -155,11 +167,32 @@ def terms(op: Prim, position: int) -> tuple[str, ...]:
     return tuple(name for v, name in names if coefficients.get(v, 0) == 1 and name not in twice)
 
 
+def checks(op: Prim) -> frozenset[int]:
+    """Return which results of a primitive say that one of its sums does not fit."""
+    assert isinstance(op.expr.fn, JaxprFn)
+    jaxpr = op.expr.fn.closed.jaxpr
+    fits = {eqn.outvars[1] for eqn in jaxpr.eqns if _is_checked(eqn)}
+    negated = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.primitive.name == "not" and eqn.invars[0] in fits}
+    return frozenset(k for k, v in enumerate(jaxpr.outvars) if _is_var(v) and v in negated)
+
+
+def _is_checked(eqn: Any) -> bool:
+    """Whether an equation is a checked sum, signed: of those the machine sees that they wrap around."""
+    return mark_of(eqn) == CHECKED and jnp.issubdtype(eqn.outvars[0].aval.dtype, jnp.signedinteger)
+
+
+def has_checked_sums(function: Function) -> bool:
+    """Return whether a function has a sum that is checked."""
+    prims = (op for block in function.blocks for op in block.ops if isinstance(op, Prim))
+    jaxprs = (op.expr.fn.closed.jaxpr for op in prims if isinstance(op.expr.fn, JaxprFn))
+    return any(_is_checked(eqn) for jaxpr in jaxprs for eqn in jaxpr.eqns)
+
+
 def is_sum_of_two(op: Prim) -> bool:
-    """Return whether a primitive is the sum of its two inputs, and nothing else."""
-    if len(op.dsts) != 1 or len(op.expr.ins) != 2 or not isinstance(op.expr.fn, JaxprFn):
+    """Return whether a primitive is the sum of its two inputs, and nothing else but whether that does not fit."""
+    if len(op.expr.ins) != 2 or not isinstance(op.expr.fn, JaxprFn) or checks(op) != frozenset(range(1, len(op.dsts))):
         return False
-    eqns = [eqn for eqn in op.expr.fn.closed.jaxpr.eqns if eqn.primitive.name != "convert_element_type"]
+    eqns = [eqn for eqn in op.expr.fn.closed.jaxpr.eqns if eqn.primitive.name not in ("convert_element_type", "not")]
     return len(eqns) == 1 and set(terms(op, 0)) == set(op.expr.ins)
 
 

@@ -65,6 +65,34 @@ def add_result(s: Values, key: str, dest: jax.Array, mask: jax.Array, value: Any
     s[key] = new
 
 
+def beyond(s: Values, key: str, dest: jax.Array, mask: jax.Array, size: jax.Array) -> tuple[jax.Array, Any]:
+    """Find the sums that may have left their dtype, as far as is certain: half of what it holds is too much already.
+
+    Where all that a visit adds comes to no more than that, a sum that wraps around is beyond the half. Else, so may a
+    share of it be that is added at once.
+
+    Args:
+        s: The state after `add_result` of signed integers.
+        key: Their places.
+        dest: int32[width]: the place of each record.
+        mask: bool[width]: the records that have added something.
+        size: float32[width]: the sizes of what each has added.
+
+    Returns:
+        bool[]: whether there may be any; a function that gives bool[width], the records that have added to such.
+    """
+    places, half = s[key], int(jnp.iinfo(s[key].dtype).max) // 2
+    new = places.at[jnp.where(mask, dest, 0)].get(mode="clip")
+    wrong = mask & ((new > half) | (new < -half))
+    most = half / 2  # with room for what is rounded
+
+    def which() -> jax.Array:
+        much = jnp.sum(jnp.where(mask, size, 0.0)) > most
+        return wrong | (much & mask & (size > most / size.shape[0]))
+
+    return jnp.sum(jnp.where(wrong, jnp.inf, jnp.where(mask, size, 0.0))) > most, which  # one reduction for both
+
+
 def rows(places: Any, slots: int) -> Any:
     """Return places of results by rows, [examples + frames, slots, ...]."""
     return places.reshape(-1, slots, *places.shape[1:])

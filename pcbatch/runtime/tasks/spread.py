@@ -75,11 +75,14 @@ def together(plan: TaskPlan, sizes: Sizes, before: Values, parts: Values) -> Val
     for key in (key for key in PER_BLOCK if key in out):
         out[key] = functools.reduce(wide_counters.plus, [*parts[key]], before[key])
     waited = _boundary(plan, sizes, before)
+    sums = {key for block in plan.blocks if block.adds for key in block.results.keys}
     for key in _written(plan, before):
         begun = before[key] + 1 if key == pool.NEED else before[key]
         changed = _summed_changes(begun, parts[key])
         slots = plan.sites.slots_of.get(key, 1)
         here = jnp.repeat(waited, slots)[: before[key].shape[0]]
+        if plan.program.exact and key in sums:  # which example it is of does not matter: there are few
+            out[FAILED] = out[FAILED] | jnp.any(here & _too_much(before[key], parts[key]))
         out[key] = jnp.where(_wide(here, before[key]), _changed(before[key], changed), before[key])
     if plan.framed:
         _reopen(plan, sizes, out, waited)
@@ -133,6 +136,14 @@ def _bits(array: Any) -> Any:
 
 def _summed_changes(begun: Any, parts: Any) -> Any:
     return jnp.sum(_bits(parts) - _bits(begun)[None], axis=0, dtype=_bits(begun).dtype)
+
+
+def _too_much(begun: Any, parts: Any) -> jax.Array:
+    """Whether an integer and all changes of it are together more than half of what its dtype holds."""
+    half = jnp.iinfo(begun.dtype).max / 2
+    begun, parts = begun.astype(jnp.float32), parts.astype(jnp.float32)
+    much: jax.Array = abs(begun) + jnp.sum(abs(parts - begun[None]), axis=0) > half
+    return much
 
 
 def _changed(array: Any, change: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, assert_never
 
@@ -13,6 +14,7 @@ from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import Finish, Give, Spawn, SpawnInto, Start, Sync, TaskJump
 from pcbatch.runtime.tasks import lists, pool, reading, steps
+from pcbatch.runtime.tasks.guarded import guarded
 from pcbatch.runtime.tasks.lists import Entry
 from pcbatch.runtime.tasks.masks import Mask, Tally, either, select, wide
 from pcbatch.runtime.tasks.plan import DEST, FRAME, FROM, ROOT, SERIAL, BlockPlan
@@ -107,7 +109,7 @@ class _Visit:
         for k, op in enumerate(spawned):
             rank = len(spawned) - k  # the call that Python makes first comes to lie on top
             self._spawn(op, rank, read, started if isinstance(op, Spawn) else inherited, added)
-        self._fill()
+        self._fill(read)
         finished: Mask | bool = False
         synced = Tally(self.width)
         for mask, leaf in self._reached(block.terminator, None, read):
@@ -125,10 +127,10 @@ class _Visit:
                         self._put_results(read.dest, mask, results)
                     finished = mask if finished is False else self._mask(either(mask, finished))
                 case Fail():  # its results come nowhere, so that no frame above it ever goes on
-                    self._fail(mask, read)
+                    self.s[FAILED] = self._failed(self.s[FAILED], self._mask(mask), read)
                 case _:
                     assert_never(leaf)
-        self._add_results(read.dest, added)
+        self._add_results(read, added)
         self._deliver(read, inherited, finished)
         self._wait(started, synced, read)
 
@@ -189,7 +191,7 @@ class _Visit:
         slot: jax.Array = jnp.where(inside, index.astype(I32), rows) + I32(sites.slots[op.dsts])
         return slot
 
-    def _fill(self) -> None:
+    def _fill(self, read: Read) -> None:
         """Write the results that are known already to the open frame."""
         for key in dict.fromkeys(one.key for one in self.given):
             assert self.frame is not None
@@ -212,8 +214,10 @@ class _Visit:
                     self.s[key] = filled.reshape(array.shape)
                     continue
                 write = pool.add_result if one.adds else pool.put_result
-                slot = I32(one.slot) if one.row is None else one.row
-                write(self.s, key, self.frame * I32(slots) + slot, one.mask, one.value)
+                dest = self.frame * I32(slots) + (I32(one.slot) if one.row is None else one.row)
+                write(self.s, key, dest, one.mask, one.value)
+                if one.adds:
+                    self._check_sum(key, dest, one.mask, [one.value], read)
 
     def _push(self, target: str, rank: int, mask: Mask, values: Values, dest: jax.Array | None, read: Read) -> None:
         """Note records for a list; those of one rank are pushed in one go, as no place has two of them."""
@@ -236,15 +240,13 @@ class _Visit:
         merged = {name: select(old.mask, old.columns[name], x) for name, x in columns.items()}
         entries[rank] = Entry(old.mask | mask, merged)
 
-    def _fail(self, mask: Mask, read: Read) -> None:
-        """Note the examples of tasks that fail."""
-        failed = self.s[FAILED]
+    def _failed(self, failed: jax.Array, mask: jax.Array, read: Read) -> jax.Array:
+        """The examples that have failed, with those of tasks that fail now."""
         if self.machine.plan.single:
-            self.s[FAILED] = failed | jnp.any(self._mask(mask))
-            return
+            return failed | jnp.any(mask)
         assert read.root is not None
-        at = jnp.where(self._mask(mask), read.root, failed.shape[0])
-        self.s[FAILED] = failed.at[at].set(True, mode="drop")
+        at = jnp.where(mask, read.root, failed.shape[0])
+        return failed.at[at].set(True, mode="drop")
 
     def _sync(self, leaf: Sync, mask: Mask, read: Read) -> None:
         """Save what the block after the `sync` finds in the frame, and note which block that is."""
@@ -268,10 +270,10 @@ class _Visit:
         for key, value in zip(self.block.results.keys, values, strict=True):
             pool.put_result(self.s, key, dest, self._mask(mask), value)
 
-    def _add_results(self, dest: jax.Array | None, added: list[tuple[jax.Array, tuple[Any, ...]]]) -> None:
+    def _add_results(self, read: Read, added: list[tuple[jax.Array, tuple[Any, ...]]]) -> None:
         if not added:
             return
-        dest = jnp.zeros(self.width, I32) if dest is None else dest
+        dest = jnp.zeros(self.width, I32) if read.dest is None else read.dest
         anywhere = added[0][0]
         for mask, _ in added[1:]:
             anywhere = anywhere | mask
@@ -282,6 +284,19 @@ class _Visit:
             for term in terms[1:]:
                 total = total | term if dtype == jnp.bool_ else total + term
             pool.add_result(self.s, key, dest, anywhere, total)
+            self._check_sum(key, dest, anywhere, terms, read)
+
+    def _check_sum(self, key: str, dest: jax.Array, mask: jax.Array, terms: Sequence[Any], read: Read) -> None:
+        """Note the examples of sums at places that may have left their dtype."""
+        if not self.machine.plan.program.exact:
+            return
+        size = sum((abs(term.astype(jnp.float32)) for term in terms), jnp.zeros(self.width, jnp.float32))
+        some, which = pool.beyond(self.s, key, dest, mask, size)
+
+        def note(s: Values) -> Values:
+            return {FAILED: self._failed(s[FAILED], which(), read)}
+
+        self.s |= guarded(some, note, {FAILED: self.s[FAILED]})
 
     def _deliver(self, read: Read, inherited: Tally, finished: Mask | bool) -> None:
         """Tell the frames of destinations what has returned and what was started, and push those that go on."""

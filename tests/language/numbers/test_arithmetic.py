@@ -51,13 +51,18 @@ def test_overflow_of_powers_and_signs() -> None:
     assert [lane.lane for lane in whole] == [1, -2000000000, "limit", "ValueError", "OverflowError"]
 
 
-def test_without_the_option_nothing_is_checked() -> None:
-    (lane,) = outcomes(operator.add, np.array([LARGEST], np.int32), np.array([1], np.int32))
-    assert lane.lane == -LARGEST - 1
+def operator_add(a, b):
+    return a + b
+
+
+def test_integers_wrap_around_where_they_may() -> None:
+    most, one = np.array([LARGEST], np.int32), np.array([1], np.int32)
+    assert pcbatch.batch(operator_add, overflow="wrap")(most, one).tolist() == [-LARGEST - 1]
+    assert pcbatch.batch(operator_add).run(most, one).status.tolist() == [int(pcbatch.Status.LIMIT)]
 
 
 def test_arrays_wrap_as_in_plain_python() -> None:
-    @pcbatch.batch(overflow="fail")
+    @pcbatch.batch
     def total(xs, n):
         return xs[0] * 2 + xs[1], n + 1
 
@@ -76,8 +81,8 @@ def test_a_lane_that_overflows() -> None:
 
     n = np.array([5, 12, 13], np.int32)
     with pytest.raises(pcbatch.BatchRuntimeError, match="PCB907"):
-        pcbatch.batch(factorial, overflow="fail")(n)
-    result = pcbatch.batch(factorial, overflow="fail").run(n)
+        pcbatch.batch(factorial)(n)
+    result = pcbatch.batch(factorial).run(n)
     assert result.value[:2].tolist() == [120, 479001600]
     assert result.status[2] == int(pcbatch.Status.LIMIT)
 
