@@ -133,7 +133,8 @@ def specialised(name: str, known: tuple[int | None, ...], dtype: str) -> Any:
         sides = [x >= least] * (limits[0] > whole.min) + [x <= most] * (limits[1] < whole.max)
         return result, jax.lax.bitwise_and(*sides) if len(sides) > 1 else sides[0] if sides else jnp.asarray(True)
 
-    return jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct((), dtype)] * 2)
+    struct: Any = jax.ShapeDtypeStruct
+    return jax.make_jaxpr(run)(*[struct((), dtype)] * 2)
 
 
 def _limits(name: str, known: Sequence[int | None], least: int, most: int) -> tuple[int, int] | None:

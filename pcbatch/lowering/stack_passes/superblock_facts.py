@@ -16,7 +16,7 @@ from pcbatch.ir.def_use import edges
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
 from pcbatch.ir.must_assign import stack_written
-from pcbatch.ir.ops import Jump, Prim, Print, Return
+from pcbatch.ir.ops import Fail, Jump, Prim, Print, Return
 from pcbatch.ir.stack import Edge, Leaf, Push, PushJump, StackBlock, StackOp, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.block_frequency import cycles, loop_levels
@@ -41,6 +41,7 @@ class Facts:
     slots: Mapping[str, Names]  # slots that may still be popped from the top of each block on
     doubtful: Names  # variables that may be read before they are written
     written: Mapping[str, Names]  # the doubtful ones that are written on all paths to a block
+    failing: Names  # the blocks from which every lane fails
     cycles: Mapping[str, int]  # by how many cycles, those through returns included, a block is enclosed
     levels: Mapping[str, int]  # by how many loops of its own function
     references: Mapping[str, int]  # how many leaves name a block, as target or as return point
@@ -63,6 +64,7 @@ class Facts:
             slots=slots_live_in(program),
             doubtful=unsure,
             written=stack_written(program, unsure)[0] if unsure else {},
+            failing=_failing(program),
             cycles=cycles(program),
             levels=loop_levels(program),
             references=Counter([*(leaf.target for leaf in jumps), *return_points]),
@@ -112,6 +114,22 @@ class Facts:
                 return frozenset()
             case _:
                 assert_never(leaf)
+
+
+def _failing(program: StackProgram) -> Names:
+    """The blocks from which every lane fails, as soon as what they compute is done."""
+    found = frozenset(block.label for block in program.blocks if isinstance(block.terminator, Fail))
+    while True:
+        more = found.union(
+            b.label for b in program.blocks if all(_leads_to(found, leaf) for leaf in edges(b.terminator))
+        )
+        if more == found:
+            return found
+        found = more
+
+
+def _leads_to(labels: Names, leaf: Leaf | Fail) -> bool:
+    return isinstance(leaf, Fail) or (isinstance(leaf, Jump) and leaf.target in labels)
 
 
 def tree_leaves(edge: Edge, path: Path = ()) -> Iterator[tuple[Path, Leaf]]:

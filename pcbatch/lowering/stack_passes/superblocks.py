@@ -12,7 +12,8 @@ Every trip runs whole blocks, and a lane runs one at a time: fewer, longer block
 copies of its successors is a superblock (Hwu et al., "The superblock: an effective technique for VLIW and superscalar
 compilation", J. Supercomputing 7, 1993). Four transformations make them:
 
-- tail duplication (`_duplicate_tail`): all lanes go to the only successor, so nothing of the copy is wasted;
+- tail duplication (`_duplicate_tail`): all lanes go to the only successor, but for those that fail, so nothing of the
+  copy is wasted;
 - loop rotation (`_rotates`): the same with the test at the head of a loop, as in the first example. With its test at
   its end, a simple loop is one block;
 - peeling of base cases (`_peel`): the caller makes the first test of its callee, as in the second example; where that
@@ -32,7 +33,7 @@ from dataclasses import dataclass, field, replace
 
 from pcbatch.ir.def_use import pops, pushes, targets
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.ops import Fail, Return
+from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import Edge, Leaf, PushJump, StackBlock, StackOp, StackProgram, StackTerminator
 from pcbatch.lowering.speculated import limits
@@ -101,7 +102,7 @@ class _Superblock:
         """The successors that may be copied: the path to each, the block, and how its copy would end."""
         assert not isinstance(self.end, Fail)
         for path, leaf in tree_leaves(self.end):
-            if isinstance(leaf, Return) or (path and not speculative):
+            if isinstance(leaf, Return) or not (speculative or self._is_sole(path)):
                 continue
             block = self.facts.blocks[leaf.target]
             edge = _end_of_copy(leaf, block)
@@ -134,8 +135,15 @@ class _Superblock:
         if result is None:
             return False
         self.ops, self.end = result
-        self.speculated += self.facts.cost(block)
+        if not self._is_sole(path):
+            self.speculated += self.facts.cost(block)
         return True
+
+    def _is_sole(self, path: Path) -> bool:
+        """Whether all lanes go this path but those that fail."""
+        assert not isinstance(self.end, Fail)
+        others = [leaf for other, leaf in tree_leaves(self.end) if other != path]
+        return all(isinstance(leaf, Jump) and leaf.target in self.facts.failing for leaf in others)
 
     def _pays(self, path: Path, block: StackBlock) -> bool:
         """Whether a copy of the block at the end of a path is allowed, and costs less than the trip that it saves."""
@@ -146,7 +154,7 @@ class _Superblock:
             return False
         if level > own_level and not self._rotates(path, block):
             return False
-        if not path:
+        if self._is_sole(path):
             limit = COPIED
         elif level < own_level:
             limit = limits().on_exit
@@ -164,7 +172,9 @@ class _Superblock:
 
         The other half of a rotation, a copy of the test at the end of the body, is an ordinary tail duplication.
         """
-        return not path and isinstance(block.terminator, Fork) and block.label not in self.facts.return_points
+        return (
+            self._is_sole(path) and isinstance(block.terminator, Fork) and block.label not in self.facts.return_points
+        )
 
     def _moves(self, path: Path, block: StackBlock) -> bool:
         """Whether this leaf is the only reference to the block, so that it moves instead of being copied."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from pcbatch.runtime.vm.block_body import Values
@@ -81,14 +82,16 @@ def beyond(s: Values, key: str, dest: jax.Array, mask: jax.Array, size: jax.Arra
     Returns:
         bool[]: whether there may be any; a function that gives bool[width], the records that have added to such.
     """
-    places, half = s[key], int(jnp.iinfo(s[key].dtype).max) // 2
+    places: Any = s[key]
+    half = int(np.iinfo(places.dtype).max) // 2
     new = places.at[jnp.where(mask, dest, 0)].get(mode="clip")
     wrong = mask & ((new > half) | (new < -half))
     most = half / 2  # with room for what is rounded
 
     def which() -> jax.Array:
         much = jnp.sum(jnp.where(mask, size, 0.0)) > most
-        return wrong | (much & mask & (size > most / size.shape[0]))
+        out: jax.Array = wrong | (much & mask & (size > most / size.shape[0]))
+        return out
 
     return jnp.sum(jnp.where(wrong, jnp.inf, jnp.where(mask, size, 0.0))) > most, which  # one reduction for both
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from pcbatch.runtime.tasks import lists, pool, steps
@@ -140,7 +141,7 @@ def _summed_changes(begun: Any, parts: Any) -> Any:
 
 def _too_much(begun: Any, parts: Any) -> jax.Array:
     """Whether an integer and all changes of it are together more than half of what its dtype holds."""
-    half = jnp.iinfo(begun.dtype).max / 2
+    half = np.iinfo(begun.dtype).max / 2
     begun, parts = begun.astype(jnp.float32), parts.astype(jnp.float32)
     much: jax.Array = abs(begun) + jnp.sum(abs(parts - begun[None]), axis=0) > half
     return much
