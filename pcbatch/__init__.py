@@ -13,6 +13,7 @@ from pcbatch.call.results import Stats as Stats
 from pcbatch.containers.dict_forms import Dicts as Dicts
 from pcbatch.containers.dict_forms import Sets as Sets
 from pcbatch.containers.ragged import Ragged as Ragged
+from pcbatch.containers.ragged import RaggedBytes as RaggedBytes
 from pcbatch.containers.ragged import RaggedTuples as RaggedTuples
 from pcbatch.containers.ragged import ragged as ragged
 from pcbatch.containers.texts import Texts as Texts
@@ -72,6 +73,7 @@ __all__ = [
     "Policy",
     "Profile",
     "Ragged",
+    "RaggedBytes",
     "RaggedTuples",
     "Result",
     "Sets",

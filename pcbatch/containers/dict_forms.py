@@ -13,6 +13,7 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.host_forms import register
+from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
@@ -113,11 +114,13 @@ class Lists(_OfLanes):
         return _element(table, ())
 
 
-def sequence_of(rows: Rows, elements: list[Any]) -> list[Any] | tuple[Any, ...] | str:
+def sequence_of(rows: Rows, elements: list[Any]) -> list[Any] | tuple[Any, ...] | str | bytes:
     """Return the value of Python for a list, a tuple or a text of a lane, given its elements (of a text, the codes)."""
     match rows:
         case LaneText():
             return "".join(map(chr, elements))
+        case LaneBytes():
+            return bytes(elements)
         case LaneTuple():
             return tuple(elements)
     return elements

@@ -205,7 +205,7 @@ def prepare(value: Any) -> Any:
         return of_lane(value)
     if isinstance(value, list):
         return list_class().known(value)
-    if isinstance(value, str):
+    if isinstance(value, str | bytes):
         return text_of(value)
     if isinstance(value, Container):
         title = f"a {getattr(value, 'python_name', 'container')} of the lane cannot be an element of another container"
@@ -222,11 +222,12 @@ def list_class() -> type[Rows]:
     return LaneList
 
 
-def text_of(value: str) -> Rows:
-    """Return a known text as one of the lane."""
+def text_of(value: str | bytes) -> Rows:
+    """Return a known text, or known bytes, as those of the lane."""
+    from pcbatch.containers.lane_bytes import LaneBytes
     from pcbatch.containers.lane_text import LaneText
 
-    return LaneText.of(value)
+    return LaneBytes.known_bytes(value) if isinstance(value, bytes) else LaneText.of(value)
 
 
 def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:

@@ -20,6 +20,7 @@ from pcbatch.containers import list_order
 from pcbatch.containers.checks import limit
 from pcbatch.containers.columns import Shape, Unset, leaf_at, one_level, padded, room
 from pcbatch.containers.container import Container
+from pcbatch.containers.elements import text_of
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
@@ -37,15 +38,13 @@ def hashable(key: Any) -> Any:
     key = of_member(key)
     if isinstance(key, MemberValue) and issubclass(key.members, str | float):
         raise _refusal(f"a member of {key!r} equals its value, and cannot be a key of a dict or set of the lane")
-    if isinstance(key, MemberValue | str | LaneText):
+    if isinstance(key, MemberValue | str | bytes | LaneText):
         return key
     if isinstance(key, LaneTuple):
         hashable(jax.tree.map(lambda leaf: leaf_at(leaf, (0,)), key.columns))
         return key
     if isinstance(key, Container | list | dict | set):
         raise TypeError(f"unhashable type: '{type_name(key)}'")
-    if isinstance(key, bytes):
-        raise _refusal(f"a dict or set of the lane cannot have the key {key!r}")
     if isinstance(key, tuple):
         for part in key:
             hashable(part)
@@ -73,8 +72,8 @@ def is_of_lane(key: Any) -> bool:
 def plain(key: Any) -> Any:
     """Return a key whose named tuples are tuples, which Python finds equal, with members and texts of the lane."""
     key = of_member(key)
-    if isinstance(key, str):
-        return LaneText.of(key)
+    if isinstance(key, str | bytes):
+        return text_of(key)
     return tuple(map(plain, key)) if isinstance(key, tuple) else key
 
 
@@ -152,7 +151,7 @@ def fitted(key: Any, columns: Any, lead: Shape = ()) -> tuple[Any, Any] | None:
         columns: the columns of keys.
         lead: the sizes of these axes.
     """
-    if isinstance(columns, LaneTuple) and type(key) is tuple:
+    if type(columns) is LaneTuple and type(key) is tuple:
         if lead:
             key = tuple_beside(key, lead, columns)
         else:
@@ -160,7 +159,7 @@ def fitted(key: Any, columns: Any, lead: Shape = ()) -> tuple[Any, Any] | None:
                 key = LaneTuple.from_list(list(key))
             except Refusal:
                 return None
-    if isinstance(key, LaneTuple) and type(columns) is tuple and not lead:
+    if type(key) is LaneTuple and type(columns) is tuple and not lead:
         if isinstance(key.columns, Unset):
             return fitted((), columns)
         found = fitted(tuple(key.element(k) for k in range(len(columns))), columns)

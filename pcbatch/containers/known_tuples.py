@@ -19,9 +19,12 @@ def tuple_beside(value: Any, lead: Shape, other: Any) -> Any:
         lead: the shape of the axes in front of all its leaves.
         other: what it meets.
     """
+    from pcbatch.containers.elements import text_of
     from pcbatch.containers.lane_tuple import LaneTuple
 
-    if type(value) is not tuple or not isinstance(other, LaneTuple):
+    if type(value) is bytes and isinstance(other, LaneTuple):
+        return text_of(value)
+    if type(value) is not tuple or type(other) is not LaneTuple:
         return value
     if not lead:
         return LaneTuple.from_list(list(value))

@@ -69,7 +69,7 @@ class LaneSequence(Rows):
         require(n >= before + after, "ValueError", *few)
         first = [self.element(k) for k in range(before)]
         last = [self.element(n - k) for k in range(after, 0, -1)]
-        return [*first, self[before : n - after], *last]
+        return [*first, self._plain()[before : n - after], *last]
 
     def __jax_array__(self) -> Any:
         """Return the elements as one array, where their number is known while compiling."""

@@ -31,7 +31,6 @@ ORIGINS = (Origin.ARRAY,)
 WHITESPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 METHODS_HELP = "compute with the numbers themselves; a list of characters has the methods of lists: `list(text)`"
 LACKING = {
-    "encode": "go over the numbers of the characters: `[ord(c) for c in text]`",
     "expandtabs": "write a loop that counts columns",
     "format": "a text that is known formats values of the lane: `'{}: {:>3}'.format(a, b)`, or write an f-string",
     "format_map": "write an f-string",
@@ -323,6 +322,12 @@ class LaneText(Letters, Rows):
         from pcbatch.containers.text_lists import join_texts
 
         return join_texts(self, texts)
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> Any:
+        """Return the bytes of the characters, each of one byte."""
+        from pcbatch.containers.lane_bytes import as_bytes, encodable
+
+        return as_bytes(encodable(self, encoding, errors))
 
     def as_list(self) -> Any:
         """Return the list of the characters."""

@@ -32,6 +32,7 @@ class LaneTuple(LaneList):
     """A tuple whose length depends on the lane."""
 
     __slots__ = ()
+    python_name = "tuple"
     NO_INDEX = "tuple index out of range"
     ABSENT = {"index": "tuple.index(x): x not in tuple"}
 
@@ -45,29 +46,29 @@ class LaneTuple(LaneList):
 
     def __getattribute__(self, name: str) -> Any:
         if name in MUTATORS:
-            raise AttributeError(f"'tuple' object has no attribute '{name}'")
+            raise AttributeError(f"'{type(self).python_name}' object has no attribute '{name}'")
         return super().__getattribute__(name)
 
     def __getitem__(self, index: Any) -> Any:
         found = super().__getitem__(index)
-        return LaneTuple.of(found) if isinstance(index, slice) else found
+        return type(self).of(found) if isinstance(index, slice) else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        raise TypeError("'tuple' object does not support item assignment")
+        raise TypeError(f"'{self.python_name}' object does not support item assignment")
 
     def __delitem__(self, index: Any) -> None:
-        raise TypeError("'tuple' object doesn't support item deletion")
+        raise TypeError(f"'{self.python_name}' object doesn't support item deletion")
 
     def __add__(self, other: Any) -> Any:
-        return self._joined(self, other) if isinstance(other, tuple | LaneTuple) else NotImplemented
+        return self._joined(self, other) if type(other) in (tuple, LaneTuple) else NotImplemented
 
     def __radd__(self, other: Any) -> Any:
-        return self._joined(other, self) if isinstance(other, tuple | LaneTuple) else NotImplemented
+        return self._joined(other, self) if type(other) in (tuple, LaneTuple) else NotImplemented
 
     __iadd__ = __add__
 
     def __mul__(self, times: Any) -> Any:
-        return LaneTuple.of(super().__mul__(times))
+        return type(self).of(super().__mul__(times))
 
     __rmul__ = __mul__
 

@@ -145,6 +145,19 @@ class RaggedTuples(Ragged):
         return found if np.ndim(self.lengths) > 1 else [None if row is None else tuple(row) for row in found]
 
 
+@pytree_node("values", "lengths", named=True)
+class RaggedBytes(Ragged):
+    """Bytes, one for each lane: as `Ragged`, with numbers from 0 to 255, but `tolist()` gives `bytes`."""
+
+    __slots__ = ()
+    __hash__ = None
+
+    def tolist(self) -> list[Any]:
+        """Return Python's bytes, one for each lane; None for a lane that has failed."""
+        found = super().tolist()
+        return found if np.ndim(self.lengths) > 1 else [None if row is None else bytes(row) for row in found]
+
+
 ALIKE = "the elements of lists must be alike"
 NUMBERS = "give a list of numbers for each lane, `pcbatch.ragged([[1, 2], [3], []])`"
 MIXED = (
@@ -162,7 +175,7 @@ def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
 
     Args:
         lists: a list, or an array, for each lane. Their elements are numbers, arrays of one shape, lists, or tuples
-            and other pytrees of these, all alike.
+            and other pytrees of these, all alike. Or `bytes` for each lane.
         dtype: of the numbers. None: as `jnp.array` chooses it.
 
     Returns:
@@ -183,6 +196,9 @@ def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
         [3, 3, 0]
     """
     try:
+        if len(lists) and all(isinstance(row, bytes) for row in lists):
+            made = _ragged([list(row) for row in lists], int)
+            return RaggedBytes(made.values, made.lengths)
         return _ragged([_items(row, lane) for lane, row in enumerate(lists)], dtype)
     except (ValueError, OverflowError) as error:
         helps = MIXED if ALIKE in str(error) else (NUMBERS,)

@@ -14,22 +14,25 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.dict_forms import Lists, holds_tables
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import register, replaced
+from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.ordered_keys import with_ordered_keys
-from pcbatch.containers.ragged import Ragged, RaggedTuples, cut, is_concrete, is_form, is_key
+from pcbatch.containers.ragged import Ragged, RaggedBytes, RaggedTuples, cut, is_concrete, is_form, is_key
 from pcbatch.containers.texts import Texts
 from pcbatch.origins import Origin
+
+FORMS: dict[type[Rows], type[Ragged]] = {LaneTuple: RaggedTuples, LaneBytes: RaggedBytes}
 
 
 def _of_lists(lists: Rows) -> Any:
     """The form of a list in results; its leaves are [lanes, ...]."""
     if holds_tables(lists):
         return Lists(lists, lists.length)
-    kind = RaggedTuples if isinstance(lists, LaneTuple) else Ragged
+    kind = FORMS.get(type(lists), Ragged)
     if isinstance(lists.columns, Unset):  # no lane has ever put anything into it
         return kind(_nothing(lists.length), lists.length)
     values = jax.tree.map(lambda x: _of_rows(x) if isinstance(x, Rows) else x, lists.columns, is_leaf=_is_rows)
@@ -87,6 +90,7 @@ def _is_rows(value: object) -> bool:
 
 register(LaneList, _of_lists)
 register(LaneTuple, _of_lists)
+register(LaneBytes, _of_lists)
 for _deque in (LaneDeque, LaneQueue, LaneStack):
     register(_deque, _of_deques)
 register(LaneText, _of_texts)
@@ -161,7 +165,7 @@ def _padded(leaf: Any, axis: int, capacity: int) -> Any:
 
 def _as_list(lists: Ragged, shared: bool) -> LaneList:
     _check_lengths(lists)
-    kind = LaneTuple if isinstance(lists, RaggedTuples) and not shared else LaneList
+    kind = LaneList if shared else next((k for k, form in FORMS.items() if type(lists) is form), LaneList)
     if shared:
         lists = Ragged(lists, np.int32(len(lists)))
     axis = np.ndim(lists.lengths)

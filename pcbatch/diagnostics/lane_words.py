@@ -9,6 +9,7 @@ WORDS = {
     "LaneText": "text",
     "LaneList": "list",
     "LaneTuple": "tuple",
+    "LaneBytes": "bytes",
     "LaneDeque": "deque",
     "LaneQueue": "Queue",
     "LaneStack": "LifoQueue",

@@ -28,6 +28,7 @@ from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.mapped_calls import write_out
 from pcbatch.frontend.source.method_calls import write_out_methods
+from pcbatch.frontend.source.stored_defaults import write_stored_defaults
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined
@@ -209,7 +210,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     request = symbols.functions[name]
     parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
     unit = make_unit(*parts)
-    for rewriting in (collect_yields, write_out, write_out_choices, write_out_methods, write_changes):
+    written = write_stored_defaults, write_out, write_out_choices, write_out_methods, write_changes
+    for rewriting in (collect_yields, *written):
         if (node := rewriting(unit)) is not unit.node:
             unit = make_unit(*parts, node)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))

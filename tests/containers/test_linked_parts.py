@@ -629,6 +629,7 @@ RIGHT = [
     extended_for_the_caller,
     list_that_grows_below_its_loop,
     element_added_in_place,
+    setdefault_same,
 ]
 
 
@@ -685,7 +686,6 @@ REFUSED = [
     min_shared,
     pop_append,
     row_and_element,
-    setdefault_same,
     pop_default,
     fresh_in_two_results,
     twice_into_call,

@@ -191,13 +191,6 @@ def taken_out_and_put_twice(x):
     return len(q[1])
 
 
-def element_of_a_default(x):
-    d = {}
-    row = d.setdefault(x, [x])
-    row.append(1)
-    return len(d[x])
-
-
 X, VECTOR, MATRIX = jnp.arange(4), jnp.zeros((4, 5), int), jnp.zeros((4, 2, 2), int)
 CASES = [
     (repeated_row, "may stand at several places of `g`", X),
@@ -235,7 +228,6 @@ def test_refused(case):
         shallow_copy,
         array_twice,
         taken_out_and_put_twice,
-        element_of_a_default,
     ],
 )
 def test_also_refused(function):

@@ -196,3 +196,62 @@ def modes_by_count(values):
     result = [values.count(value) for value in values]
     most = max(result)
     return sorted({values[i] for i, count in enumerate(result) if count == most})
+
+
+class Branch:
+    def __init__(self):
+        self.children = {}
+        self.count = 0
+
+
+@row((0,), (1,), (7,), (4,))
+def stores_in_defaults(n):
+    d = {}
+    for i in range(n):
+        d.setdefault(i % 3, {})[i % 4] = d.setdefault(i % 3, {}).get(i % 4, 0) + i
+        del d.setdefault(9, {1: 2})[1]
+        d.pop(9)
+    return sum(sum(inner.values()) * (k + 1) for k, inner in d.items())
+
+
+@row((0,), (1,), (7,), (4,))
+def chains_of_defaults(n):
+    d = {}
+    for i in range(n):
+        d.setdefault(i % 3, {}).setdefault(i % 2, []).append(i)
+        d.setdefault(i % 3, {}).setdefault(i % 2, [])[0] += 1
+    return [[k, j, sum(d[k][j])] for k in d for j in d[k]]
+
+
+@row((0,), (1,), (7,), (4,))
+def a_name_for_a_default(n):
+    d = {}
+    k = 0
+    for i in range(n):
+        pair = d.setdefault((k := k + 1) % 3, [0, 0])
+        pair[0] += i
+        pair[1] += 1
+    return [d[j][0] * 100 + d[j][1] for j in d]
+
+
+@row((0,), (1,), (7,), (4,))
+def defaults_that_are_objects(n):
+    root = Branch()
+    for i in range(n):
+        node = root
+        for ch in [i % 3, i % 2]:
+            node = node.children.setdefault(ch, Branch())
+            node.count += 1
+    return [root.children[k].count for k in root.children]
+
+
+@row((0,), (1,), (7,), (4,))
+def defaults_in_a_try(n):
+    d = {}
+    s = 0
+    for i in range(n):
+        try:
+            s += 10 // d.setdefault(i % 3, [0]).pop()
+        except (ZeroDivisionError, IndexError):
+            d.setdefault(i % 3, []).append(i + 1)
+    return s * 100 + sum(len(d[k]) for k in d)

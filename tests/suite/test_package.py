@@ -64,6 +64,7 @@ PUBLIC = {
     "UsageError",
     "Dicts",
     "Made",
+    "RaggedBytes",
     "RaggedTuples",
     "Sets",
     "learn_schedule",

@@ -300,6 +300,7 @@ CONSUMERS: Mapping[str, Callable[[Builder, str, Node, Keywords], None]] = {
     "min": _min,
     "list": _list,
     "tuple": _tuple,
+    "bytes": _tuple,
     "set": _set,
     "frozenset": _set,
     "sorted": _sorted,

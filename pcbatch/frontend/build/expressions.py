@@ -33,7 +33,7 @@ from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.nested import scope_of
-from pcbatch.frontend.source.places import Mutation, Place, mutation
+from pcbatch.frontend.source.places import Mutation, mutation
 from pcbatch.frontend.source.resolve import callee, static_value
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
@@ -137,14 +137,7 @@ def in_order(
 
 def mutate(b: Builder, node: Node, found: Mutation) -> str:
     """Build a call that changes a place; return the variable that holds its value."""
-    count = len(found.place.operands)
-    if found.default is None:
-        return call_mutation(b, found, operands(b, [*found.place.operands, *found.args]), node)
-    # `d.setdefault(k, v).append(w)`: first the default, then the method of what stands at `d[k]`.
-    inner = Mutation(Place(found.place.root, found.place.keys[:-1]), "setdefault", tuple(found.default.args), ())
-    first = operands(b, [*inner.place.operands, *inner.args])
-    call_mutation(b, inner, first, found.default)
-    return call_mutation(b, found, [*first[:count], *operands(b, found.args)], node)
+    return call_mutation(b, found, operands(b, [*found.place.operands, *found.args]), node)
 
 
 def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:

@@ -48,7 +48,8 @@ from pcbatch.frontend.source.tree import (
 
 NAMES = (
     "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "
-    "divmod sum len list tuple reversed set frozenset dict isinstance type hasattr getattr callable dir id hash"
+    "divmod sum len list tuple bytes bytearray reversed set frozenset dict isinstance type hasattr getattr callable "
+    "dir id hash"
 )
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",

@@ -8,31 +8,16 @@ t = x[i]; x[i] = x[j]; x[j] = t  ==>      t = x[i]; x[i], x[j] = x[j], x[i]
 
 from __future__ import annotations
 
-from typing import Any
-
 import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import is_mutating_method
-from pcbatch.frontend.source.tree import Node, one_line, rebuild
+from pcbatch.frontend.source.tree import Node, one_line, rebuild_bodies
 
 
 def write_changes(unit: Unit) -> Node:
     """Return the tree of a function with such statements rewritten; the tree itself where there are none."""
-    return _rewritten(unit.node)
-
-
-def _rewritten(node: Node) -> Node:
-    node = rebuild(node, _rewritten)
-    fields: dict[str, Any] = {}
-    for name, old in gast.iter_fields(node):
-        if isinstance(old, list) and old and isinstance(old[0], gast.stmt):
-            new = _statements(old)
-            if len(new) != len(old) or any(a is not b for a, b in zip(new, old, strict=True)):
-                fields[name] = new
-    if not fields:
-        return node
-    return gast.copy_location(type(node)(**(dict(gast.iter_fields(node)) | fields)), node)
+    return rebuild_bodies(unit.node, _statements)
 
 
 def _statements(body: list[Node]) -> list[Node]:

@@ -20,7 +20,7 @@ import gast
 from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.tree import Node, subscript
+from pcbatch.frontend.source.tree import Node
 
 METHODS = frozenset(
     "append appendleft extend extendleft insert pop popleft popitem remove discard clear sort reverse rotate update "
@@ -69,8 +69,6 @@ class Mutation:
     method: str
     args: tuple[Node, ...]
     names: tuple[str, ...]
-    default: Node = None
-    """In `d.setdefault(k, v).append(w)`, the call of `setdefault`; the place is then `d[k]`."""
 
 
 def index_parts(index: Node) -> Iterator[Node]:
@@ -117,20 +115,8 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | N
     taken = isinstance(node.func, gast.Attribute) and node.func.attr == "get" and not node.args  # of a queue
     if not taken and not is_mutating_method(node.func, statement=statement) and not _of_own_class(unit, node.func):
         return None
-    place, default = place_of(unit, node.func.value), None
-    if place is None and (found := _default(unit, node.func.value)) is not None:
-        place, default = found, node.func.value
-    return None if place is None else Mutation(place, node.func.attr, (*node.args, *values), names, default)
-
-
-def _default(unit: Unit, node: Node) -> Place | None:
-    """The place `d[k]` of a call `d.setdefault(k, v)`."""
-    if not isinstance(node, gast.Call) or not isinstance(node.func, gast.Attribute) or len(node.args) != 2:
-        return None
-    place = place_of(unit, node.func.value) if node.func.attr == "setdefault" and not node.keywords else None
-    if place is None or any(isinstance(arg, gast.Starred) for arg in node.args):
-        return None
-    return Place(place.root, (*place.keys, subscript(node.func.value, node.args[0], node)))
+    place = place_of(unit, node.func.value)
+    return None if place is None else Mutation(place, node.func.attr, (*node.args, *values), names)
 
 
 def _read_of_default(unit: Unit, node: Node) -> Mutation | None:

@@ -37,7 +37,7 @@ from pcbatch.frontend.source.tree import (
 CONSUMERS: dict[str, Any] = {
     **{
         name: getattr(builtins, name)
-        for name in "sum any all max min list tuple set frozenset sorted dict next".split()
+        for name in "sum any all max min list tuple bytes set frozenset sorted dict next".split()
     },
     "prod": math.prod,
     "reduce": functools.reduce,

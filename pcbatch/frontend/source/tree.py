@@ -95,6 +95,21 @@ def _rebuild_field(old: Any, change: Callable[[Node], Node]) -> Any:
     return change(old) if isinstance(old, gast.AST) else old
 
 
+def rebuild_bodies(node: Node, statements: Callable[[list[Node]], list[Node]]) -> Node:
+    """Apply `statements` to every list of statements in a node, inner ones first; return the same object if none
+    changes."""
+    node = rebuild(node, lambda child: rebuild_bodies(child, statements))
+    fields: dict[str, Any] = {}
+    for name, old in gast.iter_fields(node):
+        if isinstance(old, list) and old and isinstance(old[0], gast.stmt):
+            new = statements(old)
+            if len(new) != len(old) or any(a is not b for a, b in zip(new, old, strict=True)):
+                fields[name] = new
+    if not fields:
+        return node
+    return gast.copy_location(type(node)(**(dict(gast.iter_fields(node)) | fields)), node)
+
+
 def rewrite_calls(node: Node, written: Callable[[Node], Node | None]) -> Node:
     """Replace the calls in a tree, inner ones first; return the same object if none changes.
 

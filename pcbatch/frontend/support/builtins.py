@@ -16,6 +16,7 @@ import numpy as np
 from pcbatch.containers import list_reductions
 from pcbatch.containers.choices import one_of
 from pcbatch.containers.container import Container
+from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
@@ -71,7 +72,7 @@ def _extreme(
     if isinstance(values, jax.Array) and values.ndim > 1 and key is None:
         raise _ambiguous(builtin.__name__)
     items = alike(list(values))
-    if any(isinstance(item, LaneText) for item in items):
+    if any(isinstance(item, LaneText | LaneBytes) for item in items):
         return list_reductions.extreme(LaneList.from_list(items), builtin is builtins.max, key, **options_of(default))
     keys = [data_of(compared(item if key is None else key(item), "lt")) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
@@ -228,7 +229,7 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     if rows is not None:
         return list_reductions.ordered(rows, key, reverse, any_order)
     items = alike(list(values))
-    if any(isinstance(item, LaneText) for item in items):
+    if any(isinstance(item, LaneText | LaneBytes) for item in items):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):

@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.container import Container
-from pcbatch.containers.elements import Rows
+from pcbatch.containers.elements import Rows, text_of
+from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_list import unpacked as unpacked
 from pcbatch.containers.lane_range import LaneRange
@@ -169,11 +170,11 @@ def _contains(item: Any, container: Any) -> Any:
         return bool_(substitute(method)(container, item))
     if isinstance(container, LaneList | LaneRange | LaneText):
         return container.contains(item)
-    if isinstance(item, LaneText) and isinstance(container, str):
-        return LaneText.of(container).contains(item)
+    if isinstance(container, str | bytes) and isinstance(item, LaneText | LaneBytes | jax.Array):
+        return text_of(container).contains(item)
     if isinstance(item, Ref) and isinstance(container, set | frozenset | Mapping):
         return hash(item)  # refuses that
-    if isinstance(item, LaneText) and isinstance(container, set | frozenset | Mapping):
+    if isinstance(item, LaneText | LaneBytes) and isinstance(container, set | frozenset | Mapping):
         return equals_one(item, container)
     if mappings.is_mapping(container):
         return container.contains(item)
@@ -195,7 +196,7 @@ def _contains(item: Any, container: Any) -> Any:
 def _of_lane(value: Any) -> bool:
     """Whether a value is an array or an object with values of the lane, or a tuple or a list that holds one."""
     return (
-        isinstance(value, (jax.Array, LaneText, Optional, *RECORDS))
+        isinstance(value, (jax.Array, LaneText, LaneBytes, Optional, *RECORDS))
         or has_order(value, "eq")
         or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
     )

@@ -11,11 +11,13 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.containers.checks import require
 from pcbatch.containers.choices import one_of
 from pcbatch.containers.copies import holds_same, note_copy
-from pcbatch.containers.elements import Rows, prepare, stacked
+from pcbatch.containers.elements import Rows, prepare, stacked, text_of
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.integer_marks import between
+from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_queue import LaneQueue, LaneStack
@@ -56,9 +58,9 @@ def get_item(value: Any, index: Any) -> Any:
             return LaneRange(value.start, value.stop, value.step)[index]
         if value and index.shape == ():
             return _element(value, index)
-    if isinstance(value, str) and _of_lane(index):
-        return LaneText.of(value)[index]
-    if isinstance(value, dict) and isinstance(index, LaneText):
+    if isinstance(value, str | bytes) and _of_lane(index):
+        return text_of(value)[index]  # type: ignore[index]
+    if isinstance(value, dict) and isinstance(index, LaneText | LaneBytes):
         return chosen(value, index)
     return mappings.looked_up(value, index)[index]
 
@@ -159,6 +161,31 @@ def tuple_(*args: Any) -> Any:
     return tuple(*args)
 
 
+def bytes_(*args: Any, **options: Any) -> Any:
+    """The class `bytes`, also for texts, numbers and containers of the lane."""
+    value: Any = args[0] if args else None
+    if isinstance(value, LaneText) and (len(args) > 1 or options):
+        return value.encode(*args[1:], **options)
+    if len(args) != 1 or options or isinstance(value, LaneText):
+        return bytes(*args, **options)
+    if isinstance(value, Tracer) and value.shape == ():
+        require(value >= 0, "ValueError", "negative count")
+        return LaneBytes.checked(LaneList.filled(0, value))
+    if isinstance(value, list | tuple) and any(isinstance(part, Tracer) for part in value):
+        value = LaneList.from_list(list(value))
+    made = in_order(value)
+    return bytes(value) if made is None else LaneBytes.checked(made)
+
+
+def bytearray_(*args: Any, **options: Any) -> bytearray:
+    """The class `bytearray`; refused in lanes, which keep lists of numbers."""
+    if is_noting():
+        title = "`bytearray` is not there for lanes"
+        help = "keep a list of numbers, `[0] * n` or `list(data)`, and make bytes of it: `bytes(numbers)`"
+        raise Refusal("PCB304", title, helps=(help,))
+    return bytearray(*args, **options)
+
+
 def reduce_(function: Any, values: Any, *initial: Any) -> Any:
     """The function `functools.reduce`, which becomes a loop for what has a length of the lane."""
     if as_lane_list(values) is not None:
@@ -217,7 +244,7 @@ def reversed_once(values: Any, /) -> Any:
         return characters(values[::-1])
     if not isinstance(values, LaneList):
         return reversed(values)
-    new = values.copy()
+    new = values._plain() if isinstance(values, LaneTuple) else values.copy()
     new.reverse()
     return new
 
@@ -262,8 +289,8 @@ def product(multiply: Binary) -> Binary:
 
 def _repeated(a: Any, b: Any) -> Any:
     for values, times in ((a, b), (b, a)):
-        if isinstance(values, str) and isinstance(times, Tracer) and times.shape == ():
-            return LaneText.of(values) * times
+        if isinstance(values, str | bytes) and isinstance(times, Tracer) and times.shape == ():
+            return text_of(values) * times  # type: ignore[operator]
         if isinstance(values, list) and isinstance(times, Tracer) and times.shape == ():
             if len(values) == 1:
                 return LaneList.filled(values[0], times)

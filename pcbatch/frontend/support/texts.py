@@ -16,6 +16,7 @@ from pcbatch.containers.checks import require
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.known_texts import MIXED, MIXED_HELPS, OUTSIDE
 from pcbatch.containers.known_texts import no_text as no_text
+from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText, as_text, joined
 from pcbatch.containers.text_numbers import grouped, integer_of_text, text_of_bool, text_of_integer
@@ -263,19 +264,19 @@ def _texts(value: Any) -> list[Any]:
     return jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Rows))
 
 
-def chosen(table: dict[Any, Any], key: LaneText) -> Any:
+def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Any:
     """Return the value of a known dict at a text of the lane."""
-    names = [name for name in table if isinstance(name, str)]
+    names = [name for name in table if isinstance(name, str | bytes)]
     found = jnp.stack([jnp.asarray(key == name) for name in names]) if names else jnp.zeros((1,), bool)
     require(jnp.any(found), "KeyError", "a text that is no key")
     values = LaneList.from_list([table[name] for name in names])
     return values.element(jnp.argmax(found))
 
 
-def equals_one(item: LaneText, candidates: Any) -> Any:
+def equals_one(item: LaneText | LaneBytes, candidates: Any) -> Any:
     """Return whether a text equals one of the texts among the elements of a set or the keys of a dict."""
     result: Any = False
     for candidate in candidates:
-        if isinstance(candidate, str):
+        if isinstance(candidate, str | bytes):
             result = jnp.logical_or(result, item == candidate)
     return result

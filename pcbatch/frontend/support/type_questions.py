@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_list import LaneList
@@ -35,6 +36,7 @@ from pcbatch.records.questions import RECORDS
 _SEQUENCES: dict[type, Callable[[], Any]] = {
     LaneList: list,
     LaneTuple: tuple,
+    LaneBytes: bytes,
     LaneDeque: collections.deque,
     LaneQueue: queue.Queue,
     LaneStack: queue.LifoQueue,

@@ -42,7 +42,7 @@ from pcbatch.records.made_classes import MadeClass, is_mutable
 from pcbatch.records.made_fields import Place
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
-TEMPORARY = re.compile(r"t\d+")
+TEMPORARY = re.compile(r"t\d+|default_\d+_\d+")
 NOTE = "Python changes the object, so every name of it shows the change; a lane's variables are values"
 CODE = "PCB330"
 COPY_THERE = "take a copy there: `list(xs)` of a list, `xs.copy()` of an array"

@@ -24,7 +24,6 @@ from pcbatch.lowering.diagnose.resolve_names import Names, held, meaning, spelle
 from pcbatch.lowering.diagnose.traceback_spans import source
 
 WHERE = "to choose by element use `jnp.where(condition, a, b)`"
-BYTES = "make the bytes a list, which an index of the lane may choose from: `list({})[{}]`"
 KEYS = "a dict finds nothing by a value of a lane: use `match`, or an array and its index"
 ALIKE = "an index of the lane chooses among elements of one type and shape: make them alike, or choose with `if`"
 UNROLL = "or, if the index is that of a short loop, make it known: `for i in pcbatch.unroll(range(...))`"
@@ -203,8 +202,6 @@ def _subscript_helps(error: Exception, node: ast.Subscript, names: Names) -> tup
             return _slice_helps(table, part)
         case _, mask if isinstance(error, jax.errors.NonConcreteBooleanIndexError):
             return (_mask_help(table, ast.unparse(mask)),)
-        case ast.Constant(value=bytes()), _:
-            return (BYTES.format(table, ast.unparse(node.slice)),)
         case _, index:
             return _index_helps(error, node.value, index, names)
 
@@ -242,8 +239,6 @@ def _index_helps(error: Exception, node: ast.expr, index: ast.expr, names: Names
     container = held(node, names)
     if isinstance(container, Mapping):
         return (KEYS,)
-    if isinstance(container, bytes):
-        return (BYTES.format(table, at),)
     unroll = (UNROLL,) if _is_list(error) else ()
     if isinstance(container, tuple | list) and container:
         if all(map(callable, container)):

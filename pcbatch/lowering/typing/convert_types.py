@@ -57,7 +57,7 @@ def _restructured(value: Any, want: Any) -> Any:
             return Ref(jnp.int32(NONE), want.pcbatch_type)
         case Ref(), Ref():
             return Ref(value.pcbatch_id, want.pcbatch_type)
-        case list() | str(), Rows():
+        case list() | str() | bytes(), Rows():
             return _restructured(prepare(value), want)
         case tuple(), LaneTuple():
             return _restructured(LaneTuple.from_list(list(value)), want)

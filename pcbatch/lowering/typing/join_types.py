@@ -22,6 +22,8 @@ from pcbatch.containers.columns import Shape, Unset
 from pcbatch.containers.covering import covered, of_lane
 from pcbatch.containers.elements import Rows, list_class, prepare, text_of
 from pcbatch.containers.entries import Entries
+from pcbatch.containers.lane_bytes import LaneBytes
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import MemberValue
 from pcbatch.containers.optional import Optional
@@ -82,7 +84,7 @@ def _has_tables(value: Abstract) -> bool:
 
 def with_texts(value: Abstract) -> Abstract:
     """Return a type in which known texts and members are those of the lane, as in results."""
-    if not any(isinstance(leaf, Known) and isinstance(leaf.value, str | Enum) for leaf in value.leaves):
+    if not any(isinstance(leaf, Known) and isinstance(leaf.value, str | bytes | Enum) for leaf in value.leaves):
         return value
 
     def widened(cell: Cell) -> Any:
@@ -166,15 +168,15 @@ def _texts(x: Any, y: Any) -> tuple[Rows, Rows] | None:
     one, other = _as_text(x), _as_text(y)
     if one is None or other is None or (isinstance(x, Cell) and isinstance(y, Cell) and x.leaf == y.leaf):
         return None
-    return None if isinstance(x, Rows) and isinstance(y, Rows) else (one, other)
+    return None if (isinstance(x, Rows) and isinstance(y, Rows)) or type(one) is not type(other) else (one, other)
 
 
 def _as_text(x: Any) -> Rows | None:
     """The type of a text of the lane for a text; None for anything else."""
     if isinstance(x, Cell):
         known = x.leaf.value if isinstance(x.leaf, Known) else None
-        return _of_known(text_of(known)) if isinstance(known, str) and not isinstance(known, Enum) else None
-    return x if type(x) is type(text_of("")) else None
+        return _of_known(text_of(known)) if isinstance(known, str | bytes) and not isinstance(known, Enum) else None
+    return x if type(x) in (LaneText, LaneBytes) else None
 
 
 def _members(x: Any, y: Any) -> MemberValue | None:
@@ -302,7 +304,7 @@ def _as_lane_list(x: Any, error: JoinError) -> Rows:
 
 def _as_lane_tuple(x: Any, error: JoinError) -> Rows:
     """The type of a tuple of the lane that holds what a known tuple holds."""
-    if isinstance(x, LaneTuple):
+    if type(x) is LaneTuple:
         return x
     if type(x) is not tuple:
         raise error

@@ -1,0 +1,111 @@
+"""Bytes of the lane equal Python's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import pcbatch
+
+pytestmark = pytest.mark.share(2)
+
+DATA = [b"hello", b"", b"\xff\x00a", b"abc"]
+TABLE = {b"abc": 1, b"hello": 2}
+
+
+def values(d):
+    a = d
+    a += b"x"
+    return (
+        (sum(d), len(d), d[::-1], d + b"!", b"!" + d, d * 2, a, list(d), sorted(d, reverse=True)),
+        (d == b"abc", d != b"abc", d < b"b", d == "abc", d == (97, 98, 99), [d] == [b"abc"], (d, 1) == (b"abc", 1)),
+        (97 in d, b"b" in d, d.find(b"l", 3), d.rfind(108), d.count(b"l"), d.count(97), d.startswith((b"a", b"h"))),
+        (d.decode("latin-1"), isinstance(d, bytes), isinstance(d, tuple), not d, list(reversed(d)), min(d, b"b")),
+        (bytes([x ^ 1 for x in d]), bytes(x // 2 for x in d), bytes(len(d)), bytes(reversed(d)), [b"", d]),
+        (TABLE.get(d, 0), d in TABLE, d in {b"abc"}, d in (b"abc", b"x"), d[1:], d[-2:], [x for x in zip(d, d[1:])]),
+    )
+
+
+def known(d):
+    n = len(d)
+    if n > 3:
+        found = b"many"
+    else:
+        found = d + b"."
+    first, *rest = found
+    return b"abcdefgh"[n], b"abcdefgh"[n:], n + 96 in b"abc", b"ab" * n, str(n).encode(), found, first, rest
+
+
+def keys(d):
+    seen = {}
+    for k in range(len(d)):
+        key = d[k : k + 2]
+        seen[key] = seen.get(key, 0) + 1
+        seen[bytes([k % 2])] = k
+    return [seen[k] for k in seen], b"bc" in seen, (98, 99) in seen
+
+
+def hashed(d):
+    h = 5381
+    for byte in f"key{len(d)}".encode() + d:
+        h = (h * 33 ^ byte) & 0xFFFF
+    return h
+
+
+def caught(d):
+    try:
+        return bytes([x + 1 for x in d])[0]
+    except ValueError:
+        return -1
+    except IndexError:
+        return -2
+
+
+def lanes(found: Any, count: int) -> list[Any]:
+    def is_leaf(x: Any) -> bool:
+        return hasattr(x, "tolist")
+
+    return [jax.tree.map(lambda x: x.tolist()[k] if is_leaf(x) else x, found, is_leaf=is_leaf) for k in range(count)]
+
+
+@pytest.mark.parametrize("fn", [values, known, keys, hashed, caught], ids=lambda fn: fn.__name__)
+def test_bytes_equal_those_of_python(fn: Callable[..., Any]) -> None:
+    assert lanes(pcbatch.batch(fn)(pcbatch.ragged(DATA)), len(DATA)) == [fn(d) for d in DATA]
+
+
+def test_a_lane_raises_what_python_raises() -> None:
+    def raising(d):
+        return d[0], TABLE[d], bytes([x + 1 for x in d]), d.decode()
+
+    result = pcbatch.batch(raising).run(pcbatch.ragged(DATA))
+    assert [int(s) == int(pcbatch.Status.OK) for s in result.status] == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    "fn, message",
+    [
+        (lambda d: d.append(1), "has no attribute 'append'"),
+        (lambda d: d.split(b"l"), "`split` is not there"),
+        (lambda d: bytearray(d), "`bytearray` is not there"),
+        (lambda d: "a" in d, "bytes-like object is required"),
+        (lambda d: d.find("a"), "bytes-like object is required"),
+        (lambda d: d + "a", "unsupported operand"),
+        (lambda d: bytes([len(d) * 0.5]), "cannot be interpreted as an integer"),
+        (lambda d: d.hex(), "`hex` is not there"),
+        (lambda d: jnp.asarray(d), "a dtype of texts"),
+    ],
+)
+def test_what_bytes_lack_is_refused(fn: Callable[..., Any], message: str) -> None:
+    with pytest.raises(pcbatch.CompileError, match=message):
+        pcbatch.batch(fn).trace(pcbatch.ragged(DATA))
+
+
+def test_bytes_are_results_and_arguments() -> None:
+    found = pcbatch.batch(lambda d: d + b"!")(pcbatch.ragged(DATA))
+    assert isinstance(found, pcbatch.RaggedBytes)
+    assert found.tolist() == [d + b"!" for d in DATA]
+    assert pcbatch.batch(lambda d: d[:1])(found).tolist() == [(d + b"!")[:1] for d in DATA]
