@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -17,6 +18,7 @@ Interval = tuple[float, float]
 ANY: Interval = (-math.inf, math.inf)
 
 
+@cache
 def of_dtype(dtype: str) -> Interval:
     """Return the interval of a dtype; `ANY` for those that hold more than whole numbers."""
     if dtype == "bool":

@@ -16,7 +16,9 @@ from dataclasses import replace
 import jax.extend.core as jex
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.dataflow import Worklist, postorder
 from pcbatch.ir.def_use import successors, terminator_reads
+from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import Branch, Check, Move, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.analysis.intervals import ANY, Interval, widened
@@ -56,7 +58,10 @@ class _Proofs:
         self.program = program
         self.functions = {f.name: f for f in program.functions}
         self.entering: dict[Place, Facts] = {}
-        self.due: list[Place] = []
+        self.order = _order(program)  # a block comes behind those that lead to it, and is then seen once, but in loops
+        self.position = {place: k for k, place in enumerate(self.order)}
+        self.due = Worklist(())
+        self.live = {f.name: live_in(f) for f in program.functions}
         self.visits: dict[Place, int] = {}
         self.known: dict[int, tuple[Expression | None, ...]] = {}
         self.heads = set(_heads(program))
@@ -65,20 +70,20 @@ class _Proofs:
         """Find the facts that hold where each block begins."""
         entry = self.functions[self.program.entry]
         self.flow((entry.name, entry.blocks[0].label), {})
-        while self.due:
-            name, label = self.due.pop()
+        for k in self.due:
+            name, label = self.order[k]
             self.walk(self.functions[name], self.functions[name].block(label), True)
 
     def flow(self, place: Place, facts: Facts) -> None:
-        old = self.entering.get(place)
-        new = met(old, facts)
+        old, live = self.entering.get(place), self.live[place[0]][place[1]]
+        new = met(old, {e: limits for e, limits in facts.items() if live.issuperset(mentioned(e))})
         self.visits[place] = self.visits.get(place, 0) + 1
         if old is not None and self.visits[place] > PATIENCE and place in self.heads:
             new = {e: widened(old[e], limits) for e, limits in new.items()}
             new = {e: limits for e, limits in new.items() if limits != ANY}
         if old is None or new != old:
             self.entering[place] = new
-            self.due.append(place)
+            self.due.add(self.position[place])
 
     def walk(self, function: Function, block: Block, flowing: bool) -> list[Op]:
         """Go through a block. Its facts flow on if `flowing`. Returns the operations that are left."""
@@ -172,6 +177,17 @@ class _Proofs:
         read = {v for b in blocks for op in b.ops for v in reads(op)}
         read |= {v for b in blocks for v in terminator_reads(b.terminator)} | set(function.results)
         return replace(function, blocks=tuple(without_results(b, before - read) for b in blocks))
+
+
+def _order(program: CfgProgram) -> list[Place]:
+    """The blocks that control may reach, in reverse postorder, callees behind the blocks that call them."""
+    first = {f.name: (f.name, f.blocks[0].label) for f in program.functions}
+    edges: dict[Place, list[Place]] = {}
+    for f in program.functions:
+        for block in f.blocks:
+            called = [first[op.func] for op in block.ops if isinstance(op, Call)]
+            edges[f.name, block.label] = [*((f.name, label) for label in successors(block.terminator)), *called]
+    return postorder([first[program.entry]], edges)[::-1]
 
 
 def _heads(program: CfgProgram) -> Iterator[Place]:
