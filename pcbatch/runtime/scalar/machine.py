@@ -175,11 +175,6 @@ def _while_it_waits(
 
 def scalar(machine: Machine) -> ScalarMachine:
     """Return a machine that runs lane after lane."""
-    rewrite = ForOneLane()
-    codes = (
-        replace(code, block=replace(code.block, ops=tuple(map(rewrite.op, code.block.ops))))
-        for code in machine.layout.codes
-    )
     values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
-    layout = replace(machine.layout, codes=tuple(codes))
+    layout = ForOneLane().program(machine.layout)
     return ScalarMachine(**values | {"emitter": LaneAfterLane()}, scalar_layout=layout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import jax.extend.core as jex
 
@@ -11,10 +12,11 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.ops import Prim, Print
 from pcbatch.lowering.analysis.cost import HOST, LINALG, inner_jaxprs
 from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.runtime.scalar.rules import ForOneLane, is_left
 from pcbatch.runtime.vm.layout import Layout
 
 # Operations that XLA:CPU calls a library or the host for, whatever is around them.
-CALLED = {*LINALG, *HOST, "fft", "debug_callback"}
+CALLED = {*LINALG, *HOST, "tridiagonal_solve", "approx_top_k", "select_and_scatter_add", "fft", "debug_callback"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +38,26 @@ class Obstacle:
 def obstacles(layout: Layout) -> tuple[Obstacle, ...]:
     """Return what is in the way of running the lanes of a machine in one native function."""
     found = [Obstacle("statistics over time are those of trips of all lanes")] if layout.timed else []
-    for block in layout.program.blocks:
-        for op in block.ops:
+    for code in ForOneLane().program(layout).codes:
+        for op in code.block.ops:
             match op:
                 case Print(loc=loc):
                     found.append(Obstacle("it prints, which the host does", loc))
                 case Prim(expr=expr, loc=loc) if isinstance(expr.fn, JaxprFn):
-                    for name in sorted(set(_names(expr.fn.closed.jaxpr)) & CALLED):
-                        found.append(Obstacle(f"`{name}` is a call of a library or of the host", loc))
+                    found += [Obstacle(reason, loc) for reason in _reasons(expr.fn.closed.jaxpr)]
     return tuple(dict.fromkeys(found))
 
 
-def _names(jaxpr: jex.Jaxpr) -> Iterator[str]:
+def _reasons(jaxpr: jex.Jaxpr) -> Iterator[str]:
+    for eqn in _equations(jaxpr):
+        if eqn.primitive.name in CALLED:
+            yield f"`{eqn.primitive.name}` is a call of a library or of the host"
+        elif is_left(eqn):
+            yield f"`{eqn.primitive.name}` has no form for one lane here"
+
+
+def _equations(jaxpr: jex.Jaxpr) -> Iterator[Any]:
     for eqn in jaxpr.eqns:
-        yield eqn.primitive.name
+        yield eqn
         for inner in inner_jaxprs(eqn):
-            yield from _names(inner)
+            yield from _equations(inner)

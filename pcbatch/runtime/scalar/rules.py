@@ -12,14 +12,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import jax
+import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core.primitives import convert_element_type_p
 
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
+from pcbatch.runtime.vm.block_body import BlockCode
+from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.run_once import isolated, run_once
 
 ISOLATED = 64  # the most elements of a load that is isolated: a larger one is a loop of its own anyway
@@ -31,12 +36,30 @@ DROP = jax.lax.GatherScatterMode.FILL_OR_DROP
 class ForOneLane(Rewrite):
     """Replaces operations by the functions of `RULES`."""
 
+    def program(self, layout: Layout) -> Layout:
+        """Rewrite the bodies of all blocks."""
+
+        def block(code: BlockCode) -> BlockCode:
+            return replace(code, block=replace(code.block, ops=tuple(map(self.op, code.block.ops))))
+
+        return replace(layout, codes=tuple(map(block, layout.codes)))
+
     def equation(self, eqn: Any) -> Any:
         rule = RULES.get(eqn.primitive.name)
         if rule is None or not rule[0](eqn):
             return eqn
-        call = as_call(lambda *args, **params: jax.jit(partial(rule[1], **params))(*args), eqn)
-        return eqn if call is None else call
+        return as_call(lambda *args, **params: jax.jit(partial(_as_before, rule[1], eqn, **params))(*args), eqn) or eqn
+
+
+def _as_before(function: Callable[..., Any], eqn: Any, *args: Any, **params: Any) -> Any:
+    """Call a function in place of an equation, and give its results the weak types of the equation's."""
+    outs = function(*args, **params)
+    leaves = outs if eqn.primitive.multiple_results else [outs]
+    cast = [
+        convert_element_type_p.bind(leaf, new_dtype=v.aval.dtype, weak_type=v.aval.weak_type, sharding=None)
+        for leaf, v in zip(leaves, eqn.outvars, strict=True)
+    ]
+    return cast if eqn.primitive.multiple_results else cast[0]
 
 
 # Sorts
@@ -44,6 +67,8 @@ class ForOneLane(Rewrite):
 
 def sort(*operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[jax.Array]:
     """Sort along an axis by the first operands, as `jax.lax.sort` does; always stable."""
+    if operands[0].size == 0:
+        return list(operands)
     rows = [jnp.moveaxis(x, dimension, -1) for x in operands]
     shape, size = rows[0].shape, rows[0].shape[-1]
     flat = [x.reshape(-1, size) for x in rows]
@@ -205,6 +230,8 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
     """Store one window after the other, each in place."""
     numbers, mode = params["dimension_numbers"], params["mode"]
     combine = COMBINE[name]
+    if name == "scatter" and params["update_jaxpr"] is not None:  # `x.at[i].apply(function)`
+        combine = _applied(params["update_jaxpr"], params["update_consts"])
     windows = set(numbers.update_window_dims)
     batch = [d for d in range(updates.ndim) if d not in windows]
     sizes = [updates.shape[d] for d in batch]
@@ -253,6 +280,12 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
         return store(jnp.int32(0), operand)
     new: jax.Array = jax.lax.fori_loop(0, len(index_rows), store, operand)
     return new
+
+
+def _applied(jaxpr: jex.Jaxpr, constants: Sequence[Any]) -> Callable[[Any, Any], Any]:
+    """Return a function of old elements and updates that computes each new element by a jaxpr of two numbers."""
+    compute = jax.vmap(jex.jaxpr_as_fun(jex.ClosedJaxpr(jaxpr, list(constants))))
+    return lambda old, update: compute(old.reshape(-1), update.reshape(-1))[0].reshape(old.shape)
 
 
 COMBINE: dict[str, Callable[[Any, Any], Any] | None] = {
@@ -315,3 +348,11 @@ RULES: dict[str, _Rule] = {
     "dot_general": (_multiplies_matrices, dot_general),
     **{name: (lambda eqn: not _is_key(eqn), partial(scatter, name)) for name in COMBINE},
 }
+
+
+def is_left(eqn: Any) -> bool:
+    """Whether an equation of a rewritten program is one that no native function holds, since no rule was for it."""
+    name = eqn.primitive.name
+    if name in ("gather", "dynamic_slice"):
+        return False
+    return name in RULES and (name != "dot_general" or _multiplies_matrices(eqn))

@@ -39,6 +39,9 @@ class TestSorts:
         keys[size // 3] = -0.0
         check(lambda x: (jnp.sort(x), jnp.argsort(x), jnp.argsort(-x)), keys)
 
+    def test_no_elements(self) -> None:
+        check(lambda x: (jnp.sort(x[:0]), jnp.argsort(x[:0])), jnp.ones(4))
+
     def test_several_keys_and_operands(self) -> None:
         a, b = DRAWN.integers(0, 3, (2, 50)).astype(np.int32)
         check(lambda a, b: jax.lax.sort((a, b, jnp.arange(50.0)), num_keys=2), a, b)
@@ -66,6 +69,14 @@ class TestStores:
     def test_many_that_meet(self, kind: str) -> None:
         index = np.array([1, 1, 5, -1, 99, 3], np.int32)
         check(lambda x, i, v: getattr(x.at[i], kind)(v), jnp.arange(30.0), index, jnp.arange(6.0))
+
+    def test_functions_of_elements(self) -> None:
+        index = np.array([0, 2, 2, -9, 99], np.int32)
+        check(lambda x, i: x.at[i].apply(lambda v: v * 3), jnp.ones(40), index)
+        check(lambda x: x.at[3].apply(jnp.exp), jnp.ones(40))
+
+    def test_weak_operands(self) -> None:
+        check(lambda x: (jnp.sort(jnp.full(20, 3.0) * 2.0), x.at[2].set(jnp.full((), 2.0))), jnp.full(20, 1.0))
 
     def test_windows_columns_and_rows_of_a_map(self) -> None:
         x, columns = jnp.arange(30.0).reshape(5, 6), np.array([1, 3], np.int32)
