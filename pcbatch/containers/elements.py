@@ -13,6 +13,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import islice
 from typing import Any
 
 import jax
@@ -304,8 +305,18 @@ def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple
         return b_origins if isinstance(a, Unset) else a_origins
     if isinstance(a, Rows) is not isinstance(b, Rows):  # a known tuple and one of the lane
         return a_origins if isinstance(a, Rows) else b_origins
-    pairs = zip(parts(a), parts(b), a_origins, b_origins, strict=False)  # `unify` says if they are not alike
+    # `unify` says if they are not alike.
+    if type(a) is tuple and type(b) is tuple:  # parts are a known tuple here, of any number of leaves, and a row there
+        groups = zip(a, _by_child(a, a_origins), b, _by_child(b, b_origins), strict=False)
+        return tuple(origin for group in groups for origin in join_origins(*group))
+    pairs = zip(parts(a), parts(b), a_origins, b_origins, strict=False)
     return tuple(_join_origin(x, y, one, other) for x, y, one, other in pairs)
+
+
+def _by_child(element: tuple[Any, ...], origins: tuple[Origin, ...]) -> list[tuple[Origin, ...]]:
+    """The origins of each part of a tuple."""
+    rest = iter(origins)
+    return [tuple(islice(rest, len(parts(child)))) for child in element]
 
 
 def _join_origin(x: Any, y: Any, one: Origin, other: Origin) -> Origin:

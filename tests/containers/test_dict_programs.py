@@ -426,3 +426,17 @@ def test_keys_of_other_dtypes_on_two_paths_have_the_places_of_the_joined_dtype()
 
     with jax.enable_x64(True):
         check(f, np.array([0, 2, -1], np.int32))
+
+
+def parted(ts):
+    found = {}
+    for k in range(len(ts)):
+        found[tuple(ts[:k]), 0] = k
+        found[tuple(ts[k:]), 1] = -k
+    return [found[key] for key in found], [len(row) + which for row, which in found]
+
+
+def test_keys_with_known_tuples_and_tuples_of_the_lane_are_gone_over():
+    rows = [[3, 1, 2], [], [9, 5]]
+    values, sizes = pcbatch.batch(parted)(pcbatch.ragged(rows))
+    assert list(zip(values.tolist(), sizes.tolist(), strict=True)) == [parted(row) for row in rows]

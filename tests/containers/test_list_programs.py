@@ -275,3 +275,29 @@ def test_no_list_is_copied_in_a_loop(fn: Callable[..., Any]) -> None:
     text = compiled_text(pcbatch.batch(fn), np.zeros(LANES, np.int32))
     assert f"[{LANES},3" in text or f"[{LANES},41" in text
     assert copies(text) == []
+
+
+def drawn_from_listed_keys(key, n):
+    keys, total = [], 0.0
+    for i in range(n):
+        keys.append(jax.random.fold_in(key, i))
+    while keys:
+        total += jax.random.uniform(keys.pop())
+    return total
+
+
+def drawn_from_stored_keys(key, n):
+    keys, total = {}, 0.0
+    for i in range(n):
+        keys[i] = jax.random.fold_in(key, i)
+    for each in keys.values():
+        total += jax.random.uniform(each)
+    return total
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "unsafe_rbg"])
+@pytest.mark.parametrize("f", [drawn_from_listed_keys, drawn_from_stored_keys])
+def test_empty_containers_take_prng_keys(f, impl):
+    keys, counts = jax.random.split(jax.random.key(0, impl=impl), 3), np.array([1, 2, 0], np.int32)
+    expected = [float(f(key, int(n))) for key, n in zip(keys, counts, strict=True)]
+    np.testing.assert_allclose(pcbatch.batch(f)(keys, counts), expected, rtol=1e-6)

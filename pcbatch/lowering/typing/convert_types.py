@@ -110,13 +110,10 @@ def _zeros(want: Any) -> Any:
 
 def zeros(type_: ArrayType) -> Any:
     """Return an array of zeros of a type, or of keys made of zeros."""
-    from pcbatch.lowering.typing.jax_types import jax_dtype
+    from pcbatch.lowering.typing.jax_types import from_storage, storage_type
 
-    dtype: Any = jax_dtype(type_)
-    if jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        key = jax.random.key(0, impl=type_.dtype.removeprefix("key<").removesuffix(">"))
-        return jnp.broadcast_to(key, type_.shape)
-    return jnp.zeros(type_.shape, dtype)
+    stored = storage_type(type_)
+    return from_storage(jnp.zeros(stored.shape, stored.dtype), type_)
 
 
 def _fitted(leaf: Any, type_: ArrayType) -> Any:
