@@ -42,7 +42,7 @@ def _table(packed: Packed, tables: list[Table]) -> int:
     for k, table in enumerate(tables):
         if table.schema == packed.schema and all(a is b for a, b in zip(table.columns, packed.columns, strict=True)):
             return k
-    tables.append(Table(packed.columns, packed.schema))
+    tables.append(Table(packed.columns, packed.schema, packed.objects))
     return len(tables) - 1
 
 

@@ -23,6 +23,7 @@ from pcbatch.containers.optional import Optional
 from pcbatch.origins import Origin
 from pcbatch.records import schema as kinds
 from pcbatch.records.columns import Array
+from pcbatch.records.identity import check_apart
 from pcbatch.records.made import CopiedSchema
 from pcbatch.records.made_classes import MadeClass, declares_fields
 from pcbatch.records.made_results import WithHeap
@@ -47,6 +48,7 @@ def with_copies(
         tables: all tables of the call.
         which: the numbers of those that the program changes.
     """
+    check_apart(tables, which)
     copies = _Copies(parts, tables, which)
     for table in which:
         tables[table] = Table((), Schema(()))

@@ -56,7 +56,7 @@ def load_packed(path: str | PathLike[str], *classes: type) -> Packed:
             columns = [
                 _from_bytes(file[f"column{k}"], dtype) for k, dtype in enumerate(d for part in dtypes for d in part)
             ]
-            return Packed(jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), read, roots)
+            return Packed(jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), read, roots, ())
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         if isinstance(error, UsageError):
             raise

@@ -11,6 +11,7 @@ import numpy as np
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.records.columns import Array, Fault, Numbering, padded_rows, table_columns
+from pcbatch.records.identity import marks
 from pcbatch.records.packed import Packed
 from pcbatch.records.schema import Pointer, Record, Schema, is_record
 from pcbatch.records.walk import Found, NotPackable, path_to, walk
@@ -85,7 +86,9 @@ def _packed(roots: list[Any], found: Found, rows: dict[type, int]) -> Packed:
     ids = numbering.number[np.fromiter(map(found.places.__getitem__, map(id, roots)), np.int64, len(roots))]
     root_classes = sorted({class_of[type(root)] for root in roots if root is not None})
     leads_to = Pointer(tuple(root_classes), not roots or any(root is None for root in roots))
-    return Packed(jnp.asarray(ids), tuple(map(jnp.asarray, columns)), Schema(tuple(records)), leads_to)
+    return Packed(
+        jnp.asarray(ids), tuple(map(jnp.asarray, columns)), Schema(tuple(records)), leads_to, marks(found.order)
+    )
 
 
 def _size(cls: type, count: int, rows: Mapping[type, int]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.records.identity import Marks
 from pcbatch.records.schema import Pointer, Schema
 
 
@@ -21,15 +22,18 @@ class Packed:
     It is a pytree of JAX: its leaves are the numbers of the roots and the columns of the tables.
     """
 
-    __slots__ = ("columns", "ids", "roots", "schema")
+    __slots__ = ("columns", "ids", "objects", "roots", "schema")
     made = False  # whether there is one: a call need not look for any before
 
-    def __init__(self, ids: Any, columns: tuple[Any, ...], schema: Schema, roots: Pointer) -> None:
+    def __init__(
+        self, ids: Any, columns: tuple[Any, ...], schema: Schema, roots: Pointer, objects: Marks | None = None
+    ) -> None:
         Packed.made = True
         self.ids = ids
         self.columns = columns
         self.schema = schema
         self.roots = roots
+        self.objects = objects  # what the tables were made of; None where that is not known
 
     def __len__(self) -> int:
         """Return the number of roots."""
@@ -37,7 +41,7 @@ class Packed:
 
     def __getitem__(self, index: Any) -> Packed:
         """Return the roots at an index: a number, a slice, or an array of numbers or bools."""
-        return Packed(self.ids[index], self.columns, self.schema, self.roots)
+        return Packed(self.ids[index], self.columns, self.schema, self.roots, self.objects)
 
     def __iter__(self) -> Iterator[Packed]:
         """Go over the roots, each a `Packed` of one object without an axis."""
@@ -67,6 +71,9 @@ class Packed:
         from pcbatch.records.files import save
 
         save(self, path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Packed, (self.ids, self.columns, self.schema, self.roots)
 
     def __repr__(self) -> str:
         tables = ", ".join(f"{record.cls.__name__}: {record.rows} rows" for record in self.schema.classes)

@@ -26,8 +26,8 @@ _tables: ContextVar[Sequence[Table] | None] = ContextVar("pcbatch_tables", defau
 class Table:
     """The columns of one `Packed`, without its roots."""
 
-    def __init__(self, columns: tuple[Any, ...], schema: Schema) -> None:
-        self.columns, self.schema = columns, schema
+    def __init__(self, columns: tuple[Any, ...], schema: Schema, objects: tuple[Any, ...] | None = None) -> None:
+        self.columns, self.schema, self.objects = columns, schema, objects
 
     def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], Schema]:
         """Return the columns with their names, and the schema."""

@@ -360,3 +360,36 @@ def test_a_second_name_of_a_list_that_may_be_none_is_refused() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="PCB330"):
         pcbatch.batch(aliased)(jnp.arange(4))
+
+
+def changed_and_compared(a: Any, b: Any) -> Any:
+    a.val += 10
+    b.val *= 2
+    return a.val, b.val, a is b, a.next is b
+
+
+def changed_beside_one_that_is_read(a: Any, b: Any) -> Any:
+    a.val += 10
+    return a.val, b.val
+
+
+@pytest.mark.parametrize("f", [changed_and_compared, changed_beside_one_that_is_read])
+def test_objects_that_arguments_packed_apart_share(f: Any) -> None:
+    x = Link(1)
+    y = Link(2, x)
+    left, right = [x, y, x], [x, x, y]
+    with pytest.raises(pcbatch.UsageError, match=r"PCB320.*packed apart"):
+        pcbatch.batch(f)(pcbatch.pack(left), pcbatch.pack(right))
+    copied = jax.tree.map(jnp.copy, pcbatch.pack(right))  # what it was made of is not known
+    with pytest.raises(pcbatch.UsageError, match=r"PCB320.*packed apart"):
+        pcbatch.batch(f)(pcbatch.pack(left), copied)
+    packed = pcbatch.pack([*left, *right])
+    found = pcbatch.batch(f)(packed[:3], packed[3:])
+    expected = [f(*copy.deepcopy(pair)) for pair in zip(left, right, strict=True)]
+    assert list(zip(*(part.tolist() for part in found), strict=True)) == expected
+
+
+def test_arguments_packed_apart_that_share_no_object() -> None:
+    left, right = pcbatch.pack([Link(1), Link(2)]), pcbatch.pack([Link(3), Link(4)])
+    found = pcbatch.batch(changed_and_compared)(left, right)
+    assert [part.tolist() for part in found] == [[11, 12], [6, 8], [False, False], [False, False]]
