@@ -66,6 +66,8 @@ def draw(method: str, args: Sequence[str], named: dict[str, str], python: bool) 
     if method in _WHOLE and not (python and method == "randint"):
         return _whole(args, named)
     parameters, text = (_PYTHON if python else _NUMPY).get(method, ((), ""))
+    if python and method == "choice" and args and set("'\"") & set(args[0]):  # of texts, which are no arrays
+        text = "{seq}[jax.random.randint(key, (), 0, len({seq}))]"
     if args and args[0].isdecimal():  # a choice of numbers below it
         text = text.replace("jnp.asarray({a})", "{a}")
     defaults = {name: default for name, _, default in (p.partition("=") for p in parameters) if default}

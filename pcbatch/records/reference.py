@@ -139,7 +139,7 @@ class Ref(Joinable):
         if other is None:
             return is_none(self)
         if isinstance(other, Ref) and all("__eq__" not in methods_of(cls) for cls in self.pcbatch_type.types):
-            return same(self, other)
+            return same(self, other, "==")
         from pcbatch.records.order import equal_by_fields
 
         if (equal := equal_by_fields(self, other)) is not None:
@@ -230,13 +230,13 @@ def is_none(ref: Ref) -> Any:
     return number(ref.pcbatch_id < 0)
 
 
-def same(a: Ref, b: Ref) -> Any:
-    """Return whether two references are to one object."""
+def same(a: Ref, b: Ref, operator: str = "is") -> Any:
+    """Return whether two references are to one object; `operator` is the one that asks, for messages."""
     if a.pcbatch_type.table != b.pcbatch_type.table or a.pcbatch_type.schema != b.pcbatch_type.schema:
         if MADE_TABLE in (a.pcbatch_type.table, b.pcbatch_type.table):
             return False  # one is made in the lane, the other is not
         raise refused(
-            "`is` compares records of two arguments, which were packed apart",
+            f"`{operator}` compares records of two arguments, which were packed apart",
             "pack the objects together, `trees = pcbatch.pack([*a, *b])`, and pass `trees[:n]` and `trees[n:]`",
         )
     return number(a.pcbatch_id == b.pcbatch_id)

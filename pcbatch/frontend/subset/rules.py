@@ -74,7 +74,11 @@ KNOWN_EXPRESSIONS = frozenset(
 
 _NAME_THEM = "name the variables it should use"
 FORBIDDEN_BUILTINS = {
-    **dict.fromkeys(("locals", "vars", "eval", "exec", "globals"), _NAME_THEM),
+    **dict.fromkeys(("locals", "vars", "globals"), _NAME_THEM),
+    **dict.fromkeys(
+        ("eval", "exec"),
+        'a lane runs no text: write the operators out, `if op == "+": ...`, or call it before the batched function',
+    ),
     "super": "name the class that has the method: `Base.method(self, x)`",
     "breakpoint": "leave it out, and step through one example with `f.plain(...)` under a debugger",
 }
