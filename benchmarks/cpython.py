@@ -1,6 +1,6 @@
 """Programs that people write for one example, against plain CPython in a loop over the same examples.
 
-    NPROC=1 python -m benchmarks.cpython [--quick] [--lanes 32 256 2048] [--only sudoku]
+    NPROC=1 python -m benchmarks.cpython [--quick] [--lanes 32 256 2048] [--only sudoku] [--emitter scalar]
 
 Both sides run the function as it stands in `benchmarks/cpython_programs.py`, on the same core: CPython example after
 example, pcbatch all lanes in one call. Results are compared before anything is timed. CPU seconds of the process, in
@@ -31,11 +31,11 @@ LANES = (32, 256, 2048)
 HEAD = "| program | lanes | CPython ms | pcbatch ms | times as fast | first call s |"
 
 
-def row(program: Program, lanes: int, repeats: int) -> tuple[str, float]:
+def row(program: Program, lanes: int, repeats: int, emitter: str = "auto") -> tuple[str, float]:
     """Return a line of the table for one program, and how many times as fast as CPython its lanes are."""
     examples = program.examples(random.Random(0), lanes)
     columns = [column(list(values)) for values in zip(*examples, strict=True)]
-    batched = pcbatch.batch(program.function)
+    batched = pcbatch.batch(program.function, emitter=emitter)
     first, found = timed(lambda: batched(*columns))
     check(program, examples, found)
     medians = interleaved_cpu_medians(
@@ -71,6 +71,7 @@ def main() -> None:
     parser.add_argument("--lanes", type=int, nargs="+", help="numbers of lanes; 32, 256 and 2048 unless given")
     parser.add_argument("--only", default="", help="the programs with this in their name")
     parser.add_argument("--repeats", type=int, help="rounds of each side; 7, or 3 with --quick")
+    parser.add_argument("--emitter", default="auto", help="the option of ours: auto, or scalar")
     parser.add_argument("--quick", action="store_true", help="256 lanes, three repeats")
     given = parser.parse_args()
     widths = given.lanes or ((256,) if given.quick else LANES)
@@ -80,7 +81,7 @@ def main() -> None:
         ratios = []
         for program in PROGRAMS:
             if given.only.lower() in program.name.lower():
-                line, ratio = row(program, lanes, repeats)
+                line, ratio = row(program, lanes, repeats, given.emitter)
                 ratios.append(ratio)
                 print(line, flush=True)
                 jax.clear_caches()
