@@ -19,13 +19,13 @@ such examples again. So messages are left out, and a failure overtakes what is p
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, reachable
-from pcbatch.ir.def_use import edges, retarget, writes
+from pcbatch.ir.def_use import writes
 from pcbatch.ir.liveness import live_after, live_in
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.rename import rename_reads, rename_writes
@@ -49,6 +49,7 @@ from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
+from pcbatch.lowering.tasks import one_failure
 from pcbatch.lowering.tasks.constants import Local, constants, shared_values
 from pcbatch.lowering.tasks.linear_results import has_checked_sums, linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, waits
@@ -64,37 +65,8 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgra
         program: A typed program without prints and checks.
         shared: The parameters of the entry that all examples share.
     """
-    lowering = _Lowering(without_messages(program), shared)
+    lowering = _Lowering(one_failure.run(program), shared)
     return lowering.program() if lowering.forks else None
-
-
-def without_messages(program: CfgProgram) -> CfgProgram:
-    """Return the program whose failures are all alike: functions have one block that fails, as soon as that is sure."""
-    return replace(program, functions=tuple(map(_with_one_failure, program.functions)))
-
-
-def _with_one_failure(function: Function) -> Function:
-    failing = {block.label: block.terminator for block in function.blocks if isinstance(block.terminator, Fail)}
-    sure = dict.fromkeys(failing)
-    while more := [b.label for b in function.blocks if b.label not in sure and _leads_to(sure, b)]:
-        sure |= dict.fromkeys(more)
-    if not sure:
-        return function
-    label, *others = (block.label for block in function.blocks if block.label in sure)
-    end = replace(next(iter(failing.values())), message=())
-
-    def kept(block: Block) -> Block:
-        if block.label == label:
-            return Block(label, (), end)
-        return replace(block, terminator=retarget(block.terminator, lambda v: label if v in sure else v))
-
-    return replace(function, blocks=tuple(kept(block) for block in function.blocks if block.label not in others))
-
-
-def _leads_to(labels: Container[str], block: Block) -> bool:
-    """Whether all edges of a block lead to some blocks."""
-    leaves = edges(block.terminator)
-    return all(isinstance(leaf, Jump) and leaf.target in labels for leaf in leaves)
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from pcbatch.lowering.tasks import (
     deferred,
     join_spawns,
     lower_tasks,
+    one_failure,
     one_list,
     peel,
     tail_duplication,
@@ -59,7 +60,7 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset(), defers: bool 
 
 def prepared(program: CfgProgram, defers: bool = True) -> CfgProgram:
     """Return the CFG as it is lowered: with more calls that need not be waited for at once."""
-    program = lower_tasks.without_messages(program)
+    program = one_failure.run(program)
     for run_pass in CFG_PASSES if defers else CFG_PASSES[:-1]:
         new = run_pass(program)
         program = program if new == program else checked(new, run_pass.__module__)
