@@ -1,7 +1,7 @@
 """Sizes and counts of named programs that only go down: lower them when a pass gets better.
 
-Blocks but those in which lanes only fail, stacked variables and operations of the optimised program; values pushed by the lanes of a run, and the trips of
-the machine under "sweep" and under "earliest", where one block runs at a time.
+Blocks but those in which lanes only fail, stacked variables and operations of the optimised program; values pushed by
+the lanes of a run, and the trips of the machine under "sweep" and under "earliest", where one block runs at a time.
 """
 
 from __future__ import annotations
