@@ -122,7 +122,7 @@ def nested_by_hand(block: Callable[[Any], Any]) -> Callable[..., Any]:
 
 def chance(seed):
     """The next number of a generator, and whether the block runs."""
-    seed = seed * 1103515245 + 12345
+    seed = (seed * 1103515245 + 12345) & 0x7FFFFFFF
     return seed, (seed >> 16) % RARE == 0
 
 

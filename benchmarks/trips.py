@@ -42,7 +42,7 @@ def loop_beside(n, beside):
     """A loop (a linear congruential generator), and vectors that live beside it until it is done."""
     x = 1
     while n > 0:
-        x = 1664525 * x + 1013904223
+        x = (1664525 * x + 1013904223) & 0x7FFFFFFF
         n = n - 1
     return x, total(beside)
 

@@ -46,10 +46,11 @@ class TestExplanation:
         opt = pcbatch.batch(fib).lower(N).stages.opt
         assert [row.label for row in plan.rows] == [block.label for block in opt.blocks]
         assert plan.lanes == plan.inputs == 1000 and plan.policy == "sweep" and plan.expensive == ()
-        assert all(row.why and row.mode and row.lines and row.function == "fib" for row in plan.rows)
+        rows = [row for row in plan.rows if row.lines]  # in the others lanes only fail
+        assert all(row.why and row.mode and row.function == "fib" for row in rows) and len(rows) == 4
         assert max(row.visits for row in plan.rows) == 1.0
         assert plan.trip_ns == sum(row.trip_ns for row in plan.rows) > 0
-        assert all(row.xla is not None and 0 < row.xla.flops < 10 and 0 < row.xla.bytes < 200 for row in plan.rows)
+        assert all(row.xla is not None and 0 < row.xla.flops < 20 and 0 < row.xla.bytes < 200 for row in rows)
         few = pcbatch.batch(fib, modes=pcbatch.Few(16)).explain_schedule(jax.ShapeDtypeStruct((1000,), jnp.int32))
         assert all((row.width, row.mode.split()[0], row.why) == (16, "16", "as `modes` says") for row in few.rows)
 

@@ -157,8 +157,9 @@ def test_every_line_stands_there_once(text: str) -> None:
 
 def test_every_block_stands_there_once(profile: Profile, text: str) -> None:
     rows = [row for row in Page(text).rows if "data-block" in row.attributes]
-    assert len(rows) == len(profile.blocks)
-    for k, (row, block) in enumerate(zip(rows, profile.blocks, strict=True)):
+    blocks = [block for block in profile.blocks if block.plan.text]  # in the others lanes only fail
+    assert len(rows) == len(blocks)
+    for k, (row, block) in enumerate(zip(rows, blocks, strict=True)):
         assert row.attributes["data-block"] == str(k)
         assert row.cells[0][1] == block.label + block.plan.function
         numbers = [cell for kind, cell in row.cells if kind == "number"]

@@ -51,7 +51,7 @@ def test_a_profile_is_of_what_runs(ns: np.ndarray, tmp_path: Path) -> None:
     wanted = sum(joins(int(n)) for n in ns)
     tasks = [block for block in profile.blocks if block.label.startswith("total.")]
     assert len(tasks) == 4 and sum(b.active for b in tasks if "jnp.sin" in b.plan.text) == wanted
-    assert len(profile.blocks) == 4 + (0 if np.all(ns >= 0) else 6)
+    assert len(profile.blocks) == 4 + (0 if np.all(ns >= 0) else 5)
     line = profile.timeline
     assert line.trips.sum() == profile.trips and np.all(line.live <= line.lanes)
     assert line.visits.sum(axis=0).tolist() == [block.visits for block in profile.blocks]
