@@ -26,12 +26,10 @@ TOLD: dict[str, Callable[..., Any]] = {
     "`jnp.repeat(xs, n, total_repeat_length=N)`": lambda n, xs: jnp.repeat(xs, n),
     "`jnp.where((n <= k), xs, 0)`": lambda n, xs: xs[n:],
     "`jnp.where((1 <= k) & (k < n), xs, 0)`": lambda n, xs: xs[1:n],
-    "make it a list: `list((1, 2, 3))[n:]`": lambda n, xs: (1, 2, 3)[n:],
     "choose with `if`": lambda n, xs: [xs, n][n],
     "make them alike": lambda n, xs: len([xs, n][n:]),
     "`jnp.asarray(np.arange(3))[n]`": lambda n, xs: np.arange(3)[n],
     "in place of `xs[xs > 0]`": lambda n, xs: xs[xs > 0],
-    "`list(b'abc')[n]`": lambda n, xs: b"abc"[n],
     "write `xs.sum()`": lambda n, xs: xs.sum().item(),
     "the array itself holds the numbers": lambda n, xs: xs.tolist()[0],
 }

