@@ -233,7 +233,7 @@ class TestHost:
     """With recursion: Python makes the calls."""
 
     def test_counts_of_fib(self) -> None:
-        result = local(fib, stats=True).run(i32(3, 7, 4, 5))
+        result = local(fib, stats=True, overflow="wrap").run(i32(3, 7, 4, 5))
         np.testing.assert_array_equal(result.value, [3, 21, 5, 8])
         # All lanes of an activation add together, so there are as many additions as the deepest lane makes.
         assert int(result.stats.visits("+")) == 20
@@ -364,7 +364,7 @@ class TestHost:
                 return 0
             return k + climb(n - 1)
 
-        batched = local(climb, stats=True)
+        batched = local(climb, stats=True, overflow="wrap")
         result = batched.run(i32(4, 9, 0))
         assert np.asarray(result.value).tolist() == [batched.plain(n) for n in (4, 9, 0)]
         assert int(result.stats.trips) == sum(b.visits for b in result.stats.blocks)
