@@ -288,7 +288,7 @@ class TestRepeatedLoops:
 
     def test_it_is_told_and_saves_trips(self) -> None:
         n = np.arange(1, 30, dtype=np.int32)
-        f, g = (self.collatz(emitter=pcbatch.Kernel(tile=4, spins=k)) for k in (4, 1))
+        f, g = (self.collatz(emitter=pcbatch.Kernel(tile=4, spins=k), overflow="wrap") for k in (4, 1))
         assert "loops repeated (bb" in str(f.explain_schedule(n).kernel) and "4 times)" in str(
             f.explain_schedule(n).kernel
         )
