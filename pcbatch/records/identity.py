@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import ref
 
-from pcbatch.call.usage import usage
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import UsageError
 from pcbatch.records.tables import Table
 
 Marks = tuple[Any, ...]
@@ -26,12 +27,10 @@ def check_apart(tables: Sequence[Table], changed: frozenset[int]) -> None:
     for k in sorted(changed):
         for other in range(len(tables)):
             if other != k and _may_share(tables[k], tables[other]):
-                raise usage(
-                    "PCB320",
-                    "the function changes packed objects that two arguments, which were packed apart, may share",
-                    help="pack the objects together, `trees = pcbatch.pack([*a, *b])`, "
-                    "and pass `trees[:n]` and `trees[n:]`",
-                )
+                title = "the function changes packed objects that two arguments, which were packed apart, may share"
+                together = "pack the objects together, `trees = pcbatch.pack([*a, *b])`"
+                help = f"{together}, and pass `trees[:n]` and `trees[n:]`"
+                raise UsageError(Diagnostic("PCB320", title, helps=(help,)))
 
 
 def _may_share(a: Table, b: Table) -> bool:

@@ -88,4 +88,4 @@ def test_tests_of_the_machine_update_buffers_in_place(monkeypatch: pytest.Monkey
     assert not xla_options.keeps_in_place()
     emitters.use_those_of_users(monkeypatch)
     assert xla_options.keeps_in_place()
-    assert xla_options.IN_PLACE["xla_cpu_use_fusion_emitters"] is True
+    assert xla_options.ON_CPUS["xla_cpu_use_fusion_emitters"] is True
