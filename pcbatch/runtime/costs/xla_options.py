@@ -40,6 +40,8 @@ IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
 # Those behind "while" have loops in what they lower to; "pcbatch" is the primitive of runs of other programs.
 LOOPS = {"scan", "while", "pcbatch", "igamma", "igammac", "igamma_grad_a", "random_gamma", "random_gamma_grad"}
 LOOPS |= {"regularized_incomplete_beta", "threefry2x32", "random_bits", "random_fold_in", "random_split"}
+# Those of keys and platforms, which are outside `jax.lax` and cannot be lowered by themselves.
+LOOPLESS = {"platform_index", "iota_2x32_shape", "random_wrap", "random_unwrap", "random_clone"}
 LOOPS_IN_GRAPHS: dict[str, Any] = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
     "xla_gpu_graph_min_graph_size": 1,  # by default, the loop of a small program is not worth a graph
@@ -102,7 +104,7 @@ def _loops(jaxpr: jex.Jaxpr) -> bool:
 
 def _lowers_to_loops(eqn: Any) -> bool:
     """Whether an equation has a loop in what it lowers to for several lanes. Primitives outside `jax.lax` are tried."""
-    if eqn.primitive.name in CALLS or hasattr(jax.lax, eqn.primitive.name.replace("-", "_") + "_p"):
+    if eqn.primitive.name in CALLS | LOOPLESS or hasattr(jax.lax, eqn.primitive.name.replace("-", "_") + "_p"):
         return False
     try:
         lanes = [_struct((2, *v.aval.shape), v.aval.dtype) for v in eqn.invars]
