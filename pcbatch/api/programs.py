@@ -16,8 +16,9 @@ from pcbatch.call.arguments import Arguments, prepare, types_of_fixed
 from pcbatch.call.placement import requested_devices
 from pcbatch.call.signature import checked_names, signature
 from pcbatch.call.usage import usage
+from pcbatch.compiler.compile_signature import compile_signature
 from pcbatch.compiler.expand import Copy
-from pcbatch.compiler.program import Program, Recompile, compile_signature
+from pcbatch.compiler.program import Program, Recompile
 from pcbatch.containers.capacity import LARGEST, START_CAPACITY, FullError, next_capacities, rounded, using_capacity
 from pcbatch.containers.ragged import is_concrete
 from pcbatch.diagnostics.short_repr import short
@@ -54,6 +55,7 @@ class Programs:
     capacities: dict[Any, int] = field(default_factory=dict)  # of containers, that runs of a signature have needed
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
+    crossovers: dict[Any, int] = field(default_factory=dict)  # the lanes from which on they run together, by signature
 
     @property
     def name(self) -> str:
@@ -94,6 +96,7 @@ class Programs:
             m.capacities,
             m.repeated,
             m.copied,
+            m.crossovers,
         )
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
@@ -201,13 +204,16 @@ class Programs:
         with self.compiling:
             if capacity is None:
                 capacity = self._first_capacity(signature[:-1], call, repeats)  # no option changes what is needed
-            key = (*signature, capacity)
-            program = self.cache.get(key)
+            key, chooses = (*signature, capacity), _chooses(call, self.options)
+            limit = self.crossovers.get(key) if chooses else 0
+            program = None if limit is None else self.cache.get((*key, bool(limit) and call.lanes < limit))
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
-                    program = self._compiled(call, varying, capacity, partial(self._remember, signature[:-1]), rounds)
+                    remember = partial(self._remember, signature[:-1])
+                    program = self._compiled(call, varying, capacity, remember, rounds, chooses)
+                limit = self.crossovers.setdefault(key, program.together or 0) if chooses else 0
                 if not program.captures:  # captured values belong to one trace of the user's
-                    self.cache[key] = program
+                    self.cache[*key, bool(limit) and call.lanes < limit] = program
             return program
 
     def _compiled(
@@ -217,6 +223,7 @@ class Programs:
         capacity: int,
         remember: Callable[[int], None],
         rounds: int | None,
+        chooses: bool,
     ) -> Program:
         """Compile with room for so many elements in containers, or for as many as it turns out that they need."""
         limit = LARGEST if self.options.max_length is None else rounded(self.options.max_length)
@@ -225,7 +232,7 @@ class Programs:
             recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, capacity, remember)
             try:
                 with using_capacity(capacity):
-                    return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds)
+                    return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds, chooses)
             except FullError as full:
                 larger = next_capacities(capacity, full.needed, limit)
                 if not larger or larger[0] < full.needed:
@@ -263,6 +270,17 @@ def _rounds(call: Arguments, options: Options) -> int | None:
         return 1
     many = is_symbolic(call.lanes) or most_lanes(call.lanes) > MOST_UNSPLIT
     return 1 if many and default_platform() == "cpu" and is_staged() else None
+
+
+def _chooses(call: Arguments, options: Options) -> bool:
+    """Whether the lanes of a call may run one after the other where that is estimated to be faster.
+
+    On a CPU, outside of traces, and where no option is about lanes that run together.
+    """
+    together = (options.schedule, options.emitter, options.fork, options.modes, options.unroll, options.narrow)
+    if together != ("auto", "auto", "auto", None, None, None) or options.strategy != "pc":
+        return False
+    return default_platform() == "cpu" and not (is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes))
 
 
 def _always_full(needed: int, limit: int | None) -> UsageError:

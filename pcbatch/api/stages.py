@@ -18,6 +18,7 @@ from pcbatch.call.static_leaves import is_static
 from pcbatch.call.usage import usage
 from pcbatch.compiler.pipeline import Stages, compile_stages, show
 from pcbatch.compiler.program import Program
+from pcbatch.compiler.typed_program import typed_program
 from pcbatch.containers.host_forms import in_host_form
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.source.callee import BatchedTest
@@ -144,7 +145,7 @@ class Lowered(Stage):
     @staticmethod
     def untyped(fn: FunctionType, is_batched: BatchedTest) -> Lowered:
         """Lower as far as types are not needed."""
-        return Lowered(None, fn, None, None, untyped_stages=compile_stages(fn, is_batched, None))
+        return Lowered(None, fn, None, None, untyped_stages=compile_stages(typed_program(fn, is_batched, None)))
 
     @property
     def stages(self) -> Stages:

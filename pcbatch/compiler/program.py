@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import FunctionType
 from typing import Any
 
 import jax
@@ -19,23 +18,17 @@ from pcbatch.call.describe_lane import describe_lane
 from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, platform_of_run, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
-from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
+from pcbatch.compiler.block_infos import block_infos
 from pcbatch.compiler.executable import Executable
-from pcbatch.compiler.fork import NOT_FORKED, Forked, forked
+from pcbatch.compiler.fork import NOT_FORKED, Forked
 from pcbatch.compiler.jax_errors import ErrorMapper
-from pcbatch.compiler.pipeline import Stages, compile_stages
+from pcbatch.compiler.pipeline import Stages
 from pcbatch.compiler.result_axes import OutAxes
-from pcbatch.compiler.schedules import lane_schedule, order_for
 from pcbatch.containers import dict_forms as dict_forms
 from pcbatch.containers.host_forms import in_host_form
-from pcbatch.containers.number_rules import NumberRules
-from pcbatch.containers.number_rules import using as using_rules
 from pcbatch.containers.ragged_forms import shortened
-from pcbatch.frontend.source.callee import BatchedTest
-from pcbatch.ir.callgraph import static_depth
-from pcbatch.ir.ops import CAPACITY, Fail, Print
+from pcbatch.ir.ops import Print
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.speculated import limits_for, within
 from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
@@ -103,6 +96,7 @@ class Program:
         room_notes: why containers of its last run could not have more room, if lanes have needed it.
         may_be_full: whether a lane may end because a container of it has no room.
         forked: whether independent calls run side by side, and why.
+        together: from how many lanes on they run together, and fewer one after the other; None: that was not asked.
     """
 
     stages: Stages
@@ -115,6 +109,7 @@ class Program:
     room_notes: tuple[str, ...] = ()
     may_be_full: bool = False
     forked: Forked = NOT_FORKED
+    together: int | None = None
 
     @property
     def tasks(self) -> TaskExecutable | None:
@@ -342,49 +337,6 @@ class Program:
         by_tasks = visits is not None and len(visits) > len(self.infos)
         stats = Stats(outcome.trips, visits, active, offered, known, self.all_infos if by_tasks else self.infos)
         return Result(self.value(outcome, given), outcome.status, stats)
-
-
-def compile_signature(
-    fn: FunctionType,
-    is_batched: BatchedTest,
-    options: Options,
-    given: Arguments,
-    recompile: Recompile,
-    rounds: int | None = None,
-) -> Program:
-    """Compile a function for the types of a call.
-
-    Args:
-        fn, options: the function and its options.
-        is_batched: tells batched functions among what it calls.
-        given: the call.
-        recompile: compiles it again, with the same captured values.
-        rounds: of a small loop, in one visit; None: by cost.
-    """
-    with using_rules(NumberRules(options.overflow, options.math_errors)), within(limits_for(options.emitter)):
-        more = order_for(options), recompile.captured, rounds
-        stages = compile_stages(fn, is_batched, given.types, given.shared, *more)
-    axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
-    fork = forked(fn.__name__, stages, options, given.shared)
-    if options.strategy == "local":
-        local = LocalExecutable(stages.optimised_cfg, options)
-        return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
-    policy = lane_schedule(fn, stages, options, fork)
-    donated = frozenset(_leaves(stages, options.donate_argnames))
-    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, fork.tasks)
-    program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
-    return _complete(replace(program, forked=fork))
-
-
-def _complete(program: Program) -> Program:
-    return replace(program, may_be_full=any(isinstance(end, Fail) and end.kind == CAPACITY for end in program.ends))
-
-
-def _leaves(stages: Stages, names: tuple[str, ...]) -> Iterator[str]:
-    """The names of the array leaves of these parameters in the program."""
-    for param, owner in zip(stages.opt.params, stages.owners, strict=False):
-        if owner in names:
-            yield param
 
 
 def _home(outcome: RawResult, where: Devices) -> RawResult:

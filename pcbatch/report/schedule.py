@@ -20,6 +20,7 @@ from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
 from pcbatch.runtime.learned.policy import TASKS, Learned
 from pcbatch.runtime.scalar import obstacles
+from pcbatch.runtime.scalar.worth import ALWAYS
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
@@ -82,7 +83,8 @@ class Explanation:
         policy: the policy that decides which block runs next, such as "drain".
         reason: the reason for this policy.
         emitter: how blocks are dispatched.
-        in_the_way: of `emitter="scalar"`, the operations for which the program runs by another one.
+        in_the_way: of one lane after the other, the operations for which the program runs by another emitter.
+        crossover: the lanes from which on they run together, and fewer one after the other; None: all run in one way.
         narrower: the lanes of the machines in which the last lanes of a plain run go on, from wide to narrow.
         map_lanes: the lanes that `f.map` would use for these inputs, or for 1024 if they are fewer.
         rows: the plan of each block, in order of the program.
@@ -115,6 +117,7 @@ class Explanation:
     kernel: str = ""
     narrower: tuple[int, ...] = ()
     in_the_way: tuple[str, ...] = ()
+    crossover: int | None = None
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -136,7 +139,7 @@ class Explanation:
         lines = [
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
             f"  policy   {self.policy}: {self.reason}",
-            f"  emitter  {self.emitter}{_instead(self.in_the_way)}",
+            f"  emitter  {self.emitter}{self._why_so}",
             f"  kernel   {self.kernel}",
             *([f"  end      {_last_lanes(self.narrower)}"] if self.narrower else []),
             f"  map      {self.map_lanes} lanes for many inputs",
@@ -147,6 +150,13 @@ class Explanation:
             self._table(),
         ]
         return "\n".join([*lines, "", *_LEGEND])
+
+    @property
+    def _why_so(self) -> str:
+        """The reason for the emitter, where the program could have another one."""
+        if self.in_the_way:
+            return f", and not `scalar`: {'; '.join(self.in_the_way[:2])}"
+        return "" if self.crossover is None else f": fewer than {self.crossover} lanes run one after the other"
 
     def _table(self) -> str:
         numbers = ("ns/lane", "dense", "visits", "trip", "flops", "bytes")
@@ -200,8 +210,10 @@ def explain_call(
     kernel = _kernel(executable.machine, compiled.options)
     narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
     calls, shared = _calls(compiled), _shared(compiled)
-    if compiled.options.emitter == "scalar":
+    if compiled.options.emitter == "scalar" or compiled.together == 0:
         explained = replace(explained, in_the_way=tuple(map(str, obstacles(executable.machine.layout))))
+    if compiled.together is not None and 0 < compiled.together < ALWAYS:
+        explained = replace(explained, crossover=compiled.together)
     return replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
 
 
@@ -220,10 +232,6 @@ def _kernel(machine: Machine, options: Options) -> str:
     text += f", loops repeated ({', '.join(repeated)})" if repeated else ""
     labels = [machine.layout.codes[k].block.label for k in sorted(outcome.plan.outside)]
     return f"{text}, and {', '.join(labels)} outside of it, for all lanes: {reasons}" if labels else text
-
-
-def _instead(in_the_way: tuple[str, ...]) -> str:
-    return f", and not `scalar`: {'; '.join(in_the_way[:2])}" if in_the_way else ""
 
 
 def _shared(compiled: Program) -> tuple[str, ...]:

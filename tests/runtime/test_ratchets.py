@@ -135,7 +135,7 @@ def test_gallery(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(compile_stages(*args))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(pcbatch.compiler.program, "compile_stages", recording)
+    monkeypatch.setattr(pcbatch.compiler.compile_signature, "compile_stages", recording)
     program = importlib.import_module(f"examples.gallery.{name}")
     for value in vars(program).values():
         if isinstance(value, pcbatch.Batched):

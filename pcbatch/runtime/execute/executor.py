@@ -224,7 +224,7 @@ class PcExecutable:
 
     def width(self, inputs: int) -> int:
         """The lanes of the machine that a plain call makes for this number of inputs on a device."""
-        return inputs if self.prints else self.costs.lanes(inputs)
+        return inputs if self.prints or isinstance(self.machine, ScalarMachine) else self.costs.lanes(inputs)
 
     def narrower(self, lanes: int, always: bool = False) -> tuple[int, ...]:
         """The widths of the machines in which the last of so many lanes go on (`always`: by `narrow=True`)."""

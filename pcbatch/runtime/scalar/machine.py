@@ -13,6 +13,7 @@ from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime import emit
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.native import in_one_function
+from pcbatch.runtime.scalar.obstacles import Obstacle, left_in
 from pcbatch.runtime.scalar.rules import ForOneLane
 from pcbatch.runtime.scalar.visit import visit
 from pcbatch.runtime.vm.block_body import BlockCode, Values
@@ -173,8 +174,10 @@ def _while_it_waits(
     return {**lane, **new}
 
 
-def scalar(machine: Machine) -> ScalarMachine:
-    """Return a machine that runs lane after lane."""
-    values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
+def scalar(machine: Machine) -> ScalarMachine | tuple[Obstacle, ...]:
+    """Return a machine that runs lane after lane, or what is in the way of one."""
     layout = ForOneLane().program(machine.layout)
+    if found := left_in(layout):
+        return found
+    values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
     return ScalarMachine(**values | {"emitter": LaneAfterLane()}, scalar_layout=layout)

@@ -37,8 +37,13 @@ class Obstacle:
 
 def obstacles(layout: Layout) -> tuple[Obstacle, ...]:
     """Return what is in the way of running the lanes of a machine in one native function."""
+    return left_in(ForOneLane().program(layout))
+
+
+def left_in(layout: Layout) -> tuple[Obstacle, ...]:
+    """Return what no native function holds of blocks that are written for one lane."""
     found = [Obstacle("statistics over time are those of trips of all lanes")] if layout.timed else []
-    for code in ForOneLane().program(layout).codes:
+    for code in layout.codes:
         for op in code.block.ops:
             match op:
                 case Print(loc=loc):

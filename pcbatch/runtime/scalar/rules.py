@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -48,18 +48,48 @@ class ForOneLane(Rewrite):
         rule = RULES.get(eqn.primitive.name)
         if rule is None or not rule[0](eqn):
             return eqn
-        return as_call(lambda *args, **params: jax.jit(partial(_as_before, rule[1], eqn, **params))(*args), eqn) or eqn
+        try:
+            call = _kept_call(_Alike(eqn))
+        except TypeError:  # a parameter that has no hash
+            call = _call(eqn)
+        return eqn if call is None else eqn.replace(primitive=call.primitive, params=call.params)
 
 
-def _as_before(function: Callable[..., Any], eqn: Any, *args: Any, **params: Any) -> Any:
-    """Call a function in place of an equation, and give its results the weak types of the equation's."""
-    outs = function(*args, **params)
-    leaves = outs if eqn.primitive.multiple_results else [outs]
-    cast = [
-        convert_element_type_p.bind(leaf, new_dtype=v.aval.dtype, weak_type=v.aval.weak_type, sharding=None)
-        for leaf, v in zip(leaves, eqn.outvars, strict=True)
-    ]
-    return cast if eqn.primitive.multiple_results else cast[0]
+class _Alike:
+    """An equation that is equal to all others of the same operation on operands of the same types: one call for all of
+    them is traced, and lowered, once."""
+
+    def __init__(self, eqn: Any) -> None:
+        self.eqn = eqn
+        types = tuple(v.aval for v in (*eqn.invars, *eqn.outvars))
+        self._key = eqn.primitive, types, tuple(sorted(eqn.params.items(), key=lambda item: item[0]))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Alike) and self._key == other._key
+
+
+@lru_cache(maxsize=4096)
+def _kept_call(one: _Alike) -> Any | None:
+    return _call(one.eqn)
+
+
+def _call(eqn: Any) -> Any | None:
+    """Return an equation that calls the function of the rule for an equation, with its results' weak types."""
+    rule = RULES[eqn.primitive.name][1]
+
+    def function(*args: Any, **params: Any) -> Any:
+        outs = rule(*args, **params)
+        leaves = outs if eqn.primitive.multiple_results else [outs]
+        cast = [
+            convert_element_type_p.bind(leaf, new_dtype=v.aval.dtype, weak_type=v.aval.weak_type, sharding=None)
+            for leaf, v in zip(leaves, eqn.outvars, strict=True)
+        ]
+        return cast if eqn.primitive.multiple_results else cast[0]
+
+    return as_call(lambda *args, **params: jax.jit(partial(function, **params))(*args), eqn)
 
 
 # Sorts

@@ -1,0 +1,95 @@
+"""The compilation of a function for one signature: the way in which its lanes advance, and the program for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import FunctionType
+
+from pcbatch.call.arguments import Arguments
+from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
+from pcbatch.compiler.fork import forked
+from pcbatch.compiler.pipeline import Stages, compile_stages
+from pcbatch.compiler.program import Program, Recompile
+from pcbatch.compiler.result_axes import OutAxes
+from pcbatch.compiler.schedules import lane_schedule, order_for
+from pcbatch.compiler.typed_program import Typed, typed_program
+from pcbatch.containers.number_rules import NumberRules
+from pcbatch.containers.number_rules import using as using_rules
+from pcbatch.frontend.source.callee import BatchedTest
+from pcbatch.ir.callgraph import static_depth
+from pcbatch.ir.ops import CAPACITY, Fail
+from pcbatch.lowering.speculated import limits_for, within
+from pcbatch.options import Options
+from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.local_strategy.executor import LocalExecutable
+from pcbatch.runtime.scalar import ScalarMachine
+from pcbatch.runtime.scalar.worth import crossover
+
+
+def compile_signature(
+    fn: FunctionType,
+    is_batched: BatchedTest,
+    options: Options,
+    given: Arguments,
+    recompile: Recompile,
+    rounds: int | None = None,
+    may_choose: bool = False,
+) -> Program:
+    """Compile a function for the types of a call.
+
+    Args:
+        fn, options: the function and its options.
+        is_batched: tells batched functions among what it calls.
+        given: the call.
+        recompile: compiles it again, with the same captured values.
+        rounds: of a small loop, in one visit; None: by cost.
+        may_choose: whether lanes may run one after the other where that is estimated to be faster.
+    """
+    with using_rules(NumberRules(options.overflow, options.math_errors)):
+        typed = typed_program(fn, is_batched, given.types, given.shared)
+        together = 0
+        if may_choose:
+            alone = _program(fn, typed, replace(options, emitter="scalar", fork="never"), given, recompile, 1)
+            together = _crossover(alone)
+            if given.lanes < together:
+                return replace(alone, together=together)
+        program = _program(fn, typed, options, given, recompile, rounds)
+    return replace(program, together=together if may_choose else None)
+
+
+def _crossover(program: Program) -> int:
+    """The number of lanes from which on they are faster together than by this program, one after the other."""
+    executable = program.executable
+    if not isinstance(executable, PcExecutable) or not isinstance(executable.machine, ScalarMachine):
+        return 0
+    return crossover(executable.costs, program.stages.schedule)
+
+
+def _program(
+    fn: FunctionType, typed: Typed, options: Options, given: Arguments, recompile: Recompile, rounds: int | None
+) -> Program:
+    """Return the program of a typed one under some options, ready to run."""
+    with within(limits_for(options.emitter)):
+        stages = compile_stages(typed, order_for(options), recompile.captured, rounds)
+    axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
+    fork = forked(fn.__name__, stages, options, given.shared)
+    if options.strategy == "local":
+        local = LocalExecutable(stages.optimised_cfg, options)
+        return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
+    policy = lane_schedule(fn, stages, options, fork)
+    donated = frozenset(_leaves(stages, options.donate_argnames))
+    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, fork.tasks)
+    program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
+    return _complete(replace(program, forked=fork))
+
+
+def _complete(program: Program) -> Program:
+    return replace(program, may_be_full=any(isinstance(end, Fail) and end.kind == CAPACITY for end in program.ends))
+
+
+def _leaves(stages: Stages, names: tuple[str, ...]) -> Iterator[str]:
+    """The names of the array leaves of these parameters in the program."""
+    for param, owner in zip(stages.opt.params, stages.owners, strict=False):
+        if owner in names:
+            yield param

@@ -1,0 +1,225 @@
+"""The first half of a compilation: from a Python function to its typed program.
+
+Front end, type inference, what only types tell about loops, and `flatten`. It starts again with each decision that only
+types can make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import FunctionType
+
+from pcbatch import frontend
+from pcbatch.compiler import expand
+from pcbatch.compiler.along import Again, explained, look
+from pcbatch.compiler.checked import checked
+from pcbatch.diagnostics.diagnostic import in_order
+from pcbatch.errors import CompileError
+from pcbatch.frontend.build.kept_primitives import keeping_primitives
+from pcbatch.frontend.source.along import Along, Reason
+from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
+from pcbatch.frontend.source.decisions import NONE, Decisions
+from pcbatch.ir.cfg import CfgProgram
+from pcbatch.lowering.cfg_passes import (
+    enter_loops,
+    fail_unbound,
+    flatten,
+    inline,
+    known_failures,
+    specialise,
+    split_live_ranges,
+    unroll,
+    wrap_entry,
+)
+from pcbatch.lowering.diagnose import check_ownership, check_types
+from pcbatch.lowering.jaxpr_passes import drop_conversions
+from pcbatch.lowering.typing import infer
+from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.typing.inferred import Inferred, untyped
+from pcbatch.lowering.typing.join_types import differs
+from pcbatch.lowering.typing.kept_traces import keeping_traces
+from pcbatch.records.made import using_made
+from pcbatch.records.tables import TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """One function, typed: of one signature or of none, before any pass that improves it.
+
+    Attributes:
+        cfg: the program.
+        params: inferred types of the entry's parameters, in order.
+        result: structure of one lane's result; None without a signature.
+        shared: the leaves of parameters that are uniform.
+        along: the functions without a decorator that were compiled along.
+    """
+
+    cfg: CfgProgram
+    params: Mapping[str, Abstract]
+    result: Abstract | None
+    shared: frozenset[str]
+    along: tuple[Reason, ...] = ()
+
+
+def typed_program(
+    fn: FunctionType,
+    is_batched: BatchedTest,
+    args: Mapping[str, Abstract] | None,
+    shared_args: frozenset[str] = frozenset(),
+) -> Typed:
+    """Compile a function for one signature as far as its types.
+
+    `is_batched` says which callees are batched functions, whose calls are calls of the program. `args` gives the type
+    of every parameter for one lane; None compiles without types, for the checks that need none. `shared_args` names the
+    parameters that are uniform. Raises CompileError for errors of the user's program, InternalError for those of a
+    pass.
+    """
+    along, decisions = Along(is_batched), replace(NONE, made=wrap_entry.classes_of_arguments(args or {}))
+    first: CompileError | None = None
+    with keeping_primitives(), keeping_traces():
+        while True:
+            try:
+                with using_made(decisions.made):
+                    return _typed(fn, along, decisions, args, shared_args)
+            except Again:
+                along = along.grown()
+            except expand.Expand as more:
+                decisions = more.decisions
+            except check_ownership.Aliased as error:
+                # The names may be kept equal; if they cannot, what is reported is the program as it was written.
+                written = _with_names(CompileError(error.diagnostics), fn, along, _statics(args or {}))
+                first = first or explained(written, along)
+                linked = expand.linking(error, decisions)
+                if linked == decisions:
+                    raise first from None
+                decisions = linked
+            except CompileError as error:
+                raise (first or explained(error, along)) from None
+
+
+def _typed(
+    fn: FunctionType,
+    is_batched: Along,
+    decisions: Decisions,
+    args: Mapping[str, Abstract] | None,
+    shared_args: frozenset[str],
+) -> Typed:
+    statics = _statics(args or {})
+    source = checked(_front_end(fn, is_batched, decisions, statics, args is None), "frontend", ("defined",))
+    source = checked(inline.run(source), "inline", ("defined",))
+    if args is None:
+        cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
+        entered = checked(enter_loops.run(source, cfg, Inferred()), "enter_loops", ("defined",))
+        cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
+        check_types.run_untyped(cfg)
+        return Typed(checked(fail_unbound.run(cfg, untyped(cfg)), "fail_unbound"), {}, None, frozenset())
+    cfg, inferred = _inferred(source, args, is_batched, decisions)
+    try:
+        check_types.run(cfg, inferred)
+    except CompileError as error:
+        named = _with_names(error, fn, is_batched, statics)
+        expand.look_at_records(inferred, decisions, named)
+        raise named from None
+    try:
+        check_ownership.run(cfg, inferred)
+    except check_ownership.Aliased:
+        expand.look_at_records(inferred, decisions)
+        raise
+    entry = cfg.function(cfg.entry)
+    result = inferred.types[entry.name, entry.results[0]]
+    params = {p: inferred.types[entry.name, p] for p in entry.params}
+    params |= {p: value for p, value in args.items() if p == TABLES}
+    shared = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
+    cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
+    return Typed(cfg, params, result, shared, tuple(is_batched.reasons.values()))
+
+
+def _front_end(fn: FunctionType, along: Along, decisions: Decisions, statics: Statics, names: bool) -> CfgProgram:
+    """The program that the front end makes; raises Again if it found that more functions have to be compiled along."""
+    try:
+        source = frontend.compile_functions(fn, along, statics, names=names, decisions=decisions)
+    except CompileError:
+        if along.asks:
+            raise Again from None
+        raise
+    if along.asks:
+        raise Again
+    return source
+
+
+def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
+    leaves = {name: value.leaves[0] for name, value in args.items() if len(value.leaves) == 1}
+    return {n: leaf.value for n, leaf in leaves.items() if isinstance(leaf, Known) and is_static(leaf.value)}
+
+
+def _inferred(
+    source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
+) -> tuple[CfgProgram, Inferred]:
+    """The typed program and its types: loops and branches that only types can decide are rewritten first."""
+    if decisions.made:
+        source = checked(wrap_entry.with_records(source, args), "wrap_entry", ("defined",))
+    source, cfg, inferred = _unrolled(source, args, along, decisions)
+    if any(differs(v, inferred.types.get((source.entry, name), v)) for name, v in args.items()):
+        # The function goes on with another structure in a parameter than it is given, a list that grows: a new entry
+        # has the types of the arguments, and converts them where it calls the function.
+        source, cfg, inferred = _unrolled(
+            checked(wrap_entry.run(source), "wrap_entry", ("defined",)), args, along, decisions
+        )
+    entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
+    if entered != source:
+        cfg, inferred = _unrolled(entered, args, along, decisions)[1:]
+    if inferred.errors or inferred.conflicts:
+        return cfg, inferred
+    flagged = checked(fail_unbound.run(cfg, inferred), "fail_unbound", ("defined",))
+    return (cfg, inferred) if flagged == cfg else (flagged, infer.run(flagged, args))
+
+
+def _unrolled(
+    source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
+) -> tuple[CfgProgram, CfgProgram, Inferred]:
+    """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types."""
+    faulty: tuple[CfgProgram, CfgProgram, Inferred] | None = None
+    while True:
+        cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
+        inferred = infer.run(cfg, args)
+        if (apart := specialise.run(source, cfg, args, inferred)) != source:
+            source = checked(apart, "specialise", ("defined",))
+            continue
+        expand.look_at_records(inferred, decisions)
+        expand.look(cfg, inferred, decisions)
+        look(cfg, inferred, along)
+        if inferred.errors or inferred.conflicts:
+            faulty = faulty if faulty and unroll.cuts(source) else (source, cfg, inferred)
+        elif faulty is not None and not unroll.holds(cfg, inferred):
+            return faulty  # arms that were cut because there were faults are possible
+        unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
+        if unrolled == source and inferred.widened:
+            unrolled = _without_widening(source, cfg, args)
+        if unrolled == source and inferred.errors:
+            unrolled = checked(known_failures.run(source, cfg, inferred), "known_failures", ("defined",))
+        if unrolled == source:
+            return source, cfg, inferred
+        source = unrolled
+
+
+def _without_widening(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Abstract]) -> CfgProgram:
+    """The program without impossible branches, if no variable needs to be widened then (`z = None; z = z or 3`)."""
+    pruned = unroll.prune(source, cfg, infer.run(cfg, args, widen=False))
+    if pruned == source:
+        return source
+    split = checked(split_live_ranges.run(pruned), "split_ranges", ("defined",))
+    inferred = infer.run(split, args, widen=False)
+    return source if inferred.conflicts or not unroll.holds(split, inferred) else pruned
+
+
+def _with_names(error: CompileError, fn: FunctionType, is_batched: BatchedTest, statics: Statics) -> CompileError:
+    """Add diagnostics for undefined names: tracing stops at the first one of an expression, and never reaches code that
+    depends on it."""
+    try:
+        frontend.compile_functions(fn, is_batched, statics, names=True)
+    except CompileError as names:
+        reported = {(d.code, d.primary and d.primary.loc) for d in error.diagnostics}
+        more = [d for d in names.diagnostics if (d.code, d.primary and d.primary.loc) not in reported]
+        return CompileError(in_order([*error.diagnostics, *more]))
+    return error

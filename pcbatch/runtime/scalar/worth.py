@@ -1,0 +1,36 @@
+"""The choice between lanes together and one lane after the other, by estimated time.
+
+It is a function of the program, its types and the number of lanes alone, so that equal calls run equally. Constants are
+nanoseconds, and were measured (docs/users/performance.md).
+"""
+
+from __future__ import annotations
+
+from pcbatch.runtime.costs import trip_time
+from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
+
+VISIT = 12.0  # a visit of one lane: a jump, and its registers
+OPERATION = 0.5  # one arithmetic operation in it
+WORD = 0.1  # one word that it may move
+WAITING = 1.5  # lanes together: the time that they wait for each other
+WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
+ALWAYS = 1 << 62
+
+
+def crossover(costs: Costs, schedule: str) -> int:
+    """Return the number of lanes from which on they are estimated to be faster together.
+
+    Args:
+        costs: The costs of a program.
+        schedule: The policy of lanes that run together.
+    """
+    one = sum(block.often * of_one_lane(block) for block in costs.blocks)
+    for lanes in WIDTHS:
+        if WAITING * sum(trip_time.trip_times(costs, costs.modes(lanes), lanes, schedule)) < lanes * one:
+            return lanes
+    return ALWAYS  # more lanes than that are rounds of no more
+
+
+def of_one_lane(block: BlockCost) -> float:
+    """Return the time of a visit of one lane."""
+    return VISIT + block.operations * OPERATION + block.words * WORD
