@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime import emit
 from pcbatch.runtime.lowering_platform import lowering_platform
+from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.obstacles import Obstacle, left_in
 from pcbatch.runtime.scalar.rules import ForOneLane
@@ -140,13 +142,30 @@ def _to_its_end(layout: Layout, lane: Values, shared: Values, budget: jax.Array 
         may = jnp.ones((), bool) if budget is None else lane[VISITS] < budget
         return may if layout.max_steps is None else may & (lane["steps"] < layout.max_steps)
 
-    def sweep(lane: Values) -> Values:
-        for code in layout.codes:
-            if code.awaited:
-                lane = _while_it_waits(layout, code, lane, shared, may_go_on)
+    def step(code: BlockCode, lane: Values) -> Values:
+        out = visit(layout, code, lane, shared)
+        return lane | out | ({VISITS: lane[VISITS] + 1} if VISITS in lane else {})
+
+    awaited = [code for code in layout.codes if code.awaited]
+    written = {code.index: jax.eval_shape(partial(_changed, partial(step, code)), lane) for code in awaited}
+
+    def sweep(nest: Nest, lane: Values) -> Values:
+        """Visit what the lane waits for, in order; a block, and a loop, until it waits elsewhere."""
+        for part in nest:
+            inside = (part,) if isinstance(part, int) else blocks_of(part)
+            names = {name for k in inside for name in written.get(k, ())}
+            if isinstance(part, int) and part in written:
+                code = layout.codes[part]
+                with jax.named_scope(code.scope):
+                    lane = _repeated(partial(step, code), inside, lane, names, may_go_on)
+            elif not isinstance(part, int) and names:
+                lane = _repeated(partial(sweep, part), inside, lane, names, may_go_on)
         return lane
 
-    ran: Values = jax.lax.while_loop(lambda lane: (lane["pc"] < layout.exit) & may_go_on(lane), sweep, lane)
+    nest = loop_nest(layout.program)
+    ran: Values = jax.lax.while_loop(
+        lambda lane: (lane["pc"] < layout.exit) & may_go_on(lane), partial(sweep, nest), lane
+    )
     if layout.max_steps is None:
         return ran
     over = (ran["pc"] < layout.exit) & (ran["steps"] >= layout.max_steps)
@@ -154,24 +173,42 @@ def _to_its_end(layout: Layout, lane: Values, shared: Values, budget: jax.Array 
     return ran | {"pc": jnp.where(over, parked(ran["pc"], layout.exit, Status.STEP_LIMIT), ran["pc"])}
 
 
-def _while_it_waits(
-    layout: Layout, code: BlockCode, lane: Values, shared: Values, may_go_on: Callable[[Values], jax.Array]
+def _changed(step: Callable[[Values], Values], lane: Values) -> Values:
+    return {key: new for key, new in step(lane).items() if new is not lane[key]}
+
+
+def _repeated(
+    step: Callable[[Values], Values],
+    blocks: tuple[int, ...],
+    lane: Values,
+    names: Collection[str],
+    may_go_on: Callable[[Values], jax.Array],
 ) -> Values:
-    """Visit a block while the lane waits for it. The loop carries what the block writes: XLA updates it in place."""
-
-    def step(lane: Values) -> Values:
-        out = visit(layout, code, lane, shared)
-        return out | {VISITS: lane[VISITS] + 1} if VISITS in lane else out
-
-    names = tuple(jax.eval_shape(step, lane))
+    """Repeat a step while the lane waits for one of these blocks. The loop carries what the step writes, `names`: XLA
+    updates it in place."""
     rest = {key: value for key, value in lane.items() if key not in names}
-    with jax.named_scope(code.scope):
-        new = jax.lax.while_loop(
-            lambda c: (c["pc"] == code.index) & may_go_on({**rest, **c}),
-            lambda c: step({**rest, **c}),
-            {key: lane[key] for key in names},
-        )
+
+    def body(c: Values) -> Values:
+        new = step({**rest, **c})
+        return {key: new[key] for key in c}
+
+    def waits(c: Values) -> jax.Array:
+        return _is_among(blocks, c["pc"]) & may_go_on({**rest, **c})
+
+    new: Values = jax.lax.while_loop(waits, body, {key: lane[key] for key in lane if key in names})
     return {**lane, **new}
+
+
+def _is_among(blocks: tuple[int, ...], pc: jax.Array) -> jax.Array:
+    """Whether a program counter is that of one of these blocks, whose numbers ascend."""
+    runs: list[list[int]] = []
+    for k in blocks:
+        if runs and runs[-1][-1] == k - 1:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    tests = [pc == run[0] if len(run) == 1 else (pc >= run[0]) & (pc <= run[-1]) for run in runs]
+    return reduce(jnp.logical_or, tests)
 
 
 def scalar(machine: Machine) -> ScalarMachine | tuple[Obstacle, ...]:
