@@ -19,6 +19,7 @@ import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core.primitives import convert_element_type_p
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -190,5 +191,7 @@ def between(value: Any, low: int, high: int) -> Any:
 
 def _of(dtype: Any, value: Any) -> Any:
     if isinstance(value, jax.Array):
-        return value if value.dtype == dtype else value.astype(dtype)
+        weak = value.dtype == np.bool_  # a bool counts as a number of Python: beside one the result is weak
+        value = value if value.dtype == dtype else value.astype(dtype)
+        return convert_element_type_p.bind(value, new_dtype=dtype, weak_type=True, sharding=None) if weak else value
     return value if type(value) is int and dtype == jnp.result_type(int) else np.dtype(dtype).type(value)
