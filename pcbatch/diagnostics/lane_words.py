@@ -16,6 +16,7 @@ WORDS = {
     "LaneDict": "dict",
     "LaneSet": "set",
     "LaneRange": "range",
+    "LaneIterator": "iterator",
     "OrderedKeys": "dict",
     "DictView": "dict view",
     "RecordList": "list",

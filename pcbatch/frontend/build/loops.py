@@ -17,11 +17,15 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import store
 from pcbatch.frontend.build.expressions import condition
 from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
+from pcbatch.frontend.build.kept_iterators import next_element, taken_place, test_next
 from pcbatch.frontend.source.changed_in_loops import assigned_in, changed_in, moved_in, refilled_in, sources
+from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.stored_items import stored_into
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
 from pcbatch.ir.ops import Link, Move
+
+RENAME = "assign another variable there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,28 @@ def _begin(b: Builder, node: Node, fixed: bool) -> Iteration:
         if fixed:
             return _over_iterable(b, node.target, fixed_range(b, node.iter), node.iter)
         return _over_range(b, node.target, node.iter)
+    if (place := taken_place(b, node.iter)) is not None:
+        return _over_iterator(b, node, place)
     return _over_elements(b, node)
+
+
+def _over_iterator(b: Builder, node: Node, place: Place) -> Iteration:
+    """Loop over what is left of an iterator that is kept: the body, and what comes behind the loop, go on with it."""
+    if place.name in assigned_in(node):
+        b.faults.add(
+            "PCB304", "a loop assigns the variable of the iterator that it goes over", node.iter, helps=(RENAME,)
+        )
+
+    def test(body: str, leave: str) -> None:
+        with _outside_try(b):
+            test_next(b, place, [], body, leave, node.iter)
+
+    def step() -> None:
+        with _outside_try(b):
+            element = next_element(b, place, node.iter)
+        assign_value(b, node.target, element)
+
+    return Iteration(test, step)
 
 
 def _over_range(b: Builder, target: Node, node: Node) -> Iteration:

@@ -17,11 +17,12 @@ def of_any_order(unit: Unit, node: Node) -> Node:
     """Return a comprehension that goes over sets in any order; any other node, or one with effects, as it is."""
     if not isinstance(node, gast.GeneratorExp | gast.ListComp | gast.SetComp) or _has_effects(unit, node):
         return node
-    return rebuild(node, lambda part: _unordered(part) if isinstance(part, gast.comprehension) else part)
+    return rebuild(node, lambda part: _unordered(unit, part) if isinstance(part, gast.comprehension) else part)
 
 
-def _unordered(part: Node) -> Node:
-    if not isinstance(part.iter, gast.Name | gast.Attribute | gast.Subscript):
+def _unordered(unit: Unit, part: Node) -> Node:
+    kept = unit.source.loc(part.iter) in unit.decisions.taken
+    if kept or not isinstance(part.iter, gast.Name | gast.Attribute | gast.Subscript):
         return part
     iterable = supported("any_order", [part.iter], part.iter)
     return gast.comprehension(target=part.target, iter=iterable, ifs=part.ifs, is_async=part.is_async)

@@ -171,6 +171,8 @@ def _contains(item: Any, container: Any) -> Any:
         container = container.mapping
     elif isinstance(container, DICT_VIEWS):
         container = list(container)
+    if isinstance(container, str | LaneText):
+        item = sure(item, "'in <string>' requires string as left operand, not NoneType")
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
         return bool_(substitute(method)(container, item))
     if isinstance(container, LaneList | LaneRange | LaneText):

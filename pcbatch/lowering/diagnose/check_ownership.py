@@ -303,6 +303,8 @@ class _Checker:
             element = any(isinstance(each, Prim) and each.expr.takes for _, each in self._definitions(root))
             copy = INDEX_LOOP if element else _copy(changed, shown, dst, tie)
             helps = (copy, f"where `{shown}` is to change as well, use one name for both")
+            if isinstance(tie, Prim) and "kept_iterator(" in tie.expr.text:
+                helps = (f"let the iterator go over a copy: `list({changed})` in place of `{changed}`",)
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
 
     def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:
