@@ -14,7 +14,7 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.dict_forms import Lists, holds_tables
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import register, replaced
-from pcbatch.containers.lane_bytes import LaneBytes
+from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_queue import LaneQueue, LaneStack
@@ -25,7 +25,7 @@ from pcbatch.containers.ragged import Ragged, RaggedBytes, RaggedTuples, cut, is
 from pcbatch.containers.texts import Texts
 from pcbatch.origins import Origin
 
-FORMS: dict[type[Rows], type[Ragged]] = {LaneTuple: RaggedTuples, LaneBytes: RaggedBytes}
+FORMS: dict[type[Rows], type[Ragged]] = {LaneTuple: RaggedTuples, LaneBytes: RaggedBytes, LaneByteArray: RaggedBytes}
 
 
 def _of_lists(lists: Rows) -> Any:
@@ -91,6 +91,7 @@ def _is_rows(value: object) -> bool:
 register(LaneList, _of_lists)
 register(LaneTuple, _of_lists)
 register(LaneBytes, _of_lists)
+register(LaneByteArray, _of_lists)
 for _deque in (LaneDeque, LaneQueue, LaneStack):
     register(_deque, _of_deques)
 register(LaneText, _of_texts)

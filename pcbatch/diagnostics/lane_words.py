@@ -10,6 +10,7 @@ WORDS = {
     "LaneList": "list",
     "LaneTuple": "tuple",
     "LaneBytes": "bytes",
+    "LaneByteArray": "bytearray",
     "LaneDeque": "deque",
     "LaneQueue": "Queue",
     "LaneStack": "LifoQueue",
