@@ -7,47 +7,106 @@ operations (`loc`) and functions (`Expr.fn`) have no text form and stay empty; t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
-from pcbatch.ir.def_use import AnyOp
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.op_parser import (
-    FUNC,
-    LABEL,
-    NAME,
-    PROGRAM,
-    SOURCE,
-    Line,
-    Lines,
-    ParseError,
-    closing,
-    declarations,
-    read_fail,
-    read_ops,
-    read_prologue,
+from pcbatch.ir.lines import FUNC, LABEL, NAME, NAMES, SOURCE, Line, Lines, ParseError, split_lines, split_names
+from pcbatch.ir.ops import Check, Print
+from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
+from pcbatch.ir.syntax import (
+    ASSIGN,
+    BRANCH,
+    EDGES,
+    FAIL,
+    OPS,
+    STACK_ENDS,
+    TASK_EDGES,
+    Form,
+    Leaves,
+    read_line,
     read_tree,
-    read_type,
-    split_lines,
-    split_names,
 )
-from pcbatch.ir.ops import RETURN, Branch, Check, Jump, Return
-from pcbatch.ir.stack import Leaf, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage, Var
-from pcbatch.ir.task_parser import read_tasks
-from pcbatch.ir.tasks import TaskProgram
-from pcbatch.ir.types import ArrayType
+from pcbatch.ir.tasks import OpenFrame, Spawn, SpawnInto, TaskBlock, TaskProgram
+from pcbatch.ir.types import ArrayType, parse_type
 
 _HEADER = re.compile(r"pcir 1 (cfg|stack|tasks)")
 _ENTRY = re.compile(rf"entry @({FUNC})")
 _SIGNATURE = re.compile(rf"func @({FUNC})\((.*?)\) -> \((.*)\) \{{")
-_SECTION = re.compile(rf"({LABEL}):")
-_ROUNDS = re.compile(rf"({LABEL})(?: \((\d+) rounds\))?:")
+_PROGRAM = re.compile(rf"program entry=({LABEL}) in=\((.*)\) out=\((.*)\) \{{")
+_DECLARATION = re.compile(rf"({NAMES}): (\S+)(?: (\S+))?")
 _PARAMETER = re.compile(rf"({NAME})(?:: (\S+))?")
-_JUMP = re.compile(rf"jump ({LABEL})")
-_BRANCH = re.compile(rf"branch ({NAME}), *({LABEL}), *({LABEL})")
-_EDGE_CALL = re.compile(rf"call ({LABEL}) +ret=({LABEL})")
-_EDGE_LABEL = re.compile(LABEL)
-_PUSHJUMP = re.compile(rf"pushjump ({LABEL}), *ret=({LABEL})")
+_PROLOGUE = re.compile("prologue:")
+_CONSTANTS = re.compile(rf"constants \(({NAMES})\)")
+_SHARED = re.compile(rf"shared \(({NAMES})\)")
+_SUMS = re.compile(rf"(exact )?sums \(({FUNC}(?:, *{FUNC})*)\)")
+
+Types = dict[str, ArrayType | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The blocks of a type of programs.
+
+    Attributes:
+        where: how a program is called in an error.
+        header: the line that opens a block.
+        lacks: the operations and terminators of other types.
+        ends: the forms of terminators.
+        leaves: those of the edges of forks.
+        end: how a terminator is called where there is none.
+    """
+
+    where: str
+    header: re.Pattern[str]
+    lacks: tuple[type, ...]
+    ends: tuple[Form, ...]
+    leaves: Leaves
+
+    def blocks(self, lines: Lines, declared: Collection[str]) -> Iterator[tuple[re.Match[str], tuple[Any, ...], Any]]:
+        """Take all blocks up to the closing brace: the header, the operations and the terminator of each."""
+        while header := lines.optional_after_comments(self.header):
+            ops = tuple(_ops(lines, declared, self.lacks, self.where))
+            yield header, ops, self._terminator(lines.take("a jump"))
+        line = lines.take("a block `label:` or `}`")
+        if line.text != "}":
+            line.fail("a block `label:` or `}`")
+
+    def _terminator(self, line: Line) -> Any:
+        node = read_line(line, self.ends)
+        if node is None:
+            if self.leaves is EDGES and not line.text.startswith("branch "):
+                line.fail("an operation or a jump")
+            node, end = read_tree(line, 0, self.leaves)
+            if end < len(line.text):
+                line.fail(f"nothing after the {'branch' if isinstance(node, Fork) else 'terminator'}")
+        return _kept(node, line, self.lacks, self.where)
+
+
+_PURE_ONLY = (Call, Push, Pop, Print, Check, OpenFrame, Spawn, SpawnInto)
+_CFG = _Kind(
+    "a cfg program",
+    re.compile(rf"({LABEL}):"),
+    (Push, Pop, OpenFrame, Spawn, SpawnInto, PushJump, Fork),
+    (BRANCH, *STACK_ENDS),
+    EDGES,
+)
+_STACK = _Kind(
+    "a stack program",
+    re.compile(rf"({LABEL})(?: \((\d+) rounds\))?:"),
+    (Call, Check, OpenFrame, Spawn, SpawnInto),
+    STACK_ENDS,
+    EDGES,
+)
+_TASKS = _Kind(
+    "a task program",
+    re.compile(rf"({LABEL})\(((?:{NAMES})?)\)( after sync)?( in frame)?:"),
+    (Call, Push, Pop, Print, Check),
+    (FAIL,),
+    TASK_EDGES,
+)
 
 
 def parse_program(text: str) -> CfgProgram | StackProgram | TaskProgram:
@@ -73,38 +132,82 @@ def _cfg(lines: Lines) -> CfgProgram:
 
 def _function(lines: Lines) -> Function:
     match = lines.match(_SIGNATURE, "`func @name(a: i32[]) -> (r: i32[]) {`")
-    types: dict[str, ArrayType | None] = {}
+    types: Types = {}
     params, results = (_typed_names(lines, match[i], types) for i in (2, 3))
-    for name, type_text, storage in declarations(lines):
-        if storage:
-            raise ParseError(lines.number, f"no storage classes in a cfg program: {storage}")
-        types[name] = read_type(lines, type_text)
-    blocks = []
-    while label := lines.optional(_SECTION):
-        ops: tuple[Op, ...] = tuple(read_ops(lines, {*params, *results, *types}, _cfg_op, "a cfg program"))
-        blocks.append(Block(label[1], ops, _cfg_terminator(lines)))
-    closing(lines)
-    return Function(match[1], params, results, tuple(blocks), types)
+    types |= _types(lines, _CFG)
+    found = _CFG.blocks(lines, {*params, *results, *types})
+    return Function(match[1], params, results, tuple(Block(header[1], ops, end) for header, ops, end in found), types)
 
 
 def _stack(lines: Lines) -> StackProgram:
-    match = lines.match(PROGRAM, "`program entry=label in=(a) out=(r) {`")
-    params, results = split_names(match[2]), split_names(match[3])
+    entry, params, results = _program(lines)
     variables = {
-        name: Var(read_type(lines, type_text), _storage(lines, storage))
-        for name, type_text, storage in declarations(lines)
+        name: Var(_type(lines, type_text), _storage(lines, storage))
+        for name, type_text, storage in _declarations(lines)
     }
     declared = {*params, *results, *variables}
-    prologue = read_prologue(lines, declared)
-    blocks: list[StackBlock] = []
-    while label := lines.optional_after_comments(_ROUNDS):
-        ops: tuple[StackOp, ...] = tuple(read_ops(lines, declared, _stack_op, "a stack program"))
-        blocks.append(StackBlock(label[1], ops, _terminator(lines.take("a jump")), lines.source, int(label[2] or 1)))
-    closing(lines)
-    return StackProgram(match[1], params, results, variables, tuple(blocks), prologue)
+    prologue = _prologue(lines, declared)
+    blocks = tuple(
+        StackBlock(header[1], ops, end, lines.source, int(header[2] or 1))
+        for header, ops, end in _STACK.blocks(lines, declared)
+    )
+    return StackProgram(entry, params, results, variables, blocks, prologue)
 
 
-def _typed_names(lines: Lines, text: str, types: dict[str, ArrayType | None]) -> tuple[str, ...]:
+def _tasks(lines: Lines) -> TaskProgram:
+    entry, params, results = _program(lines)
+    constants, shared = (split_names(match and match[1]) for match in map(lines.optional, (_CONSTANTS, _SHARED)))
+    sums = lines.optional(_SUMS)
+    types = _types(lines, _TASKS)
+    declared = {*params, *results, *types}
+    prologue = _prologue(lines, declared)
+    blocks = tuple(
+        TaskBlock(header[1], split_names(header[2]), ops, end, bool(header[3]), bool(header[4]), lines.source)
+        for header, ops, end in _TASKS.blocks(lines, declared)
+    )
+    added, exact = frozenset(split_names(sums and sums[2])), bool(sums and sums[1])
+    return TaskProgram(entry, params, results, types, constants, shared, blocks, prologue, added, exact)
+
+
+def _program(lines: Lines) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    match = lines.match(_PROGRAM, "`program entry=label in=(a) out=(r) {`")
+    return match[1], split_names(match[2]), split_names(match[3])
+
+
+def _ops(lines: Lines, declared: Collection[str], lacks: tuple[type, ...], where: str) -> Iterator[Any]:
+    """Take the operations up to the next terminator; raise ParseError for those that the program lacks."""
+    while not lines.done:
+        line = lines.next
+        op = read_line(line, OPS, declared)
+        if op is None:
+            if ASSIGN.match(line.text):
+                line.fail("`a = { text }`, `a = b`, `a = select c, x, y` or `a = call @f(x)`")
+            return
+        lines.take("an operation")
+        yield _kept(op, line, lacks, where)
+
+
+def _kept(node: Any, line: Line, lacks: tuple[type, ...], where: str) -> Any:
+    if isinstance(node, lacks):
+        raise ParseError(line.number, f"no {type(node).__name__.lower()} in {where}: {line.text!r}")
+    return node
+
+
+def _prologue(lines: Lines, declared: Collection[str]) -> tuple[Any, ...]:
+    """Take the operations of the prologue, if there is one."""
+    return tuple(_ops(lines, declared, _PURE_ONLY, "the prologue")) if lines.optional(_PROLOGUE) else ()
+
+
+def _types(lines: Lines, kind: _Kind) -> Types:
+    types: Types = {}
+    for name, type_text, storage in _declarations(lines):
+        if storage:
+            raise ParseError(lines.number, f"no storage classes in {kind.where}: {storage}")
+        types[name] = _type(lines, type_text)
+    return types
+
+
+def _typed_names(lines: Lines, text: str, types: Types) -> tuple[str, ...]:
     names = []
     for part in re.split(r", +", text) if text.strip() else []:
         match = _PARAMETER.fullmatch(part.strip())
@@ -112,8 +215,29 @@ def _typed_names(lines: Lines, text: str, types: dict[str, ArrayType | None]) ->
             raise ParseError(lines.number, f"expected `name: type`, not {part!r}")
         names.append(match[1])
         if match[2]:
-            types[match[1]] = read_type(lines, match[2])
+            types[match[1]] = _type(lines, match[2])
     return tuple(names)
+
+
+def _declarations(lines: Lines) -> Iterator[tuple[str, str, str | None]]:
+    """Take the declarations: name, type and storage class of each variable, as texts."""
+    while not lines.done and all(_DECLARATION.fullmatch(part) for part in _parts(lines.next.text)):
+        for part in _parts(lines.take("a declaration").text):
+            if match := _DECLARATION.fullmatch(part):
+                for name in split_names(match[1]):
+                    yield name, match[2], match[3]
+
+
+def _parts(text: str) -> list[str]:
+    return re.split(r" {2,}", text)
+
+
+def _type(lines: Lines, text: str) -> ArrayType | None:
+    """Read a type of the line that was taken last."""
+    try:
+        return parse_type(text)
+    except ValueError as error:
+        raise ParseError(lines.number, str(error)) from None
 
 
 def _storage(lines: Lines, text: str | None) -> Storage | None:
@@ -121,53 +245,11 @@ def _storage(lines: Lines, text: str | None) -> Storage | None:
         return Storage(text) if text else None
     except ValueError:
         known = ", ".join(storage.value for storage in Storage)
-        number = lines.number
-        raise ParseError(number, f"unknown storage class {text!r} (known: {known})") from None
-
-
-def _cfg_op(op: AnyOp) -> Op | None:
-    return None if isinstance(op, Push | Pop) else op
-
-
-def _stack_op(op: AnyOp) -> StackOp | None:
-    return None if isinstance(op, Call | Check) else op
-
-
-def _cfg_terminator(lines: Lines) -> Terminator:
-    line = lines.take("a jump")
-    if match := _BRANCH.fullmatch(line.text):
-        return Branch(match[1], match[2], match[3])
-    terminator = _terminator(line)
-    if isinstance(terminator, PushJump | Fork):
-        what = "pushjump" if isinstance(terminator, PushJump) else "fork"
-        raise ParseError(line.number, f"no {what} in a cfg program: {line.text!r}")
-    return terminator
-
-
-def _terminator(line: Line) -> StackTerminator:
-    if line.text == RETURN:
-        return Return()
-    if match := _JUMP.fullmatch(line.text):
-        return Jump(match[1])
-    if match := _PUSHJUMP.fullmatch(line.text):
-        return PushJump(match[1], match[2])
-    if fail := read_fail(line):
-        return fail
-    if line.text.startswith("branch "):
-        edge, end = read_tree(line, 0, _edge)
-        return edge if end == len(line.text) else line.fail("nothing after the branch")
-    line.fail("an operation or a jump")
-
-
-def _edge(line: Line, start: int) -> tuple[Leaf, int]:
-    if call := _EDGE_CALL.match(line.text, start):
-        return PushJump(call[1], call[2]), call.end()
-    label = _EDGE_LABEL.match(line.text, start) or line.fail("a label, `return`, a call or a branch in parentheses")
-    return (Return() if label[0] == RETURN else Jump(label[0])), label.end()
+        raise ParseError(lines.number, f"unknown storage class {text!r} (known: {known})") from None
 
 
 _READERS: Mapping[str, Callable[[Lines], CfgProgram | StackProgram | TaskProgram]] = {
     "cfg": _cfg,
     "stack": _stack,
-    "tasks": read_tasks,
+    "tasks": _tasks,
 }
