@@ -1,4 +1,4 @@
-"""The text form of programs; `parser.parse_program` reads it back to an equal program.
+"""The text form of programs; `tests/oracles/text/parser.py` reads it back to an equal program.
 
     pcir 1 cfg
     func @fib(n: i32[]) -> (r: i32[]) {

@@ -1,14 +1,16 @@
-"""The lines of the text form of a program (see `printer`), and a cursor over them."""
+"""The lines of the text form of a program (see `pcbatch/ir/printer.py`), and a cursor over them."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from pcbatch.ir import message as messages
-from pcbatch.ir.expr_text import unbrace
+from pcbatch.ir.expr_text import matching
+from pcbatch.ir.message import Message
+from tests.oracles.text import message
 
 NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 NAMES = rf"{NAME}(?:, *{NAME})*"
@@ -44,10 +46,10 @@ class Line:
         except ValueError as error:
             raise ParseError(self.number, f"{error}: {self.text!r}") from None
 
-    def message(self, start: int) -> tuple[messages.Message, int]:
+    def message(self, start: int) -> tuple[Message, int]:
         """The message in the parentheses that open at a position, and the position after them."""
         try:
-            return messages.parse(self.text, start)
+            return message.parse(self.text, start)
         except ValueError as error:
             raise ParseError(self.number, f"{error}: {self.text!r}") from None
 
@@ -125,3 +127,19 @@ def _without_comment(line: Line) -> str:
 def split_names(text: str | None) -> tuple[str, ...]:
     """Split a list of names at its commas."""
     return tuple(name.strip() for name in text.split(",")) if text and text.strip() else ()
+
+
+def unbrace(line: str, start: int) -> tuple[str, int]:
+    """Read a braced text that opens at `line[start]`.
+
+    Returns the text and the position after its closing brace; raises ValueError if it has none.
+    """
+    if line.startswith('{"', start):
+        text, end = json.JSONDecoder().raw_decode(line, start + 1)
+        if not isinstance(text, str) or not line.startswith("}", end):
+            raise ValueError("expected } after the quoted text")
+        return text, end + 1
+    closing = matching(line, start)
+    if closing is None:
+        raise ValueError("the brace { is never closed")
+    return line[start + 1 : closing].strip(), closing + 1

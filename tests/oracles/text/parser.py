@@ -1,4 +1,4 @@
-"""The parser of the text form (see `printer`): `parse_program(print_program(p)) == p`.
+"""The parser of the text form (see `pcbatch/ir/printer.py`): `parse_program(print_program(p)) == p`.
 
 Line by line with regular expressions; only expression texts need a scanner. The result is not verified. Sources of
 operations (`loc`) and functions (`Expr.fn`) have no text form and stay empty; the interpreters then evaluate texts.
@@ -13,24 +13,13 @@ from typing import Any
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.lines import FUNC, LABEL, NAME, NAMES, SOURCE, Line, Lines, ParseError, split_lines, split_names
 from pcbatch.ir.ops import Check, Print
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
-from pcbatch.ir.syntax import (
-    ASSIGN,
-    BRANCH,
-    EDGES,
-    FAIL,
-    OPS,
-    STACK_ENDS,
-    TASK_EDGES,
-    Form,
-    Leaves,
-    read_line,
-    read_tree,
-)
+from pcbatch.ir.syntax import BRANCH, FAIL, OPS, STACK_ENDS, Form
 from pcbatch.ir.tasks import OpenFrame, Spawn, SpawnInto, TaskBlock, TaskProgram
 from pcbatch.ir.types import ArrayType, parse_type
+from tests.oracles.text.forms import ASSIGN, STACK_LEAVES, TASK_LEAVES, Leaves, read_line, read_tree
+from tests.oracles.text.lines import FUNC, LABEL, NAME, NAMES, SOURCE, Line, Lines, ParseError, split_lines, split_names
 
 _HEADER = re.compile(r"pcir 1 (cfg|stack|tasks)")
 _ENTRY = re.compile(rf"entry @({FUNC})")
@@ -77,7 +66,7 @@ class _Kind:
     def _terminator(self, line: Line) -> Any:
         node = read_line(line, self.ends)
         if node is None:
-            if self.leaves is EDGES and not line.text.startswith("branch "):
+            if self.leaves is STACK_LEAVES and not line.text.startswith("branch "):
                 line.fail("an operation or a jump")
             node, end = read_tree(line, 0, self.leaves)
             if end < len(line.text):
@@ -91,21 +80,21 @@ _CFG = _Kind(
     re.compile(rf"({LABEL}):"),
     (Push, Pop, OpenFrame, Spawn, SpawnInto, PushJump, Fork),
     (BRANCH, *STACK_ENDS),
-    EDGES,
+    STACK_LEAVES,
 )
 _STACK = _Kind(
     "a stack program",
     re.compile(rf"({LABEL})(?: \((\d+) rounds\))?:"),
     (Call, Check, OpenFrame, Spawn, SpawnInto),
     STACK_ENDS,
-    EDGES,
+    STACK_LEAVES,
 )
 _TASKS = _Kind(
     "a task program",
     re.compile(rf"({LABEL})\(((?:{NAMES})?)\)( after sync)?( in frame)?:"),
     (Call, Push, Pop, Print, Check),
     (FAIL,),
-    TASK_EDGES,
+    TASK_LEAVES,
 )
 
 
