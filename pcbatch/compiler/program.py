@@ -52,7 +52,6 @@ from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
-from pcbatch.runtime.vm.status import Site
 from pcbatch.transforms import Notice, UnsharingProgram, forward_only, traced_run
 
 
@@ -142,10 +141,6 @@ class Program:
     def params(self) -> tuple[str, ...]:
         """The names that the executable has for its arguments."""
         return self.executable.params
-
-    def where(self, pc: int, back: int | None) -> Site:
-        """Return where a lane stopped, by its final program counter and the return address of its last call."""
-        return self.executable.where(pc, back)
 
     def unshared(self, names: frozenset[str]) -> Program:
         """Return the program for lanes that do not share these arguments of the executable."""

@@ -93,10 +93,10 @@ def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments)
     pc, back = np.asarray(raw.pc), None if raw.back is None else np.asarray(raw.back)
 
     def locate(lane: int) -> Site:
-        return program.where(int(pc[lane]), None if back is None else int(back[lane]))
+        return program.executable.where(int(pc[lane]), None if back is None else int(back[lane]))
 
     executable = program.executable if isinstance(program.executable, PcExecutable) else None
-    notes = () if executable is None or replaying() else executable.growth_notes(raw.depth)
+    notes = () if executable is None or replaying() else executable.stacks.notes(raw.depth)
     room = program.capacity, program.room_notes
     diagnostics = failure_diagnostics(FailedRun(name, raw, program.options, call, locate, notes, *room))
     if diagnostics:
