@@ -133,6 +133,8 @@ def ragged_in(value: Any) -> bool:
 def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
     """Return an argument with lists and texts of the lane for `Ragged` and `Texts`; leaves keep their axes in front.
 
+    Lists beside others, of which no lane has an element, take the type of the others: `{"a": ["b"], "b": []}`.
+
     Args:
         value: the argument.
         shared: for each `Ragged` in it, in order, whether it is one list of lists for all lanes.
@@ -142,10 +144,20 @@ def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
     """
     parts, tree = jax.tree.flatten(value, is_leaf=is_form)
     alike = iter(shared)
-    return jax.tree.unflatten(tree, [_as_container(x, next(alike, False)) if is_form(x) else x for x in parts])
+    made = [_as_container(x, next(alike, False), len(parts) > 1) if is_form(x) else x for x in parts]
+    return jax.tree.unflatten(tree, made)
 
 
-def _as_container(lists: Ragged | Texts, shared: bool) -> Rows:
+def _is_empty(lists: Ragged) -> bool:
+    """Whether no lane has an element, and no type of elements was told."""
+    values, axis = lists.values, np.ndim(lists.lengths)
+    return getattr(values, "shape", ())[axis:] == (0,) and values.dtype == jax.dtypes.canonicalize_dtype(float)
+
+
+def _as_container(lists: Ragged | Texts, shared: bool, beside: bool) -> Rows:
+    if beside and type(lists) is Ragged and _is_empty(lists):
+        untyped: LaneList = LaneList.tree_unflatten((), (Unset(), lists.lengths))
+        return untyped
     return _as_text(lists) if isinstance(lists, Texts) else _as_list(lists, shared)
 
 

@@ -19,6 +19,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
 from pcbatch.ir import message as messages
 from pcbatch.ir.ops import ASSERTION, LIMIT, Fail
+from pcbatch.lowering.diagnose.primitive_errors import REST
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.sharding.lane_sharding import to_host
@@ -201,6 +202,8 @@ def _failure(report: FailedRun, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
     elif fail.message:
         title += f": {messages.text(fail.message, {})}"
     helps: tuple[str, ...] = (f"call `{report.name}.run(...)` for a per-lane status",)
+    if fail.kind == LIMIT and "`**`" in title:
+        helps = (REST, *helps)
     if fail.kind == LIMIT and jnp.result_type(int) != np.int64:
         helps = ('for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array', *helps)
     primary = None if fail.loc is None else Label(fail.loc, label)

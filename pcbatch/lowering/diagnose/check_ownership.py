@@ -157,7 +157,7 @@ class _Checker:
         shown = NONE.union(*(state.get(part, NONE) for part in parts))
         if any(map(is_field, shown)) and not any(part[0] in back for part in parts):
             title = f"`{self._field(place)}` gets a list or an array that a record has already"
-            helps = ("give it one of its own: `Node(list(xs))`, `Node(xs.copy())`",)
+            helps = ("give it one of its own: `Node(list(xs))`, of lists in lists `Node([list(row) for row in xs])`",)
             yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
 
     def _fields(
