@@ -53,7 +53,7 @@ def ours(model: Model, chains: int, draws: int, warmup: int, adapt: Any = "poole
     start, cpu = model.start(chains), []
     for _ in range(2):
         began = time.process_time()
-        with patch("pcbatch.mcmc.run.time.perf_counter", time.process_time):  # the machine may have other work
+        with patch("pcbatch.mcmc.sample.time.perf_counter", time.process_time):  # the machine may have other work
             posterior = sample(
                 model.logp,
                 start,

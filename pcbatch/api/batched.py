@@ -11,6 +11,8 @@ from os import PathLike
 from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+import jax
+
 from pcbatch.api.inlined import Inline
 from pcbatch.api.map import MapOptions, run_map
 from pcbatch.api.programs import Programs
@@ -251,7 +253,11 @@ class Batched(Generic[P, R]):
             >>> print(f.explain_schedule(xs))  # doctest: +SKIP
         """
         devices = self._programs.pop_devices(kwargs)
-        return explain_call(self.__name__, *self._compiled(args, kwargs), checked_lanes(lanes), devices)
+        crossover = None
+        if lanes is None and devices is None:
+            crossover = self._programs.of_call(args, dict(kwargs), may_choose=True)[0].together
+        compiled, call = self._compiled(args, kwargs)
+        return explain_call(self.__name__, compiled, call, checked_lanes(lanes), devices, crossover or 0)
 
     @public
     def profile(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Profile:
@@ -461,11 +467,20 @@ class Batched(Generic[P, R]):
         """Run a call to its end: in one go, or as a monitored run if it has options of such a run."""
         devices = self._programs.pop_devices(kwargs)
         run_options = RunOptions.pop_from(kwargs, signature(self.fn).parameters) if kwargs else None
-        program, call = self._compiled(args, kwargs)
-        if run_options is None:
-            program, raw = run_growing(program, lambda program: program.execute(call, devices))
-        else:
-            program, raw = monitored.run_monitored(self.__name__, program, call, devices, run_options)
+        alone = run_options is None and devices is None
+        program, call = self._programs.of_call(args, kwargs, may_choose=alone)
+
+        def run(program: Program) -> tuple[Program, RawResult]:
+            if run_options is None:
+                return run_growing(program, lambda program: program.execute(call, devices))
+            return monitored.run_monitored(self.__name__, program, call, devices, run_options)
+
+        try:
+            program, raw = run(program)
+        except jax.errors.JaxRuntimeError:  # of a native function that XLA cannot compile
+            if not program.is_alone_by_choice:
+                raise
+            program, raw = run(self._programs.together(call))
         return program, call, raw
 
     def _of_method(self, instance: object) -> Batched[..., R]:

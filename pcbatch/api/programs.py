@@ -56,6 +56,7 @@ class Programs:
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
     crossovers: dict[Any, int] = field(default_factory=dict)  # the lanes from which on they run together, by signature
+    refused: set[Any] = field(default_factory=set)  # calls whose native functions XLA has refused to compile
 
     @property
     def name(self) -> str:
@@ -97,6 +98,7 @@ class Programs:
             m.repeated,
             m.copied,
             m.crossovers,
+            m.refused,
         )
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
@@ -147,12 +149,14 @@ class Programs:
         """The types of the parameters that `fixed` stands for."""
         return types_of_fixed(self.fn, self.options, self.fixed)
 
-    def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True) -> tuple[Program, Arguments]:
+    def of_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True, may_choose: bool = False
+    ) -> tuple[Program, Arguments]:
         """The program that a call runs, and the call's arguments as leaves; see `program`."""
         if inside_primitive() or self.options.max_length is not None or self.capacities:  # a run may need another one
             call = self.prepare(args, kwargs)
-            return self.program(call, repeats), call
-        rest = settings(), self.fn.__code__
+            return self.program(call, repeats, may_choose), call
+        rest = settings(), self.fn.__code__, may_choose
         leaves, key = key_of((*self.fixed, *args), kwargs, rest)
         if key is None:
             args, kwargs = without_numpy(args, kwargs)
@@ -161,23 +165,24 @@ class Programs:
         if plan is not None:
             return plan.program, plan.arguments(leaves)
         call = self.prepare(args, kwargs)
-        program = self.program(call, repeats)
+        program = self.program(call, repeats, may_choose)
         if key is not None:
             self.repeated.remember(key, leaves, call, program)
         return program, call
 
-    def program(self, call: Arguments, repeats: bool = True) -> Program:
+    def program(self, call: Arguments, repeats: bool = True, may_choose: bool = False) -> Program:
         """The program for the signature of a call; compiles it if it is new.
 
         Args:
             call: the call.
             repeats: whether a run of it may be repeated with more room for containers, unless JAX traces it.
+            may_choose: whether lanes may run one after the other, where that is estimated to be faster.
 
         Raises:
             CompileError: the function cannot be compiled for these types.
             UsageError: `out_axes` does not fit the result, or `max_length` is less than the function always needs.
         """
-        program = self.compile(call, repeats=repeats)
+        program = self.compile(call, repeats=repeats, may_choose=may_choose)
         program.places()  # refuses a wrong `out_axes` before anything runs
         return program
 
@@ -188,6 +193,7 @@ class Programs:
         capacity: int | None = None,
         repeats: bool = True,
         rounds: int | None = None,
+        may_choose: bool = False,
     ) -> Program:
         """Compile for the signature of a call without a look at `out_axes`, which transformations of a run change.
 
@@ -197,6 +203,7 @@ class Programs:
             capacity: of containers; None: that with which a run of the call begins.
             repeats: whether a run may be repeated, so that it may begin with a small capacity.
             rounds: of a small loop, in one visit; None: what the call asks for.
+            may_choose: whether lanes may run one after the other, where that is estimated to be faster.
         """
         rounds = rounds or _rounds(call, self.options)
         # Reloading tools put new code into old functions, and settings of JAX change what its types are.
@@ -204,17 +211,36 @@ class Programs:
         with self.compiling:
             if capacity is None:
                 capacity = self._first_capacity(signature[:-1], call, repeats)  # no option changes what is needed
-            key, chooses = (*signature, capacity), _chooses(call, self.options)
+            key, chooses = (*signature, capacity), may_choose and self._chooses(call)
             limit = self.crossovers.get(key) if chooses else 0
             program = None if limit is None else self.cache.get((*key, bool(limit) and call.lanes < limit))
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
                     remember = partial(self._remember, signature[:-1])
                     program = self._compiled(call, varying, capacity, remember, rounds, chooses)
-                limit = self.crossovers.setdefault(key, program.together or 0) if chooses else 0
+                limit = program.together or 0
+                if chooses:
+                    self.crossovers[key] = limit
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[*key, bool(limit) and call.lanes < limit] = program
             return program
+
+    def _chooses(self, call: Arguments) -> bool:
+        """Whether the lanes of a call may run one after the other: on a CPU, outside of traces, and where no option is
+        about lanes that run together."""
+        o = self.options
+        together = o.schedule, o.emitter, o.fork, o.modes, o.unroll, o.narrow, o.stats, o.devices
+        if together != ("auto", "auto", "auto", None, None, None, False, None) or o.strategy != "pc":
+            return False
+        traced = is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes)
+        return not traced and default_platform() == "cpu" and call.key not in self.refused
+
+    def together(self, call: Arguments) -> Program:
+        """The program of a call whose lanes run together, from now on: XLA has refused the other one."""
+        with self.compiling:
+            self.refused.add(call.key)
+            self.repeated.plans.clear()
+        return self.program(call)
 
     def _compiled(
         self,
@@ -228,7 +254,7 @@ class Programs:
         """Compile with room for so many elements in containers, or for as many as it turns out that they need."""
         limit = LARGEST if self.options.max_length is None else rounded(self.options.max_length)
         while True:
-            again = partial(self.compile, rounds=rounds)
+            again = partial(self.compile, rounds=rounds, may_choose=chooses)
             recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, capacity, remember)
             try:
                 with using_capacity(capacity):
@@ -270,17 +296,6 @@ def _rounds(call: Arguments, options: Options) -> int | None:
         return 1
     many = is_symbolic(call.lanes) or most_lanes(call.lanes) > MOST_UNSPLIT
     return 1 if many and default_platform() == "cpu" and is_staged() else None
-
-
-def _chooses(call: Arguments, options: Options) -> bool:
-    """Whether the lanes of a call may run one after the other where that is estimated to be faster.
-
-    On a CPU, outside of traces, and where no option is about lanes that run together.
-    """
-    together = (options.schedule, options.emitter, options.fork, options.modes, options.unroll, options.narrow)
-    if together != ("auto", "auto", "auto", None, None, None) or options.strategy != "pc":
-        return False
-    return default_platform() == "cpu" and not (is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes))
 
 
 def _always_full(needed: int, limit: int | None) -> UsageError:

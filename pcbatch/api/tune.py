@@ -121,7 +121,7 @@ class CallBench:
             changed = self.programs.with_options(**candidate.options) if candidate.options else self.programs
             changed.capacities.update(self.capacities)
             self.made[key] = changed, self.make(changed)
-            self._executable(changed).remember(self.depth)
+            self._executable(changed).stacks.remember(self.depth)
         programs, f = self.made[key]
         before = len(programs.cache)
         if candidate.lanes is None:

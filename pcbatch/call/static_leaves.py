@@ -12,6 +12,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import is_array
 
+TEXTS = "or pass one for each lane: texts by `pcbatch.texts`, bytes and lists of texts by `pcbatch.ragged`"
 SAME = " if it is the same for all lanes"
 LIKE_ARRAYS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
 
@@ -50,6 +51,7 @@ def check_leaf(name: str, leaf: Any, path: Any) -> None:
         help = f"pass an array: `jnp.array({name})`; or {help}"
     elif path:
         help = f"put None in its place in `in_axes` of `{name}`; if lanes share all of it, `in_axes={{'{name}': None}}`"
+        helps = (help, TEXTS) if isinstance(leaf, str | bytes) else ()
     elif isinstance(leaf, type):
         help = "write `@pcbatch.batch` above `@classmethod`, not below it"
     else:

@@ -24,7 +24,7 @@ from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable
 from pcbatch.runtime.scalar import ScalarMachine
-from pcbatch.runtime.scalar.worth import crossover
+from pcbatch.runtime.scalar.worth import SIDE_BY_SIDE, crossover
 
 
 def compile_signature(
@@ -48,14 +48,16 @@ def compile_signature(
     """
     with using_rules(NumberRules(options.overflow, options.math_errors)):
         typed = typed_program(fn, is_batched, given.types, given.shared)
-        together = 0
-        if may_choose:
-            alone = _program(fn, typed, replace(options, emitter="scalar", fork="never"), given, recompile, 1)
-            together = _crossover(alone)
-            if given.lanes < together:
-                return replace(alone, together=together)
+        if not may_choose:
+            return _program(fn, typed, options, given, recompile, rounds)
+        alone = _program(fn, typed, replace(options, emitter="scalar", fork="never"), given, recompile, 1)
+        lanes = _crossover(alone)
+        if given.lanes < min(lanes, SIDE_BY_SIDE):
+            return replace(alone, together=min(lanes, SIDE_BY_SIDE))
         program = _program(fn, typed, options, given, recompile, rounds)
-    return replace(program, together=together if may_choose else None)
+    if given.lanes < lanes and program.tasks is None:
+        return replace(alone, together=lanes)
+    return replace(program, together=min(lanes, SIDE_BY_SIDE) if program.tasks is not None else lanes)
 
 
 def _crossover(program: Program) -> int:

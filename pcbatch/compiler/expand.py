@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import jax
 
+from pcbatch.containers.lane_iterator import Consumed
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.frontend.source.decisions import Decisions
 from pcbatch.frontend.source.streams import CONSUMERS, LAZY
@@ -47,14 +48,16 @@ class Copy(Exception):
 def look(program: CfgProgram, inferred: Inferred, decisions: Decisions) -> None:
     """Raise Expand if errors of inference stand where a comprehension, or a consumer of an iterable, may become a
     loop."""
-    places = set()
+    places, taken = set(), set()
     for key, error in inferred.errors.items():
         op = program.function(key[0]).block(key[1]).ops[key[2]]
-        if isinstance(op, Prim) and op.loc is not None and _concerns_traces(error) and _may_loop(op):
+        if isinstance(error, Consumed) and isinstance(op, Prim) and op.loc is not None:
+            taken.add(op.loc)
+        elif isinstance(op, Prim) and op.loc is not None and _concerns_traces(error) and _may_loop(op):
             frame = below(user_frames(error), op.loc)[0]
             places.add(op.loc if frame is None or not frame.exact else frame.loc)
-    if not places <= decisions.expanded:
-        raise Expand(replace(decisions, expanded=decisions.expanded | places))
+    if not (places <= decisions.expanded and taken <= decisions.taken):
+        raise Expand(replace(decisions, expanded=decisions.expanded | places, taken=decisions.taken | taken))
 
 
 def look_at_records(inferred: Inferred, decisions: Decisions, error: CompileError | None = None) -> None:

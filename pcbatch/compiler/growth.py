@@ -107,7 +107,7 @@ def lanes_full(program: Program, raw: RawResult) -> int:
         return 0
     pc, most = np.asarray(to_host(raw.pc)), 1
     for place in np.unique(pc[full]):
-        fail = program.where(int(place), None).fail
+        fail = program.executable.where(int(place), None).fail
         for name in () if fail is None else messages.variables(fail.message):
             most = max(most, int(np.max(np.asarray(to_host(raw.shown[name]))[full & (pc == place)])))
     return most

@@ -45,7 +45,6 @@ from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
-from pcbatch.runtime.vm.status import Site
 from pcbatch.transforms import Notice, UnsharingProgram, forward_only, traced_run
 
 
@@ -117,6 +116,11 @@ class Program:
         return self.executable.tasks if isinstance(self.executable, PcExecutable) else None
 
     @property
+    def is_alone_by_choice(self) -> bool:
+        """Whether lanes run one after the other because that is estimated to be faster."""
+        return self.together is not None and self.options.emitter == "scalar"
+
+    @property
     def all_infos(self) -> tuple[BlockStats, ...]:
         """The origins of all blocks of lanes, followed by those of all blocks of tasks, if there are any."""
         return self.infos if self.tasks is None else (*self.infos, *block_infos(self.tasks.program))
@@ -137,10 +141,6 @@ class Program:
     def params(self) -> tuple[str, ...]:
         """The names that the executable has for its arguments."""
         return self.executable.params
-
-    def where(self, pc: int, back: int | None) -> Site:
-        """Return where a lane stopped, by its final program counter and the return address of its last call."""
-        return self.executable.where(pc, back)
 
     def unshared(self, names: frozenset[str]) -> Program:
         """Return the program for lanes that do not share these arguments of the executable."""

@@ -30,6 +30,13 @@ class Unset:
     def __repr__(self) -> str:
         return "?"
 
+    def _nought(self, *_: Any) -> int:
+        return 0  # no lane gets here
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _nought
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = _nought
+    __lt__ = __le__ = __gt__ = __ge__ = _nought
+
 
 def element_text(columns: Any, axes: int = 1) -> str:
     """Return the type of the elements of columns in words, which have so many axes in front."""

@@ -1,4 +1,4 @@
-"""Operations of integers as calls of their own in a jaxpr, which say what is known of their results.
+"""Operations of signed integers as calls of their own in a jaxpr, which say what is known of their results.
 
     jit[name=checked_add ...] a b   gives the sum, and whether it is that of the whole numbers
     jit[name=exact_add ...] a b     the sum, which fits: a counter that a loop has tested
@@ -19,6 +19,7 @@ import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core.primitives import convert_element_type_p
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -40,11 +41,11 @@ class Mark:
 
 
 def _sum_fits(a: Any, b: Any, result: Any) -> Any:
-    return ((a ^ result) & (b ^ result)) >= 0 if _signed(result) else result >= a
+    return ((a ^ result) & (b ^ result)) >= 0
 
 
 def _difference_fits(a: Any, b: Any, result: Any) -> Any:
-    return ((a ^ b) & (a ^ result)) >= 0 if _signed(result) else a >= b
+    return ((a ^ b) & (a ^ result)) >= 0
 
 
 def _product_fits(a: Any, b: Any, result: Any) -> Any:
@@ -53,10 +54,7 @@ def _product_fits(a: Any, b: Any, result: Any) -> Any:
     wide = jnp.float64 if info.bits == 64 else jnp.float32
     size = a.astype(wide) * b.astype(wide)
     most = (float(info.max) + 1) * MARGIN[max(4, info.bits // 8)]
-    if _signed(result):
-        return (abs(size) < most) & ((size < 0) == (result < 0))
-    half = result.dtype.type(info.max // 2)
-    return (size < most) & ((size < float(info.max) / 4) | (result >= half // 4))
+    return (abs(size) < most) & ((size < 0) == (result < 0))
 
 
 def _shift_fits(a: Any, b: Any, result: Any) -> Any:
@@ -67,11 +65,7 @@ def _shift_fits(a: Any, b: Any, result: Any) -> Any:
 
 def _negative_fits(a: Any, result: Any) -> Any:
     """Whether a negated number fits, or one without its sign."""
-    return a != iinfo(a.dtype).min if _signed(result) else a == 0
-
-
-def _signed(value: Any) -> bool:
-    return bool(iinfo(value.dtype).min < 0)
+    return a != iinfo(a.dtype).min
 
 
 OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -190,5 +184,7 @@ def between(value: Any, low: int, high: int) -> Any:
 
 def _of(dtype: Any, value: Any) -> Any:
     if isinstance(value, jax.Array):
-        return value if value.dtype == dtype else value.astype(dtype)
+        weak = value.dtype == np.bool_  # a bool counts as a number of Python: beside one the result is weak
+        value = value if value.dtype == dtype else value.astype(dtype)
+        return convert_element_type_p.bind(value, new_dtype=dtype, weak_type=True, sharding=None) if weak else value
     return value if type(value) is int and dtype == jnp.result_type(int) else np.dtype(dtype).type(value)

@@ -25,12 +25,19 @@ from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import MemberValue, of_member
+from pcbatch.containers.optional import Optional
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS
 
 ROWS = (LaneText, LaneTuple)
 HELP = "use numbers, texts, or tuples of them"
+OF_NONE = "test `key is not None` before, and take its value there by `key + 0`, of a text by `key + ''`"
+OF_OBJECTS = (
+    "keep a dict whose keys are tuples of the numbers and texts that make two objects equal: `found[x.a, x.b] = x` in "
+    "place of `found.add(x)`; of a Fraction `(x.numerator, x.denominator)`",
+    "objects that Python tells apart by their identity need a number of their own: `x.id`, different for each of them",
+)
 
 
 def hashable(key: Any) -> Any:
@@ -57,11 +64,13 @@ def hashable(key: Any) -> Any:
         if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
             raise _refusal("a PRNG key cannot be a key of a dict or set")
         return key
-    raise _refusal(f"a dict or set of the lane cannot have a key of type {type_name(key)}")
+    if isinstance(key, Optional):
+        raise _refusal("a dict or set of the lane cannot have a key that may be None", OF_NONE)
+    raise _refusal(f"a dict or set of the lane cannot have a key of type {type_name(key)}", *OF_OBJECTS)
 
 
-def _refusal(title: str) -> Refusal:
-    return Refusal("PCB304", title, helps=(HELP,))
+def _refusal(title: str, *helps: str) -> Refusal:
+    return Refusal("PCB304", title, helps=helps or (HELP,))
 
 
 def is_of_lane(key: Any) -> bool:

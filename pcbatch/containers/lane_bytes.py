@@ -5,6 +5,8 @@ LaneBytes.known_bytes(b"abc")     columns i32[3], length 3
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import limit, require
-from pcbatch.containers.columns import Unset
-from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.columns import Unset, padded
+from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.diagnostics.lane_words import type_name
@@ -93,13 +95,104 @@ class LaneBytes(LaneTuple):
     __iadd__ = __add__
 
 
+@jax.tree_util.register_pytree_node_class
+class LaneByteArray(LaneList):
+    """A `bytearray` of the lane: a list of numbers from 0 to 255, with the searches of bytes."""
+
+    __slots__ = ()
+    python_name = "bytearray"
+    EMPTY = "pop from empty bytearray"
+    NO_INDEX = "bytearray index out of range"
+    NO_PLACE = "bytearray index out of range"
+
+    @classmethod
+    def of(cls, values: Any) -> Any:
+        """Return the bytearray of these bytes, which may be of the lane."""
+        return cls.made(bytes_of(values)._plain())
+
+    @classmethod
+    def made(cls, values: LaneList) -> Any:
+        """Return the bytearray of a list of numbers that are bytes."""
+        return cls.tree_unflatten((Origin.NUMBER,), (values.columns, values.length))
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in SEARCHES or name == "decode":
+            return getattr(bytes_of(self), name)
+        if name in ("insert", "sort"):
+            raise Refusal("PCB306", f"`{name}` is not there for a bytearray of the lane", helps=(HELP,))
+        return super().__getattribute__(name)
+
+    def append(self, value: Any, /) -> None:
+        """Add a number at the end, if it is a byte."""
+        before, (holds, value) = self.length, _byte(value)
+        super().append(value)
+        self.length = before + jnp.where(holds, 1, 0)
+
+    def extend(self, values: Any, /) -> None:
+        """Add the numbers of bytes, or of an iterable, at the end."""
+        self._put(values, super().extend)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            self._put(value, partial(super().__setitem__, index))
+            return
+        place = self._checked(index, self.NO_PLACE)[1]
+        holds, value = _byte(value)
+        self._set(jnp.where(holds, place, self.capacity), value)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return self.made(found) if isinstance(index, slice) else found
+
+    def contains(self, value: Any) -> Any:
+        """Return whether a number, or bytes, are in this."""
+        return bytes_of(self).contains(value)
+
+    def __add__(self, other: Any) -> Any:
+        return NotImplemented if bytes_of(other) is None else self.made((bytes_of(self) + other)._plain())
+
+    def __radd__(self, other: Any) -> Any:
+        return NotImplemented if bytes_of(other) is None else bytes_of(other) + bytes_of(self)
+
+    def __mul__(self, times: Any) -> Any:
+        return self.made(super().__mul__(times))
+
+    __rmul__ = __mul__
+
+    def as_compared(self) -> Any:
+        """Return the bytes that are compared in its place."""
+        return bytes_of(self)
+
+    def _put(self, values: Any, put: Callable[[Any], None]) -> None:
+        """Put numbers into this; all stays as it is where one of them is no byte, and the lane raises ValueError."""
+        if isinstance(values, LaneText | str | int) or (isinstance(values, jax.Array) and values.ndim == 0):
+            raise TypeError("can assign only bytes, buffers, or iterables of ints in range(0, 256)")
+        source, before, length = as_list(values), self.columns, self.length
+        put(LaneBytes.checked(source)._plain())
+        if not isinstance(source.columns, Unset) and bytes_of(values) is None:
+            holds = jnp.all(((source.columns >= 0) & (source.columns < 256)) | ~source._valid())
+            self.columns = jnp.where(holds, self.columns, padded(before, 0, self.capacity))
+            self.length = jnp.where(holds, self.length, length)
+
+
+def _byte(value: Any) -> tuple[Any, Any]:
+    """Whether a number is a byte, without which the lane raises ValueError, and the number."""
+    if not isinstance(value, int | jax.Array) or kind_of(jnp.result_type(value)) not in (bool, int):
+        raise TypeError(f"'{type_name(value)}' object cannot be interpreted as an integer")
+    holds = (value >= 0) & (value < 256)
+    require(holds, "ValueError", "byte must be in range(0, 256)")
+    return jnp.asarray(holds), jnp.where(holds, value, 0).astype(np.int32)
+
+
 def as_bytes(text: LaneText) -> Any:
     """Return the bytes that are the numbers of the characters of a text."""
     return LaneBytes.made(text.codes, text.length)
 
 
 def bytes_of(value: Any) -> Any:
-    """Return bytes, of Python or of the lane, as those of the lane; None for other values."""
+    """Return bytes and bytearrays, of Python or of the lane, as bytes of the lane; None for other values."""
+    if isinstance(value, LaneByteArray):
+        return LaneBytes.made(value.columns, value.length)
     return LaneBytes.known_bytes(value) if isinstance(value, bytes) else value if type(value) is LaneBytes else None
 
 

@@ -347,7 +347,7 @@ FEW = 8  # entries of a known dict that are stored one by one
 
 def _or_else(present: Any, value: Any, default: Any) -> Any:
     """A value where it is present, and a default elsewhere."""
-    if default is None and not isinstance(value, Joinable):
+    if default is None and not isinstance(value, Joinable | Optional):
         return Optional(one_of(keeping_order(jnp.asarray, value), [value]), present)
     objects = (value, default)
     value, other = unify(prepare(value), (), prepare(default), ())

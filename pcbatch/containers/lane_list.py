@@ -21,7 +21,7 @@ from pcbatch.containers import list_order
 from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
-from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
@@ -317,10 +317,9 @@ class LaneList(LaneSequence):
         if type(part.step) is int and part.step == 1:
             self._splice(part.start, part.count, other)
             return
-        if isinstance(part.step, jax.Array):
-            title = "a slice that is assigned to has a step of the lane: with a step of 1 it may change its length"
-            raise Refusal("PCB306", title, helps=("store the elements one by one, in a loop",))
         same = part.count == other.length
+        if isinstance(part.step, jax.Array):
+            limit(same | (part.step != 1), "a slice with a step of 1, where steps differ, keeps its length here")
         sizes = (other.length, " to extended slice of size ", part.count)
         require(same, "ValueError", "attempt to assign sequence of size ", *sizes)
         mine, theirs = unify(self._plain(), (), other, ())

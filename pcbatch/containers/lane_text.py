@@ -201,13 +201,14 @@ class LaneText(Letters, Rows):
 
     # Changed copies.
 
-    def zfill(self, width: Any, /) -> LaneText:
-        """Return the text with zeros before its digits, after a sign, up to a width."""
+    def zfill(self, width: Any, /, signed: int | None = None) -> LaneText:
+        """Return the text with zeros before its digits, after a sign, up to a width; another one if there is a sign."""
         sign = jnp.logical_and(self.length > 0, (self.codes[0] == ord("-")) | (self.codes[0] == ord("+")))
         sign = jnp.asarray(sign, np.int32)
         places = sign + jnp.arange(self.codes.shape[0], dtype=np.int32)
         digits = self.made(_taken(self.codes, places), self.length - sign)
-        filled = digits.rjust(width - sign if isinstance(sign, jax.Array) else width, "0", room=width)
+        most = width - sign if signed is None else jnp.where(sign == 1, signed - 1, width)
+        filled = digits.rjust(most if isinstance(sign, jax.Array) else width, "0", room=width)
         return joined(self.made(self.codes[:1], sign), filled, room=max(filled.codes.shape[0], self.codes.shape[0]))
 
     def rjust(self, width: Any, fill: Any = " ", /, *, room: Any = None) -> LaneText:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pcbatch.containers import list_order
 from pcbatch.containers.checks import limit, require
-from pcbatch.containers.columns import room
+from pcbatch.containers.columns import Unset, room
 from pcbatch.containers.elements import is_rows
 from pcbatch.containers.exact_sums import exact_sum
 from pcbatch.containers.lane_list import LaneList
@@ -107,7 +107,7 @@ def extreme(
     some = values.length > 0
     if default is NOTHING:
         require(some, "ValueError", f"{name}() {_empty_text()}")
-    elif some is False:
+    elif some is False or isinstance(values.columns, Unset):
         return default
     place = 0 if any_order or room(values.columns, 0) in (None, 0) else _place(values, largest, key)
     element = element_at(values, place)

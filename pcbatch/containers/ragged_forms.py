@@ -14,7 +14,7 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.dict_forms import Lists, holds_tables
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import register, replaced
-from pcbatch.containers.lane_bytes import LaneBytes
+from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_queue import LaneQueue, LaneStack
@@ -25,7 +25,7 @@ from pcbatch.containers.ragged import Ragged, RaggedBytes, RaggedTuples, cut, is
 from pcbatch.containers.texts import Texts
 from pcbatch.origins import Origin
 
-FORMS: dict[type[Rows], type[Ragged]] = {LaneTuple: RaggedTuples, LaneBytes: RaggedBytes}
+FORMS: dict[type[Rows], type[Ragged]] = {LaneTuple: RaggedTuples, LaneBytes: RaggedBytes, LaneByteArray: RaggedBytes}
 
 
 def _of_lists(lists: Rows) -> Any:
@@ -91,6 +91,7 @@ def _is_rows(value: object) -> bool:
 register(LaneList, _of_lists)
 register(LaneTuple, _of_lists)
 register(LaneBytes, _of_lists)
+register(LaneByteArray, _of_lists)
 for _deque in (LaneDeque, LaneQueue, LaneStack):
     register(_deque, _of_deques)
 register(LaneText, _of_texts)
@@ -132,6 +133,8 @@ def ragged_in(value: Any) -> bool:
 def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
     """Return an argument with lists and texts of the lane for `Ragged` and `Texts`; leaves keep their axes in front.
 
+    Lists beside others, of which no lane has an element, take the type of the others: `{"a": ["b"], "b": []}`.
+
     Args:
         value: the argument.
         shared: for each `Ragged` in it, in order, whether it is one list of lists for all lanes.
@@ -141,10 +144,20 @@ def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
     """
     parts, tree = jax.tree.flatten(value, is_leaf=is_form)
     alike = iter(shared)
-    return jax.tree.unflatten(tree, [_as_container(x, next(alike, False)) if is_form(x) else x for x in parts])
+    made = [_as_container(x, next(alike, False), len(parts) > 1) if is_form(x) else x for x in parts]
+    return jax.tree.unflatten(tree, made)
 
 
-def _as_container(lists: Ragged | Texts, shared: bool) -> Rows:
+def _is_empty(lists: Ragged) -> bool:
+    """Whether no lane has an element, and no type of elements was told."""
+    values, axis = lists.values, np.ndim(lists.lengths)
+    return getattr(values, "shape", ())[axis:] == (0,) and values.dtype == jax.dtypes.canonicalize_dtype(float)
+
+
+def _as_container(lists: Ragged | Texts, shared: bool, beside: bool) -> Rows:
+    if beside and type(lists) is Ragged and _is_empty(lists):
+        untyped: LaneList = LaneList.tree_unflatten((), (Unset(), lists.lengths))
+        return untyped
     return _as_text(lists) if isinstance(lists, Texts) else _as_list(lists, shared)
 
 

@@ -12,6 +12,19 @@ from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 ALIKE_HELP = "keep what differs in lists of their own, or in one tuple with a field for each kind"
+_SAME_KEYS = (
+    "give all these dicts the same keys, or keep pairs in place of each dict: a list `[(key, value), ...]`, and "
+    "`for key, value in pairs` in place of `.items()`"
+)
+_PATHS = (
+    "for dicts in dicts keep one dict whose keys are whole paths: `table[path]` with `path = path + (key,)`, of texts "
+    "`path + key`, in place of `node = node[key]`; keep what a node holds beside other nodes in a dict of its own"
+)
+_SPECIAL = {  # by what is unlike
+    frozenset({"dict"}): _SAME_KEYS,
+    frozenset({"list", "tuple"}): "make all of them lists: `[]` in place of `()`, `[a, b]` in place of `(a, b)`",
+    frozenset({"str", "number"}): f"write numbers as texts, `str(n)`, and read them by `int(text)`; or {ALIKE_HELP}",
+}
 
 
 class UnlikeError(Refusal):
@@ -19,7 +32,9 @@ class UnlikeError(Refusal):
 
     def __init__(self, a: Any, b: Any) -> None:
         title = f"the elements of a list of the lane must be alike, not {describe(a)} and {describe(b)}"
-        super().__init__("PCB304", title, helps=(ALIKE_HELP,))
+        kinds = frozenset(describe(value).split()[:2][-1] for value in (a, b))
+        special = _SPECIAL.get(kinds, _PATHS if "dict" in kinds and kinds & {"str", "number", "list"} else None)
+        super().__init__("PCB304", title, helps=(special,) if special else (ALIKE_HELP,))
         self.values = (a, b)
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+NUMBERS = re.compile(r"[\[(][-\d., ]*[\])]")
 GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 
 _KEY_HELP = "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`"
 _SIMPLE = "jax.random.uniform(key)"
+_PLACE = "{seq}[jax.random.randint(key, (), 0, len({seq}))]"
+_SHUFFLE = (
+    "for k in range(len({x}) - 1, 0, -1): key, now = jax.random.split(key); "
+    "place = jax.random.randint(now, (), 0, k + 1); {x}[k], {x}[place] = {x}[place], {x}[k]"
+)
 # Method -> its parameters and the draw of `jax.random` that replaces it: for Python's `random`, then for NumPy.
 _PYTHON = {
     "random": ((), _SIMPLE),
@@ -22,7 +29,7 @@ _PYTHON = {
     "betavariate": (("alpha", "beta"), "jax.random.beta(key, {alpha}, {beta})"),
     "gammavariate": (("alpha", "beta"), "{beta} * jax.random.gamma(key, {alpha})"),
     "choice": (("seq",), "jax.random.choice(key, jnp.asarray({seq}))"),
-    "shuffle": (("x",), "{x} = jax.random.permutation(key, jnp.asarray({x}))"),
+    "shuffle": (("x",), _SHUFFLE),
     "sample": (("population", "k"), "jax.random.choice(key, jnp.asarray({population}), ({k},), replace=False)"),
 }
 _NUMPY = {
@@ -66,8 +73,8 @@ def draw(method: str, args: Sequence[str], named: dict[str, str], python: bool) 
     if method in _WHOLE and not (python and method == "randint"):
         return _whole(args, named)
     parameters, text = (_PYTHON if python else _NUMPY).get(method, ((), ""))
-    if python and method == "choice" and args and set("'\"") & set(args[0]):  # of texts, which are no arrays
-        text = "{seq}[jax.random.randint(key, (), 0, len({seq}))]"
+    if python and method == "choice" and args and not NUMBERS.fullmatch(args[0]):  # texts and lists are no arrays
+        text = _PLACE
     if args and args[0].isdecimal():  # a choice of numbers below it
         text = text.replace("jnp.asarray({a})", "{a}")
     defaults = {name: default for name, _, default in (p.partition("=") for p in parameters) if default}
@@ -110,7 +117,8 @@ def _shape(text: str) -> str:
 def key_helps(draw: str) -> tuple[str, ...]:
     """The helps for a call of a random function; `draw` is the call of `jax.random` that replaces it, or empty."""
     drawn = f"draw with `{draw}`" if draw else f"draw with a function of `jax.random`, for example `{_SIMPLE}`"
-    return (_KEY_HELP, f"{drawn}; for the next draw make a new key: `key, now = jax.random.split(key)`")
+    new = "for the next draw make a new key: `key, now = jax.random.split(key)`"
+    return (_KEY_HELP, f"{drawn}; {new}, a statement, so a comprehension has to be a loop")
 
 
 def once(name: str, kind: str, draw: str = "") -> tuple[str, tuple[str, ...]]:

@@ -37,25 +37,9 @@ def default_reads(text: str, declared: Collection[str]) -> tuple[str, ...] | Non
 
 
 def braced(text: str) -> str:
-    """Put a text in braces: `{ text }`, or `{"text"}` where `unbrace` could not read the plain form back."""
+    """Put a text in braces: `{ text }`, or `{"text"}` where the plain form could not be read back."""
     plain = f"{{ {text} }}"
     return plain if _is_plain(text, plain) else f"{{{json.dumps(text)}}}"
-
-
-def unbrace(line: str, start: int) -> tuple[str, int]:
-    """Read a braced text that opens at `line[start]`.
-
-    Returns the text and the position after its closing brace; raises ValueError if it has none.
-    """
-    if line.startswith('{"', start):
-        text, end = json.JSONDecoder().raw_decode(line, start + 1)
-        if not isinstance(text, str) or not line.startswith("}", end):
-            raise ValueError("expected } after the quoted text")
-        return text, end + 1
-    closing = _matching(line, start)
-    if closing is None:
-        raise ValueError("the brace { is never closed")
-    return line[start + 1 : closing].strip(), closing + 1
 
 
 def as_function(text: str, ins: tuple[str, ...], namespace: Mapping[str, Any]) -> Callable[..., Any]:
@@ -90,10 +74,10 @@ def _parse(text: str) -> ast.Expression | None:
 def _is_plain(text: str, plain: str) -> bool:
     if not text or text != text.strip() or len(text.splitlines()) != 1:
         return False
-    return _matching(plain, 0) == len(plain) - 1
+    return matching(plain, 0) == len(plain) - 1
 
 
-def _matching(line: str, start: int) -> int | None:
+def matching(line: str, start: int) -> int | None:
     """The position of the bracket that closes the one at `start`, strings skipped."""
     opened: list[str] = []
     i = start

@@ -33,7 +33,7 @@ def trace(executable: PcExecutable, args: Mapping[str, Any], lanes: int, most: i
     machine = _one_at_a_time(executable.machine)
     depth = executable.static_depth or START_DEPTH
     while True:
-        chains, full = _run(machine, executable.natural(args), lanes, depth, most)
+        chains, full = _run(machine, executable.arguments.natural(args), lanes, depth, most)
         if not full:
             return of_chains(tuple(block.label for block in machine.program.blocks), chains)
         if depth >= MOST_DEPTH or depth == executable.options.max_depth:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from pcbatch.call.usage import usage
 from pcbatch.mcmc import nuts
-from pcbatch.mcmc.arviz_export import to_arviz
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.summary import Summary, summarise
+from pcbatch.mcmc.target import leaves_by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +106,31 @@ class Posterior:
             UsageError: ArviZ, which the extra `mcmc` installs, is missing (PCB463).
         """
         return to_arviz(self.draws, self.statistics)
+
+
+def to_arviz(draws: Any, statistics: Statistics) -> Any:
+    """Make ArviZ's form of draws; statistics get the names that ArviZ's plots look for.
+
+    Raises:
+        UsageError: PCB463.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # ArviZ announces its next version when it is imported
+            import arviz
+    except ImportError:
+        help = "install it with `pip install 'pcbatch[mcmc]'`; `posterior.summary()` works without it"
+        raise usage("PCB463", "`to_arviz` needs the package arviz, which is not installed", help=help) from None
+    posterior = leaves_by_name(draws)
+    sample_stats = {
+        "lp": statistics.logp,
+        "energy": statistics.energy,
+        "n_steps": statistics.leapfrogs,
+        "tree_depth": statistics.tree_depth,
+        "acceptance_rate": statistics.acceptance,
+        "diverging": statistics.diverging,
+        "step_size": statistics.step_size,
+    }
+    if int(arviz.__version__.partition(".")[0]) >= 1:
+        return arviz.from_dict({"posterior": posterior, "sample_stats": sample_stats})
+    return arviz.from_dict(posterior=posterior, sample_stats=sample_stats)

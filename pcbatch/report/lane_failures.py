@@ -19,6 +19,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
 from pcbatch.ir import message as messages
 from pcbatch.ir.ops import ASSERTION, LIMIT, Fail
+from pcbatch.lowering.diagnose.primitive_errors import REST
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.sharding.lane_sharding import to_host
@@ -93,10 +94,10 @@ def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments)
     pc, back = np.asarray(raw.pc), None if raw.back is None else np.asarray(raw.back)
 
     def locate(lane: int) -> Site:
-        return program.where(int(pc[lane]), None if back is None else int(back[lane]))
+        return program.executable.where(int(pc[lane]), None if back is None else int(back[lane]))
 
     executable = program.executable if isinstance(program.executable, PcExecutable) else None
-    notes = () if executable is None or replaying() else executable.growth_notes(raw.depth)
+    notes = () if executable is None or replaying() else executable.stacks.notes(raw.depth)
     room = program.capacity, program.room_notes
     diagnostics = failure_diagnostics(FailedRun(name, raw, program.options, call, locate, notes, *room))
     if diagnostics:
@@ -201,6 +202,8 @@ def _failure(report: FailedRun, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
     elif fail.message:
         title += f": {messages.text(fail.message, {})}"
     helps: tuple[str, ...] = (f"call `{report.name}.run(...)` for a per-lane status",)
+    if fail.kind == LIMIT and "`**`" in title:
+        helps = (REST, *helps)
     if fail.kind == LIMIT and jnp.result_type(int) != np.int64:
         helps = ('for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array', *helps)
     primary = None if fail.loc is None else Label(fail.loc, label)

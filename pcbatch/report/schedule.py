@@ -84,7 +84,8 @@ class Explanation:
         reason: the reason for this policy.
         emitter: how blocks are dispatched.
         in_the_way: of one lane after the other, the operations for which the program runs by another emitter.
-        crossover: the lanes from which on they run together, and fewer one after the other; None: all run in one way.
+        crossover: the lanes from which on those of a plain call run together, and fewer one after the other; 0: all run
+            together.
         narrower: the lanes of the machines in which the last lanes of a plain run go on, from wide to narrow.
         map_lanes: the lanes that `f.map` would use for these inputs, or for 1024 if they are fewer.
         rows: the plan of each block, in order of the program.
@@ -117,7 +118,7 @@ class Explanation:
     kernel: str = ""
     narrower: tuple[int, ...] = ()
     in_the_way: tuple[str, ...] = ()
-    crossover: int | None = None
+    crossover: int = 0
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -137,9 +138,10 @@ class Explanation:
         streamed = f" for {self.inputs} inputs" if self.lanes < self.inputs else ""
         size = f"{self.lanes} lanes{streamed}, {len(self.rows)} blocks"
         lines = [
+            *([_alone(self.inputs, self.crossover)] if self.crossover else []),
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
             f"  policy   {self.policy}: {self.reason}",
-            f"  emitter  {self.emitter}{self._why_so}",
+            f"  emitter  {self.emitter}{_instead(self.in_the_way)}",
             f"  kernel   {self.kernel}",
             *([f"  end      {_last_lanes(self.narrower)}"] if self.narrower else []),
             f"  map      {self.map_lanes} lanes for many inputs",
@@ -151,17 +153,25 @@ class Explanation:
         ]
         return "\n".join([*lines, "", *_LEGEND])
 
-    @property
-    def _why_so(self) -> str:
-        """The reason for the emitter, where the program could have another one."""
-        if self.in_the_way:
-            return f", and not `scalar`: {'; '.join(self.in_the_way[:2])}"
-        return "" if self.crossover is None else f": fewer than {self.crossover} lanes run one after the other"
-
     def _table(self) -> str:
         numbers = ("ns/lane", "dense", "visits", "trip", "flops", "bytes")
         head = ("block", "function", "lines", "holds", *numbers, "computed", "why")
         return table(head, (_cells(row) for row in self.rows if not row.is_exit), right=numbers)
+
+
+def _instead(in_the_way: tuple[str, ...]) -> str:
+    return f", and not `scalar`: {'; '.join(in_the_way[:2])}" if in_the_way else ""
+
+
+def _alone(inputs: int, crossover: int) -> str:
+    """The line on plain calls of a program whose lanes may run one after the other."""
+    below = "any number of" if crossover >= ALWAYS else f"fewer than {crossover:,}"
+    if inputs >= crossover:
+        return f"plain calls of {below} lanes run one after the other (emitter scalar); this one does not"
+    return (
+        f"a plain call runs one lane after the other (emitter scalar), as {below} lanes do outside of `jit`; "
+        "below are lanes together, for the rest"
+    )
 
 
 def _last_lanes(narrower: Sequence[int]) -> str:
@@ -195,9 +205,12 @@ def _cells(row: BlockPlan) -> tuple[str, ...]:
 
 
 def explain_call(
-    name: str, compiled: Program, given: Arguments, lanes: int | None, mesh: Devices = None
+    name: str, compiled: Program, given: Arguments, lanes: int | None, mesh: Devices = None, crossover: int = 0
 ) -> Explanation:
-    """Explain how the inputs of a call would run through `lanes` lanes of each device (None: as in a plain call)."""
+    """Explain how the inputs of a call would run through `lanes` lanes of each device (None: as in a plain call).
+
+    `crossover`: the number of lanes from which on those of a plain call run together.
+    """
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
@@ -210,10 +223,9 @@ def explain_call(
     kernel = _kernel(executable.machine, compiled.options)
     narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
     calls, shared = _calls(compiled), _shared(compiled)
-    if compiled.options.emitter == "scalar" or compiled.together == 0:
+    if compiled.options.emitter == "scalar":
         explained = replace(explained, in_the_way=tuple(map(str, obstacles(executable.machine.layout))))
-    if compiled.together is not None and 0 < compiled.together < ALWAYS:
-        explained = replace(explained, crossover=compiled.together)
+    explained = replace(explained, crossover=crossover)
     return replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
 
 

@@ -31,7 +31,9 @@ def report_when_run(program: Program, name: str, raw: RawResult) -> RawResult:
         return raw
     rest, tree = jax.tree.flatten((raw.pc, raw.depths, raw.back, raw.shown))
     if name not in program.notices:
-        describe = partial(_diagnostics, name, program.options, program.where, tree, raw.depth, program.capacity)
+        describe = partial(
+            _diagnostics, name, program.options, program.executable.where, tree, raw.depth, program.capacity
+        )
         program.notices.setdefault(name, Notice(describe))
     flags = (raw.status, *rest)
     values = notify_if(program.notices[name], failure_mode(program.options), flags, raw.values)
@@ -46,7 +48,7 @@ def _may_fail(program: Program) -> bool:
     if isinstance(executable, PcExecutable):
         deepest = executable.static_depth
         opens = executable.machine.layout.frames is not None  # calls in tail position are jumps
-        too_deep = opens and (deepest is None or deepest > executable.traced_depth())
+        too_deep = opens and (deepest is None or deepest > executable.stacks.traced())
     else:
         too_deep = options.max_depth is not None
     return too_deep or any(isinstance(end, Fail) for end in program.ends)

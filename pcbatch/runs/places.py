@@ -63,7 +63,7 @@ def places_of(compiled: Program, state: RunState) -> Places:
 def _of_lanes(compiled: Program, state: RunState) -> Iterator[Place]:
     pc, inputs = state.running()
     for block, first, count in zip(*np.unique(pc, return_index=True, return_counts=True), strict=True):
-        site = compiled.where(int(block), None)
+        site = compiled.executable.where(int(block), None)
         yield _place(compiled.infos[block], site.loc, int(count), int(inputs[first]))
 
 

@@ -181,7 +181,7 @@ def argument_cotangents(
 
 def _arguments(operation: Backward, args: Sequence[Any]) -> dict[str, Any]:
     sharded: ShardedArguments = operation.run.arguments(*args)
-    return operation.executable.natural({**sharded.mapped, **sharded.common})
+    return operation.executable.arguments.natural({**sharded.mapped, **sharded.common})
 
 
 def _of_arguments(

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 # Parts of a tape whose shapes alone tell something: under a trace a number would not be known.
 ROOM = "tape:room"  # bool[depth]: the nested calls that frames had room for
 ELEMENTS = "tape:elements"  # bool[elements]: the elements of `vmap`s that were recorded together
+PER_LANE = (HEAD, STATUS, TODO, ROOTS)  # parts that have a value for each lane
 FULL = "tape:full"  # bool[]: whether there were more records than room
 FIRST_VISITS = 16  # records of a block for each lane that a tape which can grow has room for at first
 TRACED_VISITS = 256  # records of a block for each lane, on average, where the tape cannot grow
@@ -83,12 +84,35 @@ class RunOperation(Operation):
 class TapingRun(RunOperation):
     """The base of runs that record. Results: the leaves of the raw result, then the parts of the tape (see `keys`)."""
 
-    tape: Any
+    tape: Tape | TaskTape
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The state keys of the parts of the tape, in order."""
         raise NotImplementedError
+
+    def tapes(self, run: Run) -> bool:
+        """Whether a run of more lanes has a tape of this plan: that of another program has another one."""
+        return run.program == self.run.program
+
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
+        run = self.run.folded(size, axes)
+        if not self.tapes(run):
+            return one_by_one(self, size, axes)
+        per_lane = [*self.run.per_lane(), *(key in PER_LANE for key in self.keys)]
+        floats = [by_lane for by_lane, x in zip(per_lane, self.like(), strict=True) if is_inexact(x)]
+        return BatchedOperation(
+            replace(self, run=run),  # type: ignore[type-var]  # all that record are dataclasses
+            lambda k, x, axis: self.run.folded_operand(run, size, k, x, axis),
+            lambda outs: unfolded_outs(outs, per_lane, size),
+            lambda outs: unfolded_outs(outs, floats, size),
+        )
+
+    def like(self) -> list[Any]:
+        """An array of the dtype of each result, without its shape."""
+        buffers = [(block, block.record_layout.buffers) for block in self.tape.blocks]
+        dtypes = {block.key(name): dtype for block, columns in buffers for name, (_, dtype) in columns.items()}
+        return [*leaves_like(self.run), *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
 
     def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Split the results into the leaves of the raw result and the tape by key."""
@@ -117,13 +141,13 @@ class RecordedRun(TapingRun):
         return (*self.tape.keys(), STATUS, FULL, ELEMENTS, ROOM)
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        room = self.room or Room(traced_rows(self), self.executable.traced_depth())
+        room = self.room or Room(traced_rows(self), self.executable.stacks.traced())
         rows, depth = room.rows, room.depth
         executable, lanes, sharded = self.executable, self.run.lanes, self.run.arguments(*args)
         machine = recording_machine(executable, self.tape, rows, self.silent)
-        arguments = executable.natural({**sharded.mapped, **sharded.common})
+        arguments = executable.arguments.natural({**sharded.mapped, **sharded.common})
         state: State = machine.advance(machine.start(arguments, lanes, depth, sharded.end, sharded.names))
-        raw = executable.read(state, depth)
+        raw = executable.results.of_state(state, depth)
         parts = {**{key: state.carry[key] for key in self.tape.keys()}, STATUS: raw.status}
         over = [parts[b.count] > n - lanes for b, n in zip(self.tape.blocks, rows, strict=True)]
         parts[FULL] = jnp.any(jnp.array(over, bool))
@@ -149,26 +173,6 @@ class RecordedRun(TapingRun):
     def again(self, room: Room) -> RecordedRun:
         """The run with this room, in silence."""
         return replace(self, room=room.of(self.run.elements), silent=True)
-
-    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
-        run = self.run.folded(size, axes)
-        if run.program != self.run.program:  # another program has another tape
-            return one_by_one(self, size, axes)
-        per_lane = [*self.run.per_lane(), *(key in (HEAD, STATUS) for key in self.keys)]
-        floats = [by_lane for by_lane, x in zip(per_lane, self.like(), strict=True) if is_inexact(x)]
-        return BatchedOperation(
-            replace(self, run=run),
-            lambda k, x, axis: self.run.folded_operand(run, size, k, x, axis),
-            lambda outs: unfolded_outs(outs, per_lane, size),
-            lambda outs: unfolded_outs(outs, floats, size),
-        )
-
-    def like(self) -> list[Any]:
-        """An array of the dtype of each result, without its shape."""
-        leaves = leaves_like(self.run)
-        buffers = [(block, block.record_layout.buffers) for block in self.tape.blocks]
-        dtypes = {block.key(name): dtype for block, columns in buffers for name, (_, dtype) in columns.items()}
-        return [*leaves, *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
 
 
 def leaves_like(run: Run) -> list[Any]:
@@ -214,7 +218,7 @@ def run_compiled(operation: Operation, executable: PcExecutable, lanes: int, *ar
     """Compile and run an operation for concrete arrays, with XLA options chosen for `lanes` lanes."""
     # XLA gets a backward run wrong with the option for updates in place.
     buffers = executable.options.command_buffers
-    options = xla_options.compiler_options(executable.kernel, lanes, in_place=False, command_buffers=buffers)
+    options = xla_options.compiler_options(executable.programs.kernel, lanes, in_place=False, command_buffers=buffers)
     results: list[Any] = jitted(operation, None if options is None else tuple(options.items()))(*args)
     return results
 
@@ -237,7 +241,7 @@ def run_growing_tape(recorded: RecordedRun, *args: Any) -> list[Any]:
         deeper = executable.deeper(parts[STATUS], depth, LaneSharding(None, lanes))
         full = bool(parts[FULL])
         if deeper is None and not full:
-            executable.remember(depth)
+            executable.stacks.remember(depth)
             executable.tapes[key] = rows
             if trial.silent == recorded.silent:
                 return outs
@@ -285,4 +289,4 @@ def tape_notice(executable: PcExecutable, tape: Tape | TaskTape) -> Notice:
 def folded_part(key: str, x: Any, axis: Axis, size: int) -> Any:
     """The part `key` of a tape, for a run of `size` times as many lanes that were recorded together: only parts with a
     value for each lane have the elements along an axis."""
-    return fold_lanes(x, axis, size) if key in (HEAD, STATUS, TODO, ROOTS) and axis is not None else x
+    return fold_lanes(x, axis, size) if key in PER_LANE and axis is not None else x

@@ -88,12 +88,12 @@ class RematRun(TapingRun):
 
     def lower(self, *args: Any) -> Sequence[Any]:
         executable, lanes, sharded = self.executable, self.run.lanes, self.run.arguments(*args)
-        depth = self.depth or executable.traced_depth()
+        depth = self.depth or executable.stacks.traced()
         machine = segment_machine(executable)
-        arguments = executable.natural({**sharded.mapped, **sharded.common})
+        arguments = executable.arguments.natural({**sharded.mapped, **sharded.common})
         start = machine.start(arguments, lanes, depth, sharded.end, sharded.names)
         state, parts = run_with_snapshots(machine, start, self.snapshots)
-        raw = executable.read(state, depth)
+        raw = executable.results.of_state(state, depth)
         parts |= {STATUS: raw.status, FULL: jnp.zeros((), bool), ROOM: jnp.zeros((depth,), bool)}
         return [*jax.tree.leaves(raw), *(parts[key] for key in self.keys)]
 
@@ -110,7 +110,7 @@ class RematRun(TapingRun):
             status = self.split(outs)[1][STATUS]
             deeper = None if self.depth is not None else executable.deeper(status, depth, LaneSharding(None, lanes))
             if deeper is None:
-                executable.remember(depth)
+                executable.stacks.remember(depth)
                 return outs
             depth = deeper
 

@@ -93,7 +93,7 @@ class Run(Operation):
 
         def some(args: Mapping[str, Any], lanes: int) -> RawResult:
             with lowered_for(platform):  # XLA asks for parts when the lowering is long over
-                given = ShardedArguments(*executable.split(args), None, None)
+                given = ShardedArguments(*executable.arguments.split(args), None, None)
                 return executable.run_traced(given, lanes, self.through)
 
         return jax.tree.leaves(split_by_xla(some, sharded.mapped, sharded.common, self.lanes))
@@ -156,7 +156,8 @@ class Run(Operation):
 
     def structure(self) -> Any:
         """The tree of a raw result, of which the results are the leaves."""
-        return self.program.executable.traced_structure()
+        executable = self.program.executable
+        return executable.results.structure(executable.stacks.traced())
 
     def per_lane(self) -> list[bool]:
         """Whether each result has a value for each lane."""
@@ -178,7 +179,7 @@ def traced_run(
     executable = program.executable
     sharding = LaneSharding(mesh, lanes)
     if sharding.over is None:
-        return _bind_run(program, *executable.split(args), lanes, through)
+        return _bind_run(program, *executable.arguments.split(args), lanes, through)
 
     def run(sharded: ShardedArguments, common: Mapping[str, Any]) -> RawResult:
         return executable.run_traced(replace(sharded, common=common), sharding.each, through)
@@ -190,7 +191,7 @@ def traced_run(
         return _bind_run(program, sharded.mapped, common, sharding.each, through, sharded.end, spread=True)
 
     def whole(args: Mapping[str, Any]) -> RawResult:
-        sharded = executable.dealt(args, sharding)
+        sharded = executable.arguments.sharded(args, sharding)
         raw: RawResult = sharding.around(body, sharded.without_common(), sharded.common)
         return executable.collected(raw, spread=sharding)
 
@@ -227,7 +228,7 @@ def records_of(
         The result; the label, the number of records and the bytes of a record for each recorded block; and whether they
         are blocks of tasks.
     """
-    mapped, shared = program.executable.split(args)
+    mapped, shared = program.executable.arguments.split(args)
     names, operands = (*mapped, *shared), [*mapped.values(), *shared.values()]
     run = Run(program, names, tuple(v in mapped for v in names), lanes)
     moved = tuple(bool(jnp.issubdtype(x.dtype, jnp.inexact)) for x in operands)

@@ -90,7 +90,8 @@ def test_a_lane_raises_what_python_raises() -> None:
     [
         (lambda d: d.append(1), "has no attribute 'append'"),
         (lambda d: d.split(b"l"), "`split` is not there"),
-        (lambda d: bytearray(d), "`bytearray` is not there"),
+        (lambda d: bytearray(d).insert(0, 1), "`insert` is not there"),
+        (lambda d: bytearray(d).__setitem__(0, 0.5), "cannot be interpreted as an integer"),
         (lambda d: "a" in d, "bytes-like object is required"),
         (lambda d: d.find("a"), "bytes-like object is required"),
         (lambda d: d + "a", "unsupported operand"),
@@ -109,3 +110,91 @@ def test_bytes_are_results_and_arguments() -> None:
     assert isinstance(found, pcbatch.RaggedBytes)
     assert found.tolist() == [d + b"!" for d in DATA]
     assert pcbatch.batch(lambda d: d[:1])(found).tolist() == [(d + b"!")[:1] for d in DATA]
+
+
+def sieve(d):
+    n = len(d) * 7 + 2
+    prime = bytearray([1]) * (n + 1)
+    prime[0:2] = b"\0\0"
+    i = 2
+    while i * i <= n:
+        if prime[i]:
+            prime[i * i :: i] = bytes(len(range(i * i, n + 1, i)))
+        i += 1
+    return [k for k in range(n + 1) if prime[k]], prime.count(1), sum(prime)
+
+
+def grown(d):
+    b = bytearray()
+    for x in d:
+        b.append(255 - x)
+    b += b"ab"
+    b.extend(d)
+    b[0:1] = [1, 2, 3]
+    del b[1]
+    return b, bytes(b), len(b), b[-1], b[1:3], b.find(b"b"), b * 2
+
+
+def refused_numbers(d):
+    b, failed = bytearray(len(d) + 1), 0
+    for x in d:
+        try:
+            b[0] = x * 3
+        except ValueError:
+            failed += 1
+        try:
+            b.append(x * 3)
+        except ValueError:
+            failed += 10
+        try:
+            b.extend([1, x * 3])
+        except ValueError:
+            failed += 100
+        try:
+            b[0:1] = [1, x * 3]
+        except ValueError:
+            failed += 1000
+    return b, failed
+
+
+def compared_arrays(d):
+    a, b = bytearray(d), bytearray(b"l") * len(d)
+    c = a
+    if len(c):
+        c[0] ^= 32
+    return a == d, a < b, b >= d, d != b, d == bytes(c), 108 in a, b"l" in a, a == [1], isinstance(a, bytearray)
+
+
+def in_rows(d):
+    rows = [bytearray(len(d)) for _ in range(3)]
+    for k, row in enumerate(rows):
+        for i, x in enumerate(d):
+            row[i] = (x + k) % 256
+    return [list(row) for row in rows], rows[1] == rows[2]
+
+
+@pytest.mark.parametrize("fn", [sieve, grown, refused_numbers, compared_arrays, in_rows], ids=lambda fn: fn.__name__)
+def test_bytearrays_equal_those_of_python(fn: Callable[..., Any]) -> None:
+    assert lanes(pcbatch.batch(fn)(pcbatch.ragged(DATA)), len(DATA)) == [fn(d) for d in DATA]
+
+
+def test_a_byte_that_does_not_fit_fails_the_lane() -> None:
+    def raising(d):
+        b = bytearray(3)
+        b[len(d) - 2] = len(d) * 100
+        return b
+
+    result = pcbatch.batch(raising).run(pcbatch.ragged([b"ab", b"abc", b"abcdef", b""]))
+    assert [int(s) == int(pcbatch.Status.OK) for s in result.status] == [True, False, False, True]
+
+
+def test_a_slice_with_a_step_of_the_lane() -> None:
+    def stored(n):
+        xs = list(range(6))
+        xs[1::n] = [0] * len(xs[1::n])
+        xs[::n] = [9]
+        return xs
+
+    result = pcbatch.batch(stored).run(jnp.array([6, 2, 1, -1]))
+    assert [int(s) == int(pcbatch.Status.OK) for s in result.status] == [True, False, False, False]
+    assert result.value.tolist()[0] == stored(6)

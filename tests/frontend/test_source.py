@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import linecache
 
+import jax.numpy as jnp
 import pytest
 
+import pcbatch
 from pcbatch.errors import CompileError
 from pcbatch.frontend import ast_text
 from tests.frontend.compiling import agree, compiled, lane, run
@@ -147,3 +149,12 @@ def test_ast_text():
 
     text = ast_text(f)
     assert text.startswith("FunctionDef(") and "op=Add()" in text and text.endswith("\n")
+
+
+def test_lambdas_of_which_python_leaves_out_a_part() -> None:
+    # fmt: off
+    f, g = (lambda x: x + 1 if True else 0), (lambda x: x * 2 if x > 1 else 0)
+    h, k = (lambda x: (lambda y: y + 1)(x) if True else 0), (lambda x: 0 if False else x * 3)
+    # fmt: on
+    for fn in (f, g, h, k):
+        assert pcbatch.batch(fn)(jnp.array([1, 2, 3])).tolist() == [fn(n) for n in (1, 2, 3)]

@@ -7,7 +7,9 @@ from __future__ import annotations
 import typing
 
 import jax.numpy as jnp
+import pytest
 
+import pcbatch
 from pcbatch.errors import CompileError
 from pcbatch.frontend import compile_functions
 from tests.frontend.compiling import refusals
@@ -81,7 +83,13 @@ def test_no_false_alarms():
 def test_certain_ones_are_found():
     names = "one two three four five six seven eight nine ten".split()
     assert sorted(undefined(some_undefined)) == sorted(names)
-    assert undefined(unbound_cell()) == ["cell"]
+
+
+def test_an_empty_cell_is_left_to_tracing():
+    """The function around may fill it before the call."""
+    assert undefined(unbound_cell()) == []
+    with pytest.raises(CompileError, match="the name `cell` is not defined"):
+        pcbatch.batch(unbound_cell())(jnp.arange(3))
 
 
 def test_they_are_told_with_other_faults():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.parser import parse_program
 from pcbatch.ir.stack import StackProgram
+from tests.oracles.text.parser import parse_program
 
 FIB_CFG = """\
 pcir 1 cfg

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pcbatch.ir.parser import parse_program
 from pcbatch.ir.tasks import TaskProgram
+from tests.oracles.text.parser import parse_program
 
 FIB = """\
 pcir 1 tasks

@@ -11,9 +11,9 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.ops import Expr, Prim, Return
-from pcbatch.ir.parser import parse_program
 from tests.ir import strategies
 from tests.ir.samples import CHAIN_CFG, EVERY, FAIL_STACK, FIB_STACK, FORK_STACK, TAIL_STACK
+from tests.oracles.text.parser import parse_program
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -13,13 +13,14 @@ from pcbatch.ir import task_verifier
 from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.interpret import LaneFailed, StepLimit
-from pcbatch.ir.parser import ParseError, parse_program
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import Finish, Give, SpawnInto, Start, TaskJump
 from pcbatch.ir.verifier import verify
 from tests.ir import strategies
 from tests.ir.task_samples import ACROSS, EVERY, FAILS, FIB, FIB_SUMS, LOOP, ROWS, TREE, tasks
 from tests.oracles.interpret_tasks import interpret_tasks
+from tests.oracles.text.lines import ParseError
+from tests.oracles.text.parser import parse_program
 from tests.shares import examples
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from pcbatch.ir import verifier
-from pcbatch.ir.parser import parse_program
 from pcbatch.ir.rules import Fault
 from pcbatch.ir.verifier import verify
 from tests.ir.samples import (
@@ -20,6 +19,7 @@ from tests.ir.samples import (
     GCD_STACK,
     TAIL_STACK,
 )
+from tests.oracles.text.parser import parse_program
 
 BROKEN = [
     # rule, sample, what is replaced by what, the whole report

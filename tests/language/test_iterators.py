@@ -97,7 +97,6 @@ def _twice(it):
 
 
 KEPT = {
-    "given": lambda xs: _twice(reversed(xs)),
     "in a dict": lambda xs: (lambda d: sum(d["it"]) * 100 + sum(d["it"]))({"it": reversed(xs)}),
     "by another name": lambda xs: (lambda made: _twice(made(xs)))(reversed),
     "of a choice": lambda xs: _twice(reversed(xs) if len(xs) else xs),
@@ -116,4 +115,225 @@ def test_a_kept_iterator_of_the_lane_is_refused(name: str) -> None:
 
     with pytest.raises(pcbatch.PcbatchError, match="iterator") as info:
         pcbatch.batch(listed)(LANES)
-    assert info.value.diagnostics[0].code == "PCB304"
+    assert info.value.diagnostics[0].code == ("PCB301" if name == "of a choice" else "PCB304")
+
+
+def _expression(tokens):
+    token = next(tokens)
+    if token < 0:
+        left = _expression(tokens)
+        return left + 2 * _expression(tokens)
+    return token
+
+
+def _until_zero(it):
+    total = 0
+    for x in it:
+        if x == 0:
+            break
+        total += x
+    return total
+
+
+class Parser:
+    def __init__(self, text):
+        self.signs = iter(text)
+        self.sign = next(self.signs, None)
+
+    def advance(self):
+        self.sign = next(self.signs, None)
+
+    def term(self):
+        if self.sign == "(":
+            self.advance()
+            value = self.sum()
+        else:
+            value = int(self.sign)
+        self.advance()
+        return value
+
+    def sum(self):
+        value = self.term()
+        while self.sign is not None and self.sign in "+-":
+            sign = self.sign
+            self.advance()
+            other = self.term()
+            value = value + other if sign == "+" else value - other
+        return value
+
+
+def prefix(xs):
+    return _expression(iter(xs))
+
+
+def tokens(text):
+    it, found = iter(text), []
+    c = next(it, None)
+    while c is not None:
+        value = 0
+        while c is not None and c.isdigit():
+            value = value * 10 + int(c)
+            c = next(it, None)
+        found.append(value)
+        c = next(it, None)
+    return found
+
+
+def parsed(text):
+    return Parser(text).sum()
+
+
+def in_two_helpers(xs):
+    it = iter(xs)
+    first = _until_zero(it)
+    return first, _until_zero(it), list(it)
+
+
+def taken_in_a_loop(xs):
+    it, total = iter(xs), 0
+    for x in it:
+        total = total * 2 + (next(it, 7) if x == 0 else x)
+        if x < 0:
+            break
+    else:
+        total += 1000
+    return total, next(it, -1), sum(v * v for v in it)
+
+
+def numbered(xs):
+    it, total = iter(xs), 0
+    next(it, None)
+    for k, x in enumerate(it):
+        total += k * x
+    pairs = zip(xs, xs[1:])
+    a, b = next(pairs, (0, 0))
+    return total, a, b, [c - d for c, d in pairs]
+
+
+def caught(xs):
+    it, total = reversed(xs), 0
+    while True:
+        try:
+            total = total * 3 + next(it)
+        except StopIteration:
+            return total
+
+
+def by_two_names(xs):
+    a = iter(xs)
+    b = a
+    return next(a, 0) * 100 + next(b, 0) * 10 + next(a, 0)
+
+
+def in_a_closure(xs):
+    it = iter(xs)
+
+    def taken():
+        return next(it, 0)
+
+    first = taken()
+    return first * 10 + taken() - next(it, 0)
+
+
+def of_a_range(xs):
+    it, total = iter(range(len(xs), 0, -1)), 0
+    for x in xs:
+        total += x * next(it)
+    return total, (1 if total else 2) * next(it, 5)
+
+
+def chosen(xs):
+    forth = xs[0] > 1 if xs else False
+    return list(reversed(xs) if forth else xs), sum(k * x for k, x in enumerate(reversed(xs) if forth else xs))
+
+
+LISTS = [[1, -1, 0, 2, 3], [], [5], [0], [-1, -1, 2, 3, 4], [2, 0, 4, 0, 1]]
+TEXTS = ["12+3", "7", "(3-1)+4-(2-(5-1))"]
+
+
+KEEPING = [
+    prefix,
+    tokens,
+    parsed,
+    in_two_helpers,
+    taken_in_a_loop,
+    numbered,
+    caught,
+    by_two_names,
+    in_a_closure,
+    of_a_range,
+    chosen,
+]
+
+
+@pytest.mark.parametrize("function", KEEPING, ids=lambda function: function.__name__)
+def test_kept_iterators(function: Any) -> None:
+    examples = TEXTS if function in (tokens, parsed) else LISTS
+    given = pcbatch.texts(examples) if function in (tokens, parsed) else pcbatch.ragged(examples)
+    result = pcbatch.batch(function).run(given)
+    for lane, example in enumerate(examples):
+        try:
+            plain = function(list(example) if isinstance(example, list) else example)
+        except StopIteration:
+            assert result.status[lane] == pcbatch.Status.ERROR
+            with pytest.raises(pcbatch.BatchRuntimeError, match="StopIteration"):
+                pcbatch.batch(function)(given)
+            continue
+        values = result.value if isinstance(result.value, tuple) else (result.value,)
+        lanes = tuple(value.tolist()[lane] for value in values)
+        assert lanes == (plain if isinstance(plain, tuple) else (plain,))
+
+
+def _changed(xs):
+    it = iter(xs)
+    first = next(it, 0)
+    xs.append(5)
+    return first + next(it, 0)
+
+
+def _together(xs):
+    it = iter(xs)
+    return [a * b for a, b in zip(it, it, strict=False)]
+
+
+def _asked(xs):
+    it = iter(xs)
+    return 2 in it
+
+
+def _returned(xs):
+    return iter(xs)
+
+
+def _of_lists(xs):
+    rows = [[x] for x in xs]
+    it = iter(rows)
+    return len(next(it, []))
+
+
+def _assigned(xs):
+    it, total = iter(xs), 0
+    for x in it:
+        it = iter(xs)
+        total += x
+        if total > 100:
+            break
+    return total + next(it, 0)
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        (_changed, "PCB330"),
+        (_together, "PCB304"),
+        (_asked, "PCB304"),
+        (_returned, "PCB311"),
+        (_of_lists, "PCB304"),
+        (_assigned, "PCB304"),
+    ],
+)
+def test_what_would_show_an_iterator_as_a_list_is_refused(function: Any, code: str) -> None:
+    with pytest.raises(pcbatch.CompileError) as info:
+        pcbatch.batch(function)(pcbatch.ragged(LISTS))
+    assert info.value.diagnostics[0].code == code
+    assert "LaneIterator" not in str(info.value)

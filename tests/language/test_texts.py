@@ -164,3 +164,13 @@ def test_texts_go_through_jit() -> None:
     found = jax.jit(pcbatch.batch(lambda n: str(n)))(jnp.array([7, 121]))
     assert found == pcbatch.texts(["7", "121"]) and found[1:].tolist() == ["121"]
     assert repr(found) == "Texts(['7', '121'])"
+
+
+def test_zeros_before_a_number_are_grouped() -> None:
+    @pcbatch.batch
+    def shown(n):
+        return f"{n:08,d}", f"{n:09,}", f"{n:010_}", f"{n:+08,d}", f"{n: 07,}", f"{n:02,}", f"{n:012_x}", f"{n:<08,d}"
+
+    numbers = [sign * n for n in (0, 1, 12, 123, 1234, 12345, 123456, 1234567) for sign in (1, -1)]
+    texts = [part.tolist() for part in shown(jnp.array(numbers))]
+    assert list(zip(*texts, strict=True)) == [shown.plain(n) for n in numbers]

@@ -11,7 +11,6 @@ import pytest
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
-from pcbatch.ir.parser import parse_program
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.verifier import verify
@@ -24,6 +23,7 @@ from tests.ir.samples import FIB_CFG
 from tests.lowering.typed import typed
 from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
+from tests.oracles.text.parser import parse_program
 
 SEEDS = range(6)
 

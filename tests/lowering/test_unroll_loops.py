@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.ir.parser import parse_program
 from pcbatch.ir.printer import print_program
 from pcbatch.lowering.left_out import without
 from pcbatch.lowering.stack_passes import unroll_loops
+from tests.oracles.text.parser import parse_program
 
 N = np.array([0, 1, 2, 3, 5, 8, 13, 27], np.int32)
 

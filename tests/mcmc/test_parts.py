@@ -12,11 +12,11 @@ import pytest
 
 import pcbatch
 from pcbatch.mcmc import adaptation, convergence, mass_matrix, sample, step_size
+from pcbatch.mcmc.adaptation import rounds, windows
 from pcbatch.mcmc.hamiltonian import Mass, Sample
 from pcbatch.mcmc.machine import Piece
 from pcbatch.mcmc.nuts import DIVERGED, LEAPFROGS, NUMBERS, Trace, nuts
 from pcbatch.mcmc.random import threefry, uniform
-from pcbatch.mcmc.windows import rounds, windows
 from tests.mcmc.densities import logistic, normal
 
 

@@ -67,7 +67,7 @@ def test_a_call_with_room_compiles_once() -> None:
 
 
 def test_a_function_without_lists_has_one_program() -> None:
-    f = pcbatch.batch(lambda n: n + 1).with_options()
+    f = pcbatch.batch(lambda n: n + 1, overflow="wrap").with_options()
     assert f(NUMBERS).tolist() == [4, 41, 1, 71]
     assert jax.jit(f)(NUMBERS).tolist() == [4, 41, 1, 71]
     (program,) = f._programs.cache.values()

@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from pcbatch.ir.parser import parse_program
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import inner_loops, visits
 from pcbatch.runtime.costs import plan_modes
+from tests.oracles.text.parser import parse_program
 
 GRID = jnp.arange(24, dtype=jnp.float32)
 

@@ -25,8 +25,8 @@ def forgotten() -> Iterator[None]:
 
 
 def test_small_kernels_stay_on_one_thread() -> None:
-    assert xla_options.compiler_options(1.0, 10) == xla_options.IN_PLACE | xla_options.ONE_THREAD
-    assert xla_options.compiler_options(xla_options.WORTH_SPLITTING, 1) == xla_options.IN_PLACE
+    assert xla_options.compiler_options(1.0, 10) == xla_options.ON_CPUS | xla_options.IN_PLACE | xla_options.ONE_THREAD
+    assert xla_options.compiler_options(xla_options.WORTH_SPLITTING, 1) == xla_options.ON_CPUS | xla_options.IN_PLACE
 
 
 @pytest.mark.parametrize("platform", ["rocm", "tpu"])
@@ -46,10 +46,10 @@ def test_loops_are_in_graphs_on_cuda() -> None:
 
 def test_options_that_xla_does_not_know_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xla_options, "IN_PLACE", {"xla_no_such_option": True})
-    assert xla_options.compiler_options(1.0, 10) == xla_options.ONE_THREAD
+    assert xla_options.compiler_options(1.0, 10) == xla_options.ON_CPUS | xla_options.ONE_THREAD
     assert not xla_options.keeps_in_place()
     monkeypatch.setattr(xla_options, "ONE_THREAD", {"xla_no_such_option": 1})
-    assert xla_options.compiler_options(1.0, 10) is None
+    assert xla_options.compiler_options(1.0, 10) == (xla_options.ON_CPUS or None)
 
 
 def test_asked_inside_a_trace() -> None:
@@ -79,7 +79,7 @@ def test_older_emitters_of_xla_get_copies(monkeypatch: pytest.MonkeyPatch) -> No
     """Together with the option they overwrite registers that are still read."""
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
     assert not xla_options.keeps_in_place()
-    assert xla_options.compiler_options(1.0, 2) == xla_options.ONE_THREAD
+    assert xla_options.compiler_options(1.0, 2) == xla_options.ON_CPUS | xla_options.ONE_THREAD
 
 
 def decayed_sums(n, x):

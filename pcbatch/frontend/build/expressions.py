@@ -27,13 +27,15 @@ from pcbatch.frontend.build.evaluation_order import (
     settled,
     store,
 )
+from pcbatch.frontend.build.kept_iterators import kept_iterator, take_next
 from pcbatch.frontend.build.mutations import call_mutation
 from pcbatch.frontend.build.powers import checked_power, is_number, power_of
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
+from pcbatch.frontend.build.reversed_iterators import with_lists
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.nested import scope_of
-from pcbatch.frontend.source.places import Mutation, mutation
+from pcbatch.frontend.source.places import NEXT, Mutation, mutation
 from pcbatch.frontend.source.resolve import callee, static_value
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
@@ -54,6 +56,8 @@ from pcbatch.ir.ops import Branch, Move, Prim
 
 def has_control(b: Builder, node: Node) -> bool:
     """Whether an expression contains a part that needs control flow: a call, a choice or an assignment."""
+    if kept_iterator(b.unit, node) is not node:
+        return True
     if expands(b.unit, node) or any(map(_is_listed(b, node), children(node))):
         return True
     if isinstance(node, SCOPES):
@@ -73,6 +77,8 @@ def lower(b: Builder, node: Node) -> Node:
         return node
     if expands(b.unit, node):
         return _looped(b, node)
+    if (iterator := kept_iterator(b.unit, node)) is not node:
+        return lower(b, iterator)
     function = callee(b.unit, node)
     if function is not None:
         return b.held(call_into(b, None, node, function), node)
@@ -89,6 +95,7 @@ def lower(b: Builder, node: Node) -> Node:
     found = mutation(b.unit, node)
     if found is not None:
         return b.held(mutate(b, node, found), node)
+    node = with_lists(b.unit, node)
     parts = list(children(node))
     listed = _is_listed(b, node)
     if any(map(listed, parts)):
@@ -137,7 +144,10 @@ def in_order(
 
 def mutate(b: Builder, node: Node, found: Mutation) -> str:
     """Build a call that changes a place; return the variable that holds its value."""
-    return call_mutation(b, found, operands(b, [*found.place.operands, *found.args]), node)
+    given = operands(b, [*found.place.operands, *found.args])
+    if found.method == NEXT and len(found.args) < 2 and not found.names:
+        return take_next(b, found, given, node, lower_into)
+    return call_mutation(b, found, given, node)
 
 
 def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import gast
 
+from pcbatch.containers.lane_iterator import HELPS
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import atom, condition, in_order, lower
@@ -19,7 +20,7 @@ from pcbatch.frontend.build.links import fixed_keys, linked_place
 from pcbatch.frontend.source.changed_in_loops import viewed
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import builtin_name
-from pcbatch.frontend.source.streams import as_list, becomes_list
+from pcbatch.frontend.source.streams import as_list, becomes_list, whole
 from pcbatch.frontend.source.tree import (
     Node,
     binary,
@@ -196,6 +197,9 @@ def _reversed(b: Builder, node: Node) -> Iterable:
 
 
 def _rows(b: Builder, node: Node) -> Iterable:
+    if b.loc(node) in b.unit.decisions.taken:
+        b.faults.add("PCB304", "an iterator that is kept is gone over here, and not by its own name", node, helps=HELPS)
+    node = whole(b.unit, node)
     view = viewed(node)
     if view is not None and view[1] != "keys" and one_line(view[0]) in b.changed:
         return _live_rows(b, node, b.changed[one_line(view[0])] or view[0], view[1] == "items")

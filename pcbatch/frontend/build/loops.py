@@ -2,6 +2,11 @@
 
 The progress of a loop lives in variables that the user cannot name, so assigning the loop variable in the body
 does not disturb the iteration, and after the loop it holds its last value, as in Python.
+
+The variables whose items the body of a loop assigns, and of which it does nothing else that a loop over them sees.
+
+for i, x in enumerate(xs):
+    xs[i] = 2 * x               `xs` is as long as before, and the next element is read after this store
 """
 
 from __future__ import annotations
@@ -17,11 +22,14 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import store
 from pcbatch.frontend.build.expressions import condition
 from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
+from pcbatch.frontend.build.kept_iterators import next_element, taken_place, test_next
 from pcbatch.frontend.source.changed_in_loops import assigned_in, changed_in, moved_in, refilled_in, sources
+from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import is_builtin
-from pcbatch.frontend.source.stored_items import stored_into
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
 from pcbatch.ir.ops import Link, Move
+
+RENAME = "assign another variable there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,28 @@ def _begin(b: Builder, node: Node, fixed: bool) -> Iteration:
         if fixed:
             return _over_iterable(b, node.target, fixed_range(b, node.iter), node.iter)
         return _over_range(b, node.target, node.iter)
+    if (place := taken_place(b, node.iter)) is not None:
+        return _over_iterator(b, node, place)
     return _over_elements(b, node)
+
+
+def _over_iterator(b: Builder, node: Node, place: Place) -> Iteration:
+    """Loop over what is left of an iterator that is kept: the body, and what comes behind the loop, go on with it."""
+    if place.name in assigned_in(node):
+        b.faults.add(
+            "PCB304", "a loop assigns the variable of the iterator that it goes over", node.iter, helps=(RENAME,)
+        )
+
+    def test(body: str, leave: str) -> None:
+        with _outside_try(b):
+            test_next(b, place, [], body, leave, node.iter)
+
+    def step() -> None:
+        with _outside_try(b):
+            element = next_element(b, place, node.iter)
+        assign_value(b, node.target, element)
+
+    return Iteration(test, step)
 
 
 def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
@@ -198,3 +227,27 @@ def _matches(target: Node, element: Element) -> bool:
     """Whether a target is a pattern of as many parts as the element has, so that no tuple need be made."""
     pattern = isinstance(target, gast.Tuple | gast.List) and len(target.elts) == len(element.parts)
     return pattern and not any(isinstance(part, gast.Starred) for part in target.elts)
+
+
+def stored_into(loop: Node) -> frozenset[str]:
+    """Return the variables that the body of a `for` loop assigns items of, and otherwise only indexes or measures."""
+    names: dict[str, bool] = {}
+    parts = [part for statement in loop.body for part in gast.walk(statement)]
+    harmless = {id(part.value) for part in parts if isinstance(part, gast.Subscript)}
+    for part in parts:
+        if isinstance(part, gast.Call) and isinstance(part.func, gast.Name) and part.func.id == "len":
+            harmless |= {id(arg) for arg in part.args}
+    stores = {
+        part.value.id
+        for part in parts
+        if isinstance(part, gast.Subscript) and isinstance(part.ctx, gast.Store) and isinstance(part.value, gast.Name)
+        if not isinstance(part.slice, gast.Slice)
+    }
+    for part in parts:
+        if isinstance(part, gast.Name) and part.id in stores:
+            names[part.id] = names.get(part.id, True) and id(part) in harmless
+        if isinstance(part, gast.Delete):
+            names |= {name.id: False for name in gast.walk(part) if isinstance(name, gast.Name)}
+        if isinstance(part, gast.Subscript) and isinstance(part.slice, gast.Slice) and isinstance(part.ctx, gast.Store):
+            names |= {name.id: False for name in gast.walk(part.value) if isinstance(name, gast.Name)}
+    return frozenset(name for name, alone in names.items() if alone)

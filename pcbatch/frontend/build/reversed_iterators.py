@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import gast
 
-from pcbatch.frontend.source.streams import takes_elements
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.streams import takes_elements, whole
 from pcbatch.frontend.source.tree import Node, rebuild, supported
 
 
@@ -15,6 +17,13 @@ def taken_at_once(node: Node, target: object) -> Node:
     """Return a node in which iterators whose elements it takes may be lists; `target` is the callee of a call."""
     taken = _taken_whole(node, target)
     return rebuild(node, lambda child: at_once(child) if any(child is part for part in taken) else child)
+
+
+def with_lists(unit: Unit, node: Node) -> Node:
+    """Return a node in which choices whose elements it takes choose lists."""
+    target = resolve(unit, node.func) if isinstance(node, gast.Call) else None
+    chosen = [part for part in _taken_whole(node, target) if isinstance(part, gast.IfExp)]
+    return rebuild(node, lambda child: whole(unit, child) if any(child is part for part in chosen) else child)
 
 
 def _taken_whole(node: Node, target: object) -> list[Node]:

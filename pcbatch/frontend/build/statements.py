@@ -21,7 +21,7 @@ from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.scope import bindings
-from pcbatch.frontend.source.streams import generator_in, is_special, needs_loop, reads_what_changes
+from pcbatch.frontend.source.streams import generator_in, is_special, lazy, needs_loop, reads_what_changes
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
 from pcbatch.ir.ops import Return
 
@@ -150,7 +150,10 @@ def _while(b: Builder, node: Node, loop: Loop | None) -> None:
 def _for(b: Builder, node: Node, loop: Loop | None) -> None:
     lazily = is_special(b.unit, node.iter)
     if lazily and (
-        needs_loop(b.unit, node.iter) or generator_in(b.unit, node.iter) or reads_what_changes(b.unit, node)
+        lazy(b.unit, node.iter) == "enumerate"
+        or needs_loop(b.unit, node.iter)
+        or generator_in(b.unit, node.iter)
+        or reads_what_changes(b.unit, node)
     ):
         _for_stream(b, node, loop)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import FunctionType
@@ -12,7 +13,6 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
 from pcbatch.frontend.source.decisions import NONE, Decisions
-from pcbatch.frontend.source.imports import imported
 from pcbatch.frontend.source.locate import Source, locate
 from pcbatch.frontend.source.nested import lift, scope_of, to_lift
 from pcbatch.frontend.source.scope import bindings, identifiers, parameters
@@ -174,3 +174,30 @@ def is_lambda_definition(node: Node) -> bool:
         and len(node.targets) == 1
         and isinstance(node.targets[0], gast.Name)
     )
+
+
+def imported(fn: FunctionType, bound: Mapping[str, Node]) -> dict[str, object]:
+    """The objects that `import` statements of a function give to names; those that fail are left out.
+
+    `bound` are names that are bound once, each by the node that binds it.
+    """
+    found: dict[str, object] = {}
+    for name, node in bound.items():
+        if isinstance(node, gast.Import | gast.ImportFrom):
+            try:
+                found[name] = _value(fn, name, node)
+            except Exception:
+                continue
+    return found
+
+
+def _value(fn: FunctionType, name: str, node: Node) -> object:
+    alias = next(a for a in node.names if (a.asname or a.name.split(".")[0]) == name)
+    if isinstance(node, gast.Import):
+        module = importlib.import_module(alias.name)
+        return module if alias.asname else importlib.import_module(alias.name.split(".")[0])
+    package = str(fn.__globals__.get("__package__") or "")
+    module = importlib.import_module("." * (node.level or 0) + (node.module or ""), package or None)
+    if hasattr(module, alias.name):
+        return getattr(module, alias.name)
+    return importlib.import_module(f"{module.__name__}.{alias.name}")

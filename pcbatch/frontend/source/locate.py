@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
+from typing import Any
 
 import gast
 
@@ -105,7 +106,9 @@ def _locate_lambda(fn: FunctionType, source: Source, candidates: Sequence[Item])
     code = fn.__code__
     matches = [item for item in candidates if isinstance(item[0], gast.Lambda) and _same_parameters(item[0], code)]
     if len(matches) > 1:
-        matches = [item for item in matches if body_matches(item[0].body, code)]
+        exact = [item for item in matches if body_matches(item[0].body, code)]
+        around = [item for item in matches if _holds(item[0].body, code)]  # Python leaves out what is never evaluated
+        matches = exact or around[-1:]  # the innermost
     if len(matches) == 1:
         return Located(source, *matches[0])
     line = source.lines[code.co_firstlineno - 1] if code.co_firstlineno <= len(source.lines) else ""
@@ -122,11 +125,24 @@ def _locate_lambda(fn: FunctionType, source: Source, candidates: Sequence[Item])
     ) from None
 
 
+def _spans(code: CodeType) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where the instructions of `code` come from: the start and the end of each, as line and column."""
+    found: Any = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
+    return [((p[0], p[2]), (p[1], p[3])) for p in found]
+
+
+def _holds(body: Node, code: CodeType) -> bool:
+    """Whether all instructions of `code` come from inside a body."""
+    start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    spans = _spans(code)
+    return bool(spans) and all(start <= first and last <= end for first, last in spans)
+
+
 def body_matches(body: Node, code: CodeType) -> bool:
     """Whether the span of a body equals the span that the instructions of `code` come from."""
-    spans = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
-    starts = min(((p[0], p[2]) for p in spans), default=None)
-    ends = max(((p[1], p[3]) for p in spans), default=None)
+    spans = _spans(code)
+    starts = min((start for start, _ in spans), default=None)
+    ends = max((end for _, end in spans), default=None)
     return starts == (body.lineno, body.col_offset) and ends == (body.end_lineno, body.end_col_offset)
 
 

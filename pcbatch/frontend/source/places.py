@@ -32,10 +32,14 @@ METHODS = frozenset(
 AMBIGUOUS = frozenset({"sort", "add", "update", "fill"})
 """Those that other objects have as functions with a value: used as a value, they change nothing here."""
 
+NEXT = "builtins.next"
+"""The method of the change that `next(it)` makes."""
+
 STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"})
 FUNCTIONS = {
     "heapq": frozenset("heappush heappop heapify heappushpop heapreplace".split()),
     "bisect": frozenset("insort insort_left insort_right".split()),
+    "builtins": frozenset({"next"}),
 }
 """Functions that change their first argument, by the module that users find them in."""
 

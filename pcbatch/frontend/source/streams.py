@@ -154,7 +154,8 @@ def is_special(unit: Unit, node: Node) -> bool:
     if generator(unit, node) is not None:
         return not _is_odd(node) or _has_one_star(node)
     if name == "enumerate" and node.args:
-        return not _is_odd(node) and is_special(unit, node.args[0])
+        kept = unit.source.loc(node.args[0]) in unit.decisions.taken
+        return not _is_odd(node) and (kept or is_special(unit, node.args[0]))
     return isinstance(node, ELEMENTS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
 
 
@@ -193,7 +194,9 @@ def takes_elements(func: Node, target: Any) -> bool:
 
 
 def whole(unit: Unit, node: Node) -> Node:
-    """A list in place of an iterator by `reversed` whose elements are all taken."""
+    """A list in place of an iterator by `reversed` whose elements are all taken; in a choice, too."""
+    if isinstance(node, gast.IfExp):
+        return rebuild(node, lambda arm: arm if arm is node.test else whole(unit, arm))
     is_iterator = lazy(unit, node) == "reversed" and resolve(unit, load("list", node)) is list
     return call(load("list", node), [node], node) if is_iterator else node
 

@@ -77,7 +77,8 @@ FORBIDDEN_BUILTINS = {
     **dict.fromkeys(("locals", "vars", "globals"), _NAME_THEM),
     **dict.fromkeys(
         ("eval", "exec"),
-        'a lane runs no text: write the operators out, `if op == "+": ...`, or call it before the batched function',
+        'a lane runs no text: write the operators out, `if op == "+": ...`, or call it before the batched function '
+        "and pass what it gives",
     ),
     "super": "name the class that has the method: `Base.method(self, x)`",
     "breakpoint": "leave it out, and step through one example with `f.plain(...)` under a debugger",

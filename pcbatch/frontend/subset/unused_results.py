@@ -20,6 +20,7 @@ LEAVE = "assign its value to a variable, or leave it out"
 CHOICES = "call it, or pass it to a batched function; write choices and loops out: `f(x) if x > 0 else g(x)`"
 THEN = "then what it raises or prints is that of each lane"
 CALLBACKS = frozenset({"callback", "io_callback", "pure_callback", "debug_callback"})
+DERIVATIVES = frozenset({"defvjp", "defjvp", "defjvps", "def_vmap"})  # of functions with a derivative of their own
 RETURN = "`return 0`"  # a function of lanes has a result
 PURE = frozenset({"jax", "numpy", "math", "builtins"})  # packages
 
@@ -55,6 +56,8 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
         base = one_line(value.func.value)
         if value.func.attr == "index":
             return (f"where it is to raise, assign its value: `_ = {one_line(value)}`",)
+        if value.func.attr in DERIVATIVES:
+            return (f"move `{base}` and this statement above the batched function, to the top of the file",)
         return (
             f"if it changes `{base}`, make a new value and assign it: `{base} = ...`",
             f"if it raises or prints, decorate `{value.func.attr}` with `@pcbatch.inline` and call it by its class",

@@ -12,14 +12,18 @@ import numpy as np
 
 from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import FullError
+from pcbatch.containers.checks import require
 from pcbatch.containers.choices import one_of
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.indices import LARGEST, traced_range_length
 from pcbatch.containers.integer_marks import between, exact_add
+from pcbatch.containers.keys import ROWS
+from pcbatch.containers.lane_iterator import HELPS, Consumed, LaneIterator
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.optional import sure
-from pcbatch.containers.stored import lists_in
+from pcbatch.containers.optional import Optional, sure
+from pcbatch.containers.stored import lists_in, parts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
@@ -105,6 +109,8 @@ def _check_integer(name: str, value: Any) -> None:
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses objects that are not iterable."""
     value = sure(value, "'NoneType' object is not iterable")
+    if isinstance(value, LaneIterator):
+        raise Consumed("PCB304", "a loop over an iterator that is kept", helps=HELPS)
     if isinstance(value, (*ARRAYS, tuple, list, str, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
     if mappings.is_mapping(value):
@@ -281,3 +287,44 @@ def stored_length(kept: Any, value: Any) -> Any:
 def stored_row(kept: Any, value: Any, index: Any) -> Any:
     """The element `index` that such a loop takes now."""
     return row(value if kept is None else kept, index)
+
+
+def kept_iterator(values: Any, *sources: Any) -> Any:
+    """The iterator `iter(values)`, whose elements those of `sources` show: none of these may change meanwhile."""
+    if isinstance(values, LaneIterator):
+        return values
+    if any(isinstance(source, LaneIterator) for source in sources):
+        raise Refusal("PCB304", "an iterator that is kept goes over another one", helps=HELPS)
+    made = rows(values)
+    if isinstance(made, tuple | list | str):
+        made = LaneText.of(made) if isinstance(made, str) else LaneList.from_list(list(made))
+    if (isinstance(made, LaneList) and any(map(_can_change, parts(made.columns)))) or holds_objects(values):
+        title = "an iterator that is kept goes over lists or objects, which changes of them would show"
+        raise Refusal("PCB304", title, helps=("go over numbers: `for k in range(len(xs))`, and read `xs[k]`",))
+    return LaneIterator(one_of(made, (values, *sources)), jnp.zeros((), np.int32))
+
+
+def _can_change(part: Any) -> bool:
+    return not (part is None or isinstance(part, (jax.Array, Optional, Unset, *ROWS)))
+
+
+def has_next(value: Any, path: tuple[Any, ...]) -> Any:
+    """Whether the iterator at a path in a value has an element left."""
+    from pcbatch.frontend.support.mutation import item
+
+    return _left(item(value, path))
+
+
+def _left(iterator: Any) -> Any:
+    if not isinstance(iterator, LaneIterator):
+        raise TypeError(f"'{type_name(iterator)}' object is not an iterator")
+    return jnp.asarray(iterator.position < iter_length(iterator.sequence))
+
+
+def advanced(iterator: Any) -> Any:
+    """The next element of an iterator, which takes it."""
+    left = _left(iterator)
+    require(left, "StopIteration", "")
+    value = row(iterator.sequence, jnp.where(left, iterator.position, 0))
+    iterator.position = iterator.position + left.astype(np.int32)
+    return value

@@ -24,7 +24,8 @@ from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.along import is_users
-from pcbatch.frontend.support import array_items, heaps, mappings
+from pcbatch.frontend.source.places import NEXT
+from pcbatch.frontend.support import array_items, heaps, iteration, mappings
 from pcbatch.frontend.support.exceptions import changing
 from pcbatch.frontend.support.helpers import load_attribute
 from pcbatch.frontend.support.truth import ARRAYS
@@ -188,6 +189,8 @@ def _call(
 ) -> tuple[Any, Any]:
     """Call a method of an object that may be changed; return the object after it, and the result."""
     part = _there(part, Field(name))
+    if name == NEXT:
+        return part, iteration.advanced(part)
     if "." in name:
         import pcbatch.frontend.support.operators as operators
 

@@ -1,6 +1,6 @@
 """Checks of arithmetic on numbers of a lane where Python has a larger integer or raises, as far as the rules ask.
 
-Nothing is checked for arrays, which wrap around in plain Python as well.
+Nothing is checked for arrays, which wrap around in plain Python as well, and for unsigned numbers, which Python lacks.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ def binary(op: Operator, sign: str, a: Any, b: Any) -> Any:
 
 def unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
     """Return `op(a)`, `-a` or `abs(a)`, with the check that the rules ask for."""
-    checks = rules().overflow == "fail" and sign in ("-", "abs") and _are_numbers(a, 0) and kind_of(a.dtype) is int
-    if checks and (sign == "-" or iinfo(a.dtype).min < 0):
+    if rules().overflow == "fail" and sign in ("-", "abs") and _are_numbers(a, 0) and _is_checked(a.dtype):
         result, fits = checked("abs" if sign == "abs" else "neg", a)
         _require(fits, sign, a.dtype)
         return result
@@ -63,6 +62,10 @@ def _are_numbers(a: Any, b: Any) -> bool:
     return all(
         value.shape == () if isinstance(value, Tracer) else isinstance(value, int | float | complex) for value in (a, b)
     )
+
+
+def _is_checked(dtype: Any) -> bool:
+    return kind_of(dtype) is int and iinfo(dtype).min < 0
 
 
 def _kind(*values: Any) -> type | None:
@@ -101,13 +104,13 @@ def _require(fits: Any, sign: str, dtype: Any) -> None:
 def _fitting(op: Operator, sign: str, a: Any, b: Any) -> Any:
     """Return the result of an operator of integers; the lane stops where it does not fit."""
     dtype = np.dtype(jnp.result_type(a, b))
-    if kind_of(dtype) is not int:
+    if not _is_checked(dtype):
         return op(a, b)
     if sign == "**":
         return _power(a, b, dtype)
     if sign == "//":
         result, info = op(a, b), iinfo(dtype)
-        if info.min < 0 and (isinstance(b, Tracer) or b == -1):
+        if isinstance(b, Tracer) or b == -1:
             _require(~((a == info.min) & (b == -1)), sign, dtype)
         return result
     result, fits = checked(SIGNS[sign], a, b)
@@ -136,7 +139,7 @@ def _power(base: Any, exponent: Any, dtype: Any) -> Any:
         )
 
     true = jnp.asarray(True)
-    bits = int(iinfo(dtype).bits) - int(iinfo(dtype).min < 0)
+    bits = int(iinfo(dtype).bits) - 1
     result, _, fits, _ = jax.lax.fori_loop(0, bits, step, (jnp.ones((), dtype), base, true, true))
     _require(fits, "**", dtype)
     return result

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from enum import Enum
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -30,26 +31,7 @@ from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.containers.own_order import has_order
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support import (
-    builtins,
-    defaults,
-    dict_loops,
-    drafts,
-    exceptions,
-    helpers,
-    iteration,
-    libraries,
-    links,
-    mappings,
-    match,
-    mutation,
-    number_methods,
-    python_numbers,
-    sequences,
-    texts,
-    traced_effects,
-    type_questions,
-)
+from pcbatch.frontend.support import helpers, mappings, mutation
 from pcbatch.frontend.support.builtins import bool_ as bool_
 from pcbatch.frontend.support.builtins import greater
 from pcbatch.frontend.support.iteration import DICT_VIEWS, KEYS_VIEW
@@ -66,6 +48,10 @@ from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS, own_method
 from pcbatch.records.reference import Ref
 
+PARTS = (
+    "builtins defaults dict_loops drafts exceptions iteration libraries links mappings match mutation number_methods "
+    "python_numbers sequences texts traced_effects type_questions"
+).split()
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
 
 
@@ -81,27 +67,7 @@ def _public(*modules: ModuleType) -> dict[str, Any]:
     return dict(parts)
 
 
-globals().update(
-    _public(
-        builtins,
-        defaults,
-        dict_loops,
-        drafts,
-        exceptions,
-        iteration,
-        libraries,
-        links,
-        mappings,
-        match,
-        mutation,
-        number_methods,
-        python_numbers,
-        sequences,
-        texts,
-        traced_effects,
-        type_questions,
-    )
-)
+globals().update(_public(*(import_module(f"pcbatch.frontend.support.{name}") for name in PARTS)))
 
 
 def substitute(fn: Any) -> Any:
@@ -171,6 +137,8 @@ def _contains(item: Any, container: Any) -> Any:
         container = container.mapping
     elif isinstance(container, DICT_VIEWS):
         container = list(container)
+    if isinstance(container, str | LaneText):
+        item = sure(item, "'in <string>' requires string as left operand, not NoneType")
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
         return bool_(substitute(method)(container, item))
     if isinstance(container, LaneList | LaneRange | LaneText):

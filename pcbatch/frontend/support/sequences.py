@@ -17,7 +17,7 @@ from pcbatch.containers.copies import holds_same, note_copy
 from pcbatch.containers.elements import Rows, prepare, stacked, text_of
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.integer_marks import between
-from pcbatch.containers.lane_bytes import LaneBytes
+from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_queue import LaneQueue, LaneStack
@@ -177,13 +177,9 @@ def bytes_(*args: Any, **options: Any) -> Any:
     return bytes(value) if made is None else LaneBytes.checked(made)
 
 
-def bytearray_(*args: Any, **options: Any) -> bytearray:
-    """The class `bytearray`; refused in lanes, which keep lists of numbers."""
-    if is_noting():
-        title = "`bytearray` is not there for lanes"
-        help = "keep a list of numbers, `[0] * n` or `list(data)`, and make bytes of it: `bytes(numbers)`"
-        raise Refusal("PCB304", title, helps=(help,))
-    return bytearray(*args, **options)
+def bytearray_(*args: Any, **options: Any) -> Any:
+    """The class `bytearray`."""
+    return LaneByteArray.of(bytes_(*args, **options)) if is_noting() else bytearray(*args, **options)
 
 
 def reduce_(function: Any, values: Any, *initial: Any) -> Any:

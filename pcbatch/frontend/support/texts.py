@@ -121,6 +121,8 @@ def formatted(value: Any, spec: str) -> Any:
         return value
     width, align = int(parts["width"]), parts["align"]
     if parts["zero"] and not align:
+        if parts["group"]:
+            return value
         return value.zfill(width)
     fill = parts["fill"] or ("0" if parts["zero"] else " ")
     if align == "^":
@@ -134,7 +136,7 @@ def _fits_text(parts: re.Match[str]) -> bool:
 
 
 def _fits_integer(parts: re.Match[str]) -> bool:
-    alone = not (parts["zero"] and (parts["group"] or parts["hash"])) and not (parts["group"] and parts["hash"])
+    alone = not (parts["zero"] and parts["hash"]) and not (parts["group"] and parts["hash"])
     decimal = parts["group"] != "," or parts["kind"] in ("", "d")
     return parts["kind"] != "s" and parts["most"] is None and alone and decimal
 
@@ -145,11 +147,22 @@ def _digits(value: Any, parts: re.Match[str]) -> LaneText:
     whole = value.astype(np.int32) if value.dtype == np.bool_ else value
     shown = text_of_integer(whole, BASES[kind], prefix=bool(parts["hash"]), upper=kind == "X")
     if parts["group"]:
-        shown = grouped(shown, ord(parts["group"]), 3 if BASES[kind] == 10 else 4)
+        size = 3 if BASES[kind] == 10 else 4
+        if parts["zero"] and parts["width"] and not parts["align"]:  # the zeros are grouped, too
+            least = [
+                _digits_within(int(parts["width"]) - sign, size) for sign in (bool(parts["sign"] in ("+", " ")), 1)
+            ]
+            shown = shown.zfill(least[0], least[1] + 1)
+        shown = grouped(shown, ord(parts["group"]), size)
     if parts["sign"] in ("+", " "):
         sign = LaneText.of(parts["sign"])
         shown = joined(LaneText.made(sign.codes, jnp.where(value < 0, 0, 1)), shown, room=shown.codes.shape[0] + 1)
     return shown
+
+
+def _digits_within(width: int, size: int) -> int:
+    """The least number of digits that reach a width with marks between groups of a size."""
+    return next(n for n in range(1, width + 2) if n + (n - 1) // size >= width)
 
 
 def formatting(value: str, args: Any, options: Any) -> Any:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.lane_bytes import LaneBytes
+from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_list import LaneList
@@ -37,6 +37,7 @@ _SEQUENCES: dict[type, Callable[[], Any]] = {
     LaneList: list,
     LaneTuple: tuple,
     LaneBytes: bytes,
+    LaneByteArray: bytearray,
     LaneDeque: collections.deque,
     LaneQueue: queue.Queue,
     LaneStack: queue.LifoQueue,

@@ -6,7 +6,7 @@ It orders blocks and decides what is cheap enough to compute for lanes that do n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax.extend.core as jex
@@ -170,20 +170,23 @@ def inner_jaxprs(eqn: Any) -> Iterable[Any]:
                 yield item
 
 
+def all_equations(jaxpr: Any) -> Iterator[Any]:
+    """The equations of a jaxpr, each followed by those inside its parameters."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in inner_jaxprs(eqn):
+            yield from all_equations(inner)
+
+
 def wants_rows(jaxpr: Any) -> bool:
     """Return whether a jaxpr calls a kernel of a library, which wants the elements of a lane in one row.
 
     The product of two vectors does not: XLA makes it a sum of products.
     """
-    return any(
-        (e.primitive.name in TOGETHER and any(v.aval.ndim for v in e.outvars)) or any(map(wants_rows, inner_jaxprs(e)))
-        for e in jaxpr.eqns
-    )
+    return any(e.primitive.name in TOGETHER and any(v.aval.ndim for v in e.outvars) for e in all_equations(jaxpr))
 
 
 def unsafe_when_inactive(jaxpr: Any) -> bool:
     """Return whether a jaxpr must not run for inactive lanes: on their stale values a while loop might never end, and
     a callback on the host might raise."""
-    return any(
-        e.primitive.name in ("while", *HOST) or any(map(unsafe_when_inactive, inner_jaxprs(e))) for e in jaxpr.eqns
-    )
+    return any(e.primitive.name in ("while", *HOST) for e in all_equations(jaxpr))

@@ -25,7 +25,7 @@ from pcbatch.ir.def_use import predecessors, successors
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.types import BOOL, ArrayType
-from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs, op_cost
+from pcbatch.lowering.analysis.cost import HOST, all_equations, op_cost
 from pcbatch.lowering.speculated import limits
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.typing.jax_types import to_aval
@@ -213,10 +213,7 @@ def is_speculable(op: object) -> bool:
 
 
 def _never_speculated(jaxpr: object) -> bool:
-    return any(
-        e.primitive.name in NEVER_SPECULATED or any(map(_never_speculated, inner_jaxprs(e)))
-        for e in jaxpr.eqns  # type: ignore[attr-defined]
-    )
+    return any(e.primitive.name in NEVER_SPECULATED for e in all_equations(jaxpr))
 
 
 def both(first: str, first_sign: bool, second: str, second_sign: bool) -> Expr:

@@ -157,7 +157,7 @@ class _Checker:
         shown = NONE.union(*(state.get(part, NONE) for part in parts))
         if any(map(is_field, shown)) and not any(part[0] in back for part in parts):
             title = f"`{self._field(place)}` gets a list or an array that a record has already"
-            helps = ("give it one of its own: `Node(list(xs))`, `Node(xs.copy())`",)
+            helps = ("give it one of its own: `Node(list(xs))`, of lists in lists `Node([list(row) for row in xs])`",)
             yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
 
     def _fields(
@@ -303,6 +303,8 @@ class _Checker:
             element = any(isinstance(each, Prim) and each.expr.takes for _, each in self._definitions(root))
             copy = INDEX_LOOP if element else _copy(changed, shown, dst, tie)
             helps = (copy, f"where `{shown}` is to change as well, use one name for both")
+            if isinstance(tie, Prim) and "kept_iterator(" in tie.expr.text:
+                helps = (f"let the iterator go over a copy: `list({changed})` in place of `{changed}`",)
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
 
     def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:

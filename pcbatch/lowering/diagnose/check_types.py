@@ -7,6 +7,7 @@ import re
 
 import jax
 
+from pcbatch.containers.lane_iterator import LaneIterator
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.ir import message as messages
@@ -264,6 +265,9 @@ def _never_returns(function: Function, inferred: Inferred) -> Diagnostic:
 
 
 def _bad_result(function: Function, value: Abstract, loc: Loc | None) -> Diagnostic:
+    if (node := value.tree.node_data()) is not None and node[0] is LaneIterator:
+        title, help = f"`{function.name}` returns an iterator", "return a list of its elements: `list(it)`"
+        return Diagnostic("PCB311", title, _label(loc or function.loc), helps=(help,))
     return Diagnostic(
         "PCB311",
         f"`{function.name}` returns {value}, which is not made of arrays, numbers and texts",

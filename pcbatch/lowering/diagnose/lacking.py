@@ -19,7 +19,10 @@ from pcbatch.diagnostics.impure_calls import key_helps
 from pcbatch.diagnostics.lane_words import readable
 from pcbatch.lowering.diagnose.resolve_names import MISSING, Names, held, meaning
 
-OUTSIDE = "call `{}` before the batched function, for each example, and pass what it gives as an argument"
+OUTSIDE = (
+    "call `{}` before the batched function, for each example, and pass what it gives as an argument: texts by "
+    "`pcbatch.texts`, lists by `pcbatch.ragged`"
+)
 WRITTEN = "or write what it computes as statements: loops, conditions, operators and functions of `math` and `jnp`"
 OF_TEXTS = (
     "or ask the text itself: `part in text`, `text.find(part)`, `text.replace(a, b)`, `text.split(c)`, `for c in text`"
@@ -43,7 +46,7 @@ OF_LISTS = {
     "min": "min",
     "sum": "sum",
 }
-MET = ("is not a valid JAX array type", "supported seed types")
+MET = ("is not a valid JAX array type", "supported seed types", "supporting the buffer API", "Clip received a complex")
 UNHASHABLE = re.compile(r"unhashable type: (a |')(set|str|tuple|deque|text|list|dict)")
 LIBRARIES = ("numpy", "jax", "jaxlib", "pcbatch")
 ORDER = re.compile(r"'[<>]=?' not supported between instances of '(\w+)' and '\1'")
@@ -70,6 +73,9 @@ def of_values(error: Exception, node: ast.expr | None, names: Names) -> tuple[st
         return ()
     if "doesn't apply to" in text and (method := re.search(r"descriptor '(\w+)'", text)) is not None:
         return (f"write `lambda x: x.{method[1]}()` in place of `str.{method[1]}`",)
+    if "Clip received a complex value" in text and isinstance(node, ast.Call) and len(node.args) == 3:
+        x, low, high = map(ast.unparse, node.args)
+        return (f"write `jnp.minimum(jnp.maximum({x}, {low}), {high})`, which orders complex numbers as NumPy does",)
     if "float() argument" in text:
         return (FLOATS,)
     return called or _of_numpy(node, names) or (WRITTEN.removeprefix("or "),)
@@ -112,6 +118,8 @@ def of_lists(node: ast.expr | None, names: Names) -> tuple[str, ...]:
 def of_call(call: ast.Call, names: Names) -> tuple[str, ...]:
     """Return the helps for a call of a library that computes with Python's own values; none for other calls."""
     target, name = meaning(call.func, names), ast.unparse(call.func)
+    if name.startswith("hashlib."):
+        name += "(...).hexdigest()"
     if any(target is generator for generator in GENERATORS):
         return key_helps("")
     package = str(getattr(target, "__module__", "")).partition(".")[0]

@@ -42,12 +42,17 @@ NOT_CONSTANT_TEXTS = (
 LONGEST = 2000  # characters of what JAX or Python say
 TOO_LARGE = re.compile(r"Python int (-?\d+) too large|with value (-?\d+)")
 WIDER_HELP = "turn 64-bit types on: `jax.config.update('jax_enable_x64', True)`"
-REST = "of a power whose rest counts, compute the rest: `pow(base, exponent, modulus)`"
+REST = "where the rest of a power counts: `pow(base, exponent, modulus)` in place of `pow(base, exponent) % modulus`"
+OF_ELEMENTS = "take it of an element; of packed objects that all lanes share (None in `in_axes`) pass one, `packed[0]`"
 FLOAT_HELP = "write it as a float, if it need not be exact"
 HASH = "unhashable type"
 KEYS_HELP = (
     "decorate the function that makes the dict or the set with `@pcbatch.inline`; call a method by its class then, "
     "`Table.keys_of(table)` in place of `table.keys_of()`"
+)
+RANK_HELP = (
+    "compute what `__lt__` compares where the object is made, at the end of `__init__`: `self.rank = self.priority()`, "
+    "and compare that, `return self.rank < other.rank`; decorate what `__init__` calls with `@pcbatch.inline`"
 )
 NONE = "'NoneType' object"
 LACKING = "this works in Python, and not with values of a lane"
@@ -138,7 +143,8 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
         if where.chain and op.loc is not None and needs_branches(node, where.names):
             helps = (*decorator_hints.helps(op.expr.fn, op.loc, where.chain, expression(where.place))[:1], *helps)
         if where.chain and HASH in str(error):
-            helps = (KEYS_HELP,)
+            compared = any(frame.name == "__lt__" for frame in where.chain)
+            helps = (RANK_HELP,) if compared else (KEYS_HELP,)
         return _Words("PCB306", title, (_first_line(error),), helps)
     if isinstance(error, OverflowError) and (number := TOO_LARGE.search(str(error))) is not None:
         bits = 8 * jax.dtypes.canonicalize_dtype(int).itemsize
@@ -166,6 +172,8 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
 
 def _attribute_helps(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> tuple[str, ...]:
     """The helps for an attribute of Python's numbers that a value of a lane does not have, such as `n.bit_length()`."""
+    if isinstance(error, AttributeError) and "'list' object has no attribute" in str(error):
+        return (OF_ELEMENTS,)
     if not isinstance(error, AttributeError) or not readable(str(error)).startswith("a value of the lane has no"):
         return ()
     general = ("a value of a lane is an array of JAX: use its methods, or functions of `jax.numpy`",)

@@ -76,7 +76,8 @@ def _restructured(value: Any, want: Any) -> Any:
 
 def _columns(columns: Any, want: Any) -> Any:
     """Columns of one list with the structure of another's; what nothing was stored in is zero."""
-    if isinstance(columns, Unset) and not isinstance(want, Unset):
+    nothing = isinstance(columns, Unset) or (type(columns) is tuple and not columns and isinstance(want, LaneTuple))
+    if nothing and not isinstance(want, Unset):
         return _zeros(want)
     if isinstance(want, Ref):
         ids = jnp.full(want.pcbatch_id.array.shape, NONE, jnp.int32) if columns is None else columns.pcbatch_id

@@ -126,6 +126,8 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return _entries(x, y, lead, error)
         case (tuple(), LaneTuple()) | (LaneTuple(), tuple()) if not lead:
             return _lists(_as_lane_tuple(x, error), _as_lane_tuple(y, error), lead, error, grown=0)
+        case (tuple(), LaneTuple()) | (LaneTuple(), tuple()) if not (children_of(x)[0] and children_of(y)[0]):
+            return x if type(x) is LaneTuple else y  # the other's elements are all `()`
         case (Cell(), list() | Rows()) if not lead and _is_vector(x):
             return _joined(_array_as_list(x), y, lead, error)
         case (list() | Rows(), Cell()) if not lead and _is_vector(y):
@@ -369,9 +371,8 @@ def _roomier(cell: Cell, axis: int, room: int) -> Cell:
 
 
 def _origins(x: Rows, y: Rows) -> tuple[Origin, ...]:
-    if isinstance(x.columns, Unset):
-        return y.origins
-    if isinstance(y.columns, Unset):
-        return x.origins
+    for columns, other in ((x.columns, y), (y.columns, x)):
+        if isinstance(columns, Unset) or (type(columns) is tuple and not columns):
+            return other.origins
     kinds = [[kind(part.leaf) if isinstance(part, Cell) else None for part in parts(rows.columns)] for rows in (x, y)]
     return tuple(map(met, x.origins, kinds[0], y.origins, kinds[1]))

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 
+from pcbatch.containers.lane_iterator import LaneIterator
 from pcbatch.errors import Refusal
 
 COLLECTIVE = (
@@ -71,7 +72,7 @@ def _traceback(eqn: Any) -> TracebackType | None:
 
 def check_not_iterator(value: Any) -> None:
     """Refuse an iterator among the results of a primitive."""
-    if isinstance(value, Iterator):
+    if isinstance(value, Iterator) and not isinstance(value, LaneIterator):
         raise TraceError(
             f"an iterator ({type(value).__name__}) cannot be kept in a variable of a lane",
             "make a tuple of it at once, `tuple(...)`, or use it in the expression that makes it",

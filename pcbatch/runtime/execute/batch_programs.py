@@ -73,14 +73,16 @@ def run_whole(
     Returns:
         The raw result of each device, and the state, or None.
     """
-    arguments = args if isinstance(args, ShardedArguments) else executable.dealt({**args, **(away or {})}, spread)
+    arguments = (
+        args if isinstance(args, ShardedArguments) else executable.arguments.sharded({**args, **(away or {})}, spread)
+    )
     machine = executable.traced_machine if traced else executable.machine
 
     def body(mapped: ShardedArguments, control: tuple[Any, Any]) -> tuple[RawResult, State | None]:
         common, go = control
         state = machine.start({**mapped.mapped, **common}, spread.each, depth, mapped.end, mapped.names)
         state = narrowing.advance(machine, state, executable.narrower(spread.each), go)
-        return executable.read(state, depth), state if keep else None
+        return executable.results.of_state(state, depth), state if keep else None
 
     return spread.run(body, arguments.without_common(), (arguments.common, go))  # type: ignore[no-any-return]
 
@@ -94,7 +96,7 @@ def run_again(
     def body(state: State, go: Any) -> tuple[RawResult, State]:
         machine = executable.machine
         state = narrowing.advance(machine, machine.grow(state, depth), executable.narrower(spread.each), go)
-        return executable.read(state, depth), state
+        return executable.results.of_state(state, depth), state
 
     return spread.run(body, state, go)  # type: ignore[no-any-return]
 
@@ -113,7 +115,7 @@ def begin_batch(
     """Make a machine of all lanes, before its first trip."""
 
     def body(given: ShardedArguments, common: Any) -> BatchBuffers:
-        args = executable.natural({**given.mapped, **common})
+        args = executable.arguments.natural({**given.mapped, **common})
         state = executable.machine.start(args, spread.each, depth, given.end, given.names)
         return BatchBuffers(jax.tree.map(jnp.copy, state.carry), state.trips, state.shared)
 
@@ -164,7 +166,7 @@ def read_batch(executable: PcExecutable, bare: BatchBuffers, *, spread: LaneShar
     """Read the raw result of a machine of all lanes, into buffers of its own."""
 
     def body(bare: BatchBuffers, _: None) -> RawResult:
-        return own_buffers(executable.read(State(bare.carry, bare.shared, bare.trips), depth))
+        return own_buffers(executable.results.of_state(State(bare.carry, bare.shared, bare.trips), depth))
 
     out: RawResult = spread.run(body, bare, None)
     return out

@@ -330,7 +330,7 @@ def _next(
     def body(sharded: tuple[Queue, Values, ShardedArguments], common: Any) -> tuple[Any, Queue, Values]:
         q, shared, given = sharded
         _, stored = load(executable, given, common, spread)
-        return _rows(executable.drained(with_shared(q, shared), depth)), refill.reopen(q, given.end), stored
+        return _rows(executable.results.of_queue(with_shared(q, shared), depth)), refill.reopen(q, given.end), stored
 
     return spread.run(body, (q, shared, given.without_common()), given.common)  # type: ignore[no-any-return]
 
@@ -340,7 +340,7 @@ def _last(
     executable: PcExecutable, q: Queue, shared: Values, *, spread: LaneSharding, depth: int
 ) -> tuple[Any, jax.Array, tuple[jax.Array, ...]]:
     def body(sharded: tuple[Queue, Values], _: None) -> tuple[Any, jax.Array, tuple[jax.Array, ...]]:
-        out = executable.drained(with_shared(*sharded), depth)
+        out = executable.results.of_queue(with_shared(*sharded), depth)
         return _rows(out), out.trips, out.counts
 
     rows, trips, counts = spread.run(body, (q, shared), None)

@@ -26,7 +26,6 @@ from pcbatch.runtime.execute.machines import machine_of
 from pcbatch.runtime.execute.program_cache import DeviceProgram, ProgramCache, device_program
 from pcbatch.runtime.execute.queue_programs import started
 from pcbatch.runtime.execute.queue_runner import QueueRunner
-from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.execute.result_reader import ResultReader
 from pcbatch.runtime.execute.stack_depths import StackDepth
 from pcbatch.runtime.execute.traced_tasks import run_by_tasks
@@ -151,14 +150,14 @@ class PcExecutable:
             through: the lanes of the machine, if not all inputs run at once.
             smooth: whether JAX differentiates it.
         """
-        sharding, depth = LaneSharding(None, lanes), self.traced_depth()
+        sharding, depth = LaneSharding(None, lanes), self.stacks.traced()
         if not is_symbolic(lanes):
             slots = 0 if through is None else lanes
             self.memory.check(sharding, min(through or lanes, lanes), depth, slots)
         if smooth:
-            args = self.natural({**given.mapped, **given.common})
+            args = self.arguments.natural({**given.mapped, **given.common})
             state = self.smooth.advance(self.smooth.start(args, lanes, depth, given.end, given.names))
-            return self.read(state, depth)
+            return self.results.of_state(state, depth)
         width = through or self.width(lanes)
         width = width if is_symbolic(lanes) else min(width, lanes)
         if through is None and given.end is None and self._by_tasks(lanes):
@@ -169,7 +168,7 @@ class PcExecutable:
         end = jnp.int32(lanes) if given.end is None else given.end
         given = replace(given, end=end)
         queue, stored = started(self, given, given.common, sharding, width, lanes, depth)
-        return self.drained(refill.run(self.traced_machine, queue, stored), depth)
+        return self.results.of_queue(refill.run(self.traced_machine, queue, stored), depth)
 
     def _by_tasks(self, lanes: int) -> bool:
         """Whether so many inputs run by tasks inside a trace."""
@@ -248,32 +247,15 @@ class PcExecutable:
         return self.arguments.prints
 
     @property
-    def kernel(self) -> float:
-        """The size of a typical kernel, by which XLA's options are chosen."""
-        return self.programs.kernel
-
-    @property
     def depth(self) -> int:
         """The depth of stacks that runs have needed so far."""
         return self.stacks.needed
-
-    def traced_depth(self) -> int:
-        """The depth of stacks that a call inside `jit` gets."""
-        return self.stacks.traced()
 
     def deeper(self, status: Any, depth: int, sharding: LaneSharding) -> int | None:
         """Return the depth that stacks of this depth are to have, if a lane has ended for want of room and there may
         be more. Waits for the run."""
         growth = self.stacks.growth(sharding, depth)
         return growth.depth if growth.grow_if_full(status) else None
-
-    def remember(self, depth: int) -> None:
-        """Let the next run begin with stacks of this depth, if they are deeper."""
-        self.stacks.remember(depth)
-
-    def growth_notes(self, depth: int) -> tuple[str, ...]:
-        """Notes on why stacks of this depth could not grow, if it was for memory."""
-        return self.stacks.notes(depth)
 
     def pace(self, lanes: int, how: str) -> TripBudget:
         """The measured time per trip for this number of lanes, kept from one run to the next."""
@@ -285,38 +267,18 @@ class PcExecutable:
 
     # Arguments
 
-    def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the arguments with a value per input, and those that all inputs share."""
-        return self.arguments.split(args)
-
-    def dealt(self, args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
-        """Shard the arguments of a call."""
-        return self.arguments.sharded(args, sharding)
-
     def placed(self, args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
         """Shard the arguments of a call onto their devices. Only outside traces."""
         if sharding.over is None:
-            return self.dealt(args, sharding)
-        mapped, common = self.split(args)
+            return self.arguments.sharded(args, sharding)
+        mapped, common = self.arguments.split(args)
         # Each by itself, where it is: arguments may be on several devices.
         deal = self.jitted(_deal, sharding.each)
         mapped = {v: deal(sharding.laid(x), spread=sharding) for v, x in mapped.items()}
         names = sharding.dealt({}, {}, self.prints).names
         return sharding.placed(ShardedArguments(mapped, common, sharding.ends(sharding.inputs), names))
 
-    def natural(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments with typed keys, of which some may come as their raw words."""
-        return self.arguments.natural(args)
-
     # Results
-
-    def read(self, state: State, depth: int) -> RawResult:
-        """The raw result of a run of all lanes at once."""
-        return self.results.of_state(state, depth)
-
-    def drained(self, queue: Queue, depth: int) -> RawResult:
-        """The raw result of a queue, by slot."""
-        return self.results.of_queue(queue, depth)
 
     def gathered(self, out: RawResult, sharding: LaneSharding) -> RawResult:
         """The raw results of all devices in the order of the inputs. Only outside traces."""
@@ -335,10 +297,6 @@ class PcExecutable:
         """The raw results of all devices in the order of the inputs, inside a trace or out of one."""
         return result_reader.collected(out, spread)
 
-    def traced_structure(self) -> Any:
-        """The tree of what `run_traced` returns."""
-        return self.results.structure(self.traced_depth())
-
     # The compiled program, for those who look at it
 
     @property
@@ -353,7 +311,7 @@ class PcExecutable:
     def lower(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of the whole run at the depth that a call would start with."""
         sharding = LaneSharding(mesh, lanes)
-        mapped, common = self.split(args)
+        mapped, common = self.arguments.split(args)
         return self.jitted(run_whole, sharding.each).lower(
             sharding.described(mapped, common), spread=sharding, depth=self.depth, keep=False
         )

@@ -116,7 +116,7 @@ def run_to_the_end(
             q = queue.run(machine, q, stored, narrower, grows, halted=halted)
             full.append(jnp.any(queue.is_full(q, machine.blocks(q.state))) & ~halted)
             halted |= full[-1]
-        outcome = executable.drained(q, depth)
+        outcome = executable.results.of_queue(q, depth)
         if not grows:
             return QueueResult(outcome)
         return QueueResult(outcome, tuple(narrowed), QueueBuffers(_without_shared(q), shared, stored), tuple(full))
@@ -141,7 +141,7 @@ def started(
 
 def load(executable: PcExecutable, given: ShardedArguments, common: Any, spread: LaneSharding) -> tuple[Values, Values]:
     """Return what lanes share, and what they begin with, by state key."""
-    shared, stored = executable.machine.stored(executable.natural({**given.mapped, **common}), spread.each)
+    shared, stored = executable.machine.stored(executable.arguments.natural({**given.mapped, **common}), spread.each)
     return shared, queue.numbered(executable.machine, stored, given.names)
 
 
@@ -212,7 +212,7 @@ def read_queue(executable: PcExecutable, q: Queue, shared: Values, *, spread: La
     """Read the raw result of a queue, by slot."""
 
     def body(given: tuple[Queue, Values], _: None) -> RawResult:
-        return executable.drained(with_shared(*given), depth)
+        return executable.results.of_queue(with_shared(*given), depth)
 
     outcome: RawResult = spread.run(body, (q, shared), None)
     return outcome

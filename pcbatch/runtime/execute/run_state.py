@@ -182,7 +182,10 @@ class BatchRun(RunState):
     def described(executable: PcExecutable, args: Any, sharding: LaneSharding, width: int, depth: int) -> Any:
         """The types of the arrays in `state`, of `width` lanes."""
         return jax.eval_shape(
-            lambda args: begin_batch(executable, executable.dealt(args, sharding), spread=sharding, depth=depth), args
+            lambda args: begin_batch(
+                executable, executable.arguments.sharded(args, sharding), spread=sharding, depth=depth
+            ),
+            args,
         )
 
     def advanced(self, watch: HostLoop) -> RunState:
@@ -191,7 +194,7 @@ class BatchRun(RunState):
         while not later.ended and watch.may_continue():
             later = later._run(watch)
         if later.ended:
-            self.executable.remember(later.depth)
+            self.executable.stacks.remember(later.depth)
         return later
 
     def _run(self, watch: HostLoop) -> BatchRun:
@@ -268,7 +271,7 @@ class QueueRun(RunState):
     def described(executable: PcExecutable, args: Any, sharding: LaneSharding, width: int, depth: int) -> Any:
         """The types of the arrays in `state`, of `width` lanes."""
         make = partial(queue_programs.begin, executable, spread=sharding, lanes=width, slots=sharding.each, depth=depth)
-        return QueueBuffers(*jax.eval_shape(lambda args: make(executable.dealt(args, sharding)), args))
+        return QueueBuffers(*jax.eval_shape(lambda args: make(executable.arguments.sharded(args, sharding)), args))
 
     def advanced(self, watch: HostLoop) -> RunState:
         runner = QueueRunner(self.executable, self.sharding, self.lanes, watch)
@@ -278,7 +281,7 @@ class QueueRun(RunState):
             return self
         later = self._after(runner, runner.to_the_end(self.state))
         if later.ended:
-            self.executable.remember(later.depth)
+            self.executable.stacks.remember(later.depth)
         return later
 
     def _after(self, runner: QueueRunner, buffers: QueueBuffers) -> QueueRun:
@@ -326,7 +329,7 @@ def _copy(tree: Any) -> Any:
 def _read_queue(executable: PcExecutable, begun: QueueBuffers, *, spread: LaneSharding, depth: int) -> RawResult:
     def body(begun: QueueBuffers, _: None) -> RawResult:
         q = queue_programs.with_shared(begun.queue, begun.shared)
-        return own_buffers(executable.drained(q, depth))
+        return own_buffers(executable.results.of_queue(q, depth))
 
     out: RawResult = spread.run(body, begun, None)
     return out

@@ -269,7 +269,7 @@ class TaskRun(RunState):
 def _natural_rows(executable: PcExecutable, args: Mapping[str, Any], rows: Any) -> dict[str, Any]:
     """The arguments of some examples, as a call gives them."""
     taken = {v: jnp.take(x, rows, axis=0) if task_programs.is_mapped(executable, v, x) else x for v, x in args.items()}
-    return executable.natural(taken)
+    return executable.arguments.natural(taken)
 
 
 @contextmanager

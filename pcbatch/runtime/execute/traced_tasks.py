@@ -22,7 +22,7 @@ def run_by_tasks(executable: PcExecutable, given: ShardedArguments, lanes: int) 
     """Run all inputs by tasks, and then those in lanes that tasks cannot finish."""
     tasks = executable.tasks
     assert tasks is not None
-    args = executable.natural({**given.mapped, **given.common})
+    args = executable.arguments.natural({**given.mapped, **given.common})
     done, todo = tasks.run_traced({v: args[name] for v, name in executable.named(tasks).items()}, lanes)
     again = run_in_lanes(executable, args, lanes, given.names, todo)
     return merged_by_mask(done, again, todo, counted(done.counts, again.counts, executable.machine.layout.exit))
@@ -40,10 +40,10 @@ def run_in_lanes(
         names: int32[lanes]: the numbers that lanes print; None: their own.
         todo: bool[lanes]: the inputs that run.
     """
-    machine, depth = executable.traced_machine, executable.traced_depth()
+    machine, depth = executable.traced_machine, executable.stacks.traced()
 
     def run(todo: jax.Array) -> RawResult:
-        return executable.read(machine.advance(machine.start(args, lanes, depth, None, names, todo)), depth)
+        return executable.results.of_state(machine.advance(machine.start(args, lanes, depth, None, names, todo)), depth)
 
     def nothing(todo: jax.Array) -> RawResult:
         none: RawResult = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(run, todo))

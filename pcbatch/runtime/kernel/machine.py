@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.refill import drained
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.runtime.vm.blocks import Blocks, Emitter
+from pcbatch.runtime.vm.blocks import Blocks
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.register_groups import Groups
 from pcbatch.runtime.vm.step import StepContext
@@ -29,21 +28,6 @@ from pcbatch.runtime.vm.step import StepContext
 FOREVER = 2**31 - 1
 PATIENCE_OF_KERNELS = 2**16  # trips of a kernel that others follow: lanes that never end must not hold it
 PLATFORMS = ("cuda", "rocm", "cpu")  # on a CPU the kernel is interpreted
-
-
-@dataclass(frozen=True, slots=True)
-class InKernel:
-    """The emitter of machines that are one kernel; where single visits are asked for, it is another one."""
-
-    name: str = "kernel"
-    visits_singly: bool = True
-    instead: Emitter = field(default_factory=lambda: emit.pick("auto"))
-
-    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
-        return self.instead.visit(blocks, block, carry)
-
-    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
-        return self.instead.run(blocks, block, carry, among)
 
 
 @dataclass(frozen=True)
@@ -133,7 +117,7 @@ def in_kernel(machine: Machine, function: str, sizes: Kernel) -> Machine:
         raise UsageError(qualify.refusal(function, list(outcome.obstacles)))
     values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
     make = SplitMachine if outcome.plan.outside else KernelMachine
-    emitter = InKernel(visits_singly=not outcome.plan.outside)
+    emitter = emit.OfMachine("kernel", visits_singly=not outcome.plan.outside)
     return make(**values | {"emitter": emitter}, plan=outcome.plan, function=function)
 
 

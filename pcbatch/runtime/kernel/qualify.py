@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import jax.extend.core as jex
-
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.ir.ops import Prim, Print
 from pcbatch.ir.stack import StackBlock
-from pcbatch.lowering.analysis.cost import inner_jaxprs
+from pcbatch.lowering.analysis.cost import all_equations
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.kernel.block_kernel import SHARED, BlockKernel
 from pcbatch.runtime.kernel.plan import KernelPlan
@@ -83,7 +81,7 @@ def prefers_all_lanes(plan: KernelPlan, traced: BlockKernel) -> Obstacle | None:
     A large product of one tile holds the registers of all its threads; that of all lanes keeps the device busy. This is
     the split by occupancy of "Cocktailer" (OSDI 2023), section 4.
     """
-    work = max((_work(eqn) // plan.tile for eqn in _equations(traced.jaxpr)), default=0)
+    work = max((_work(eqn) // plan.tile for eqn in all_equations(traced.jaxpr)), default=0)
     if work < PRODUCT:
         return None
     reason = f"a product of {work:,} multiplications in a lane keeps the device busy with all lanes, not with a tile"
@@ -104,16 +102,9 @@ def _place(block: StackBlock, primitive: str) -> Loc | None:
     """Return the place of the first operation with such a primitive, else that of the first one."""
     for op in block.ops:
         if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
-            if primitive in {eqn.primitive.name for eqn in _equations(op.expr.fn.closed.jaxpr)}:
+            if primitive in {eqn.primitive.name for eqn in all_equations(op.expr.fn.closed.jaxpr)}:
                 return op.loc
     return next((op.loc for op in block.ops if isinstance(op, Prim)), None)
-
-
-def _equations(jaxpr: jex.Jaxpr) -> Iterator[Any]:
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in inner_jaxprs(eqn):
-            yield from _equations(inner)
 
 
 def refusal(name: str, obstacles: list[Obstacle]) -> Diagnostic:

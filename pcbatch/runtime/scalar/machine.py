@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields, replace
 from functools import partial, reduce
 from typing import Any
@@ -19,28 +19,12 @@ from pcbatch.runtime.scalar.obstacles import Obstacle, left_in
 from pcbatch.runtime.scalar.rules import ForOneLane
 from pcbatch.runtime.scalar.visit import visit
 from pcbatch.runtime.vm.block_body import BlockCode, Values
-from pcbatch.runtime.vm.blocks import Blocks, Emitter
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.status import Status, parked
 from pcbatch.runtime.vm.step import written as step_keys
 
 VISITS = "visits of this lane"  # of a lane: those since it was cut out, int32[]; counted if they have a budget
-
-
-@dataclass(frozen=True, slots=True)
-class LaneAfterLane:
-    """The emitter of scalar machines; where single visits are asked for, it is another one."""
-
-    name: str = "scalar"
-    visits_singly: bool = False
-    instead: Emitter = field(default_factory=lambda: emit.pick("auto"))
-
-    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
-        return self.instead.visit(blocks, block, carry)
-
-    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
-        return self.instead.run(blocks, block, carry, among)
 
 
 @dataclass(frozen=True)
@@ -217,4 +201,4 @@ def scalar(machine: Machine) -> ScalarMachine | tuple[Obstacle, ...]:
     if found := left_in(layout):
         return found
     values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
-    return ScalarMachine(**values | {"emitter": LaneAfterLane()}, scalar_layout=layout)
+    return ScalarMachine(**values | {"emitter": emit.OfMachine("scalar")}, scalar_layout=layout)

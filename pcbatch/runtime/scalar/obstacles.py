@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import jax.extend.core as jex
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.ops import Prim, Print
-from pcbatch.lowering.analysis.cost import HOST, LINALG, inner_jaxprs
+from pcbatch.lowering.analysis.cost import HOST, LINALG, all_equations
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.scalar.rules import ForOneLane, is_left
 from pcbatch.runtime.vm.layout import Layout
@@ -54,15 +53,8 @@ def left_in(layout: Layout) -> tuple[Obstacle, ...]:
 
 
 def _reasons(jaxpr: jex.Jaxpr) -> Iterator[str]:
-    for eqn in _equations(jaxpr):
+    for eqn in all_equations(jaxpr):
         if eqn.primitive.name in CALLED:
             yield f"`{eqn.primitive.name}` is a call of a library or of the host"
         elif is_left(eqn):
             yield f"`{eqn.primitive.name}` has no form for one lane here"
-
-
-def _equations(jaxpr: jex.Jaxpr) -> Iterator[Any]:
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in inner_jaxprs(eqn):
-            yield from _equations(inner)

@@ -29,7 +29,7 @@ from pcbatch.transforms.tape.block_ssa import (
     SharedValue,
     body_of,
 )
-from pcbatch.transforms.tape.pullback_reads import read_by_deferred, read_by_trips
+from pcbatch.transforms.tape.pullback_reads import reads_of
 from pcbatch.transforms.tape.record_layout import RecordedBlock, RecordLayout, record_layout, stored_as
 
 SMALL = 32  # elements of a shared value of whose cotangent each lane has a sum of its own
@@ -128,11 +128,7 @@ def _plan_block(layout: Layout, code: BlockCode, wanted: set[str], constant: set
     deferred = tuple(s.name for s in shared if s.type.size > SMALL)
     if deferred:  # cut once more, where it meets them
         body = body_of(code, frozenset(deferred))
-    reads = read_by_trips(body, small)
-    keys = reads.keys
-    if reads.deferred_cts:
-        keys = keys | read_by_deferred(body, small, (*reads.deferred_cts, *reads.alias_of), keys)
-    sources = [s for s in (*body.sources, *body.expensive) if not isinstance(s, SharedValue) and s.key in keys]
+    reads, sources = reads_of(body, small)
     constants = tuple(s for s in sources if isinstance(s, ReadRegister) and s.name in constant)
     recorded = tuple(s for s in sources if s not in constants)
     return BlockTape(

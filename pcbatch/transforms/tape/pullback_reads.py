@@ -40,7 +40,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.interpreters.partial_eval import dce_jaxpr
 
-from pcbatch.transforms.tape.block_ssa import Body, ExpensiveResult, Load, SharedValue, Store
+from pcbatch.transforms.tape.block_ssa import Body, ExpensiveResult, Load, Recordable, SharedValue, Store
 from pcbatch.transforms.tape.block_vjp import Env, pull, pull_shared, replay, source_env
 from pcbatch.transforms.tape.record_layout import struct_of
 
@@ -74,6 +74,16 @@ class _Traced(NamedTuple):
 
     keys: set[str]  # of the inputs that it reads
     results: Any  # the tree of its results, with variables of the jaxpr as leaves
+
+
+def reads_of(body: Body, small_shared: Sequence[str]) -> tuple[TripReads, list[Recordable]]:
+    """What a trip reads, and the values that a record needs, for the trip or for what it leaves for later."""
+    found = read_by_trips(body, small_shared)
+    keys = found.keys
+    if found.deferred_cts:
+        keys = keys | read_by_deferred(body, small_shared, (*found.deferred_cts, *found.alias_of), keys)
+    sources = (*body.sources, *body.expensive)
+    return found, [s for s in sources if not isinstance(s, SharedValue) and s.key in keys]
 
 
 def read_by_trips(body: Body, small_shared: Sequence[str]) -> TripReads:

@@ -85,7 +85,7 @@ class TaskBackward(Backward):
         """Return the operation that computes this gradient by lanes, inside a trace."""
         assert self.again is not None
         recorded = RecordedRun(self.run, self.again)
-        room = Room(traced_rows(recorded), self.executable.traced_depth(), self.run.elements)
+        room = Room(traced_rows(recorded), self.executable.stacks.traced(), self.run.elements)
         return GradientRun(self.run, self.moved, self.again, room)
 
     def _by_tasks(self, args: Sequence[Any], parts: dict[str, Any], cts: Sequence[Any]) -> list[Any]:

@@ -37,7 +37,7 @@ from pcbatch.transforms.tape.block_ssa import (
     body_of,
 )
 from pcbatch.transforms.tape.block_vjp import pull, replay, source_env
-from pcbatch.transforms.tape.pullback_reads import ProbeMemory, read_by_deferred, read_by_trips
+from pcbatch.transforms.tape.pullback_reads import ProbeMemory, reads_of
 from pcbatch.transforms.tape.record_layout import RecordedBlock, RecordLayout, record_layout, stored_as, struct_of
 from pcbatch.transforms.tasks.activity import active_parameters, depending
 
@@ -207,11 +207,7 @@ def _plan_block(
         return None
     pushes = {v: n for v, n in body.pushes.items() if v in sent}
     body = replace(body, pushes=pushes, outputs={n: t for n, t in body.outputs.items() if n in set(pushes.values())})
-    found = read_by_trips(body, ())
-    keys = found.keys
-    if found.deferred_cts:
-        keys = keys | read_by_deferred(body, (), (*found.deferred_cts, *found.alias_of), keys)
-    sources = [s for s in (*body.sources, *body.expensive) if not isinstance(s, SharedValue) and s.key in keys]
+    found, sources = reads_of(body, ())
     registers = tuple(s for s in sources if isinstance(s, ReadRegister))
     deferred = tuple(s.name for s in body.sources if isinstance(s, SharedValue) and s.name in moved)
     loads = any(isinstance(s, LoadedPart) for s in body.sources) and constants

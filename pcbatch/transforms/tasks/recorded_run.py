@@ -21,12 +21,9 @@ from pcbatch.runtime.tasks.growing import Outcome
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks
-from pcbatch.transforms.primitive.batching import unfolded_outs
-from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation
-from pcbatch.transforms.recorded_run import TRACED_VISITS, TapingRun, leaves_like
+from pcbatch.transforms.recorded_run import TRACED_VISITS, TapingRun
 from pcbatch.transforms.tape.recorder import round_up
-from pcbatch.transforms.tasks.plan import FRAMES, FULL, JOINS, ROOTS, TODO, VISITS, TaskTape, plan_task_tape, tapeable
+from pcbatch.transforms.tasks.plan import FRAMES, FULL, JOINS, TODO, VISITS, TaskTape, plan_task_tape, tapeable
 from pcbatch.transforms.tasks.recorder import SERIAL_OF, TapeRoom, TaskRecorder, traced_room
 
 if TYPE_CHECKING:
@@ -92,12 +89,12 @@ class TaskRecordedRun(TapingRun):
         tasks, executable = self.tasks, self.executable
         if executable.options.max_tape is None or tasks.plan(single=False).fails:
             return False
-        return tasks.chosen(self.run.lanes, traced=True).frames >= executable.traced_depth()
+        return tasks.chosen(self.run.lanes, traced=True).frames >= executable.stacks.traced()
 
     def task_arguments(self, *args: Any) -> dict[str, Any]:
         """The operands by parameter of the program of tasks."""
         given = self.run.arguments(*args)
-        natural = self.executable.natural({**given.mapped, **given.common})
+        natural = self.executable.arguments.natural({**given.mapped, **given.common})
         return {v: natural[name] for v, name in self.executable.named(self.tasks).items()}
 
     def lower(self, *args: Any) -> Sequence[Any]:
@@ -110,7 +107,7 @@ class TaskRecordedRun(TapingRun):
         todo = flags[1:]
         parts = recorder.parts(s, todo)
         given = self.run.arguments(*args)
-        natural = executable.natural({**given.mapped, **given.common})
+        natural = executable.arguments.natural({**given.mapped, **given.common})
         again = run_in_lanes(executable, natural, lanes, given.names, todo)
         raw = merged_by_mask(done, again, todo, again.counts)
         return [*jax.tree.leaves(raw), *(parts[key] for key in self.keys)]
@@ -134,7 +131,7 @@ class TaskRecordedRun(TapingRun):
         todo = np.asarray(parts[TODO])
         whole = completed(
             Outcome(raw, todo),
-            executable.natural({**given.mapped, **given.common}),
+            executable.arguments.natural({**given.mapped, **given.common}),
             frozenset(given.mapped),
             executable.run,
             executable.machine.layout.exit,
@@ -163,25 +160,8 @@ class TaskRecordedRun(TapingRun):
         """Refuse: derivatives of gradients are made by lanes."""
         raise NotImplementedError
 
-    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
-        run = self.run.folded(size, axes)
-        if run.program != self.run.program or not by_tasks(run):
-            return one_by_one(self, size, axes)
-        per_lane = [*self.run.per_lane(), *(key in (TODO, ROOTS) for key in self.keys)]
-        floats = [by_lane for by_lane, inexact in zip(per_lane, self._inexact(), strict=True) if inexact]
-        return BatchedOperation(
-            replace(self, run=run),
-            lambda k, x, axis: self.run.folded_operand(run, size, k, x, axis),
-            lambda outs: unfolded_outs(outs, per_lane, size),
-            lambda outs: unfolded_outs(outs, floats, size),
-        )
-
-    def _inexact(self) -> list[bool]:
-        """Whether each result is of a floating dtype."""
-        layouts = [(block, block.record_layout.buffers) for block in self.tape.blocks]
-        dtypes = {block.key(name): dtype for block, columns in layouts for name, (_, dtype) in columns.items()}
-        parts = [is_inexact(np.empty((), dtypes.get(key, np.int32))) for key in self.keys]
-        return [*map(is_inexact, leaves_like(self.run)), *parts]
+    def tapes(self, run: Run) -> bool:
+        return run.program == self.run.program and by_tasks(run)
 
 
 def _empty(recorder: TaskRecorder, now: Sizes) -> Values:

@@ -281,4 +281,83 @@ ROWS = [
             ("fns[0](1)", "add(1, ks[0])"),
         ),
     ),
+    Row(
+        "a list and a tuple",
+        "PCB304",
+        "make all of them lists: `[]` in place of `()`",
+        "@pcbatch.batch\ndef f(n):\n    d = {}\n    for k in range(n):\n        d[k] = [k] * k\n    return len(d.get(2, ()))\n",
+        "[(1,), (4,), (3,)]",
+        (("d.get(2, ())", "d.get(2, [])"),),
+    ),
+    Row(
+        "dicts of different keys",
+        "PCB304",
+        "or keep pairs in place of each dict",
+        "@pcbatch.batch\ndef f(n):\n    g = {'s': {'a': 2, 'b': n}, 'a': {'b': 3}, 'b': {'a': 1}}\n    u = 's' if n > 1 else 'a'\n"
+        "    t = 0\n    for v, w in g[u].items():\n        t += w\n    return t\n",
+        "[(1,), (4,), (3,)]",
+        (
+            ("{'a': 2, 'b': n}", "[('a', 2), ('b', n)]"),
+            ("{'b': 3}", "[('b', 3)]"),
+            ("{'a': 1}", "[('a', 1)]"),
+            ("g[u].items()", "g[u]"),
+        ),
+    ),
+    Row(
+        "a trie of dicts in dicts",
+        "PCB304",
+        "for dicts in dicts keep one dict whose keys are whole paths",
+        "@pcbatch.batch\ndef f(words):\n    trie = {}\n    for word in words:\n        node = trie\n        for c in word:\n"
+        "            if c not in node:\n                node[c] = {}\n            node = node[c]\n        node['#'] = '#'\n    return len(trie)\n",
+        "[(['ab', 'ac'],), (['b', 'c'],), (['a'],)]",
+        (
+            ("trie = {}\n", "trie, ends = {}, {}\n"),
+            ("node = trie", "path = ''"),
+            (
+                "if c not in node:\n                node[c] = {}\n            node = node[c]",
+                "if path + c not in trie:\n                trie[path + c] = 1\n            path = path + c",
+            ),
+            ("node['#'] = '#'", "ends[path] = '#'"),
+            ("len(trie)", "sum(len(path) == 1 for path in trie)"),
+        ),
+    ),
+    Row(
+        "objects in a set",
+        "PCB304",
+        "keep a dict whose keys are tuples of the numbers and texts that make two objects equal",
+        "class P:\n    def __init__(self, a, b):\n        self.a = a\n        self.b = b\n    def __eq__(self, other):\n"
+        "        return self.a == other.a and self.b == other.b\n    def __hash__(self):\n        return hash((self.a, self.b))\n"
+        "@pcbatch.batch\ndef f(n):\n    found = set()\n    for k in range(n):\n        x = P(k % 3, k % 2)\n        found.add(x)\n    return len(found)\n",
+        "[(1,), (9,), (4,)]",
+        (("found = set()", "found = {}"), ("found.add(x)", "found[x.a, x.b] = x")),
+    ),
+    Row(
+        "a key that may be None",
+        "PCB304",
+        "test `key is not None` before, and take its value there by `key + 0`, of a text by `key + ''`",
+        "@pcbatch.batch\ndef f(n):\n    seen = {}\n    for k in range(4):\n        seen[k] = k * k\n    key = n if n < 3 else None\n"
+        "    found = seen.get(key, -1) if n > 0 else 7\n    return found\n",
+        "[(n,) for n in range(6)]",
+        (
+            (
+                "found = seen.get(key, -1) if n > 0 else 7",
+                "found = -1 if n > 0 else 7\n    if n > 0 and key is not None:\n        found = seen.get(key + 0, -1)",
+            ),
+        ),
+    ),
+    Row(
+        "an order of a heap that makes a dict",
+        "PCB306",
+        "compute what `__lt__` compares where the object is made",
+        "import heapq\nclass S:\n    def __init__(self, a, b):\n        self.a = a\n        self.b = b\n    def __lt__(self, other):\n"
+        "        return self.cost() < other.cost()\n    def cost(self):\n        places = {v: k + 1 for k, v in enumerate([self.a, self.b])}\n        return places[self.b] * self.a\n"
+        "@pcbatch.batch\ndef f(n):\n    heap = []\n    for k in range(n):\n        heapq.heappush(heap, S((k * 7) % 5, k))\n"
+        "    return heapq.heappop(heap).a\n",
+        "[(1,), (9,), (4,)]",
+        (
+            ("        self.b = b\n", "        self.b = b\n        self.rank = S.cost(self)\n"),
+            ("self.cost() < other.cost()", "self.rank < other.rank"),
+            ("    def cost", "    @pcbatch.inline\n    def cost"),
+        ),
+    ),
 ]

@@ -247,4 +247,39 @@ ROWS = [
         (("def f(n)", "def f(seconds)"), ("datetime.timedelta(days=n).total_seconds()", "seconds")),
         to="np.array([datetime.timedelta(days=n).total_seconds() for n, in examples])",
     ),
+    Row(
+        "a hash of a text",
+        "PCB303",
+        "call `hashlib.md5(...).hexdigest()` before the batched function, for each example",
+        "import hashlib\n@pcbatch.batch\ndef f(text):\n    return hashlib.md5(text.encode('ascii')).hexdigest()\n",
+        "[('ab',), ('',)]",
+        (("def f(text)", "def f(text, digest)"), ("hashlib.md5(text.encode('ascii')).hexdigest()", "digest")),
+        to="pcbatch.texts([t for t, *_ in examples]), pcbatch.texts([hashlib.md5(t.encode('ascii')).hexdigest() for t, *_ in examples])",
+    ),
+    Row(
+        "a complex clip",
+        "PCB303",
+        "write `jnp.minimum(jnp.maximum(z, -2.0), 5.0)`",
+        "@pcbatch.batch\ndef f(z):\n    w = jnp.clip(z, -2.0, 5.0)\n    return w.real, w.imag\n",
+        "[(3 + 4j,), (-2 + 3j,), (5 - 1j,), (-7 + 1j,), (5 + 4j,)]",
+        (("jnp.clip(z, -2.0, 5.0)", "jnp.minimum(jnp.maximum(z, -2.0), 5.0)"),),
+        args="np.array([z for z, in examples], np.complex64)",
+        to="np.array([z for z, in examples], np.complex64)",
+        own=True,
+    ),
+    Row(
+        "a derivative inside",
+        "PCB119",
+        "move `sq` and this statement above the batched function",
+        "@pcbatch.batch\ndef f(x):\n    @jax.custom_vjp\n    def sq(y):\n        return y * y\n"
+        "    sq.defvjp(lambda y: (y * y, y), lambda y, ct: (2 * y * ct,))\n    return sq(x)\n",
+        "[(1.0,), (3.0,)]",
+        (
+            (
+                "@pcbatch.batch\ndef f(x):\n    @jax.custom_vjp\n    def sq(y):\n        return y * y\n    sq.",
+                "@jax.custom_vjp\ndef sq(y):\n    return y * y\nsq.",
+            ),
+            ("    return sq(x)", "@pcbatch.batch\ndef f(x):\n    return sq(x)"),
+        ),
+    ),
 ]

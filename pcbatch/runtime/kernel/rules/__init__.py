@@ -6,21 +6,8 @@ family of primitives has a module of rules; `RULES` is the table of all.
 
 from __future__ import annotations
 
-from pcbatch.runtime.kernel.rules import (
-    arithmetic,
-    control_flow,
-    cumulative,
-    elementwise,
-    gamma_draws,
-    indexing,
-    products,
-    random,
-    reductions,
-    reshapes,
-    shape,
-    sorting,
-    special,
-)
+from importlib import import_module
+
 from pcbatch.runtime.kernel.rules.checking import check
 from pcbatch.runtime.kernel.rules.evaluation import evaluate
 from pcbatch.runtime.kernel.rules.hoisting import hoisted
@@ -28,20 +15,12 @@ from pcbatch.runtime.kernel.rules.padding import logical_shape, padded_shape
 from pcbatch.runtime.kernel.rules.registry import RULES
 from pcbatch.runtime.kernel.rules.unsupported import Unsupported
 
-FAMILIES = (
-    arithmetic,
-    control_flow,
-    cumulative,
-    elementwise,
-    gamma_draws,
-    indexing,
-    products,
-    random,
-    reductions,
-    reshapes,
-    shape,
-    sorting,
-    special,
+FAMILIES = tuple(
+    import_module(f"{__name__}.{name}")
+    for name in (
+        "arithmetic control_flow cumulative elementwise gamma_draws indexing products random reductions reshapes shape "
+        "sorting special"
+    ).split()
 )
 
 __all__ = ["FAMILIES", "RULES", "Unsupported", "check", "evaluate", "hoisted", "logical_shape", "padded_shape"]

@@ -1,0 +1,83 @@
+"""Iterators that are kept, in variables, arguments and results, and what takes elements from them.
+
+    it = enumerate(xs)       ==>      it = support.kept_iterator(list(enumerate(xs)), xs)
+    x = next(it, 0)          ==>      x = next(it) if support.has_next(it) else 0
+    for x in it: body        ==>      while support.has_next(it): x = next(it); body
+
+That a loop goes over such an iterator only types tell (`Decisions.taken`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.mutations import call_mutation, path
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.places import NEXT, Mutation, Place, place_of
+from pcbatch.frontend.source.streams import lazy
+from pcbatch.frontend.source.tree import Node, call, children, load, supported
+from pcbatch.ir.ops import Branch
+
+KEPT = ("iter", "enumerate", "zip", "reversed")
+
+
+def kept_iterator(unit: Unit, node: Node) -> Node:
+    """Return what stands for an iterator by `iter`, `enumerate`, `zip` or `reversed` that is kept; other nodes as they
+    are, and those of which no primitive has refused the iterator."""
+    name = (
+        lazy(unit, node) if isinstance(node, gast.Call) and unit.source.loc(node) in unit.decisions.expanded else None
+    )
+    if name not in KEPT or any(isinstance(arg, gast.Starred) for arg in node.args):
+        return node
+    if name == "iter":
+        return node if lazy(unit, node.args[0]) in KEPT else supported("kept_iterator", [node.args[0]], node)
+    sources = [part for arg in node.args for part in _read(unit, arg)]
+    return supported("kept_iterator", [call(load("list", node), [node], node), *sources], node)
+
+
+def _read(unit: Unit, node: Node) -> Iterator[Node]:
+    """The variables, and parts of them, that an expression reads."""
+    place = place_of(unit, node)
+    if place is not None and not place.operands:
+        yield node
+    else:
+        yield from (found for child in children(node) for found in _read(unit, child))
+
+
+def take_next(b: Builder, found: Mutation, operands: list[Node], node: Node, lower_into: Callable[..., None]) -> str:
+    """Build `next(place, default)`; return the variable that holds its value. The operands are evaluated."""
+    count = len(found.place.operands)
+    bare = Mutation(found.place, NEXT, (), ())
+    if len(operands) == count:
+        return call_mutation(b, bare, operands, node)
+    dst, some, none, after = b.temp(), b.label(), b.label(), b.label()
+    test_next(b, found.place, operands[:count], some, none, node)
+    b.start(some)
+    lower_into(b, dst, load(call_mutation(b, bare, operands[:count], node), node))
+    b.jump(after)
+    b.start(none)
+    lower_into(b, dst, operands[count])
+    b.jump(after)
+    b.start(after)
+    return dst
+
+
+def test_next(b: Builder, place: Place, operands: list[Node], some: str, none: str, node: Node) -> None:
+    """Build the branch on whether an iterator has an element left."""
+    flag = b.temp()
+    b.prim((flag,), supported("has_next", [load(place.name, node), path(place, operands, node)], node), shown=node)
+    b.end(Branch(flag, some, none))
+
+
+def taken_place(b: Builder, node: Node) -> Place | None:
+    """The variable of an iterator that is kept, if a node names one that a loop goes over."""
+    place = place_of(b.unit, node) if b.loc(node) in b.unit.decisions.taken else None
+    return None if place is None or place.keys else place
+
+
+def next_element(b: Builder, place: Place, node: Node) -> Node:
+    """Build the next element of an iterator, which has one; return the variable that holds it."""
+    return b.held(call_mutation(b, Mutation(place, NEXT, (), ()), [], node), node)
