@@ -223,7 +223,7 @@ class Programs:
                     self.crossovers[key] = limit
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[*key, bool(limit) and call.lanes < limit] = program
-            return program
+            return replace(program, together=limit) if chooses and program.together is None else program
 
     def _chooses(self, call: Arguments) -> bool:
         """Whether the lanes of a call may run one after the other: on a CPU, outside of traces, and where no option is

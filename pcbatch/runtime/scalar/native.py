@@ -48,7 +48,7 @@ def _zero(arrays: list[Any]) -> jax.Array:
     XLA's emitter ends the process at a parameter that a native function does not use; its optimiser does not see that
     this is zero.
     """
-    first = (jnp.ravel(array)[0].astype(jnp.int32) for array in arrays)
+    first = (jnp.real(jnp.ravel(array)[0]).astype(jnp.int32) for array in arrays)
     some = sum(first, jnp.zeros((), jnp.int32)).astype(jnp.uint32)
     zero: jax.Array = (some >> jnp.uint32(16) >> jnp.uint32(16)).astype(jnp.int32)
     return zero

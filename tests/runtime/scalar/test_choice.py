@@ -1,0 +1,146 @@
+"""The choice of plain calls between lanes together and one after the other."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch.runtime.costs.plan_modes import BlockCost, Costs
+from pcbatch.runtime.scalar import ScalarMachine, worth
+from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
+from pcbatch.runtime.scalar.worth import ALWAYS, SIDE_BY_SIDE, crossover
+from tests.programs.classics import fib
+
+
+def halvings(n):
+    count = 0
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        count += 1
+    return count
+
+
+def row_sums(n, m):
+    total = 0
+    for i in range(n):
+        for j in range(m):
+            if (i + j) % 2 == 0:
+                total += i * j
+    return total
+
+
+def solves(a):
+    return jnp.linalg.cholesky(a)[0, 0]
+
+
+def ran(f: Any) -> list[bool]:
+    """Whether each program that the function has compiled runs one lane after the other, in order."""
+    return [isinstance(p.executable.machine, ScalarMachine) for p in f._programs.cache.values()]
+
+
+def block(operations: float, words: float = 3.0, arrays: int = 3) -> BlockCost:
+    return BlockCost("bb", operations, words, arrays, 1.0, False, False)
+
+
+class TestPlainCalls:
+    def test_few_lanes_run_one_after_the_other_and_many_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: 8)
+        f = pcbatch.batch(halvings)
+        few, many = np.arange(1, 6, dtype=np.int32), np.arange(1, 10, dtype=np.int32)
+        assert f(few).tolist() == [halvings(int(n)) for n in few] and ran(f) == [True]
+        assert f(many).tolist() == [halvings(int(n)) for n in many] and ran(f) == [True, False]
+        assert f(few[:2]).tolist() == [0, 1] and len(ran(f)) == 2
+
+    def test_independent_calls_run_side_by_side_in_many_lanes(self) -> None:
+        f = pcbatch.batch(fib)
+        ns = np.arange(SIDE_BY_SIDE, dtype=np.int32) % 5
+        assert f(ns[:9]).tolist() == [fib(int(n)) for n in ns[:9]] and ran(f) == [True]
+        assert f(ns).tolist() == [fib(int(n)) for n in ns]
+        assert [p.tasks is not None for p in f._programs.cache.values()] == [False, True]
+
+    def test_many_lanes_without_such_calls(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: ALWAYS)
+        f = pcbatch.batch(halvings)
+        ns = np.arange(SIDE_BY_SIDE + 1, dtype=np.int32) % 50
+        assert f(ns).tolist() == [halvings(int(n)) for n in ns] and ran(f) == [True]
+        assert f(ns[:3]).tolist() == [0, 0, 1] and ran(f) == [True]
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"emitter": "guard"}, {"schedule": "sweep"}, {"fork": "never"}, {"stats": True}, {"modes": pcbatch.Dense()}],
+        ids=str,
+    )
+    def test_options_about_lanes_together(self, options: dict[str, Any]) -> None:
+        f = pcbatch.batch(halvings, **options)
+        f(np.arange(1, 4, dtype=np.int32))
+        assert ran(f) == [False]
+
+    def test_what_is_traced_or_runs_in_bits(self) -> None:
+        f, ns = pcbatch.batch(halvings), np.arange(1, 4, dtype=np.int32)
+        assert jax.jit(f)(ns).tolist() == f.map(ns).value.tolist() == f.run(ns, timeout=60).value.tolist() == [0, 1, 7]
+        assert ran(f) == [False]
+
+    def test_operations_that_no_native_function_holds(self) -> None:
+        f, a = pcbatch.batch(solves), np.stack([np.eye(2, dtype=np.float32)] * 2)
+        assert f(a).tolist() == [1.0, 1.0] and ran(f) == [False]
+
+    def test_a_native_function_that_xla_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An operation that the list of obstacles lacks: the lanes run together, now and from then on."""
+        module = sys.modules["pcbatch.runtime.scalar.obstacles"]
+        monkeypatch.setattr(module, "CALLED", frozenset(module.CALLED) - {"cholesky"})
+        f, a = pcbatch.batch(solves), np.stack([np.eye(2, dtype=np.float32)] * 2)
+        assert f(a).tolist() == [1.0, 1.0] and f(2 * a).tolist() == pytest.approx([2**0.5] * 2)
+        assert ran(f) == [True, False]
+
+
+class TestExplained:
+    def test_a_call_that_does_and_one_that_does_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: 8)
+        f = pcbatch.batch(halvings)
+        few = f.explain_schedule(jnp.arange(5))
+        assert few.crossover == 8 and "a plain call runs one lane after the other" in str(few)
+        assert "plain calls of fewer than 8 lanes run one after the other" in str(f.explain_schedule(jnp.arange(9)))
+        assert f.explain_schedule(jnp.arange(5), lanes=4).crossover == 0
+
+    def test_a_program_that_always_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: ALWAYS)
+        assert "as any number of lanes do" in str(pcbatch.batch(halvings).explain_schedule(jnp.arange(5)))
+
+
+class TestCosts:
+    def test_expensive_blocks_run_together(self) -> None:
+        cheap, dear = (crossover(Costs((block(n),), {}, False, True), "sweep") for n in (4.0, 1e6))
+        assert dear == 1 < 64 <= cheap
+
+    def test_where_kernels_cost_more_than_what_they_compute(self) -> None:
+        assert crossover(Costs((block(4.0, arrays=400),), {}, False, True), "sweep") == ALWAYS
+
+    def test_a_visit_costs_more_with_each_operation(self) -> None:
+        assert worth.of_one_lane(block(9.0)) > worth.of_one_lane(block(3.0)) > worth.VISIT
+
+
+class TestLoopNest:
+    def test_loops_in_loops(self) -> None:
+        lowered = pcbatch.batch(row_sums, emitter="scalar").lower(jnp.arange(3), jnp.arange(3))
+        program = lowered.program.executable.machine.program  # type: ignore[union-attr]
+        nest = loop_nest(program)
+        assert blocks_of(nest) == tuple(range(len(program.blocks)))
+        (outer,) = (part for part in nest if not isinstance(part, int))
+        assert any(not isinstance(part, int) for part in outer) or len(outer) >= 2
+
+    def test_results(self) -> None:
+        ns, ms = np.array([0, 3, 5, 1], np.int32), np.array([4, 0, 6, 1], np.int32)
+        want = [row_sums(int(n), int(m)) for n, m in zip(ns, ms, strict=True)]
+        assert pcbatch.batch(row_sums, emitter="scalar")(ns, ms).tolist() == want
+
+    def test_a_limit_inside_an_inner_loop(self) -> None:
+        run = pcbatch.batch(row_sums, emitter="scalar", max_steps=7)
+        ns = np.array([1, 9], np.int32)
+        status = run.run(ns, ns).status.tolist()
+        assert status == [int(pcbatch.Status.OK), int(pcbatch.Status.STEP_LIMIT)]
