@@ -60,10 +60,10 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
             unless `max_depth` says otherwise).
         schedule: "auto", "earliest", "largest", "sweep", "drain", a `pcbatch.Learned`, or a policy of your own: which
             block runs next. Never changes a result.
-        emitter: "auto", "guard", "port" or "mask": how blocks are dispatched; "scalar": one lane after the other in one
-            native function of a CPU, for programs that can be one (others run as by "auto"); or "kernel" (or a
-            `pcbatch.Kernel`): the whole machine is one kernel of a GPU, for programs that can be one (UsageError for
-            others).
+        emitter: how blocks are dispatched. "scalar": one lane after the other in one native function of a CPU, for
+            programs that can be one; "guard", "port" or "mask": lanes together; "auto": a plain call on a CPU chooses,
+            by estimated time; "kernel" (or a `pcbatch.Kernel`): the whole machine is one kernel of a GPU, for programs
+            that can be one (UsageError for others).
         modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or
             `Strips(width)` for all, or a dict from a text in a block's source, or its label, to one of these.
         unroll: rounds that one visit computes of a loop which is one small block. None: by cost (one inside

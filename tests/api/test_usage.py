@@ -189,4 +189,4 @@ def test_failures_name_lanes_but_not_shared_arguments() -> None:
 
 def test_status_of_a_lane_that_ended_is_no_place() -> None:
     local, _ = pcbatch.batch(fib, strategy="local")._compiled((i32(3),), {})
-    assert local.where(-1, None) == Site()
+    assert local.executable.where(-1, None) == Site()
