@@ -15,6 +15,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tests import emitters, shares
 
@@ -34,6 +35,7 @@ import hypothesis
 import jax
 import pytest
 
+from pcbatch.api.programs import Programs
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import PcbatchError
 from tests.shares import in_share
@@ -114,6 +116,18 @@ def compiled_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """The emitters and options of XLA that users have, in tests of the machine."""
     if emitters.are_those_of_users(request.node):
         emitters.use_those_of_users(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def lanes_together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the lanes of plain calls run together in tests marked `together`: those of trips, visits and programs."""
+    if request.node.get_closest_marker("together"):
+        of_call = Programs.of_call
+
+        def never(self: Programs, args: Any, kwargs: Any, repeats: bool = True, may_choose: bool = False) -> Any:
+            return of_call(self, args, kwargs, repeats)
+
+        monkeypatch.setattr(Programs, "of_call", never)
 
 
 NAMES_INSIDE = re.compile(

@@ -60,7 +60,8 @@ class FailedRun:
         shown = ", ".join(self.lane(lane) for lane in lanes[:SHOWN])
         more = f" and {len(lanes) - SHOWN} more" if len(lanes) > SHOWN else ""
         first = f"first lanes: {shown}{more}"
-        if self.raw.trips is None:  # a program that the user has jitted does not return them
+        # A program that the user has jitted does not return trips, and lane after lane there are none.
+        if self.raw.trips is None or self.options.emitter == "scalar":
             return (first,)
         trips = int(self.raw.trips)
         return (first, f"the machine made {trips} trip{'' if trips == 1 else 's'}")

@@ -121,8 +121,8 @@ def test_inside_jit_each_device_has_a_machine(f: Any) -> None:
     assert collectives(jax.jit(f).lower(ns).compile().as_text()) == []
     assert jax.jit(f)(ns).sharding.is_equivalent_to(ns.sharding, 1)
     assert_same_bits(jax.jit(f)(ns), fib(NUMBERS))
-    stats = jax.jit(fib.run)(ns).stats
-    assert int(stats.trips) == sum(int(fib.run(part).stats.trips) for part in np.split(NUMBERS, 2))
+    stats, together = jax.jit(fib.run)(ns).stats, fib.with_options(emitter="guard")
+    assert int(stats.trips) == sum(int(together.run(part).stats.trips) for part in np.split(NUMBERS, 2))
 
 
 def test_inside_jit_on_one_device_nothing_is_split() -> None:
@@ -137,8 +137,8 @@ def test_lanes_stay_where_they_lie() -> None:
             assert result.value.sharding.is_equivalent_to(ns.sharding, 1)
             assert result.value.sharding.mesh == ns.sharding.mesh
             assert_same_bits(result.value, fib(NUMBERS))
-        parts = np.split(NUMBERS, 2)
-        assert int(fib.run(ns).stats.trips) == sum(int(fib.run(part).stats.trips) for part in parts)
+        parts, together = np.split(NUMBERS, 2), fib.with_options(emitter="guard")
+        assert int(together.run(ns).stats.trips) == sum(int(together.run(part).stats.trips) for part in parts)
 
 
 @pytest.mark.full_only

@@ -23,7 +23,7 @@ from tests.programs import PROGRAMS, Program, batched
 from tests.programs.batched import same
 from tests.programs.compare import assert_same_bits
 
-pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
+pytestmark = [pytest.mark.together, pytest.mark.share(3), pytest.mark.promotion("standard")]
 NUMBERS = np.random.default_rng(1).integers(1, 900, 41).astype(np.int32)
 
 

@@ -54,35 +54,12 @@ ROWS = [
         (("(x * x for x in xs)", "[x * x for x in xs]"),),
     ),
     Row(
-        "zip in a variable",
-        "PCB306",
-        "make a list of it: `list(zip(xs, xs[1:]))`",
-        "@pcbatch.batch\ndef f(xs):\n    pairs = zip(xs, xs[1:])\n    return sum(a * b for a, b in pairs)\n",
-        LISTS,
-        (("zip(xs, xs[1:])", "list(zip(xs, xs[1:]))"),),
-    ),
-    Row(
         "map in a variable",
         "PCB306",
         "make a list of it: `list(map(abs, xs))`",
         "@pcbatch.batch\ndef f(xs):\n    sizes = map(abs, xs)\n    return sum(sizes)\n",
         LISTS,
         (("map(abs, xs)", "list(map(abs, xs))"),),
-    ),
-    Row(
-        "iterator and next",
-        "PCB306",
-        "go over it with an index: `k = 0`, then `xs[k]` and `k += 1` in place of `next`",
-        "@pcbatch.batch\ndef f(xs):\n    it = iter(xs)\n    first = next(it)\n    total = 0\n    for x in it:\n"
-        "        total += x - first\n    return total\n",
-        LISTS,
-        (
-            ("    it = iter(xs)\n    first = next(it)\n", "    k = 0\n    first = xs[k]\n    k += 1\n"),
-            (
-                "    for x in it:\n        total += x - first\n",
-                "    while k < len(xs):\n        total += xs[k] - first\n        k += 1\n",
-            ),
-        ),
     ),
     Row(
         "columns of rows",

@@ -107,10 +107,10 @@ ROWS = [
     Row(
         "random.choice",
         "PCB318",
-        "draw with `jax.random.choice(key, jnp.asarray(xs))`",
+        "draw with `xs[jax.random.randint(key, (), 0, len(xs))]`",
         "import random\n@pcbatch.batch\ndef f(xs):\n    return random.choice(xs) > 0\n",
         "[([3, 1],), ([4, 4],)]",
-        (("def f(xs):", "def f(xs, key):"), ("random.choice(xs)", "jax.random.choice(key, jnp.asarray(xs))")),
+        (("def f(xs):", "def f(xs, key):"), ("random.choice(xs)", "xs[jax.random.randint(key, (), 0, len(xs))]")),
         args="np.array([xs for xs, in examples])",
         to="np.array([xs for xs, in examples]), jax.random.split(jax.random.key(0), 2)",
     ),

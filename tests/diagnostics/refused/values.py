@@ -82,15 +82,6 @@ ROWS = [
         outside="'%.3f' % r",
     ),
     Row(
-        "thousands with zeros",
-        "PCB304",
-        OUTSIDE,
-        "@pcbatch.batch\ndef f(n):\n    return f'{n * 1000:08,}'\n",
-        N,
-        (("f'{n * 1000:08,}'", "n * 1000"),),
-        outside="f'{r:08,}'",
-    ),
-    Row(
         "float of a text",
         "PCB303",
         "read the numbers before the batched function, and pass them as an array",
@@ -165,7 +156,7 @@ ROWS = [
     Row(
         "power that is divided",
         "PCB312",
-        "compute the rest: `pow(base, exponent, modulus)`",
+        "where the rest of a power counts: `pow(base, exponent, modulus)` in place of `pow(base, exponent) % modulus`",
         "@pcbatch.batch\ndef f(n):\n    return 2 ** 100 % n\n",
         N,
         (("2 ** 100 % n", "pow(2, 100, n)"),),
