@@ -66,6 +66,7 @@ def test_a_call_with_room_compiles_once() -> None:
     assert not f._programs.capacities or set(f._programs.capacities.values()) == {32}
 
 
+@pytest.mark.together
 def test_a_function_without_lists_has_one_program() -> None:
     f = pcbatch.batch(lambda n: n + 1, overflow="wrap").with_options()
     assert f(NUMBERS).tolist() == [4, 41, 1, 71]
@@ -138,6 +139,7 @@ def needs(elements: int) -> int:
     return capacity()
 
 
+@pytest.mark.together
 def test_a_size_known_while_compiling() -> None:
     @pcbatch.batch
     def f(n):

@@ -35,6 +35,7 @@ def counts() -> Any:
     return collatz.run(NUMBERS)
 
 
+@pytest.mark.together
 class TestEveryProgram:
     """Three lanes, and chunks of four inputs, for seven."""
 
