@@ -247,6 +247,7 @@ def depth(n: Any) -> Any:
     return 0 if n == 0 else 1 + depth(n - 1)
 
 
+@pytest.mark.together
 def test_the_room_that_lists_and_stacks_need_is_found_by_what_compiles_soonest() -> None:
     long = jnp.array([300, 2])
     program, call = tower._programs.of_call((long,), {})

@@ -304,7 +304,7 @@ class _Checker:
             copy = INDEX_LOOP if element else _copy(changed, shown, dst, tie)
             helps = (copy, f"where `{shown}` is to change as well, use one name for both")
             if isinstance(tie, Prim) and "kept_iterator(" in tie.expr.text:
-                helps = (f"take what `{shown}` has before this line, `{shown} = list({shown})`, if it is not to show it",)
+                helps = (f"if it is not to show it, take all before this line: `{shown} = list({shown})`",)
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
 
     def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:

@@ -144,3 +144,23 @@ class TestLoopNest:
         ns = np.array([1, 9], np.int32)
         status = run.run(ns, ns).status.tolist()
         assert status == [int(pcbatch.Status.OK), int(pcbatch.Status.STEP_LIMIT)]
+
+
+class TestLoopsWithoutAnEnd:
+    """What a block computes of values that it does not change must not run before it is known that a lane waits there."""
+
+    @staticmethod
+    def split(n):
+        def down(n):
+            return jax.lax.while_loop(lambda s: s != 0, lambda s: s - 2, n)
+
+        if n % 2 == 0:
+            return down(n)
+        return down(n - 1) + 1
+
+    def test_in_a_plain_call(self) -> None:
+        assert pcbatch.batch(self.split)(np.array([4, 7, 8, 1], np.int32)).tolist() == [0, 1, 0, 1]
+
+    def test_where_the_user_chooses_the_options_of_xla(self) -> None:
+        f = jax.jit(pcbatch.batch(self.split, emitter="scalar"))
+        assert f(np.array([4, 7, 8, 1], np.int32)).tolist() == [0, 1, 0, 1]
