@@ -41,6 +41,8 @@ from pcbatch.runtime.vm.policies import Policy
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Site
 
+AT_ONCE = 1 << 26  # bytes of the state of lanes that run one after the other; more of them are dealt out in rounds
+
 
 @dataclass(slots=True, eq=False)
 class PcExecutable:
@@ -228,7 +230,10 @@ class PcExecutable:
 
     def width(self, inputs: int) -> int:
         """The lanes of the machine that a plain call makes for this number of inputs on a device."""
-        return inputs if self.prints or isinstance(self.machine, ScalarMachine) else self.costs.lanes(inputs)
+        if self.prints or is_symbolic(inputs):
+            return inputs
+        alone = isinstance(self.machine, ScalarMachine) and self.memory.total(inputs, self.depth) <= AT_ONCE
+        return inputs if alone else self.costs.lanes(inputs)
 
     def narrower(self, lanes: int, always: bool = False) -> tuple[int, ...]:
         """The widths of the machines in which the last of so many lanes go on (`always`: by `narrow=True`)."""

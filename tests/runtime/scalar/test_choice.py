@@ -71,6 +71,13 @@ class TestPlainCalls:
         assert f(ns).tolist() == [halvings(int(n)) for n in ns] and ran(f) == [True]
         assert f(ns[:3]).tolist() == [0, 0, 1] and ran(f) == [True]
 
+    def test_states_that_take_much_memory_are_dealt_out_in_rounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        f, ns = pcbatch.batch(halvings, emitter="scalar"), np.arange(2000, dtype=np.int32) % 40
+        assert f._programs.of_call((ns,), {})[0].with_pc("a test").width(2000) == 2000
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.AT_ONCE", 1000)
+        assert f._programs.of_call((ns,), {})[0].with_pc("a test").width(2000) < 2000
+        assert f(ns).tolist() == [halvings(int(n)) for n in ns]
+
     @pytest.mark.parametrize(
         "options",
         [{"emitter": "guard"}, {"schedule": "sweep"}, {"fork": "never"}, {"stats": True}, {"modes": pcbatch.Dense()}],
