@@ -147,7 +147,7 @@ class TestLoopNest:
 
 
 class TestLoopsWithoutAnEnd:
-    """What a block computes of values that it does not change must not run before it is known that a lane waits there."""
+    """XLA must compute nothing of a block before it is known that a lane waits for it."""
 
     @staticmethod
     def split(n):
