@@ -12,9 +12,9 @@ from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
 VISIT = 12.0  # a visit of one lane: a jump, and its registers
 OPERATION = 0.5  # one arithmetic operation in it
 WORD = 0.1  # one word that it may move
-# Lanes together take so many times the estimate of their trips, since they wait for each other; a quarter of it is for
-# the time to compile their program, which is two to eight times as long.
-WAITING = 4.5
+# Lanes together take so many times the estimate of their trips, since they wait for each other; a part of it is for the
+# time to compile their program, which is two to eight times as long.
+WAITING = 6.0
 SIDE_BY_SIDE = 512  # lanes, from which on independent calls are faster side by side
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
 ALWAYS = 1 << 62
