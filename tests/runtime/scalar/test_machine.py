@@ -211,7 +211,9 @@ def test_the_loop_of_lanes_is_one_native_function(tmp_path: Path) -> None:
         check=True,
     )
     assert code.stdout.strip() == "[0, 1, 1, 2, 3, 5, 8, 13]"
+    # A module of LLVM for each kernel; newer releases write object files instead.
     kernels = {path.name for path in tmp_path.glob("*run_whole*ir-no-opt.ll")}
+    kernels = kernels or {path.name for path in tmp_path.glob("*run_whole*obj-file*.o")}
     assert 1 <= len(kernels) <= 12, sorted(kernels)
 
 
