@@ -213,7 +213,11 @@ class Programs:
                 capacity = self._first_capacity(signature[:-1], call, repeats)  # no option changes what is needed
             key, chooses = (*signature, capacity), may_choose and self._chooses(call)
             limit = self.crossovers.get(key) if chooses else 0
-            program = None if limit is None else self.cache.get((*key, bool(limit) and call.lanes < limit))
+
+            def place(limit: int) -> Any:  # the number of lanes may be a symbol, where there is no limit
+                return (*key, limit > 0 and call.lanes < limit)
+
+            program = None if limit is None else self.cache.get(place(limit))
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
                     remember = partial(self._remember, signature[:-1])
@@ -222,7 +226,7 @@ class Programs:
                 if chooses:
                     self.crossovers[key] = limit
                 if not program.captures:  # captured values belong to one trace of the user's
-                    self.cache[*key, bool(limit) and call.lanes < limit] = program
+                    self.cache[place(limit)] = program
             return replace(program, together=limit) if chooses and program.together is None else program
 
     def _chooses(self, call: Arguments) -> bool:

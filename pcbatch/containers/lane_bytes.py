@@ -197,7 +197,7 @@ def bytes_of(value: Any) -> Any:
 
 
 def _part(value: Any, numbers: bool) -> Any:
-    """What is looked for in bytes, as a text; of a number, where `numbers`, the character."""
+    """The text that stands for what is looked for in bytes; that of a number, where `numbers`, is its character."""
     if isinstance(value, tuple) and not numbers:
         return tuple(_part(part, numbers) for part in value)
     if (found := bytes_of(value)) is not None:

@@ -1,4 +1,4 @@
-"""Which objects tables were made of, so that one that two `Packed` hold is found."""
+"""The objects that tables were made of, so that one that two `Packed` hold is found."""
 
 from __future__ import annotations
 

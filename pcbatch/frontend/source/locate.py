@@ -126,7 +126,7 @@ def _locate_lambda(fn: FunctionType, source: Source, candidates: Sequence[Item])
 
 
 def _spans(code: CodeType) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where the instructions of `code` come from: the start and the end of each, as line and column."""
+    """The places in the source of the instructions of `code`: the start and the end of each, as line and column."""
     found: Any = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
     return [((p[0], p[2]), (p[1], p[3])) for p in found]
 

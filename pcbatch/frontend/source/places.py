@@ -152,7 +152,7 @@ def _with_defaults(unit: Unit) -> dict[str, int]:
 
 
 def _depth(unit: Unit, node: Node) -> int:
-    """How many `defaultdict` an expression makes in one another, each the default of the one around it."""
+    """The number of `defaultdict` that an expression makes in one another, each the default of the one around it."""
     match node:
         case gast.Call(func=func, args=args) if resolve(unit, func) is defaultdict:
             return 1 + (_depth(unit, args[0].body) if args and isinstance(args[0], gast.Lambda) else 0)

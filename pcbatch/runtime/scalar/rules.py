@@ -23,6 +23,7 @@ import numpy as np
 from jax.extend.core.primitives import convert_element_type_p
 
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
+from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.runtime.vm.block_body import BlockCode
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.run_once import isolated, run_once
@@ -56,13 +57,14 @@ class ForOneLane(Rewrite):
 
 
 class _Alike:
-    """An equation that is equal to all others of the same operation on operands of the same types: one call for all of
-    them is traced, and lowered, once."""
+    """An equation that equals all others of one operation on operands of the same types under the same settings of JAX:
+    one call for all of them is traced, and lowered, once."""
 
     def __init__(self, eqn: Any) -> None:
         self.eqn = eqn
         types = tuple(v.aval for v in (*eqn.invars, *eqn.outvars))
-        self._key = eqn.primitive, types, tuple(sorted(eqn.params.items(), key=lambda item: item[0]))
+        params = tuple(sorted(eqn.params.items(), key=lambda item: item[0]))
+        self._key = eqn.primitive, types, params, settings()
 
     def __hash__(self) -> int:
         return hash(self._key)

@@ -77,7 +77,7 @@ class _Traced(NamedTuple):
 
 
 def reads_of(body: Body, small_shared: Sequence[str]) -> tuple[TripReads, list[Recordable]]:
-    """What a trip reads, and the values that a record needs, for the trip or for what it leaves for later."""
+    """The reads of a trip, and the values that a record needs, for the trip or for what it leaves for later."""
     found = read_by_trips(body, small_shared)
     keys = found.keys
     if found.deferred_cts:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pcbatch.runtime.scalar.native import in_one_function
-from pcbatch.runtime.scalar.rules import ForOneLane
+from pcbatch.runtime.scalar.rules import ForOneLane, _Alike
 
 pytestmark = pytest.mark.promotion("standard")
 DRAWN = np.random.default_rng(0)
@@ -111,3 +111,12 @@ class TestProducts:
 
     def test_a_matrix_and_a_vector_are_left(self) -> None:
         check(lambda a, b: a @ b, jnp.ones((4, 5)), jnp.ones(5), replaced=False)
+
+
+def test_equal_operations_share_a_trace_under_the_same_settings_alone() -> None:
+    """With `jax_enable_x64` the loops of a sort have other counters."""
+    (eqn,) = jax.make_jaxpr(lambda x: jax.lax.sort(x))(jnp.zeros(9, jnp.int32)).eqns
+    here = _Alike(eqn)
+    assert here == _Alike(eqn) and hash(here) == hash(_Alike(eqn))
+    with jax.enable_x64(True):
+        assert here != _Alike(eqn)
