@@ -75,7 +75,8 @@ def _program(
 ) -> Program:
     """Return the program of a typed one under some options, ready to run."""
     with within(limits_for(options.emitter)):
-        stages = compile_stages(typed, order_for(options), recompile.captured, rounds)
+        one_lane = options.emitter == "scalar"
+        stages = compile_stages(typed, order_for(options), recompile.captured, rounds, one_lane)
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
     fork = forked(fn.__name__, stages, options, given.shared)
     if options.strategy == "local":

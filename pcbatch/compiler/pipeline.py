@@ -34,7 +34,7 @@ from pcbatch.lowering.cfg_passes import (
     simplify_cfg,
     split_loops,
 )
-from pcbatch.lowering.jaxpr_passes import fuse_products, integer_marks, rng_by_lane, unroll_threefry
+from pcbatch.lowering.jaxpr_passes import fuse_products, integer_marks, of_width, rng_by_lane, unroll_threefry
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes import (
     block_layout,
@@ -120,14 +120,20 @@ def _after(old: ProgramT, new: ProgramT, name: str) -> ProgramT:
 
 
 def compile_stages(
-    typed: Typed, schedule: str = "auto", apart: frozenset[str] = frozenset(), rounds: int | None = None
+    typed: Typed,
+    schedule: str = "auto",
+    apart: frozenset[str] = frozenset(),
+    rounds: int | None = None,
+    one_lane: bool = False,
 ) -> Stages:
     """Improve and lower a typed program: run all passes and return the program of every stage.
 
     `schedule` is a policy, or "auto". Captured values of an outer trace are uniform, unless they are among `apart` (by
-    their names in the program). `rounds`: of a small loop, in one visit; None: by cost.
+    their names in the program). `rounds`: of a small loop, in one visit; None: by cost. `one_lane`: the program is for
+    a lane that runs alone.
     """
-    cfg, has_types = typed.cfg, typed.result is not None
+    cfg = typed.cfg if one_lane else _after(typed.cfg, of_width.run(typed.cfg), "of_width")
+    has_types = typed.result is not None
     optimised = cfg
     for run in CFG_PASSES:
         new = run(optimised)

@@ -78,6 +78,22 @@ def put(leaf: Any, place: tuple[Any, ...], value: Any) -> Any:
     return leaf.at[place].set(value, mode="drop", wrap_negative_indices=False)
 
 
+def row(columns: Any, index: Any) -> Any:
+    """Return the row of columns at an index that is in range."""
+    return jax.tree.map(
+        lambda leaf: jax.lax.dynamic_index_in_dim(leaf, index, 0, False, allow_negative_indices=False), columns
+    )
+
+
+def with_row(columns: Any, index: Any, element: Any) -> Any:
+    """Return columns with the row at an index that is in range replaced."""
+    return jax.tree.map(
+        lambda leaf, new: jax.lax.dynamic_update_index_in_dim(leaf, new, index, 0, allow_negative_indices=False),
+        columns,
+        element,
+    )
+
+
 def padded(columns: Any, axis: int, size: int) -> Any:
     """Return columns with room for at least so many elements along an axis; what is added may be anything."""
 

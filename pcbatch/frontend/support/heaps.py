@@ -1,7 +1,7 @@
 """The functions of `heapq` and `bisect` on lists of the lane, step for step as Python has them.
 
-An element moves along a path in the heap, so that there are as many steps as the greatest heap has levels; a lane that
-is done earlier stores out of range.
+An element moves along a path in the heap. Lanes together make as many steps as the greatest heap has levels, and one
+that is done earlier stores out of range; a lane alone goes on until its element has arrived.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import bisect
 import heapq
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
 
+from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import require
+from pcbatch.containers.columns import row, with_row
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
@@ -72,17 +75,61 @@ def _heapify(heap: Any, less: Less) -> None:
     if not half:
         return
 
-    def step(k: Any, columns: Any) -> Any:
-        one = heap.with_data(columns, heap.length, heap.origins)
-        at = half - 1 - k
-        _up(one, less, at, one._taken(at), at < heap.length // 2)
+    def together(columns: Any, n: Any) -> Any:
+        def step(k: Any, columns: Any) -> Any:
+            one, at = heap.with_data(columns, n, heap.origins), half - 1 - k
+            _up_in_steps(one, one._taken(at), at, at < n // 2, less=less)
+            return one.columns
+
+        return jax.lax.fori_loop(0, half, step, columns)
+
+    def alone(columns: Any, n: Any) -> Any:
+        def step(k: Any, columns: Any) -> Any:
+            one, at = heap.with_data(columns, n, heap.origins), n // 2 - 1 - k
+            return _up_alone(one, row(columns, at), at, less=less)
+
+        return jax.lax.fori_loop(0, n // 2, step, columns)
+
+    heap.columns = by_width(together, alone)(heap.columns, heap.length)
+
+
+def _down(heap: Any, less: Less, start: Any, at: Any, item: Any) -> None:
+    """Move an element from a place towards the root, up to place `start`, past those that are greater."""
+    _sift(heap, item, partial(_down_in_steps, less=less), partial(_down_alone, less=less), start, at)
+
+
+def _up(heap: Any, less: Less, at: Any, item: Any, active: Any = True) -> None:
+    """Put an element in the place of another one: smaller children move up to a leaf, and it moves down from there."""
+    _sift(heap, item, partial(_up_in_steps, less=less), partial(_up_alone, less=less), at, active)
+
+
+def _sift(heap: Any, item: Any, together: Callable[..., None], alone: Callable[..., Any], *places: Any) -> None:
+    """Let an element find its place by one of two functions.
+
+    Args:
+        heap: the heap.
+        item: the element.
+        together: moves it in a heap, in steps.
+        alone: returns the columns of a heap after it is moved.
+        places: further arguments of both.
+    """
+    item = heap._fit(item)
+    if heap.node is not heap or not heap.capacity or jax.tree.structure(item) != jax.tree.structure(heap.columns):
+        together(heap, item, *places)
+        return
+
+    def in_steps(columns: Any, n: Any, item: Any, *places: Any) -> Any:
+        one = heap.with_data(columns, n, heap.origins)
+        together(one, item, *places)
         return one.columns
 
-    heap.columns = jax.lax.fori_loop(0, half, step, heap.columns)
+    def by_itself(columns: Any, n: Any, item: Any, *places: Any) -> Any:
+        return alone(heap.with_data(columns, n, heap.origins), item, *places)
+
+    heap.columns = by_width(in_steps, by_itself)(heap.columns, heap.length, item, *places)
 
 
-def _down(heap: Any, less: Less, start: Any, at: Any, item: Any, active: Any = True) -> None:
-    """Move an element from a place towards the root, up to place `start`, past those that are greater."""
+def _down_in_steps(heap: Any, item: Any, start: Any, at: Any, active: Any = True, *, less: Less) -> None:
     moving = jnp.asarray(active)
     for _ in range(heap.capacity.bit_length()):
         parent = jnp.maximum(at - 1, 0) // 2
@@ -93,8 +140,7 @@ def _down(heap: Any, less: Less, start: Any, at: Any, item: Any, active: Any = T
     _store(heap, at, item, active)
 
 
-def _up(heap: Any, less: Less, at: Any, item: Any, active: Any = True) -> None:
-    """Put an element in the place of another one: smaller children move up to a leaf, and it moves down from there."""
+def _up_in_steps(heap: Any, item: Any, at: Any, active: Any = True, *, less: Less) -> None:
     n, start = heap.length, at
     moving = jnp.logical_and(active, at < n)
     for _ in range(heap.capacity.bit_length()):
@@ -105,7 +151,49 @@ def _up(heap: Any, less: Less, at: Any, item: Any, active: Any = True) -> None:
         child = jnp.where(jnp.logical_and(right < n, jnp.logical_not(less(a, b))), right, child)
         _store(heap, at, heap._taken(jnp.minimum(child, heap.capacity - 1)), moving)
         at = jnp.where(moving, child, at)
-    _down(heap, less, start, at, item, jnp.logical_and(active, start < n))
+    _down_in_steps(heap, item, start, at, jnp.logical_and(active, start < n), less=less)
+
+
+# For a lane alone each step stores before it reads what the next one moves: so XLA works on one array in place.
+
+
+def _down_alone(heap: Any, item: Any, start: Any, at: Any, active: Any = True, *, less: Less) -> Any:
+    def above(columns: Any, at: Any) -> tuple[Any, Any]:
+        one = heap.with_data(columns, heap.length, heap.origins)
+        parent = jnp.maximum(at - 1, 0) // 2
+        return at, row(columns, parent), (at > start) & less(item, one._taken(parent))
+
+    def step(c: tuple[Any, tuple[Any, Any, Any]]) -> tuple[Any, tuple[Any, Any, Any]]:
+        columns, (at, element, _) = c
+        columns = with_row(columns, at, element)
+        return columns, above(columns, (at - 1) // 2)
+
+    at = jnp.asarray(at, jnp.int32)
+    columns, (at, element, _) = jax.lax.while_loop(lambda c: c[1][2], step, (heap.columns, above(heap.columns, at)))
+    return with_row(columns, at, item)
+
+
+def _up_alone(heap: Any, item: Any, at: Any, active: Any = True, *, less: Less) -> Any:
+    n, last = heap.length, heap.capacity - 1
+
+    def below(columns: Any, at: Any) -> tuple[Any, Any, Any]:
+        one = heap.with_data(columns, n, heap.origins)
+        child, right = 2 * at + 1, 2 * at + 2
+        smaller = less(one._taken(jnp.minimum(child, last)), one._taken(jnp.minimum(right, last)))
+        child = jnp.where((right < n) & jnp.logical_not(smaller), right, child)
+        return at, child, row(columns, jnp.minimum(child, last))
+
+    def step(c: tuple[Any, tuple[Any, Any, Any]]) -> tuple[Any, tuple[Any, Any, Any]]:
+        columns, (at, child, element) = c
+        columns = with_row(columns, at, element)
+        return columns, below(columns, child)
+
+    start = jnp.asarray(at, jnp.int32)
+    old = row(heap.columns, start)
+    first = below(heap.columns, start)
+    columns, (at, _, _) = jax.lax.while_loop(lambda c: active & (c[1][1] < n), step, (heap.columns, first))
+    item = item if active is True else jax.tree.map(lambda new, old: jnp.where(active, new, old), item, old)
+    return _down_alone(heap.with_data(columns, n, heap.origins), item, start, at, less=less)
 
 
 def _store(heap: Any, at: Any, item: Any, where: Any) -> None:

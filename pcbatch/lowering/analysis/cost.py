@@ -11,6 +11,7 @@ from typing import Any
 
 import jax.extend.core as jex
 
+from pcbatch.containers.by_width import by_width_p
 from pcbatch.ir.ops import Check, Move, Prim, Print, Select
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
@@ -36,6 +37,7 @@ VECTOR = 8  # elements with which one instruction computes
 TOGETHER = {"dot_general", "conv_general_dilated", "sort", "top_k", "fft", *LINALG, "tridiagonal_solve"}
 HOST = ("pure_callback", "io_callback", "ffi_call")  # code that is not JAX's
 UNKNOWN_TRIPS = 32.0  # iterations to expect of an inner while loop
+ALONE_TRIPS = 4.0  # of a loop of a form for a lane alone (`by_width`): steps of a heap, places of a hash table
 
 
 def op_cost(op: object, types: Any = None) -> float:
@@ -71,6 +73,15 @@ def visit_cost(op: object, types: Any = None) -> float:
     start = 0.0 if rows else SCATTER
     stores = sum(max(0.0, _eqn_cost(eqn) - start - STORE * _stored(eqn)) for eqn in _in_place(op, jaxpr))
     return cost - stores - (1 - 1 / VECTOR) * sum(_eqn_cost(eqn) for eqn in rows)
+
+
+def spared_alone(op: object) -> float:
+    """Return what of `visit_cost` a lane alone is spared, by its forms of computations that have two."""
+    if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
+        return 0.0
+    forms = [eqn.params for eqn in op.expr.fn.closed.jaxpr.eqns if eqn.primitive is by_width_p]
+    part = ALONE_TRIPS / UNKNOWN_TRIPS
+    return sum(jaxpr_cost(form["together"].jaxpr) - part * jaxpr_cost(form["alone"].jaxpr) for form in forms)
 
 
 def _stored(eqn: Any) -> float:
@@ -121,6 +132,8 @@ def _name(eqn: Any) -> str:
 
 def _eqn_cost(eqn: Any) -> float:
     name = _name(eqn)
+    if eqn.primitive is by_width_p:
+        return jaxpr_cost(eqn.params["together"].jaxpr)
     inner = [jaxpr_cost(j) for j in inner_jaxprs(eqn)] if name not in EXPENSIVE else []
     if name == "scan":
         return float(eqn.params["length"]) * sum(inner)

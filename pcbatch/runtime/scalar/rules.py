@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core.primitives import convert_element_type_p
 
+from pcbatch.containers.by_width import by_width_p
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.runtime.vm.block_body import BlockCode
@@ -31,11 +32,16 @@ from pcbatch.runtime.vm.run_once import isolated, run_once
 ISOLATED = 64  # the most elements of a load that is isolated: a larger one is a loop of its own anyway
 SMALL = 16  # elements of an array, up to which a load is cheap even if it copies
 
+LOADS = ("gather", "dynamic_slice")
+
 DROP = jax.lax.GatherScatterMode.FILL_OR_DROP
 
 
 class ForOneLane(Rewrite):
-    """Replaces operations by the functions of `RULES`."""
+    """Replaces operations by the functions of `RULES`, and chooses the forms for a lane alone (`by_width`).
+
+    In those forms stores come before loads, so loads are not isolated there.
+    """
 
     def program(self, layout: Layout) -> Layout:
         """Rewrite the bodies of all blocks."""
@@ -45,9 +51,17 @@ class ForOneLane(Rewrite):
 
         return replace(layout, codes=tuple(map(block, layout.codes)))
 
+    def __init__(self, isolates: bool = True) -> None:
+        super().__init__()
+        self._isolates = isolates
+        self._of_forms = ForOneLane(False) if isolates else self
+
     def equation(self, eqn: Any) -> Any:
+        if eqn.primitive is by_width_p:
+            call = as_call(lambda *args, alone, **_: jax.jit(jex.jaxpr_as_fun(alone))(*args), eqn)
+            return self._of_forms.any_equation(call)
         rule = RULES.get(eqn.primitive.name)
-        if rule is None or not rule[0](eqn):
+        if rule is None or not rule[0](eqn) or (not self._isolates and eqn.primitive.name in LOADS):
             return eqn
         try:
             call = _kept_call(_Alike(eqn))
@@ -385,6 +399,6 @@ RULES: dict[str, _Rule] = {
 def is_left(eqn: Any) -> bool:
     """Whether an equation of a rewritten program is one that no native function holds, since no rule was for it."""
     name = eqn.primitive.name
-    if name in ("gather", "dynamic_slice"):
+    if name in LOADS:
         return False
     return name in RULES and (name != "dot_general" or _multiplies_matrices(eqn))

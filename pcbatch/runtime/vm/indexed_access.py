@@ -19,6 +19,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from pcbatch.containers.by_width import by_width_p
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import SCATTERS
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
@@ -335,5 +336,10 @@ def _shift(dims: Iterable[int]) -> tuple[int, ...]:
 
 def in_part(op: object) -> set[str]:
     """Return the variables of which an operation reads or writes a part in place."""
-    pieces = cut(op) if isinstance(op, Prim) else None
-    return set() if pieces is None else {op.expr.ins[k] for k in pieces.registers}  # type: ignore[attr-defined]
+    if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
+        return set()
+    jaxpr = op.expr.fn.closed.jaxpr
+    if any(eqn.primitive is by_width_p for eqn in jaxpr.eqns):  # in a program of one lane, which stores all in place
+        return {name for name, v in zip(op.expr.ins, jaxpr.invars, strict=True) if v.aval.size >= MIN_SIZE}
+    pieces = cut(op)
+    return set() if pieces is None else {op.expr.ins[k] for k in pieces.registers}
