@@ -30,11 +30,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import keys as lane_keys
+from pcbatch.containers.by_width import by_width
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import collecting, require_room
 from pcbatch.containers.columns import put
 from pcbatch.containers.elements import blank, prepare, unify
 from pcbatch.containers.pytree_node import pytree_node
+from pcbatch.runtime.vm.run_once import isolated
 
 WIDTH = 8  # places of a bucket
 SPARE = 2  # places for each element that there is room for
@@ -118,19 +120,12 @@ class Table:
 
     def _find(self, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Place:
         buckets = self._buckets(lane_keys.hashed(leaves))
-        places = [self._place_in(bucket, columns, leaves, kept) for bucket in buckets]
+        places = by_width(_places, lambda *args: isolated(lambda: _places(*args)))(self.stamps, columns, leaves, kept, buckets)
         # The key is in one bucket at most, and its place is less than that of any free one.
         other = places[1] < places[0]
         place = jnp.minimum(places[0], places[1])
         bucket, column = jnp.where(other, buckets[1], buckets[0]), place % WIDTH
         return Place(bucket, column, place < WIDTH, place >= 2 * WIDTH, self.stamps[bucket, column])
-
-    def _place_in(self, bucket: Any, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Any:
-        """The column of a key in a bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full."""
-        stamps = _row(self.stamps, bucket)
-        hits = [lane_keys.equal(_row(column, bucket), leaf) for column, leaf in zip(columns, leaves, strict=True)]
-        taken = jnp.where(reduce(jnp.logical_and, [*hits, *kept] or [True]), COLUMNS, 2 * WIDTH)
-        return jnp.min(jnp.where(stamps < 0, WIDTH + COLUMNS, taken))
 
     def _buckets(self, hash_: Any) -> tuple[Any, Any]:
         buckets = self.shape[0]
@@ -285,6 +280,29 @@ class Table:
         keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
         zeros = jnp.zeros(new, np.int32)
         return Table(keys, values, jnp.full((*new, *shape), -1, jnp.int32), zeros, zeros, self.capacity)
+
+
+def _places(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
+    """The column of a key in each bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full.
+
+    Args:
+        stamps, columns: those of the table.
+        leaves: the parts of the key.
+        kept: bool[] each, whether some table could have such a key.
+        buckets: the numbers of the buckets.
+    """
+
+    def place_in(bucket: Any) -> Any:
+        of_bucket = _row(stamps, bucket)
+        taken = jnp.where(_same(_row(columns, bucket), leaves, kept), COLUMNS, 2 * WIDTH)
+        return jnp.min(jnp.where(of_bucket < 0, WIDTH + COLUMNS, taken))
+
+    return tuple(map(place_in, buckets))
+
+
+def _same(row: Any, leaves: list[Any], kept: list[Any]) -> Any:
+    hits = [lane_keys.equal(column, leaf) for column, leaf in zip(row, leaves, strict=True)]
+    return reduce(jnp.logical_and, [*hits, *kept] or [True])
 
 
 def _row(column: Any, bucket: Any) -> Any:
