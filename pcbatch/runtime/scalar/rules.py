@@ -25,6 +25,7 @@ from jax.extend.core.primitives import convert_element_type_p
 from pcbatch.containers.by_width import by_width_p
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 from pcbatch.lowering.typing.jax_types import settings
+from pcbatch.runtime.scalar.native import apart
 from pcbatch.runtime.vm.block_body import BlockCode
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.run_once import isolated, run_once
@@ -262,14 +263,23 @@ def _loads_little(eqn: Any) -> bool:
 
 
 def gather(operand: Any, indices: Any, **params: Any) -> jax.Array:
-    """Gather few elements in a loop of their own."""
+    """Gather few elements in a function of its own."""
     numbers, sizes = params.pop("dimension_numbers"), params.pop("slice_sizes")
-    return isolated(lambda: jax.lax.gather(operand, indices, numbers, sizes, **params))
+    if all(operand.shape[d] == sizes[d] for d in numbers.start_index_map):
+        return isolated(lambda: jax.lax.gather(operand, indices, numbers, sizes, **params))
+    return apart(lambda array, at: jax.lax.gather(array, at, numbers, sizes, **params), operand, indices)
 
 
 def dynamic_slice(operand: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> jax.Array:
-    """Slice few elements in a loop of their own."""
-    return isolated(lambda: jax.lax.dynamic_slice(operand, starts, slice_sizes, allow_negative_indices=False))
+    """Slice few elements in a function of its own."""
+    free = [d for d, size in enumerate(slice_sizes) if size < operand.shape[d]]
+
+    def load(array: Any, *given: Any) -> jax.Array:
+        at = dict(zip(free, given, strict=True))
+        all_starts = [at.get(d, np.int32(0)) for d in range(array.ndim)]
+        return jax.lax.dynamic_slice(array, all_starts, slice_sizes, allow_negative_indices=False)
+
+    return apart(load, operand, *(starts[d] for d in free))
 
 
 def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) -> jax.Array:

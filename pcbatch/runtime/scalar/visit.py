@@ -17,11 +17,11 @@ from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Print, Return
 from pcbatch.ir.stack import Edge, Pop, Push, PushJump
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
+from pcbatch.runtime.scalar.native import apart
 from pcbatch.runtime.vm import wide_counters, word_packing
 from pcbatch.runtime.vm.block_body import BlockCode, Values, evaluate
 from pcbatch.runtime.vm.frames import RETURN_COLUMN, Frames, runs_of
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, reg
-from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.runtime.vm.status import Status, parked, reached
 
 
@@ -74,14 +74,17 @@ def _read(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> tupl
         return env, {}, None
     frames = layout.frames
 
-    def read() -> tuple[Values, jax.Array | None]:
-        popped = _read_frames(frames, lane, code.pops)
-        back = _read_back(lane) if may_return(code.block.terminator) else None
-        return popped, back
+    returns = may_return(code.block.terminator)
 
-    reads = bool(code.pops or may_return(code.block.terminator))
+    def read(lane: Values) -> tuple[Values, jax.Array | None]:
+        return _read_frames(frames, lane, code.pops), _read_back(lane) if returns else None
+
+    needed = {*(frames.columns[v].buffer for v in code.pops), *(("frames",) if returns else ())}
+    if not needed:
+        return env, {}, None
+    stacks = {key: lane[key] for key in (*sorted(needed), "depth")}
     writes = bool(code.pushes or calls(code.block.terminator))
-    return env, *(isolated(read) if reads and writes else read())
+    return env, *(apart(read, stacks) if writes else read(stacks))
 
 
 def _read_back(lane: Values) -> jax.Array:
