@@ -91,7 +91,6 @@ class LaneDeque(LaneList):
         return jnp.where(index < self.capacity, self._wrapped(self.start + index), self.capacity)
 
     def _straighten(self) -> None:
-        """Move the first element to place 0."""
         self.columns = self._plain().columns
         self._set_state(1, 0)
 
@@ -112,10 +111,6 @@ class LaneDeque(LaneList):
         for _ in jnp.shape(self.state)[:-1]:  # the axes of the containers around a queue in their columns
             run = jax.vmap(run)
         return run(self)
-
-    def _rearrange(self, order: Any) -> None:
-        self._straighten()
-        super()._rearrange(order)
 
     def _splice(self, at: Any, removed: Any, other: LaneList) -> None:
         self._straighten()

@@ -17,12 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers import list_order
+from pcbatch.containers import list_order, moves
 from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import limit, require, require_room
-from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
+from pcbatch.containers.columns import Unset, padded, put, room, taken
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import blank, join_origins, origins_of, prepare, stacked, unify
@@ -173,10 +173,7 @@ class LaneList(LaneSequence):
 
     def _delete_at(self, index: Any, n: Any, holds: Any) -> None:
         """Remove the element at an index in range, where `holds`."""
-        k = self._numbers()
-        after = k >= index if holds is True else jnp.logical_and(holds, k >= index)
-        self._rearrange(k + jnp.asarray(after, np.int32))
-        self.length = n - 1 if holds is True else n - jnp.where(holds, 1, 0)
+        self._close(index, n, 1 if holds is True else jnp.where(holds, 1, 0))
 
     def insert(self, index: Any, value: Any, /) -> None:
         """Insert an element before an index, which may be out of range."""
@@ -185,8 +182,8 @@ class LaneList(LaneSequence):
         self.hold(value)
         self._fit(value)
         self._make_room(n + 1)
-        k = self._numbers()
-        self._rearrange(jnp.where(k > at, k - 1, k))
+        self._straighten()
+        self.columns = moves.opened(self.columns, n, at)
         self._set(at, value)
         self.length = n + 1
 
@@ -199,9 +196,19 @@ class LaneList(LaneSequence):
     def _valid(self) -> Any:
         return self._numbers() < self.length
 
+    def _straighten(self) -> None:
+        """Put the first element in place 0."""
+
     def _rearrange(self, order: Any) -> None:
         """Put the element at `order[k]` in place k."""
+        self._straighten()
         self.columns = taken(self.columns, order)
+
+    def _close(self, at: Any, n: Any, removed: Any) -> None:
+        """Remove elements, of `n`, from an index on."""
+        self._straighten()
+        self.columns = moves.closed(self.columns, n, at, removed)
+        self.length = n - removed
 
     def _new(self, columns: Any, length: Any) -> LaneList:
         new: LaneList = LaneList.tree_unflatten(self.origins, (columns, length))
@@ -229,11 +236,7 @@ class LaneList(LaneSequence):
         self._make_room(total)
         mine, theirs = unify(self._plain(), (), other._plain(), ())
         self.origins = self.node.origins = mine.origins
-        k = jnp.arange(self.capacity, dtype=np.int32)
-        rest = taken(mine.columns, jnp.where(k < at, k, k - m + removed))
-        inserted = taken(theirs.columns, k - at)
-        here = jnp.logical_and(k >= at, k < at + m)
-        self.columns = chosen(here, inserted, rest)
+        self.columns = moves.replaced(mine.columns, n, at, removed, theirs.columns, m)
         self.length = total
 
     def _plain(self) -> LaneList:
@@ -304,7 +307,10 @@ class LaneList(LaneSequence):
         columns = plain.columns
         if isinstance(part.count, int) and room(columns, 0) is not None:
             columns = taken(columns, part.start + part.step * jnp.arange(part.count, dtype=np.int32))
-        elif not (type(part.start) is int and part.start == 0 and type(part.step) is int and part.step == 1):
+        elif type(part.step) is int and part.step == 1:
+            if not (type(part.start) is int and part.start == 0):
+                columns = moves.part(columns, part.start, part.count)
+        else:
             columns = taken(columns, part.start + part.step * self._numbers())
         return plain._new(columns, part.count)
 
@@ -339,11 +345,10 @@ class LaneList(LaneSequence):
             return
         part = span(index, n)
         if type(part.step) is int and part.step == 1:
-            k = self._numbers()
-            self._rearrange(jnp.where(k < part.start, k, k + part.count))
+            self._close(part.start, n, part.count)
         else:
             self._rearrange(jnp.argsort(part.holds(self._numbers()), stable=True))
-        self.length = n - part.count
+            self.length = n - part.count
 
     # Operators.
 

@@ -37,7 +37,6 @@ VECTOR = 8  # elements with which one instruction computes
 TOGETHER = {"dot_general", "conv_general_dilated", "sort", "top_k", "fft", *LINALG, "tridiagonal_solve"}
 HOST = ("pure_callback", "io_callback", "ffi_call")  # code that is not JAX's
 UNKNOWN_TRIPS = 32.0  # iterations to expect of an inner while loop
-ALONE_TRIPS = 4.0  # of a loop of a form for a lane alone (`by_width`): steps of a heap, places of a hash table
 
 
 def op_cost(op: object, types: Any = None) -> float:
@@ -71,22 +70,13 @@ def visit_cost(op: object, types: Any = None) -> float:
     jaxpr = op.expr.fn.closed.jaxpr
     rows = _on_rows(jaxpr)
     start = 0.0 if rows else SCATTER
-    stores = sum(max(0.0, _eqn_cost(eqn) - start - STORE * _stored(eqn)) for eqn in _in_place(op, jaxpr))
-    return cost - stores - (1 - 1 / VECTOR) * sum(_eqn_cost(eqn) for eqn in rows)
-
-
-def spared_alone(op: object) -> float:
-    """Return what of `visit_cost` a lane alone is spared, by its forms of computations that have two."""
-    if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
-        return 0.0
-    forms = [eqn.params for eqn in op.expr.fn.closed.jaxpr.eqns if eqn.primitive is by_width_p]
-    part = ALONE_TRIPS / UNKNOWN_TRIPS
-    return sum(jaxpr_cost(form["together"].jaxpr) - part * jaxpr_cost(form["alone"].jaxpr) for form in forms)
+    stores = sum(max(0.0, equation_cost(eqn) - start - STORE * _stored(eqn)) for eqn in _in_place(op, jaxpr))
+    return cost - stores - (1 - 1 / VECTOR) * sum(equation_cost(eqn) for eqn in rows)
 
 
 def _stored(eqn: Any) -> float:
     """The number of elements that a scatter stores."""
-    return _size(eqn.invars[WRITES_PART[eqn.primitive.name]])
+    return size(eqn.invars[WRITES_PART[eqn.primitive.name]])
 
 
 def _on_rows(jaxpr: Any) -> list[Any]:
@@ -94,10 +84,10 @@ def _on_rows(jaxpr: Any) -> list[Any]:
     rows: set[Any] = set()
     found = []
     for eqn in jaxpr.eqns:
-        read = eqn.primitive.name in READS_PART and 1 < _size(eqn.outvars[0]) <= VECTOR
+        read = eqn.primitive.name in READS_PART and 1 < size(eqn.outvars[0]) <= VECTOR
         if read or any(v in rows for v in eqn.invars if not isinstance(v, jex.Literal)):
             found.append(eqn)
-            rows.update(v for v in eqn.outvars if 1 < _size(v) <= VECTOR)
+            rows.update(v for v in eqn.outvars if 1 < size(v) <= VECTOR)
     return found
 
 
@@ -117,21 +107,23 @@ def _in_place(op: Prim, jaxpr: Any) -> list[Any]:
 
 def jaxpr_cost(jaxpr: Any) -> float:
     """Estimate a jaxpr: the sum over its equations, inner jaxprs included."""
-    return float(sum(_eqn_cost(eqn) for eqn in jaxpr.eqns))
+    return float(sum(equation_cost(eqn) for eqn in jaxpr.eqns))
 
 
-def _size(v: Any) -> float:
+def size(v: Any) -> float:
+    """Return the number of elements of a value of a jaxpr."""
     return float(math.prod(getattr(v.aval, "shape", ())))
 
 
-def _name(eqn: Any) -> str:
-    """The name that an equation is priced by: an unrolled hash (`unroll_threefry.py`) is one kernel, not a hundred."""
+def priced_name(eqn: Any) -> str:
+    """Return the name that an equation is priced by: an unrolled hash (`unroll_threefry.py`) is one kernel, not a hundred."""
     name = eqn.params.get("name")
     return name if name == "threefry2x32" else str(eqn.primitive.name)
 
 
-def _eqn_cost(eqn: Any) -> float:
-    name = _name(eqn)
+def equation_cost(eqn: Any) -> float:
+    """Estimate one equation of a jaxpr."""
+    name = priced_name(eqn)
     if eqn.primitive is by_width_p:
         return jaxpr_cost(eqn.params["together"].jaxpr)
     inner = [jaxpr_cost(j) for j in inner_jaxprs(eqn)] if name not in EXPENSIVE else []
@@ -143,7 +135,7 @@ def _eqn_cost(eqn: Any) -> float:
         return max(inner)
     if inner:
         return sum(inner)
-    out = sum(_size(v) for v in eqn.outvars)
+    out = sum(size(v) for v in eqn.outvars)
     if name == "dot_general":
         (contract, _), _ = eqn.params["dimension_numbers"]
         # A quarter of the arithmetic: nothing else runs as close to the peak of the hardware.
@@ -152,7 +144,7 @@ def _eqn_cost(eqn: Any) -> float:
         return 0.0
     if name in READS_PART:
         return out
-    work = max([out, *[_size(v) for v in eqn.invars]])
+    work = max([out, *[size(v) for v in eqn.invars]])
     return work * (EXPENSIVE.get(name) or (8.0 if name in TRANSCENDENTAL else 1.0))
 
 
@@ -165,12 +157,12 @@ def most_expensive_kernel(jaxpr: Any) -> float:
 
 
 def _kernel_cost(eqn: Any) -> float:
-    inner = [most_expensive_kernel(j) for j in inner_jaxprs(eqn)] if _name(eqn) not in EXPENSIVE else []
+    inner = [most_expensive_kernel(j) for j in inner_jaxprs(eqn)] if priced_name(eqn) not in EXPENSIVE else []
     if inner or eqn.primitive.name == "dot_general":
         return max(inner, default=0.0)
     if eqn.primitive.name in WRITES_PART:  # in place, if it can be
-        return _size(eqn.invars[WRITES_PART[eqn.primitive.name]])
-    return _eqn_cost(eqn)
+        return size(eqn.invars[WRITES_PART[eqn.primitive.name]])
+    return equation_cost(eqn)
 
 
 def inner_jaxprs(eqn: Any) -> Iterable[Any]:

@@ -16,8 +16,8 @@ from pcbatch.errors import UsageError
 from pcbatch.ir.def_use import block_uses, block_writes, edges, holds, pops, pushes
 from pcbatch.ir.ops import Jump, Prim
 from pcbatch.ir.stack import StackBlock, StackProgram
+from pcbatch.lowering.analysis.alone_cost import alone_cost
 from pcbatch.lowering.analysis.block_frequency import flow, has_cycle, inner_loops, visits
-from pcbatch.lowering.analysis.cost import spared_alone
 from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.options import Dense, Few, Mode, Strips
@@ -84,7 +84,7 @@ class BlockCost:
     stores: bool = False  # into parts of registers
     last: tuple[int, ...] = ()  # the sizes, for a lane, of the arrays with the lanes last
     rounds: int = 1  # of a loop, that a visit computes
-    spared: float = 0.0  # operations that a lane alone does not make
+    alone: float = 0.0  # operations of a lane that runs alone
 
     @property
     def lane(self) -> float:
@@ -314,7 +314,7 @@ def _cost(
         any(cut.stored for op in block.ops if isinstance(op, Prim) and (cut := indexed_access.cut(op)) is not None),
         tuple(storage_type(t).size for v in sorted(registers & set(last)) if (t := types[v]) is not None),
         block.rounds,
-        sum(map(spared_alone, block.ops)),
+        sum(alone_cost(op, types) for op in block.ops),
     )
 
 

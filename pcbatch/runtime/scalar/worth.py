@@ -36,4 +36,4 @@ def crossover(costs: Costs, schedule: str) -> int:
 
 def of_one_lane(block: BlockCost) -> float:
     """Return the time of a visit of one lane."""
-    return VISIT + (block.operations - block.spared) * OPERATION + block.words * WORD
+    return VISIT + block.alone * OPERATION + block.words * WORD

@@ -1,0 +1,124 @@
+"""Moves of rows within columns: what insertions, deletions and slices of lists do.
+
+    closed    [a, b, c, d, -]  ->  [a, d, -, -, -]        two rows from place 1 on are gone
+    opened    [a, b, c, d, -]  ->  [a, ?, b, c, d]        room for one at place 1
+
+Lanes together take all rows anew; a lane alone moves those that change their places. What lies behind the rows in use
+may be anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.by_width import by_width
+from pcbatch.containers.columns import chosen, room, taken
+
+RUN = 8  # rows that are moved at a time
+
+
+def closed(columns: Any, n: Any, at: Any, removed: Any) -> Any:
+    """Return columns of `n` rows without the `removed` rows from a place on, which are there."""
+
+    def together(columns: Any, n: Any, at: Any, removed: Any) -> Any:
+        k = _places(columns)
+        return taken(columns, jnp.where(k < at, k, k + removed))
+
+    def alone(columns: Any, n: Any, at: Any, removed: Any) -> Any:
+        return _moved(columns, at, at + removed, jnp.where(removed > 0, n - removed - at, 0))
+
+    return _by_width(together, alone)(columns, n, at, removed)
+
+
+def opened(columns: Any, n: Any, at: Any) -> Any:
+    """Return columns of `n` rows with room for one at a place."""
+
+    def together(columns: Any, n: Any, at: Any) -> Any:
+        k = _places(columns)
+        return taken(columns, jnp.where(k > at, k - 1, k))
+
+    def alone(columns: Any, n: Any, at: Any) -> Any:
+        return _moved(columns, at + 1, at, n - at, backwards=True)
+
+    return _by_width(together, alone)(columns, n, at)
+
+
+def replaced(columns: Any, n: Any, at: Any, removed: Any, other: Any, m: Any) -> Any:
+    """Return columns of `n` rows with `m` rows of other columns in place of `removed` rows from a place on."""
+
+    def together(columns: Any, n: Any, at: Any, removed: Any, other: Any, m: Any) -> Any:
+        k = _places(columns)
+        rest = taken(columns, jnp.where(k < at, k, k - m + removed))
+        return chosen(jnp.logical_and(k >= at, k < at + m), taken(other, k - at), rest)
+
+    def alone(columns: Any, n: Any, at: Any, removed: Any, other: Any, m: Any) -> Any:
+        rest = n - at - removed
+        columns = _moved(columns, at + m, at + removed, jnp.where(m < removed, rest, 0))
+        columns = _moved(columns, at + m, at + removed, jnp.where(m > removed, rest, 0), backwards=True)
+        return _moved(columns, at, 0, m, other)
+
+    if not room(other, 0):
+        return closed(columns, n, at, removed)
+    return _by_width(together, alone)(columns, n, at, removed, other, m)
+
+
+def part(columns: Any, start: Any, count: Any) -> Any:
+    """Return columns of the `count` rows from a place on, with room for as many as there were."""
+
+    def together(columns: Any, start: Any, count: Any) -> Any:
+        return taken(columns, start + _places(columns))
+
+    def alone(columns: Any, start: Any, count: Any) -> Any:
+        return _moved(columns, 0, start, count, columns)
+
+    return _by_width(together, alone)(columns, start, count)
+
+
+def _by_width(together: Any, alone: Any) -> Any:
+    """The function `by_width` gives, where there are rows."""
+
+    def call(columns: Any, *args: Any) -> Any:
+        return by_width(together, alone)(columns, *args) if room(columns, 0) else together(columns, *args)
+
+    return call
+
+
+def _places(columns: Any) -> Any:
+    return jnp.arange(room(columns, 0) or 0, dtype=np.int32)
+
+
+def _moved(columns: Any, to: Any, start: Any, count: Any, source: Any = None, backwards: bool = False) -> Any:
+    """Return columns in which `count` rows from place `start` on, of `source` or these columns, stand from `to` on.
+
+    Runs of rows are moved, then single ones; the last one first if it is `backwards`.
+    """
+
+    def steps(columns: Any, done: Any, size: int) -> tuple[Any, Any]:
+        def offset(done: Any) -> Any:
+            return count - done - size if backwards else done
+
+        def step(c: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+            # The next rows are read after the store of these: so XLA moves them in place.
+            columns, done, moved = c
+            columns = _with_rows(columns, to + offset(done), moved)
+            return columns, done + size, _rows(columns if source is None else source, start + offset(done + size), size)
+
+        first = columns, done, _rows(columns if source is None else source, start + offset(done), size)
+        return jax.lax.while_loop(lambda c: c[1] + size <= count, step, first)[:2]
+
+    done = jnp.int32(0)
+    if all((room(each, 0) or 0) > RUN for each in (columns, columns if source is None else source)):
+        columns, done = steps(columns, done, RUN)
+    return steps(columns, done, 1)[0]
+
+
+def _rows(columns: Any, start: Any, size: int) -> Any:
+    return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, size, 0), columns)
+
+
+def _with_rows(columns: Any, start: Any, rows: Any) -> Any:
+    return jax.tree.map(lambda leaf, new: jax.lax.dynamic_update_slice_in_dim(leaf, new, start, 0), columns, rows)
