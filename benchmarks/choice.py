@@ -22,10 +22,13 @@ import jax
 import pcbatch
 from benchmarks.common import interleaved_cpu_medians
 from benchmarks.overflow import programs
-from pcbatch.runtime.scalar import ScalarMachine
+from pcbatch.runtime.scalar import ScalarMachine, worth
 
 WAYS = {"chosen": {}, "scalar": {"emitter": "scalar"}, "together": {"emitter": "guard"}}
-HEAD = "| program | lanes | chosen | scalar ms | together ms | over the best | first call s, scalar, together |"
+HEAD = (
+    "| program | lanes | chosen | scalar ms | together ms | over the best | together over scalar, estimated, measured "
+    "| first call s, scalar, together |"
+)
 
 
 def main() -> None:
@@ -35,7 +38,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", default="", help="the programs with this in their name")
     given = parser.parse_args()
-    print(HEAD, "|---|---:|---|---:|---:|---:|---:|", sep="\n")
+    print(HEAD, "|---|---:|---|---:|---:|---:|---|---:|", sep="\n")
     ratios = []
     for lanes in given.lanes:
         for name, (function, arguments) in programs(lanes).items():
@@ -45,7 +48,7 @@ def main() -> None:
                 print(line, flush=True)
                 jax.clear_caches()
     if ratios:
-        print(f"| all | | | | | median {statistics.median(ratios):.2f}, at most {max(ratios):.2f} | |")
+        print(f"| all | | | | | median {statistics.median(ratios):.2f}, at most {max(ratios):.2f} | | |")
 
 
 def row(name: str, lanes: int, function: Any, arguments: tuple[Any, ...], repeats: int) -> tuple[str, float]:
@@ -64,8 +67,20 @@ def row(name: str, lanes: int, function: Any, arguments: tuple[Any, ...], repeat
     same = medians["scalar" if alone else "together"]
     ratio = same / min(medians["scalar"], medians["together"])
     cells = (name, str(lanes), "scalar" if alone else "together", f"{medians['scalar'] * 1e3:.2f}")
-    more = (f"{medians['together'] * 1e3:.2f}", f"{ratio:.2f}", f"{first['scalar']:.1f}, {first['together']:.1f}")
+    estimated = f"{_estimated(runs['scalar'], lanes):.2f}, {medians['together'] / medians['scalar']:.2f}"
+    more = (
+        f"{medians['together'] * 1e3:.2f}",
+        f"{ratio:.2f}",
+        estimated,
+        f"{first['scalar']:.1f}, {first['together']:.1f}",
+    )
     return f"| {' | '.join((*cells, *more))} |", ratio
+
+
+def _estimated(batched: Any, lanes: int) -> float:
+    """Return the estimated time of lanes together over that of lanes one after the other."""
+    (program, *_) = reversed(batched._programs.cache.values())
+    return worth.times(program.executable.costs, program.stages.schedule, lanes)
 
 
 def _call(batched: Any, arguments: tuple[Any, ...]) -> Any:

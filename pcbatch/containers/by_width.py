@@ -27,11 +27,12 @@ by_width_p: Any = jex.Primitive("pcbatch_by_width")
 by_width_p.multiple_results = True
 
 
-def by_width(together: Callable[..., Any], alone: Callable[..., Any]) -> Callable[..., Any]:
+def by_width(together: Callable[..., Any], alone: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Return a function that computes `together`, or `alone` in a program of one lane.
 
-    Both take pytrees of arrays and numbers, return one of arrays, of the same types, and give equal results. Where a
-    form makes checks, or reads a value of the lane that is no argument, only `together` counts.
+    Without another form a lane alone computes the first one, all that it loads before anything else is stored. Both
+    take pytrees of arrays and numbers, return one of arrays, of the same types, and give equal results. Where a form
+    makes checks, or reads a value of the lane that is no argument, only `together` counts.
     """
 
     def call(*args: Any) -> Any:
@@ -39,7 +40,7 @@ def by_width(together: Callable[..., Any], alone: Callable[..., Any]) -> Callabl
         if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return together(*args)
         first = _traced(together, tree, leaves)
-        second = first and _traced(alone, tree, leaves, first[0].out_avals)
+        second = first if alone is None or not first else _traced(alone, tree, leaves, first[0].out_avals)
         if not first or not second:
             return together(*args)
         assert first[1] == second[1]
@@ -83,7 +84,8 @@ def _batched(args: Sequence[Any], axes: Sequence[Any], **forms: Any) -> tuple[Se
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **forms: Any) -> Any:
-    known = [ad.instantiate_zeros(tangent) for tangent in tangents]
+    instantiate: Any = ad.instantiate_zeros  # untyped
+    known = map(instantiate, tangents)
     return jax.jvp(lambda *args: _together(*args, **forms), tuple(primals), tuple(known))
 
 

@@ -36,7 +36,6 @@ from pcbatch.containers.checks import collecting, require_room
 from pcbatch.containers.columns import put
 from pcbatch.containers.elements import blank, prepare, unify
 from pcbatch.containers.pytree_node import pytree_node
-from pcbatch.runtime.vm.run_once import isolated
 
 WIDTH = 8  # places of a bucket
 SPARE = 2  # places for each element that there is room for
@@ -120,7 +119,7 @@ class Table:
 
     def _find(self, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Place:
         buckets = self._buckets(lane_keys.hashed(leaves))
-        places = by_width(_places, lambda *args: isolated(lambda: _places(*args)))(self.stamps, columns, leaves, kept, buckets)
+        places = by_width(_places)(self.stamps, columns, leaves, kept, buckets)
         # The key is in one bucket at most, and its place is less than that of any free one.
         other = places[1] < places[0]
         place = jnp.minimum(places[0], places[1])

@@ -168,12 +168,8 @@ class LaneList(LaneSequence):
             return value
         read, _ = self._checked(index, "pop index out of range")
         value = self._taken(read)
-        self._delete_at(read, n, in_range(index, n))
+        self._close(read, n, 1 * in_range(index, n))
         return value
-
-    def _delete_at(self, index: Any, n: Any, holds: Any) -> None:
-        """Remove the element at an index in range, where `holds`."""
-        self._close(index, n, 1 if holds is True else jnp.where(holds, 1, 0))
 
     def insert(self, index: Any, value: Any, /) -> None:
         """Insert an element before an index, which may be out of range."""
@@ -278,7 +274,7 @@ class LaneList(LaneSequence):
         here = self._equal(value)
         holds = jnp.any(here)
         require(holds, "ValueError", self.ABSENT["remove"])
-        self._delete_at(jnp.argmax(here), self.length, holds)
+        self._close(jnp.argmax(here), self.length, 1 * holds)
 
     def count(self, value: Any, /) -> Any:
         """Return the number of elements that equal a value."""
@@ -341,7 +337,7 @@ class LaneList(LaneSequence):
         n = self.length
         if not isinstance(index, slice):
             read, _ = self._checked(index, self.NO_PLACE)
-            self._delete_at(read, n, in_range(index, n))
+            self._close(read, n, 1 * in_range(index, n))
             return
         part = span(index, n)
         if type(part.step) is int and part.step == 1:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import limit
 from pcbatch.containers.columns import Unset, one_level, room
 from pcbatch.containers.elements import Rows, list_class, prepare
@@ -18,6 +19,7 @@ from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.members import MemberValue, of_member
+from pcbatch.containers.merge_sort import comparable, is_less, merge_order
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.containers.own_order import compared, has_order, of_two_classes
 from pcbatch.containers.read_element import element_at
@@ -233,7 +235,8 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
     inside = places < values.length
     backwards = jnp.where(inside, values.length - 1 - places, places)
     first = _where(reverse if not isinstance(reverse, int) else bool(reverse), backwards, places)
-    keys = jax.tree.map(lambda leaf: leaf[first], keys)
+    if reverse is not False:
+        keys = jax.tree.map(lambda leaf: leaf[first], keys)
     leaves = parts(keys)
     if any(isinstance(leaf, Optional) or leaf is None for leaf in leaves):
         title = "elements that may be None have no order"
@@ -241,7 +244,7 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
     if any(isinstance(leaf, Rows) for leaf in leaves):
         order = _order_by_ranks(keys, inside)
     else:
-        order = _order_by_keys(keys, inside)
+        order = _order_by_keys(keys, inside, values.length)
     if reverse is False:
         return order
     return first[order][first]
@@ -252,7 +255,7 @@ def _fields(key: Callable[[Any], Any] | None, element: Any) -> Any:
     return compared(element if key is None else key(element), "lt", True)
 
 
-def _order_by_keys(keys: Any, inside: Any) -> Any:
+def _order_by_keys(keys: Any, inside: Any, n: Any) -> Any:
     leaves = _key_leaves(keys)
     for leaf in leaves:
         if leaf.ndim != 1:
@@ -260,9 +263,16 @@ def _order_by_keys(keys: Any, inside: Any) -> Any:
         if jnp.issubdtype(leaf.dtype, np.inexact):
             missing = jnp.logical_and(inside, jnp.isnan(leaf))
             limit(jnp.logical_not(jnp.any(missing)), NAN_ORDER)
-    places = jnp.arange(inside.shape[0], dtype=np.int32)
-    sorted_: Any = jax.lax.sort((jnp.logical_not(inside), *leaves, places), num_keys=1 + len(leaves), is_stable=True)
-    return sorted_[-1]
+
+    def together(leaves: list[Any], n: Any) -> Any:
+        places = jnp.arange(inside.shape[0], dtype=np.int32)
+        operands = (places >= n, *leaves, places)
+        return jax.lax.sort(operands, num_keys=1 + len(leaves), is_stable=True)[-1]
+
+    def alone(leaves: list[Any], n: Any) -> Any:
+        return merge_order(list(map(comparable, leaves)), is_less, n)
+
+    return by_width(together, alone)(leaves, n)
 
 
 def _key_leaves(keys: Any) -> list[Any]:

@@ -114,7 +114,8 @@ def _sift(heap: Any, item: Any, together: Callable[..., None], alone: Callable[.
         places: further arguments of both.
     """
     item = heap._fit(item)
-    if heap.node is not heap or not heap.capacity or jax.tree.structure(item) != jax.tree.structure(heap.columns):
+    alike = str(jax.tree.structure(item)) == str(jax.tree.structure(heap.columns))
+    if heap.node is not heap or not heap.capacity or not alike:
         together(heap, item, *places)
         return
 
@@ -158,7 +159,7 @@ def _up_in_steps(heap: Any, item: Any, at: Any, active: Any = True, *, less: Les
 
 
 def _down_alone(heap: Any, item: Any, start: Any, at: Any, active: Any = True, *, less: Less) -> Any:
-    def above(columns: Any, at: Any) -> tuple[Any, Any]:
+    def above(columns: Any, at: Any) -> tuple[Any, Any, Any]:
         one = heap.with_data(columns, heap.length, heap.origins)
         parent = jnp.maximum(at - 1, 0) // 2
         return at, row(columns, parent), (at > start) & less(item, one._taken(parent))

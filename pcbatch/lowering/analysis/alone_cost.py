@@ -1,7 +1,7 @@
 """A static estimate of what an operation costs a lane that runs alone, in about one operation on numbers each.
 
-Numbers stay in registers of the processor or near it, arrays are read and written by vector instructions, and a store is
-as cheap as a load. No result depends on it.
+Numbers stay in registers of the processor or near it, arrays are read and written by vector instructions, and a store
+is as cheap as a load. No result depends on it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOOP = 60.0  # of a loop of a form for a lane alone (`by_width`), such as the st
 TOUCH = 12.0  # of a load or a store of a part of an array
 PASS = 6.0  # of an operation on arrays, and for each element:
 ELEMENT = 0.25
-COMPARED = 50.0  # in a sort, for each element and each time that runs of elements are merged
+COMPARED = 20.0  # in a sort, for each element and each time that runs of elements are merged
 
 
 def alone_cost(op: object, types: Any = None) -> float:

@@ -116,7 +116,7 @@ def size(v: Any) -> float:
 
 
 def priced_name(eqn: Any) -> str:
-    """Return the name that an equation is priced by: an unrolled hash (`unroll_threefry.py`) is one kernel, not a hundred."""
+    """Return the name that an equation is priced by: an unrolled hash (`unroll_threefry.py`) is one kernel."""
     name = eqn.params.get("name")
     return name if name == "threefry2x32" else str(eqn.primitive.name)
 

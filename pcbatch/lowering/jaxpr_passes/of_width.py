@@ -16,6 +16,7 @@ from pcbatch.containers.by_width import by_width_p
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite
 
+
 def run(program: CfgProgram) -> CfgProgram:
     """Choose in all primitives of a typed program."""
     return _Together().cfg(program)
@@ -49,8 +50,6 @@ class _Together(Rewrite):
             renamed |= dict(zip(form.jaxpr.invars, eqn.invars, strict=True))
             eqns += [inner.replace(invars=list(map(atom, inner.invars))) for inner in form.jaxpr.eqns]
             renamed |= {out: atom(var) for out, var in zip(eqn.outvars, form.jaxpr.outvars, strict=True)}
-        new = jaxpr.replace(
-            constvars=[*jaxpr.constvars, *consts], eqns=eqns, outvars=list(map(atom, jaxpr.outvars))
-        )
+        new = jaxpr.replace(constvars=[*jaxpr.constvars, *consts], eqns=eqns, outvars=list(map(atom, jaxpr.outvars)))
         assert isinstance(value, jex.ClosedJaxpr) or not consts
         return jex.ClosedJaxpr(new, [*value.consts, *consts.values()]) if isinstance(value, jex.ClosedJaxpr) else new

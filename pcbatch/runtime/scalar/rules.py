@@ -25,6 +25,7 @@ from jax.extend.core.primitives import convert_element_type_p
 from pcbatch.containers.by_width import by_width_p
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 from pcbatch.lowering.typing.jax_types import settings
+from pcbatch.runtime.scalar import sorts
 from pcbatch.runtime.scalar.native import apart
 from pcbatch.runtime.vm.block_body import BlockCode
 from pcbatch.runtime.vm.layout import Layout
@@ -59,8 +60,7 @@ class ForOneLane(Rewrite):
 
     def equation(self, eqn: Any) -> Any:
         if eqn.primitive is by_width_p:
-            call = as_call(lambda *args, alone, **_: jax.jit(jex.jaxpr_as_fun(alone))(*args), eqn)
-            return self._of_forms.any_equation(call)
+            return self._of_forms.any_equation(as_call(_alone, eqn))
         rule = RULES.get(eqn.primitive.name)
         if rule is None or not rule[0](eqn) or (not self._isolates and eqn.primitive.name in LOADS):
             return eqn
@@ -69,6 +69,12 @@ class ForOneLane(Rewrite):
         except TypeError:  # a parameter that has no hash
             call = _call(eqn)
         return eqn if call is None else eqn.replace(primitive=call.primitive, params=call.params)
+
+
+def _alone(*args: Any, together: jex.ClosedJaxpr, alone: jex.ClosedJaxpr) -> Any:
+    """Compute the form for a lane alone."""
+    form = jex.jaxpr_as_fun(alone)
+    return jax.jit(form if alone is not together else lambda *args: isolated(lambda: form(*args)))(*args)
 
 
 class _Alike:
@@ -109,148 +115,6 @@ def _call(eqn: Any) -> Any | None:
     return as_call(lambda *args, **params: jax.jit(partial(function, **params))(*args), eqn)
 
 
-# Sorts
-
-
-def sort(*operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[jax.Array]:
-    """Sort along an axis by the first operands, as `jax.lax.sort` does; always stable."""
-    if operands[0].size == 0:
-        return list(operands)
-    rows = [jnp.moveaxis(x, dimension, -1) for x in operands]
-    shape, size = rows[0].shape, rows[0].shape[-1]
-    flat = [x.reshape(-1, size) for x in rows]
-    out = _by_rows(lambda row: _sorted_row(row, num_keys), flat)
-    return [jnp.moveaxis(x.reshape(shape), -1, dimension) for x in out]
-
-
-def _by_rows(function: Callable[[list[Any]], list[Any]], arrays: Sequence[Any]) -> list[Any]:
-    """Return arrays [rows, ...] of what a function gives of the rows of arrays [rows, ...]."""
-    if arrays[0].shape[0] == 1:
-        return [x[None] for x in function([x[0] for x in arrays])]
-    return list(jax.lax.map(lambda row: tuple(function(list(row))), tuple(arrays)))
-
-
-def _sorted_row(row: Sequence[Any], num_keys: int) -> list[Any]:
-    order = merge_order([_comparable(x) for x in row[:num_keys]], _is_less)
-    return [x[order] for x in row]
-
-
-def top_k(operand: Any, *, k: int, axis: int = -1, **_: Any) -> list[jax.Array]:
-    """Return the k largest elements along an axis and their indices, as `jax.lax.top_k` does."""
-    rows = jnp.moveaxis(operand, axis, -1)
-    shape = (*rows.shape[:-1], k)
-
-    def of_row(row: list[Any]) -> list[Any]:
-        order = merge_order([_in_total_order(row[0])], lambda a, b: b < a)[:k]
-        return [row[0][order], order]
-
-    values, indices = _by_rows(of_row, [rows.reshape(-1, rows.shape[-1])])
-    return [jnp.moveaxis(x.reshape(shape), -1, axis) for x in (values, indices)]
-
-
-def merge_order(keys: Sequence[jax.Array], is_less: Callable[[Any, Any], Any]) -> jax.Array:
-    """Return the order, int32[n], in which keys [n] are sorted, by merging runs; equal keys stay in theirs.
-
-    Args:
-        keys: The keys, the first one first.
-        is_less: Compares two keys of shape [].
-    """
-    size = keys[0].shape[0]
-    order = jnp.arange(size, dtype=jnp.int32)
-    if size < 2:
-        return order
-
-    def before(a: jax.Array, b: jax.Array) -> jax.Array:
-        """Whether the key at `a` must come before that at `b`."""
-        less, equal = jnp.zeros((), bool), jnp.ones((), bool)
-        for key in keys:
-            x, y = key[a], key[b]
-            less |= equal & is_less(x, y)
-            equal &= ~is_less(x, y) & ~is_less(y, x)
-        return less
-
-    def insertion(order: jax.Array) -> jax.Array:
-        """Sort runs of `RUN` places by inserting."""
-
-        def insert(place: jax.Array, order: jax.Array) -> jax.Array:
-            start = place // RUN * RUN
-            new = order[place]
-
-            def goes_on(c: tuple[jax.Array, jax.Array]) -> jax.Array:
-                order, hole = c
-                return (hole > start) & before(new, order[jnp.maximum(hole - 1, 0)])
-
-            def shift(c: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-                order, hole = c
-                moved = isolated(lambda: order[hole - 1])
-                return put(order, moved, hole), hole - 1
-
-            order, hole = jax.lax.while_loop(goes_on, shift, (order, place))
-            return put(order, new, hole)
-
-        inserted: jax.Array = jax.lax.fori_loop(0, size, insert, order)
-        return inserted
-
-    def merged(c: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        """Merge neighbouring runs."""
-        order, width = c
-
-        def place(k: jax.Array, c: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
-            out, left, right = c
-            start = k // (2 * width) * (2 * width)
-            middle, end = jnp.minimum(start + width, size), jnp.minimum(start + 2 * width, size)
-            left = jnp.where(k == start, start, left)
-            right = jnp.where(k == start, middle, right)
-            a, b = order[jnp.minimum(left, size - 1)], order[jnp.minimum(right, size - 1)]
-            from_right = (right < end) & ((left >= middle) | before(b, a))
-            out = put(out, jnp.where(from_right, b, a), k)
-            step = from_right.astype(jnp.int32)
-            return out, left + 1 - step, right + step
-
-        zero = jnp.zeros((), jnp.int32)
-        return jax.lax.fori_loop(0, size, place, (jnp.zeros_like(order), zero, zero))[0], 2 * width
-
-    order = insertion(order)
-    if size <= RUN:
-        return order
-    by_merging: jax.Array = jax.lax.while_loop(lambda c: c[1] < size, merged, (order, jnp.int32(RUN)))[0]
-    return by_merging
-
-
-def put(array: jax.Array, value: jax.Array, place: jax.Array) -> jax.Array:
-    """Return an array [n] with a value at a place that it has."""
-    new: jax.Array = jax.lax.dynamic_update_index_in_dim(array, value, place, 0, allow_negative_indices=False)
-    return new
-
-
-RUN = 8  # places that are sorted by inserting
-
-
-def _comparable(key: Any) -> Any:
-    return key.astype(jnp.int32) if key.dtype == np.bool_ else key
-
-
-def _in_total_order(key: Any) -> Any:
-    """Return numbers whose order is the total order of a key's: -0.0 comes before 0.0, and NaN last."""
-    if not jnp.issubdtype(key.dtype, jnp.floating):
-        return _comparable(key)
-    wide = key if key.dtype.itemsize >= 4 else key.astype(jnp.float32)
-    integer = np.dtype(f"int{8 * wide.dtype.itemsize}")
-    bits = jax.lax.bitcast_convert_type(wide, integer)
-    return jnp.where(bits < 0, bits ^ np.asarray(np.iinfo(integer).max, integer), bits)
-
-
-def _is_less(x: Any, y: Any) -> Any:
-    """Whether a key comes before another one: NaN comes last, and the zeros are equal."""
-    if jnp.issubdtype(x.dtype, jnp.complexfloating):
-        real = _is_less(x.real, y.real)
-        same = ~real & ~_is_less(y.real, x.real)
-        return real | (same & _is_less(x.imag, y.imag))
-    if jnp.issubdtype(x.dtype, jnp.floating):
-        return (x < y) | ((y != y) & (x == x))
-    return x < y
-
-
 # Loads and stores
 
 
@@ -267,7 +131,8 @@ def gather(operand: Any, indices: Any, **params: Any) -> jax.Array:
     numbers, sizes = params.pop("dimension_numbers"), params.pop("slice_sizes")
     if all(operand.shape[d] == sizes[d] for d in numbers.start_index_map):
         return isolated(lambda: jax.lax.gather(operand, indices, numbers, sizes, **params))
-    return apart(lambda array, at: jax.lax.gather(array, at, numbers, sizes, **params), operand, indices)
+    out: jax.Array = apart(lambda array, at: jax.lax.gather(array, at, numbers, sizes, **params), operand, indices)
+    return out
 
 
 def dynamic_slice(operand: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> jax.Array:
@@ -279,7 +144,8 @@ def dynamic_slice(operand: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> j
         all_starts = [at.get(d, np.int32(0)) for d in range(array.ndim)]
         return jax.lax.dynamic_slice(array, all_starts, slice_sizes, allow_negative_indices=False)
 
-    return apart(load, operand, *(starts[d] for d in free))
+    out: jax.Array = apart(load, operand, *(starts[d] for d in free))
+    return out
 
 
 def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) -> jax.Array:
@@ -397,8 +263,8 @@ def dot_general(left: Any, right: Any, **params: Any) -> jax.Array:
 _Rule = tuple[Callable[[Any], bool], Callable[..., Any]]
 # The replacement of an equation, by the name of its primitive, and whether an equation is replaced.
 RULES: dict[str, _Rule] = {
-    "sort": (lambda eqn: True, sort),
-    "top_k": (lambda eqn: True, top_k),
+    "sort": (lambda eqn: True, sorts.sort),
+    "top_k": (lambda eqn: True, sorts.top_k),
     "gather": (_loads_little, gather),
     "dynamic_slice": (_loads_little, dynamic_slice),
     "dot_general": (_multiplies_matrices, dot_general),

@@ -17,7 +17,7 @@ WORD = 0.1  # one word that it may move
 WAITING = 6.0
 SIDE_BY_SIDE = 512  # lanes, from which on independent calls are faster side by side
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
-ALWAYS = 1 << 62
+ALWAYS = 1 << 62  # more lanes than the widest machine has are rounds of no more
 
 
 def crossover(costs: Costs, schedule: str) -> int:
@@ -27,11 +27,13 @@ def crossover(costs: Costs, schedule: str) -> int:
         costs: The costs of a program.
         schedule: The policy of lanes that run together.
     """
-    one = sum(block.often * of_one_lane(block) for block in costs.blocks)
-    for lanes in WIDTHS:
-        if WAITING * sum(trip_time.trip_times(costs, costs.modes(lanes), lanes, schedule)) < lanes * one:
-            return lanes
-    return ALWAYS  # more lanes than that are rounds of no more
+    return next((lanes for lanes in WIDTHS if times(costs, schedule, lanes) < 1.0), ALWAYS)
+
+
+def times(costs: Costs, schedule: str, lanes: int) -> float:
+    """Return the time that lanes are estimated to take together, over the time that they take one after the other."""
+    together = WAITING * sum(trip_time.trip_times(costs, costs.modes(lanes), lanes, schedule))
+    return together / (lanes * sum(block.often * of_one_lane(block) for block in costs.blocks))
 
 
 def of_one_lane(block: BlockCost) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import sys
 from typing import Any
 
@@ -14,7 +15,7 @@ import pcbatch
 from pcbatch.runtime.costs.plan_modes import BlockCost, Costs
 from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
-from pcbatch.runtime.scalar.worth import ALWAYS, SIDE_BY_SIDE, crossover
+from pcbatch.runtime.scalar.worth import ALWAYS, SIDE_BY_SIDE, crossover, of_one_lane
 from tests.programs.classics import fib
 
 
@@ -44,8 +45,15 @@ def ran(f: Any) -> list[bool]:
     return [isinstance(p.executable.machine, ScalarMachine) for p in f._programs.cache.values()]
 
 
+def smallest(xs):
+    heap = []
+    for x in xs:
+        heapq.heappush(heap, (x, x))
+    return heapq.heappop(heap)[0]
+
+
 def block(operations: float, words: float = 3.0, arrays: int = 3) -> BlockCost:
-    return BlockCost("bb", operations, words, arrays, 1.0, False, False)
+    return BlockCost("bb", operations, words, arrays, 1.0, False, False, alone=operations)
 
 
 class TestPlainCalls:
@@ -124,6 +132,17 @@ class TestCosts:
     def test_expensive_blocks_run_together(self) -> None:
         cheap, dear = (crossover(Costs((block(n),), {}, False, True), "sweep") for n in (4.0, 1e6))
         assert dear == 1 < 64 <= cheap
+
+    def test_a_heap_is_priced_by_its_steps(self) -> None:
+        """Not by the room that it has: a form for a lane alone ends when the element has arrived."""
+
+        def one(room: int) -> float:
+            f = pcbatch.batch(smallest, emitter="scalar", max_length=room)
+            f(np.zeros((1, 3), np.int32))
+            (program,) = f._programs.cache.values()
+            return max(of_one_lane(each) for each in program.executable.costs.blocks)
+
+        assert one(1024) < 1.5 * one(16)
 
     def test_where_kernels_cost_more_than_what_they_compute(self) -> None:
         assert crossover(Costs((block(4.0, arrays=400),), {}, False, True), "sweep") == ALWAYS

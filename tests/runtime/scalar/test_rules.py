@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pcbatch.containers.merge_sort import is_less, merge_order
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.rules import ForOneLane, _Alike
 
@@ -38,6 +39,12 @@ class TestSorts:
         keys[size // 2] = np.nan
         keys[size // 3] = -0.0
         check(lambda x: (jnp.sort(x), jnp.argsort(x), jnp.argsort(-x)), keys)
+
+    @pytest.mark.parametrize("count", [0, 1, 31, 33, 64, 90])
+    def test_the_first_keys_alone(self, count: int) -> None:
+        keys = DRAWN.integers(-9, 9, 90).astype(np.int32)
+        order = merge_order([keys], is_less, count).tolist()
+        assert order == [*np.argsort(keys[:count], kind="stable"), *range(count, 90)]
 
     def test_no_elements(self) -> None:
         check(lambda x: (jnp.sort(x[:0]), jnp.argsort(x[:0])), jnp.ones(4))

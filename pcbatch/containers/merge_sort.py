@@ -1,0 +1,129 @@
+"""A merge sort of one lane, by loops as long as what is sorted.
+
+Runs of `RUN` keys are sorted by counting the keys that come before each, which vector instructions do; then runs are
+merged, each pair of neighbours into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+RUN = 32
+
+Arrays = tuple[Any, ...]
+IsLess = Callable[[Any, Any], Any]
+
+
+def merge_order(keys: Sequence[Any], is_less: IsLess, count: Any = None) -> Any:
+    """Return the order, int32[n], in which keys [n] are sorted; equal keys stay in theirs.
+
+    Args:
+        keys: The keys, the first one first.
+        is_less: Compares two keys of any shape.
+        count: The number of keys that are sorted, the first ones; the others stay where they are. None: all.
+    """
+    size = keys[0].shape[0]
+    places = jnp.arange(size, dtype=jnp.int32)
+    if size < 2:
+        return places
+    count = jnp.asarray(size if count is None else count, jnp.int32)
+    run = min(RUN, size)
+    arrays: Arrays = (*(_padded(key, -(-size // run) * run) for key in (*keys, places)),)
+    before = partial(_before, is_less=is_less)
+    arrays = jax.lax.fori_loop(
+        0, (count + run - 1) // run, lambda k, c: _sorted_run(c, k * run, run, count, before), arrays
+    )
+
+    def merge_all(c: tuple[Arrays, Any]) -> tuple[Arrays, Any]:
+        arrays, width = c
+        pairs = (count + 2 * width - 1) // (2 * width)
+        merged = partial(_merge, arrays, width=width, count=count, before=before)
+        return jax.lax.fori_loop(0, pairs, lambda k, out: merged(out, 2 * k * width), arrays), 2 * width
+
+    if size > run:
+        arrays, _ = jax.lax.while_loop(lambda c: c[1] < count, merge_all, (arrays, jnp.int32(run)))
+    return arrays[-1][:size]
+
+
+def _padded(array: Any, size: int) -> Any:
+    return jnp.concatenate([array, jnp.broadcast_to(array[-1:], (size - array.shape[0],))])
+
+
+def _before(a: Arrays, b: Arrays, is_less: IsLess) -> Any:
+    """Whether the keys in `a` come before those in `b`; not where they are equal."""
+    less, equal = False, True
+    for x, y in zip(a, b, strict=True):
+        less |= equal & is_less(x, y)
+        equal &= ~is_less(x, y) & ~is_less(y, x)
+    return less
+
+
+def _sorted_run(arrays: Arrays, start: Any, run: int, count: Any, before: Callable[[Arrays, Arrays], Any]) -> Arrays:
+    """Sort keys and places from `start` on, `run` of them; those behind `count` stay."""
+    part = tuple(jax.lax.dynamic_slice(array, (start,), (run,), allow_negative_indices=False) for array in arrays)
+    k = jnp.arange(run, dtype=jnp.int32)
+    rows, columns = [x[:, None] for x in part[:-1]], [x[None, :] for x in part[:-1]]
+    inside = start + k < count
+    earlier = before(tuple(columns), tuple(rows))
+    equal = ~earlier & ~before(tuple(rows), tuple(columns))
+    ahead = jnp.where(
+        inside[:, None] & inside[None, :], earlier | (equal & (k[None, :] < k[:, None])), k[None, :] < k[:, None]
+    )
+    ranks = jnp.sum(ahead, axis=1, dtype=jnp.int32)
+    order = jnp.sum(jnp.where(ranks[None, :] == k[:, None], k[None, :], 0), axis=1, dtype=jnp.int32)
+    return tuple(
+        jax.lax.dynamic_update_slice(array, old[order], (start,), allow_negative_indices=False)
+        for array, old in zip(arrays, part, strict=True)
+    )
+
+
+def _merge(
+    arrays: Arrays, out: Arrays, start: Any, width: Any, count: Any, before: Callable[[Arrays, Arrays], Any]
+) -> Arrays:
+    """Store into `out` the runs of `width` from `start` on, merged."""
+    middle, end = jnp.minimum(start + width, count), jnp.minimum(start + 2 * width, count)
+
+    def head(place: Any) -> Arrays:
+        return tuple(
+            jax.lax.dynamic_index_in_dim(array, place, 0, False, allow_negative_indices=False) for array in arrays
+        )
+
+    def step(c: tuple[Arrays, Any, Any, Any, Arrays, Arrays]) -> Any:
+        out, k, left, right, a, b = c
+        from_right = (right < end) & ((left >= middle) | before(b[:-1], a[:-1]))
+        out = tuple(
+            jax.lax.dynamic_update_index_in_dim(x, jnp.where(from_right, j, i), k, 0, allow_negative_indices=False)
+            for x, i, j in zip(out, a, b, strict=True)
+        )
+        moved = from_right.astype(jnp.int32)
+        left, right = left + 1 - moved, right + moved
+        new = head(jnp.where(from_right, right, left))
+        a = tuple(jnp.where(from_right, old, x) for old, x in zip(a, new, strict=True))
+        b = tuple(jnp.where(from_right, x, old) for old, x in zip(b, new, strict=True))
+        return out, k + 1, left, right, a, b
+
+    begin = out, start, start, middle, head(start), head(middle)
+    merged: Arrays = jax.lax.while_loop(lambda c: c[1] < end, step, begin)[0]
+    return merged
+
+
+def is_less(x: Any, y: Any) -> Any:
+    """Whether a key comes before another one: NaN comes last, and the zeros are equal."""
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        real = is_less(x.real, y.real)
+        same = ~real & ~is_less(y.real, x.real)
+        return real | (same & is_less(x.imag, y.imag))
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return (x < y) | ((y != y) & (x == x))
+    return x < y
+
+
+def comparable(key: Any) -> Any:
+    """Return keys of a dtype that has an order."""
+    return key.astype(jnp.int32) if key.dtype == np.bool_ else key
