@@ -28,8 +28,9 @@ from pcbatch.lowering.typing.trace import JaxprFn
 
 LOOP = 60.0  # of a loop of a form for a lane alone (`by_width`), such as the steps of an element in a heap
 TOUCH = 12.0  # of a load or a store of a part of an array
-PASS = 6.0  # of an operation on arrays, and for each element:
+PASS = 2.0  # of an operation on arrays, and for each element:
 ELEMENT = 0.25
+PRODUCT = 0.35  # of what a product, or a solution, of matrices costs in units of `cost.py`
 COMPARED = 20.0  # in a sort, for each element and each time that runs of elements are merged
 
 
@@ -76,7 +77,7 @@ def _equation(eqn: Any) -> float:
     if name in READS_PART:
         return TOUCH + out * ELEMENT if size(eqn.invars[0]) > 1 else 1.0
     if name in EXPENSIVE or name == "dot_general":
-        return equation_cost(eqn)
+        return equation_cost(eqn) * PRODUCT
     return _elements(max([out, *map(size, eqn.invars)])) * (8.0 if name in TRANSCENDENTAL else 1.0)
 
 

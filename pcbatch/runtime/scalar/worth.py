@@ -6,15 +6,19 @@ nanoseconds, and were measured (docs/users/performance.md).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
 
 VISIT = 12.0  # a visit of one lane: a jump, and its registers
 OPERATION = 0.5  # one arithmetic operation in it
 WORD = 0.1  # one word that it may move
-# Lanes together take so many times the estimate of their trips, since they wait for each other; a part of it is for the
-# time to compile their program, which is two to eight times as long.
-WAITING = 6.0
+# Lanes together take so many times the estimate of their trips, since they wait for each other; where they gather for a
+# block that takes one of them `HEAVY` the kernels of trips take so many times theirs, and the rest as long as estimated.
+# A part of it is for the time to compile, which is two to eight times as long.
+WAITING, GATHERED = 5.5, 2.5
+HEAVY = 3000.0
 SIDE_BY_SIDE = 512  # lanes, from which on independent calls are faster side by side
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
 ALWAYS = 1 << 62  # more lanes than the widest machine has are rounds of no more
@@ -32,7 +36,11 @@ def crossover(costs: Costs, schedule: str) -> int:
 
 def times(costs: Costs, schedule: str, lanes: int) -> float:
     """Return the time that lanes are estimated to take together, over the time that they take one after the other."""
-    together = WAITING * sum(trip_time.trip_times(costs, costs.modes(lanes), lanes, schedule))
+    kernels = replace(costs, blocks=tuple(replace(block, operations=0.0, words=0.0) for block in costs.blocks))
+    modes = costs.modes(lanes)
+    started, total = (sum(trip_time.trip_times(each, modes, lanes, schedule)) for each in (kernels, costs))
+    heavy = any(of_one_lane(costs.blocks[k]) >= HEAVY for k in costs.expensive)
+    together = GATHERED * started + total - started if heavy else WAITING * total
     return together / (lanes * sum(block.often * of_one_lane(block) for block in costs.blocks))
 
 
