@@ -12,8 +12,8 @@ import jax.numpy as jnp
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
+from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import require, require_room
-from pcbatch.containers.choices import one_of
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import note_value
 from pcbatch.containers.dict_view import DictView

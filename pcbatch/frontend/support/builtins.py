@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_reductions
-from pcbatch.containers.choices import one_of
+from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_list import LaneList

@@ -6,8 +6,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import require
-from pcbatch.containers.choices import one_of
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import hashable
