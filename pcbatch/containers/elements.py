@@ -40,8 +40,7 @@ from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.members import of_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import ordered
-from pcbatch.containers.stored import Stored, is_part, is_stored, is_table, parts
-from pcbatch.containers.unlike import UnlikeError
+from pcbatch.containers.stored import Stored, UnlikeError, is_part, is_stored, is_table, parts
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, Origin, both, kind_of, met, source_of
 

@@ -19,8 +19,7 @@ from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
 from pcbatch.containers.hash_table import Place, Table
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.stored import Stored, lists_in
-from pcbatch.containers.unlike import UnlikeError
+from pcbatch.containers.stored import Stored, UnlikeError, lists_in
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
