@@ -77,7 +77,6 @@ WITHOUT = {
     "frontend.support.number_methods",
     "frontend.support.object_operators",
     "frontend.support.operators",
-    "frontend.support.rounding",
     "frontend.support.sequence_operators",
     "frontend.support.sequences",
     "frontend.support.texts",
