@@ -16,7 +16,7 @@ from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import note_value
-from pcbatch.containers.elements import prepare, unify
+from pcbatch.containers.elements import element_at, prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
 from pcbatch.containers.joinable import Joinable
@@ -25,7 +25,6 @@ from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import DictView, LaneSet
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, plain
-from pcbatch.containers.read_element import element_at
 from pcbatch.containers.stored import lists_in, parts
 from pcbatch.errors import Refusal
 from pcbatch.origins import either, note, number

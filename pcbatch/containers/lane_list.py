@@ -25,7 +25,7 @@ from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
-from pcbatch.containers.elements import blank, join_origins, origins_of, prepare, stacked, unify
+from pcbatch.containers.elements import blank, element_at, join_origins, origins_of, prepare, stacked, unify
 from pcbatch.containers.indices import (
     Span,
     at_least_zero,
@@ -38,7 +38,6 @@ from pcbatch.containers.indices import (
 )
 from pcbatch.containers.lane_sequence import LaneSequence
 from pcbatch.containers.ordered_keys import keeping_order
-from pcbatch.containers.read_element import element_at
 from pcbatch.containers.stored import lists_in
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number

@@ -12,14 +12,13 @@ import numpy as np
 from pcbatch.containers import list_order
 from pcbatch.containers.checks import limit, require
 from pcbatch.containers.columns import Unset, room
-from pcbatch.containers.elements import is_rows
+from pcbatch.containers.elements import element_at, is_rows
 from pcbatch.containers.exact_sums import exact_sum
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
-from pcbatch.containers.read_element import element_at
 from pcbatch.containers.stored import parts
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number

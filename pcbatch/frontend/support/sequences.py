@@ -14,7 +14,7 @@ import jax.extend.source_info_util
 from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import require
 from pcbatch.containers.copies import holds_same, note_copy
-from pcbatch.containers.elements import Rows, prepare, stacked, text_of
+from pcbatch.containers.elements import Rows, element_at, prepare, stacked, text_of
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.integer_marks import between
 from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
@@ -28,7 +28,6 @@ from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import data_of
 from pcbatch.containers.optional import sure, unwrapped
 from pcbatch.containers.ordered_keys import plain, with_ordered_keys
-from pcbatch.containers.read_element import element_at
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings
