@@ -18,9 +18,8 @@ from pcbatch.containers.elements import Rows, element_at, prepare, stacked, text
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.integer_marks import between
 from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
-from pcbatch.containers.lane_deque import LaneDeque
+from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText

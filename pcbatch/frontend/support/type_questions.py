@@ -18,10 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
-from pcbatch.containers.lane_deque import LaneDeque
+from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
