@@ -29,7 +29,6 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
-from pcbatch.lowering.typing.make_jaxpr import make_jaxpr
 from pcbatch.lowering.typing.objects import on_cycle, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace_errors import (
@@ -367,3 +366,22 @@ def restrict(closed: jex.ClosedJaxpr, outs: Sequence[int]) -> tuple[jex.ClosedJa
         eqns=eqns[::-1],
     )
     return jex.ClosedJaxpr(part, [c for _, c in consts]), used
+
+
+def make_jaxpr(fn: Callable[..., list[Any]], avals: Sequence[Any]) -> jex.ClosedJaxpr:
+    """Return the jaxpr of a function of arrays that gives a list of arrays; raises the error of the function."""
+    errors: list[Exception] = []
+
+    def run(*arrays: Any) -> list[Any]:
+        try:
+            return fn(*arrays)
+        except Exception as error:
+            if getattr(jax.config, "jax_check_tracer_leaks", False):  # a traceback holds tracers, which JAX would find
+                raise
+            errors.append(error)
+            return []
+
+    closed = jax.make_jaxpr(run)(*avals)
+    if errors:
+        raise errors[0]
+    return closed
