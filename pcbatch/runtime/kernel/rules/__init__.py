@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pcbatch.runtime.kernel.rules.checking import check
 from pcbatch.runtime.kernel.rules.evaluation import evaluate
-from pcbatch.runtime.kernel.rules.hoisting import hoisted
+from pcbatch.runtime.kernel.rules.hoisting import check, hoisted
 from pcbatch.runtime.kernel.rules.padding import logical_shape, padded_shape
 from pcbatch.runtime.kernel.rules.registry import RULES
 from pcbatch.runtime.kernel.rules.unsupported import Unsupported
