@@ -11,8 +11,7 @@ from importlib import import_module
 from pcbatch.runtime.kernel.rules.evaluation import evaluate
 from pcbatch.runtime.kernel.rules.hoisting import check, hoisted
 from pcbatch.runtime.kernel.rules.padding import logical_shape, padded_shape
-from pcbatch.runtime.kernel.rules.registry import RULES
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import RULES, Unsupported
 
 FAMILIES = tuple(
     import_module(f"{__name__}.{name}")

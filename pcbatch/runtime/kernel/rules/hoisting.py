@@ -15,8 +15,7 @@ from jax.extend import source_info_util
 from pcbatch.runtime.kernel.rules.control_flow import CALLS, closed, inner, looped, platform
 from pcbatch.runtime.kernel.rules.evaluation import apply, literal
 from pcbatch.runtime.kernel.rules.padding import shaped, struct
-from pcbatch.runtime.kernel.rules.registry import is_key
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported, where
+from pcbatch.runtime.kernel.rules.registry import Unsupported, is_key, where
 
 
 def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
