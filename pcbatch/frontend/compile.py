@@ -22,9 +22,8 @@ from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_st
 from pcbatch.frontend.source.clear_changes import write_changes
 from pcbatch.frontend.source.collected_yields import collect_yields
 from pcbatch.frontend.source.decisions import NONE, Decisions
-from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_tables import write_out_choices
-from pcbatch.frontend.source.function_unit import Unit, make_unit
+from pcbatch.frontend.source.function_unit import Faults, Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.mapped_calls import write_out
 from pcbatch.frontend.source.method_calls import write_out_methods

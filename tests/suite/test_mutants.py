@@ -47,7 +47,6 @@ WITHOUT = {
     "frontend.source.compile_inner",
     "frontend.source.decisions",
     "frontend.source.dump",
-    "frontend.source.faults",
     "frontend.source.generators",
     "frontend.source.mapped_calls",
     "frontend.source.nested",
