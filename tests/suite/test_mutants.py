@@ -46,7 +46,6 @@ WITHOUT = {
     "frontend.source.along",
     "frontend.source.compile_inner",
     "frontend.source.decisions",
-    "frontend.source.dump",
     "frontend.source.generators",
     "frontend.source.mapped_calls",
     "frontend.source.nested",

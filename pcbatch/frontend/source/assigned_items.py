@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import FunctionType
 
+import astunparse
 import gast
 
 from pcbatch.errors import CompileError
@@ -33,3 +34,9 @@ def _root(node: Node) -> str:
     while isinstance(node, gast.Subscript | gast.Attribute):
         node = node.value
     return node.id if isinstance(node, gast.Name) else ""
+
+
+def ast_text(fn: FunctionType) -> str:
+    """The gast tree of a function as text; raises CompileError if the source is not found."""
+    text: str = astunparse.dump(locate(fn).node)
+    return text.strip() + "\n"
