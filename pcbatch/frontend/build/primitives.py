@@ -28,8 +28,8 @@ import gast
 
 from pcbatch.frontend.build.kept_primitives import kept
 from pcbatch.frontend.build.operators import rewritten
-from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.tree import SUPPORT, Node, one_line, rebuild
 from pcbatch.frontend.support import operators

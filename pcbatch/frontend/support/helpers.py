@@ -30,9 +30,9 @@ from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import LIBRARIES, PASSING, TREES
 from pcbatch.frontend.build.operators import REPLACED, in_helper
 from pcbatch.frontend.source.along import CACHE
-from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.tree import SUPPORT
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.defaults import same_defaults
