@@ -16,7 +16,7 @@ from pcbatch.runtime.kernel.rules.registry import RULES, Unsupported
 FAMILIES = tuple(
     import_module(f"{__name__}.{name}")
     for name in (
-        "arithmetic control_flow cumulative elementwise gamma_draws indexing products random reductions reshapes shape "
+        "arithmetic control_flow elementwise gamma_draws indexing products random reductions reshapes shape "
         "sorting special"
     ).split()
 )
