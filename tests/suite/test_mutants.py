@@ -71,7 +71,6 @@ WITHOUT = {
     "frontend.support.math_functions.table",
     "frontend.support.math_functions.wide_integers",
     "frontend.support.number_checks",
-    "frontend.support.number_methods",
     "frontend.support.operators",
     "frontend.support.sequence_operators",
     "frontend.support.sequences",

@@ -38,7 +38,7 @@ from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.defaults import same_defaults
 from pcbatch.frontend.support.math_functions.arguments import of_lane
 from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
-from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
+from pcbatch.frontend.support.python_numbers import ATTRIBUTES, part
 from pcbatch.frontend.support.sequence_operators import count, index
 from pcbatch.frontend.support.texts import text_method
 from pcbatch.frontend.support.type_questions import type_
