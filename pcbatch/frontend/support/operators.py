@@ -132,7 +132,7 @@ def _method(value: Any, name: str) -> FunctionType | None:
 
 
 PARTS = (
-    "builtins defaults dict_loops drafts exceptions iteration libraries links mappings match mutation "
+    "builtins defaults dict_loops drafts exceptions iteration libraries links mappings mutation "
     "python_numbers sequences texts traced_effects type_questions"
 ).split()
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
