@@ -16,7 +16,7 @@ from pcbatch.compiler.along import Again, explained, look
 from pcbatch.compiler.checked import checked
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.errors import CompileError
-from pcbatch.frontend.build.kept_primitives import keeping_primitives
+from pcbatch.frontend.build.primitives import keeping_primitives
 from pcbatch.frontend.source.along import Along, Reason
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
 from pcbatch.frontend.source.decisions import NONE, Decisions
