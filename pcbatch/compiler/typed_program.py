@@ -17,9 +17,8 @@ from pcbatch.compiler.checked import checked
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build.primitives import keeping_primitives
-from pcbatch.frontend.source.along import Along, Reason
+from pcbatch.frontend.source.along import NONE, Along, Decisions, Reason
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
-from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.lowering.cfg_passes import (
     enter_loops,

@@ -44,7 +44,6 @@ WITHOUT = {
     "frontend.build.outside_changes",
     "frontend.build.texts",
     "frontend.source.along",
-    "frontend.source.decisions",
     "frontend.source.generators",
     "frontend.source.mapped_calls",
     "frontend.source.nested",

@@ -10,9 +10,8 @@ from types import FunctionType
 import gast
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
-from pcbatch.frontend.source.along import Along
+from pcbatch.frontend.source.along import NONE, Along, Decisions
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
-from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.locate import Source, locate
 from pcbatch.frontend.source.nested import lift, scope_of, to_lift
 from pcbatch.frontend.source.scope import bindings, identifiers, parameters
