@@ -21,9 +21,8 @@ from pcbatch.records.tables import TABLES
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_header import check, check_kind, refused, with_saved_capacity
 from pcbatch.runs.interrupts import Interrupted, interruptible
-from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_handle import Machine, checkpointing, traced
-from pcbatch.runs.run_options import RunOptions, deadline
+from pcbatch.runs.run_options import RunOptions, deadline, reporting
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
 from pcbatch.runtime.execute.run_kinds import begin, like

@@ -22,8 +22,7 @@ from pcbatch.errors import TooLargeError, UsageError
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_header import header
 from pcbatch.runs.interrupts import Interrupted, interruptible
-from pcbatch.runs.progress import reporting
-from pcbatch.runs.run_options import deadline, whole_number
+from pcbatch.runs.run_options import deadline, reporting, whole_number
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
 from pcbatch.runtime.execute.run_kinds import begin
 from pcbatch.runtime.execute.run_state import QueueRun, RunState
