@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import jax
 
 from pcbatch.runtime.emit.guard import Guard
-from pcbatch.runtime.emit.port import Mask, Port
+from pcbatch.runtime.emit.mask import Mask
+from pcbatch.runtime.emit.port import Port
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks, Emitter

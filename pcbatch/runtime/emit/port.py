@@ -91,26 +91,3 @@ def _no_visit(blocks: Blocks, carry: Values) -> tuple[Values, Values]:
         return dict(carry), {}
     small = {k: v for k, v in carry.items() if k not in frames.widths}
     return small, frames.no_rows(everyone(jnp.zeros(carry["pc"].shape, bool)))
-
-
-@dataclass(frozen=True, slots=True)
-class Mask:
-    """The emitter that runs every block under its mask, without any test."""
-
-    name: str = "mask"
-    visits_singly: bool = False
-
-    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
-        return {**carry, **visited(blocks, blocks.layout.codes[block], carry)}
-
-    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
-        assert isinstance(blocks.layout, Layout)
-        for code in (blocks.layout.codes[k] for k in among if blocks.layout.codes[k].awaited):
-            # The lanes of blocks that are not chosen wait for no block during the visit, and get their program counters
-            # back after it.
-            nowhere = jnp.asarray(blocks.layout.nowhere, carry["pc"].dtype)
-            held = jnp.where(block == code.index, carry["pc"], nowhere)
-            out = visited(blocks, code, {**carry, "pc": held})
-            pc = jnp.where(block == code.index, out["pc"], carry["pc"])
-            carry = {**carry, **out, "pc": pc}
-        return carry
