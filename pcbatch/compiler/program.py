@@ -39,8 +39,9 @@ from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
+from pcbatch.runtime.tasks.chunks import CHUNK, run_chunks
 from pcbatch.runtime.tasks.executable import TaskExecutable
-from pcbatch.runtime.tasks.fallback import CHUNK, completed, run_chunks
+from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
 from pcbatch.runtime.vm.status import Site
