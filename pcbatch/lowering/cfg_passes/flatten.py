@@ -45,8 +45,9 @@ from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
 from pcbatch.lowering.typing import pytree
-from pcbatch.lowering.typing.abstract_values import Abstract, Known, Show, leaf_names
+from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 from pcbatch.lowering.typing.convert_types import convert
+from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.inferred import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
 from pcbatch.lowering.typing.join_types import differs

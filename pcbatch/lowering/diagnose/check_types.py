@@ -22,7 +22,8 @@ from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import check_literals, check_messages
 from pcbatch.lowering.diagnose.primitive_errors import NONE, diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
-from pcbatch.lowering.typing.abstract_values import Abstract, Known, Show, is_text
+from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.typing.format_messages import Show, is_text
 from pcbatch.lowering.typing.inferred import Conflict, Inferred, untyped
 from pcbatch.lowering.typing.instances import MOST, base_of
 

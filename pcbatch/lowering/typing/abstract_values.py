@@ -7,7 +7,7 @@ becomes a weak integer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -17,9 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.lane_text import LaneText
 from pcbatch.diagnostics.short_repr import clipped, short
-from pcbatch.ir.message import Field, Message, formatted, joined
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
 from pcbatch.lowering.typing.pytree import flatten, without_order
@@ -283,66 +281,3 @@ def leaf_names(name: str, value: Abstract) -> tuple[str, ...]:
 def _path_part(key: Any) -> str:
     text = str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))))
     return text if text.isidentifier() else "_" + "".join(c if c.isalnum() else "_" for c in text)
-
-
-MARK = "\0"  # stands around the number of a leaf while the text of a structure is made
-
-
-@dataclass(frozen=True, slots=True)
-class Show:
-    """Rewrites the messages of one function; `type_of` gives the type of a variable."""
-
-    type_of: Callable[[str], Abstract | None]
-
-    def __call__(self, message: Message) -> Message:
-        return joined(tuple(part for item in message for part in self._part(item)))
-
-    def _part(self, part: str | Field) -> Message:
-        if isinstance(part, str):
-            return (part,)
-        value = self.type_of(part.var)
-        assert value is not None, part.var
-        spec = self(part.spec)
-        names = leaf_names(part.var, value)
-        if value.known:
-            return (formatted(value.value(), part.conversion, "".join(s for s in spec if isinstance(s, str))),)
-        if is_text(value):
-            length = str(value.leaves[1].value) if isinstance(value.leaves[1], Known) else Field(names[1])
-            ending = joined((length, ":", *spec)) if spec else (length,)
-            return (Field(names[0], "q" if part.conversion in ("r", "a") else "c", ending),)
-        if value.tree == jax.tree.structure(0):
-            return (Field(names[0], part.conversion, spec),)
-        return _structure(value, names)
-
-
-def is_text(value: Abstract) -> bool:
-    """Whether a type is that of texts of the lane."""
-    return is_text_node(value.tree)
-
-
-def is_text_node(tree: Any) -> bool:
-    """Whether the root of a structure is a text of the lane."""
-    node = tree.node_data()
-    return node is not None and node[0] is LaneText
-
-
-def _structure(value: Abstract, names: tuple[str, ...]) -> Message:
-    """The text of a pytree around the values of its leaves."""
-    fields = {f"{MARK}{k}{MARK}": name for k, name in enumerate(names)}
-    shown: list[Any] = [
-        _Written(mark) if isinstance(leaf, ArrayType) else leaf.value
-        for leaf, mark in zip(value.leaves, fields, strict=True)
-    ]
-    text = str(jax.tree.unflatten(value.tree, shown))
-    parts = text.split(MARK)  # text, number, text, number, ..., text
-    return tuple(Field(names[int(part)], "r") if k % 2 else part for k, part in enumerate(parts))
-
-
-class _Written:
-    """An object that shows as a given text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text
