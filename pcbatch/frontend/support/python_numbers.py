@@ -230,8 +230,6 @@ pos = partial(_unary, operator.pos, "+")
 abs_ = partial(_unary, abs, "abs")
 
 
-jax.extend.source_info_util.register_exclusion(__file__)
-
 finfo: Any = jnp.finfo
 
 
@@ -302,8 +300,6 @@ def known_digits(digits: Any) -> int | None:
     """Return the second argument of `round`; None if it is a value of a lane or no integer."""
     return None if isinstance(digits, jax.core.Tracer) or not hasattr(digits, "__index__") else operator.index(digits)
 
-
-jax.extend.source_info_util.register_exclusion(__file__)
 
 ATTRIBUTES = frozenset({"numerator", "denominator"})
 REFUSED = {
