@@ -17,8 +17,8 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.diagnostics.lane_words import readable
 from pcbatch.errors import CompileError, MustCompileAlong, NeedsUnrolling, Refusal, UsageError
 from pcbatch.frontend.source.along import Along, callee_of, is_kept, is_users
+from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
-from pcbatch.ir.dataflow import calls, recursive
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTANT_TEXTS

@@ -17,7 +17,7 @@ from pcbatch.compiler.typed_program import Typed, typed_program
 from pcbatch.containers.number_rules import NumberRules
 from pcbatch.containers.number_rules import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
-from pcbatch.ir.dataflow import static_depth
+from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail
 from pcbatch.lowering.speculated import limits_for, within
 from pcbatch.lowering.tasks import qualify

@@ -19,7 +19,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.def_use import AnyBlock, successors
 
 Node = TypeVar("Node", bound=Hashable)
@@ -178,41 +177,3 @@ def backward(
     """Solve a backward analysis of blocks: `entering` is the value at the bottom of a block, `leaving` at its top."""
     edges = block_edges(blocks)
     return solve({label: edges[label] for label in reversed(edges)}, join=join, transfer=transfer, start=start)
-
-
-def calls(program: CfgProgram) -> dict[str, frozenset[str]]:
-    """The functions that each function calls directly."""
-    return {function.name: frozenset(_callees(function)) for function in program.functions}
-
-
-def sccs(program: CfgProgram) -> tuple[tuple[str, ...], ...]:
-    """The strongly connected components of the call graph, callees before callers."""
-    return tuple(tuple(component) for component in components(_ordered_calls(program)))
-
-
-def recursive(program: CfgProgram) -> frozenset[str]:
-    """The functions that may call themselves, directly or through others."""
-    edges = calls(program)
-    cycles = [c for c in components(_ordered_calls(program)) if len(c) > 1 or c[0] in edges[c[0]]]
-    return frozenset(name for cycle in cycles for name in cycle)
-
-
-def static_depth(program: CfgProgram) -> int | None:
-    """The deepest nesting of calls below the entry; None if recursion leaves it open."""
-    edges = calls(program)
-    called = reachable([program.entry], edges)
-    if called & recursive(program):
-        return None
-    depth: dict[str, int] = {}
-    for component in sccs(program):
-        for name in called.intersection(component):  # at most one, since none of them is recursive
-            depth[name] = max((depth[callee] + 1 for callee in edges[name]), default=0)
-    return depth[program.entry]
-
-
-def _callees(function: Function) -> dict[str, None]:
-    return {op.func: None for block in function.blocks for op in block.ops if isinstance(op, Call)}
-
-
-def _ordered_calls(program: CfgProgram) -> dict[str, tuple[str, ...]]:
-    return {function.name: tuple(_callees(function)) for function in program.functions}

@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from pcbatch.ir.callgraph import sccs
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import sccs
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows

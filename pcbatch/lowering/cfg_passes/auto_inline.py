@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from pcbatch.ir.callgraph import recursive, sccs
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.dataflow import recursive, sccs
 from pcbatch.ir.loops import loops
 from pcbatch.lowering.analysis import own_constants
 from pcbatch.lowering.analysis.cost import op_cost

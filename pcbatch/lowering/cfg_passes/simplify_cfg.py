@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pcbatch.ir.callgraph import calls
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
-from pcbatch.ir.dataflow import block_edges, calls, reachable
+from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.def_use import AnyOp, predecessors, retarget
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
 from pcbatch.ir.roles import writes

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from pcbatch.ir.callgraph import calls
 from pcbatch.ir.cfg import Block, Call, CfgProgram
-from pcbatch.ir.dataflow import calls, reachable
+from pcbatch.ir.dataflow import reachable
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.inferred import Inferred

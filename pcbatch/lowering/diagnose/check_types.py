@@ -11,8 +11,9 @@ from pcbatch.containers.lane_iterator import LaneIterator
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.ir import message as messages
+from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import calls, reachable, recursive
+from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.def_use import may_return
 from pcbatch.ir.ops import RETURN, Fail, Prim
 from pcbatch.ir.roles import writes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pcbatch.ir.callgraph import recursive
 from pcbatch.ir.cfg import Call, CfgProgram
-from pcbatch.ir.dataflow import recursive
 from pcbatch.ir.ops import Check, Print
 
 NO_CALLS, NOT_RECURSIVE = "no function is called that was not inlined", "no function calls itself"
