@@ -2,6 +2,9 @@
 
 A value has two levels: the object that it is itself, its *own*, and the objects inside, its *inner* ones. A change of
 an inner object is not one of the object around it.
+
+In Python `max(a, b)` of two lists is one of them, and a change of the result is one of `a` or of `b`. Here it is a new
+value that is made of both: a `Choice` says which objects it may be.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Double-ended queues of the lane, as `collections.deque`: rings with a start, so that both ends are near.
 
+Beside them the queues of the module `queue`: `get` of an empty one would wait for ever in one thread, and fails.
+
 columns i32[8], length 3, start 6          the elements lie in places 6, 7 and 0
 """
 

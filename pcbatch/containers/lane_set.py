@@ -1,4 +1,4 @@
-"""Sets of the lane: mutable objects with the methods of Python's sets."""
+"""Sets of the lane: mutable objects with the methods of Python's sets, and views of dicts, which have some of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Containers of the lane that may be elements of others: lists, deques, dicts and sets."""
+"""Containers of the lane that may be elements of others: lists, deques, dicts and sets; the error where no type covers them."""
 
 from __future__ import annotations
 

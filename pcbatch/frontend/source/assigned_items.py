@@ -1,4 +1,4 @@
-"""The parameters of a function to whose items it assigns, which an array of JAX does not allow in plain Python."""
+"""The tree of a function for readers outside of the front end: as text, and the parameters whose items it assigns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcbatch.frontend.source.tree import Node
 def assigned_items(fn: FunctionType) -> frozenset[str]:
     """Return the parameters `p` that stand in assignments such as `p[i] = v`, `p[i][j] += v` or `p.field[i] = v`.
 
-    There are none in a function without source.
+    An array of JAX does not allow that in plain Python. There are none in a function without source.
     """
     try:
         node = locate(fn).node

@@ -1,4 +1,4 @@
-"""The test that a text is still the one from which a function was compiled.
+"""Code of a user's function compiled again: to test that a text is still its source, or to stand in for a part of it.
 
 A file may be edited while the program runs, a name in `linecache` may be given to another text, an import hook may
 change the tree before it is compiled. Name, line and parameters can agree all the same. So the text is compiled again,

@@ -1,4 +1,4 @@
-"""Python's operators on values of a lane, where Python's numbers and arrays differ.
+"""Python's operators, `round` and methods of numbers on values of a lane, where Python's numbers and arrays differ.
 
 A bool counts as a number for Python's own bools and not for arrays of bools; an integer to a negative power is a float.
 """

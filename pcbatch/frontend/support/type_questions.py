@@ -2,7 +2,7 @@
 
 A value of a lane is a tracer while its primitive is traced, and would answer as one. So the question is put to examples
 of its value in the plain function: a number of Python for a scalar, a NumPy array and an array of JAX for an array. The
-answer is known while compiling; a question on which the examples differ is refused.
+answer is known while compiling; a question on which the examples differ is refused. Patterns of `match` ask as well.
 """
 
 from __future__ import annotations

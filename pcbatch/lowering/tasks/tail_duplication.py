@@ -6,7 +6,7 @@ before:  bb2: free = { ... }; jump bb3(free=free)      after:  bb2: free = { ...
 
 What a visit of a block costs besides its work is a pop of its records and a push of those that follow. A block that is
 jumped to from one place only moves there; behind a fork it is computed for the records of both ways, so it must be
-cheap, pure and harmless, as in `superblocks`.
+cheap, pure and harmless, as in `superblocks`. Copies have other names, by `renamed` and its like.
 """
 
 from __future__ import annotations

@@ -319,7 +319,9 @@ Names = frozenset[str]
 
 
 def uniform(function: Function, given: Names) -> Names:
-    """Return the variables that are uniform in an activation whose parameters `given` are uniform.
+    """Return the variables that are uniform in an activation whose parameters `given` are uniform: equal for all lanes.
+
+    They stay unbatched, so a product with one is one matrix product over lanes.
 
     Results are left out: they are merged lane by lane. So are variables with several definitions, unless all of them
     move one value.

@@ -1,4 +1,4 @@
-"""Constants of jaxprs inside a jaxpr, lifted to the top."""
+"""Jaxprs inside a jaxpr: their constants are lifted to the top, and what a kernel cannot hold is listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of rules: how each primitive is computed on padded values."""
+"""The table of rules: how each primitive is computed on padded values; and the refusal of one that is not."""
 
 from __future__ import annotations
 
