@@ -1,4 +1,4 @@
-"""Containers of the lane that may be elements of others: lists, deques, dicts and sets; the error where no type covers them."""
+"""Containers of the lane that may be elements of others, and the error about elements that are unlike."""
 
 from __future__ import annotations
 

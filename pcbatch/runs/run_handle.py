@@ -1,4 +1,4 @@
-"""The value of `f.start(...)`: a run that can be looked at, advanced, saved to a file and continued; the places in the source where it is."""
+"""The value of `f.start(...)`: a run that can be looked at, advanced, saved to a file and continued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of a monitored run, which a call takes beside its arguments: progress, a time limit, a checkpoint file; how progress is shown."""
+"""Options of a monitored run, which a call takes beside its arguments: progress, a time limit, a checkpoint file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts about one user function that every later stage of the front end asks for, and the collection of its faults."""
+"""The facts about one user function that every stage of the front end asks for, and the collection of its faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of random draws, those from gamma distributions among them: keys of threefry2x32 are their words, and the hash is arithmetic."""
+"""Rules of random draws: keys of threefry2x32 are their words, and the hash is arithmetic."""
 
 from __future__ import annotations
 
