@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.containers.exact_sums import exact_sum
+from pcbatch.containers.list_reductions import exact_sum
 from pcbatch.containers.number_rules import NumberRules
 from pcbatch.errors import UsageError
 from pcbatch.frontend.support import operators
