@@ -10,12 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
-from pcbatch.containers.checks import limit, require
+from pcbatch.containers.checks import limit, require, rules
 from pcbatch.containers.columns import Unset, room
 from pcbatch.containers.elements import element_at, is_rows
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.mapping import mapped
-from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.stored import parts

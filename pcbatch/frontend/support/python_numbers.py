@@ -17,8 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_reductions
-from pcbatch.containers.checks import limit
-from pcbatch.containers.number_rules import rules
+from pcbatch.containers.checks import limit, rules
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import number_checks
 from pcbatch.frontend.support.math_functions import integers, reals
