@@ -48,7 +48,6 @@ WITHOUT = {
     "frontend.source.mapped_calls",
     "frontend.source.nested",
     "frontend.source.places",
-    "frontend.source.renaming",
     "frontend.source.spread",
     "frontend.source.streams",
     "frontend.source.tree",

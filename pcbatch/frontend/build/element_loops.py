@@ -24,8 +24,7 @@ from pcbatch.frontend.build.iterables import zipped
 from pcbatch.frontend.build.itertools_loops import ITERTOOLS, Consume, indexed
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.generators import generator
-from pcbatch.frontend.source.renaming import renamed
-from pcbatch.frontend.source.scope import bindings
+from pcbatch.frontend.source.scope import bindings, renamed
 from pcbatch.frontend.source.streams import is_special, lazy
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
