@@ -9,10 +9,9 @@ from types import FunctionType
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build import consumers
-from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.builder import Builder, keep_parameters
 from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
-from pcbatch.frontend.build.kept_parameters import keep_parameters
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested

@@ -315,3 +315,19 @@ def _fresh(name: str, taken: frozenset[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def keep_parameters(b: Builder, changed: Sequence[str]) -> None:
+    """Build copies of those of the parameters `changed` that the body assigns; they are results of the function."""
+    own = {name.id: name for name in gast.walk(b.unit.node.args) if isinstance(name, gast.Name)}
+    for name in changed:
+        if name in own and name not in b.unit.rebound and _is_assigned(b, name):
+            b.keep(name, own[name])
+
+
+def _is_assigned(b: Builder, name: str) -> bool:
+    """Whether the body assigns a variable, other than by `x += v`, which changes a list in place."""
+    parts = [part for statement in b.unit.body for part in gast.walk(statement)]
+    augmented = {id(part.target) for part in parts if isinstance(part, gast.AugAssign)}
+    names = (part for part in parts if isinstance(part, gast.Name) and id(part) not in augmented)
+    return any(part.id == name and isinstance(part.ctx, gast.Store) for part in names)
