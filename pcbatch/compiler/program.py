@@ -37,8 +37,7 @@ from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
-from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
-from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ambient_mesh, partition_spec, run_without_mesh
 from pcbatch.runtime.tasks.chunks import CHUNK, run_chunks
 from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.fallback import completed

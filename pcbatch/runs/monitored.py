@@ -27,8 +27,7 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
 from pcbatch.runtime.execute.run_kinds import begin, like
 from pcbatch.runtime.local_strategy.executor import needs_pc
-from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
-from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, run_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing, non_finite_lanes
 
 

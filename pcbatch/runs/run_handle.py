@@ -28,7 +28,7 @@ from pcbatch.runtime.execute.run_kinds import begin
 from pcbatch.runtime.execute.run_state import QueueRun, RunState
 from pcbatch.runtime.execute.state_arrays import named
 from pcbatch.runtime.execute.task_run import TaskRun
-from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
+from pcbatch.runtime.sharding.lane_sharding import run_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
 
 

@@ -19,9 +19,8 @@ from jax.sharding import NamedSharding
 
 from pcbatch.ir.stack import StackProgram
 from pcbatch.runtime.lowering_platform import PLATFORMS, lowered_for, lowering_platform
-from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh, varied, without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import asking
-from pcbatch.runtime.sharding.lane_sharding import partition_spec
+from pcbatch.runtime.sharding.lane_sharding import partition_spec, run_without_mesh, varied, without_mesh
 from pcbatch.transforms.primitive.errors import blaming, not_linear
 
 Axis = int | None  # of the elements of a `vmap`; None: the same for all of them
