@@ -1,4 +1,4 @@
-"""`out_axes`: the axis of the lanes in each leaf of a result."""
+"""`in_axes` and `out_axes`: the axis of the lanes in each leaf of an argument or a result."""
 
 from __future__ import annotations
 

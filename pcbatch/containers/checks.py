@@ -5,6 +5,9 @@
 While a primitive is traced its checks are collected. They become further results of the primitive, and `flatten` ends
 the block with a branch to a block that fails the lane. Until then the lane computes on, so what follows a check must
 have some harmless value where it fails: an index is clamped, a divisor replaced.
+
+The rules about numbers say which faults of arithmetic are checked: lanes compute with numbers of a fixed width, Python
+with integers of any size, and JAX gives infinity or NaN where Python raises.
 """
 
 from __future__ import annotations

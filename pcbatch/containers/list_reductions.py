@@ -1,4 +1,4 @@
-"""The builtins that make one value of a list: its sum, its extremes, whether elements are true."""
+"""The builtins that make one value of a list: its sum, which is exact, its extremes, whether elements are true."""
 
 from __future__ import annotations
 

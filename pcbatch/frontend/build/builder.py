@@ -318,7 +318,15 @@ def _fresh(name: str, taken: frozenset[str]) -> str:
 
 
 def keep_parameters(b: Builder, changed: Sequence[str]) -> None:
-    """Build copies of those of the parameters `changed` that the body assigns; they are results of the function."""
+    """Build copies of those of the parameters `changed` that the body assigns; they are results of the function.
+
+    def step(p):                       func @step(p) -> (r, p):
+        p.n += 1                           t0 = p
+        p = p.next              ==>        p = augment_item(p, ...); p = { p.next }; p = augment_item(p, ...)
+        p.n += 1                           p = t0; return
+
+    A list or a dict has two names meanwhile. Where it changes, the check of ownership asks for a link (`links.py`).
+    """
     own = {name.id: name for name in gast.walk(b.unit.node.args) if isinstance(name, gast.Name)}
     for name in changed:
         if name in own and name not in b.unit.rebound and _is_assigned(b, name):

@@ -1,4 +1,4 @@
-"""The names that a function binds and those that it reads, by the rules of Python.
+"""The names that a function binds and those that it reads, by the rules of Python; and their renaming.
 
 A name is local when it is bound anywhere in the function, even after its use or in code that never runs.
 """

@@ -82,7 +82,11 @@ def varied(arrays: Sequence[Any]) -> list[Any]:
 
 
 def trace_without_mesh(fn: Callable[..., Any], *args: Any) -> Any:
-    """Return `fn(*args)`, traced as if there were no ambient mesh.
+    """Return `fn(*args)`, traced as if there were no ambient mesh, that of a `jax.shard_map` or `jax.set_mesh` around.
+
+    Inside a `shard_map` JAX tracks over which axes of the mesh a value varies, and on a mesh with explicit axes the
+    type of an array says how it is sharded. A machine, whose carried state starts as constants, would have to cast in
+    hundreds of lines. It needs none of that: it runs on one device, on the part of the arrays that this device has.
 
     `args` are pytrees of arrays, and so is the result, whose arrays vary over all axes that one of the arguments varies
     over.

@@ -141,7 +141,7 @@ def types_of(operation: Operation, avals: Sequence[Any]) -> list[Any]:
 
 def _traced(operation: Operation, avals: Sequence[Any]) -> jex.ClosedJaxpr:
     """Trace an operation without the mesh of the surrounding program: the machine is written for one device (see
-    `ambient_mesh.py`)."""
+    `trace_without_mesh`)."""
     with without_mesh():
         shapes = [_struct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals]
         closed: jex.ClosedJaxpr = jitted(operation).trace(*shapes).jaxpr
