@@ -29,8 +29,9 @@ from pcbatch.frontend.build.library_calls import (
 from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
 from pcbatch.frontend.build.reversed_iterators import taken_at_once
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
-from pcbatch.frontend.source.resolve import MISSING, Impure, impure, resolve
+from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import bindings, parameters
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,

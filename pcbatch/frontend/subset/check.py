@@ -20,9 +20,10 @@ from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import is_generator
+from pcbatch.frontend.source.impure import impure
 from pcbatch.frontend.source.nested import function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
-from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, impure, is_batch_decorator, resolve
+from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.scope import bindings, outside, parameters
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import (
