@@ -275,6 +275,11 @@ class Builder:
         """Continue in the block `label`."""
         self.current = label
 
+    def begin(self, label: str) -> None:
+        """Close the current block with a jump to the block `label`, and continue there."""
+        self.jump(label)
+        self.start(label)
+
     def reachable(self) -> list[str]:
         """The labels of the blocks that control can reach, in reverse postorder."""
         return postorder(["bb0"], {label: self.successors(label) for label in self.drafts})[::-1]

@@ -189,6 +189,13 @@ def variable(b: Builder, node: Node) -> str:
     return dst
 
 
+def where(b: Builder, node: Node, otherwise: str) -> None:
+    """Continue in a new block where a condition holds, and at a label where it does not."""
+    holds = b.label()
+    condition(b, node, holds, otherwise)
+    b.start(holds)
+
+
 def condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     """Close the current block: continue at one of two labels, as `if node:` would."""
     if expands(b.unit, node) and b.loops.expand_condition(b, node, on_true, on_false):
@@ -371,8 +378,7 @@ def _bool_into(b: Builder, dst: str, node: Node) -> None:
         _branch(b, test, following if is_and else after, after if is_and else following)
         b.start(following)
     lower_into(b, dst, node.values[-1])
-    b.jump(after)
-    b.start(after)
+    b.begin(after)
 
 
 def _chain_into(b: Builder, dst: str, node: Node) -> None:
@@ -388,5 +394,4 @@ def _chain_into(b: Builder, dst: str, node: Node) -> None:
         left = right
     left, right = in_order(b, [left, node.comparators[-1]])
     b.prim((dst,), compare(left, node.ops[-1], right, node))
-    b.jump(after)
-    b.start(after)
+    b.begin(after)

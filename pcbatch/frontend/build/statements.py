@@ -140,8 +140,7 @@ def _if(b: Builder, node: Node, loop: Loop | None) -> None:
 
 def _while(b: Builder, node: Node, loop: Loop | None) -> None:
     head, body, orelse, after = b.label(), b.label(), b.label(), b.label()
-    b.jump(head)
-    b.start(head)
+    b.begin(head)
     condition(b, node.test, body, orelse if node.orelse else after)
     b.start(body)
     _bodies(b, node, loop, head, orelse, after)
@@ -177,8 +176,7 @@ def _for_stream(b: Builder, node: Node, loop: Loop | None) -> None:
 
     each(b, node.iter, step)
     statements(b, node.orelse, loop)
-    b.jump(after)
-    b.start(after)
+    b.begin(after)
 
 
 def _bodies(b: Builder, node: Node, loop: Loop | None, head: str, orelse: str, after: str) -> None:
@@ -187,5 +185,4 @@ def _bodies(b: Builder, node: Node, loop: Loop | None, head: str, orelse: str, a
     b.jump(head)
     b.start(orelse)
     statements(b, node.orelse, loop)
-    b.jump(after)
-    b.start(after)
+    b.begin(after)

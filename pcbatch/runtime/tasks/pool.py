@@ -1,4 +1,4 @@
-"""The pool of frames, and the places of results: frames are taken and given back as slices, by masks of the places of a visit.
+"""The pool of frames, and the places of results: frames are taken and given back as slices, by masks.
 
 Number r below the number of examples is no frame but example r, so that all results have places in the same arrays.
 """
