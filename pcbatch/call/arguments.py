@@ -27,9 +27,9 @@ from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_ar
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.origins import Origin
-from pcbatch.records.arguments import with_references
 from pcbatch.records.copies import is_copied, with_copies
 from pcbatch.records.made_results import as_argument
+from pcbatch.records.packed import with_references
 from pcbatch.records.reference import Ref
 from pcbatch.records.tables import TABLES, Table
 

@@ -32,7 +32,7 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
-from pcbatch.records.arguments import mentions, with_packed
+from pcbatch.records.packed import mentions, with_packed
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc

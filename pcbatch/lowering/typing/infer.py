@@ -38,9 +38,9 @@ from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, read
 from pcbatch.lowering.typing.outer_state import OuterState, refusal, unlike, watching
 from pcbatch.lowering.typing.trace import Traced, trace
 from pcbatch.origins import Origin
-from pcbatch.records.arguments import mentions, packed_in
 from pcbatch.records.made import WantsRecords
 from pcbatch.records.made_classes import classes_in
+from pcbatch.records.packed import mentions, packed_in
 from pcbatch.records.tables import TABLES, WantsCopies, with_tables
 
 Tracer = Callable[..., Traced]

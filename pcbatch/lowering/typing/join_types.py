@@ -47,7 +47,7 @@ from pcbatch.lowering.typing.pytree import children_of
 from pcbatch.origins import Origin, met
 from pcbatch.records import made_classes
 from pcbatch.records import reference as references
-from pcbatch.records.arguments import erased
+from pcbatch.records.packed import erased
 from pcbatch.records.reference import Ref
 
 

@@ -18,7 +18,6 @@ from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.join_types import join
 from pcbatch.lowering.typing.objects import is_written_here
 from pcbatch.lowering.typing.trace import Traced
-from pcbatch.records.arguments import packed_in
 from pcbatch.records.made import (
     FIELD_HELP,
     NeedsHeap,
@@ -31,6 +30,7 @@ from pcbatch.records.made import (
 from pcbatch.records.made_classes import MadeClass, classes_in, nests
 from pcbatch.records.made_existing import captured_record, existed_before, refuse_existing
 from pcbatch.records.made_fields import HeapUse
+from pcbatch.records.packed import packed_in
 from pcbatch.records.tables import WantsCopies
 
 if TYPE_CHECKING:
