@@ -42,7 +42,6 @@ WITHOUT = {
     "frontend.build.itertools_loops",
     "frontend.build.library_calls",
     "frontend.build.outside_changes",
-    "frontend.build.texts",
     "frontend.source.along",
     "frontend.source.generators",
     "frontend.source.mapped_calls",

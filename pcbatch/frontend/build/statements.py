@@ -16,7 +16,7 @@ from pcbatch.frontend.build.exceptions import build_suppress, build_try, leave, 
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
 from pcbatch.frontend.build.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
-from pcbatch.frontend.build.texts import assign_text
+from pcbatch.frontend.build.messages import assign_text
 from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
