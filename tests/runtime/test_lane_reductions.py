@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pcbatch.runtime.vm.blocks import any_lane, count_lanes, least
+from pcbatch.runtime.vm.lane_reductions import any_lane, count_lanes, least
 
 
 @pytest.mark.parametrize("lanes", [1, 5, 63, 64, 65, 130, 1024])

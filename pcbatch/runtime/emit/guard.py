@@ -15,15 +15,8 @@ import jax.numpy as jnp
 
 from pcbatch.options import Dense, Few, Mode, Strips
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.runtime.vm.blocks import (
-    PATIENCE,
-    PATIENCE_WHEN_EXPENSIVE,
-    BlockLike,
-    Blocks,
-    StepLike,
-    any_lane,
-    count_lanes,
-)
+from pcbatch.runtime.vm.blocks import PATIENCE, PATIENCE_WHEN_EXPENSIVE, BlockLike, Blocks, StepLike
+from pcbatch.runtime.vm.lane_reductions import any_lane, count_lanes
 from pcbatch.runtime.vm.lane_window import everyone, first
 from pcbatch.runtime.vm.layout import DEBT
 from pcbatch.runtime.vm.step import waits, wanted

@@ -8,7 +8,7 @@ gradients with types of its own.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,45 +17,10 @@ import jax.numpy as jnp
 
 from pcbatch.ir.def_use import holds
 from pcbatch.ir.stack import StackBlock
-from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.options import Mode
 from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.lane_reductions import any_lane, count_lanes, least
 from pcbatch.runtime.vm.lane_window import Window
-
-PARTS = 2
-FEWEST = 64  # lanes: fewer are one kernel in any case
-
-
-def any_lane(mask: jax.Array) -> jax.Array:
-    """Return whether a mask bool[lanes] is true for any lane, bool[]."""
-    return _in_parts(mask, False, jax.lax.bitwise_or) if _many(mask) else jnp.any(mask)
-
-
-def count_lanes(mask: jax.Array) -> jax.Array:
-    """Return the number of lanes for which a mask bool[lanes] is true, int32[]."""
-    if not _many(mask):
-        return jnp.sum(mask, dtype=jnp.int32)
-    return _in_parts(mask.astype(jnp.int32), 0, jax.lax.add)
-
-
-def least(numbers: jax.Array, bound: int) -> jax.Array:
-    """Return the smallest of some integers [lanes] and `bound`, of their dtype, []."""
-    return _in_parts(numbers, bound, jax.lax.min) if _many(numbers) else jnp.min(numbers, initial=bound)
-
-
-def _many(values: jax.Array) -> bool:
-    lanes = values.shape[0]
-    return not is_symbolic(lanes) and lanes >= FEWEST and lanes % PARTS == 0
-
-
-def _in_parts(values: jax.Array, start: Any, combine: Callable[[Any, Any], Any]) -> jax.Array:
-    size = values.shape[0] // PARTS
-    parts = tuple(values[k * size : (k + 1) * size] for k in range(PARTS))
-    first = (jnp.asarray(start, values.dtype),) * PARTS
-    found = jax.lax.reduce(parts, first, lambda old, new: tuple(map(combine, old, new)), (0,))
-    whole: jax.Array = functools.reduce(combine, found)
-    return whole
-
 
 # The most iterations of a loop inside of one trip: lanes that never end must not keep a trip from ending, or no host
 # could stop it (`max_trips`, `timeout`, Ctrl-C). Lanes that still wait then run in the next trip.

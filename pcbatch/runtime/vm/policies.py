@@ -21,7 +21,8 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.runtime.vm.blocks import Blocks, count_lanes
+from pcbatch.runtime.vm.blocks import Blocks
+from pcbatch.runtime.vm.lane_reductions import count_lanes
 
 FAIR = 1024  # trips
 

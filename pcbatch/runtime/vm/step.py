@@ -20,7 +20,8 @@ from pcbatch.ir.stack import Edge, PushJump
 from pcbatch.runtime.vm import frames as frame_plans
 from pcbatch.runtime.vm import prints, wide_counters
 from pcbatch.runtime.vm.block_body import BlockCode, Effects, Values
-from pcbatch.runtime.vm.blocks import BlockLike, any_lane
+from pcbatch.runtime.vm.blocks import BlockLike
+from pcbatch.runtime.vm.lane_reductions import any_lane
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import NAME, PER_BLOCK, Layout, reg
 from pcbatch.runtime.vm.register_groups import Groups

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.vm.block_body import BlockCode, Values
-from pcbatch.runtime.vm.blocks import count_lanes
+from pcbatch.runtime.vm.lane_reductions import count_lanes
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.step import Computed, StepContext, step_block
