@@ -1,4 +1,8 @@
-"""`Packed`: objects that refer to one another, as arrays."""
+"""`Packed`: objects that refer to one another, as arrays.
+
+As an argument it enters a program as the numbers of its roots, one for each lane. Its tables are shared, and are a
+parameter of their own; several arguments made of one `Packed` share them.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
     f"step {h:.3f} of {n}"      ==>      "step ", h:(".3f"), " of ", n
 
 Text is put together on the host from the values of each lane, so an f-string is split into its parts here; inside a
-primitive it could only show JAX's tracers.
+primitive it could only show JAX's tracers. Of a variable that holds a text, `text = f"bad {n}"` before `raise
+ValueError(text)`, the values are copied where it is assigned, and the message is put together where it is shown.
 """
 
 from __future__ import annotations

@@ -7,8 +7,15 @@ before:  func @birnn(xs, f, b): p = call @rnn(xs, f)       after:  func @birnn(x
 
 A parameter that every call gives the same shared value is no register: a product with it is one product over lanes.
 With two values it would be one of each lane, whose matrix each visit reads lane by lane, and which a call moves. So a
-function is copied for each of a few sets of values, and so are the functions that it calls (`analysis/
-shared_arguments.py`). Lanes in two copies do not run together, which costs less than a matrix for each lane.
+function is copied for each of a few sets of values, and so are the functions that it calls. Lanes in two copies do not
+run together, which costs less than a matrix for each lane.
+
+The shared values that a call hands to a function are a context of it. A parameter is tracked if a product reads it, or
+something that is computed of it, and if calls of the function within its own recursion hand it on as it is. The context
+of a call says of each tracked parameter which shared value it gets: the name of the variable that has it, or `VARYING`.
+What is computed of shared values alone is one, too. Values are told apart by the place where they are computed and the
+context of the function there. Contexts say what is worth a copy of a function; whether a variable is the same in all
+lanes is for others to prove.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The first half of a visit: records are popped and their block is computed, before anything is written."""
+"""The first half of a visit: records are popped and their block is computed, before anything is written.
+
+A `Recorder` gets what visits compute, as gradients need it. The rows of a block are numbered in the order of its
+visits. A frame gets a new serial number each time it is opened, because its own is used again; examples, which results
+can go to as well, have the first ones.
+"""
 
 from __future__ import annotations
 
