@@ -1,7 +1,8 @@
 """The graph of a program of tasks on its samples: tasks are run one by one on the host, for control alone.
 
 What blocks compute besides is left out: the hidden states of a tree decide nothing, so that a trace of a TreeLSTM
-computes no product. Each block is one jitted function of a single record. Nothing depends on the order in which tasks are taken.
+computes no product. Each block is one jitted function of a single record. Nothing depends on the order in which tasks
+are taken.
 """
 
 from __future__ import annotations
