@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.aliasing import note_copy
 from pcbatch.containers.capacity import capacity
 from pcbatch.containers.columns import (
     Shape,
@@ -35,7 +36,6 @@ from pcbatch.containers.columns import (
     zero_of,
 )
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import note_copy
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.members import of_member

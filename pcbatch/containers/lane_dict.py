@@ -12,10 +12,9 @@ import jax.numpy as jnp
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
-from pcbatch.containers.aliasing import one_of
+from pcbatch.containers.aliasing import note_value, one_of
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import note_value
 from pcbatch.containers.elements import element_at, prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place

@@ -18,13 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
-from pcbatch.containers.aliasing import holds_objects
+from pcbatch.containers.aliasing import holds_objects, holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import blank, element_at, join_origins, origins_of, prepare, stacked, unify
 from pcbatch.containers.indices import (
     Span,

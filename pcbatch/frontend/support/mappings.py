@@ -14,8 +14,8 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
+from pcbatch.containers.aliasing import holds_same
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import holds_same
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
 from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of

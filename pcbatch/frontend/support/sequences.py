@@ -11,9 +11,8 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.containers.aliasing import one_of
+from pcbatch.containers.aliasing import holds_same, note_copy, one_of
 from pcbatch.containers.checks import require
-from pcbatch.containers.copies import holds_same, note_copy
 from pcbatch.containers.elements import Rows, element_at, prepare, stacked, text_of
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.integer_marks import between

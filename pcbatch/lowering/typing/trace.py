@@ -16,9 +16,8 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import Alias, Parts, aliases, noting_choices
+from pcbatch.containers.aliasing import Alias, Parts, aliases, changed_copy, noting_choices, noting_copies
 from pcbatch.containers.checks import LIMIT, Check, collecting
-from pcbatch.containers.copies import changed_copy, noting_copies
 from pcbatch.containers.known_texts import refuse_shown
 from pcbatch.containers.object_parts import is_plain_object
 from pcbatch.contexts import setting
