@@ -10,13 +10,12 @@ import gast
 from pcbatch.frontend.build import loops
 from pcbatch.frontend.build.assignments import assign, augment, delete
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.effects import build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.exceptions import build_suppress, build_try, leave, suppressed
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
 from pcbatch.frontend.build.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
-from pcbatch.frontend.build.messages import assign_text
+from pcbatch.frontend.build.messages import assign_text, build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee

@@ -14,7 +14,7 @@ import gast
 
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.frontend.build.effects import is_print
+from pcbatch.frontend.build.messages import is_print
 from pcbatch.frontend.source.along import callee_of
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target

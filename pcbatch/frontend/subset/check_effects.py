@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gast
 
-from pcbatch.frontend.build.effects import exception_class, exception_parts, is_debug_print
-from pcbatch.frontend.build.messages import fits
+from pcbatch.frontend.build.messages import exception_class, exception_parts, fits, is_debug_print
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.tree import SCOPES, Node, children, is_constant, is_none
 
