@@ -15,7 +15,6 @@ from functools import partial
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.changed_arguments import given_places
 from pcbatch.frontend.build.evaluation_order import (
     assigned,
     changes_objects,
@@ -28,7 +27,7 @@ from pcbatch.frontend.build.evaluation_order import (
     store,
 )
 from pcbatch.frontend.build.kept_iterators import kept_iterator, take_next
-from pcbatch.frontend.build.mutations import call_mutation
+from pcbatch.frontend.build.mutations import call_mutation, given_places
 from pcbatch.frontend.build.powers import checked_power, is_number, power_of
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.build.reversed_iterators import with_lists
