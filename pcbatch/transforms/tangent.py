@@ -25,15 +25,8 @@ from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.failure_callback import failure_mode, notify_if
 from pcbatch.transforms.gradient_run import GradientRun
 from pcbatch.transforms.primitive.derived import at_once, batch_tangents, is_inexact, linear_jvp, tangents_of
-from pcbatch.transforms.primitive.operation import (
-    Axis,
-    BatchedOperation,
-    Operation,
-    bind,
-    blaming,
-    not_linear,
-    types_of,
-)
+from pcbatch.transforms.primitive.errors import blaming, not_linear
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, types_of
 from pcbatch.transforms.recorded_run import (
     FULL,
     RecordedRun,

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.stack import StackProgram
+from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import (
     Axis,
     BatchedOperation,
@@ -22,7 +23,6 @@ from pcbatch.transforms.primitive.operation import (
     ReadResults,
     bind,
     jitted,
-    not_linear,
     types_of,
 )
 

@@ -6,8 +6,8 @@ and reverse mode is refused. An `Operation` has a rule of its own for each trans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
@@ -18,15 +18,12 @@ import jax.numpy as jnp
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding
 
-from pcbatch.diagnostics.diagnostic import Diagnostic, Label
-from pcbatch.errors import CompileError, PcbatchError, UsageError
-from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.diagnose.traceback_spans import spans, user_frames
 from pcbatch.runtime.lowering_platform import PLATFORMS, lowered_for, lowering_platform
 from pcbatch.runtime.sharding.custom_partitioning import asking
 from pcbatch.runtime.sharding.lane_sharding import partition_spec, run_without_mesh, varied, without_mesh
 from pcbatch.runtime.vm.raw_result import unsought
+from pcbatch.transforms.primitive.errors import blaming, not_linear
 
 Axis = int | None  # of the elements of a `vmap`; None: the same for all of them
 ReadResults = Callable[[Sequence[Any]], tuple[list[Any], list[Axis]]]
@@ -272,43 +269,3 @@ def unfolded_outs(outs: Sequence[Any], per_lane: Sequence[bool], size: int) -> t
     """Unfold those results of a folded run that are `per_lane`; gives all results, and the axes of the elements."""
     results = [unfolded(x, size) if by_lane else x for x, by_lane in zip(outs, per_lane, strict=True)]
     return results, [1 if by_lane else None for by_lane in per_lane]
-
-
-_LOOP = "lax.while_loop"  # as JAX names it
-_RULE = "give JAX a rule: a function under `jax.custom_jvp` has derivatives in both modes"
-_STATEMENT = "write the loop as a `while` or `for` statement of the batched function"
-
-
-@contextmanager
-def blaming(program: StackProgram) -> Iterator[None]:
-    """Turn errors of JAX inside the `with` into CompileError at the line that caused them, if there is one."""
-    try:
-        yield
-    except (PcbatchError, FloatingPointError):
-        raise
-    except Exception as error:
-        diagnostic = _diagnostic(program, error)
-        if diagnostic is None:
-            raise
-        raise CompileError(diagnostic) from None
-
-
-def _diagnostic(program: StackProgram, error: Exception) -> Diagnostic | None:
-    if error.__cause__ is None:
-        return None
-    frames, text = user_frames(error.__cause__), str(error)
-    for op in (*program.prologue, *(op for block in program.blocks for op in block.ops)):
-        located = spans(frames, op.loc) if isinstance(op, Prim) and op.loc is not None else None
-        if located is not None:
-            helps = (_STATEMENT, _RULE) if _LOOP in text else (_RULE,)
-            note = f"{type(error).__name__}: {text}".strip()
-            return Diagnostic("PCB424", "this cannot be differentiated", Label(located[0]), located[1], (note,), helps)
-    return None
-
-
-def not_linear() -> UsageError:
-    """The error for the transpose of a run, recorded or not, and of derivatives in what they are not linear in."""
-    title = "a batched function is transposed"
-    note = "only linear functions can be, and nobody knows whether it is one"
-    help = "write `jax.vjp(f, x)[1]`, with any `x`: if `f` is linear, that is its transpose"
-    return UsageError(Diagnostic("PCB425", title, notes=(note,), helps=(help,)))
