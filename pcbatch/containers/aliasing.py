@@ -5,6 +5,10 @@ an inner object is not one of the object around it.
 
 In Python `max(a, b)` of two lists is one of them, and a change of the result is one of `a` or of `b`. Here it is a new
 value that is made of both: a `Choice` says which objects it may be.
+
+In Python `a = accounts[i]` is the very object in the list, so a change of `a` is seen in the list. Here it is a copy,
+made anew of the columns. What is changed without being stored back is noticed at the end of the primitive; the identity
+of copies ties a result to its container.
 """
 
 from __future__ import annotations

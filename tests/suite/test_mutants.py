@@ -80,7 +80,6 @@ WITHOUT = {
     "lowering.diagnose.resolve_names",
     "lowering.stack_passes.stored_into",
     "lowering.stack_passes.superblocks",
-    "lowering.typing.made_records",
     "lowering.typing.objects",
     "lowering.typing.traced_aliases",
     "runtime.execute.batch_programs",
@@ -89,7 +88,6 @@ WITHOUT = {
     "runtime.execute.program_cache",
     "runtime.execute.result_reader",
     "runtime.execute.where_stopped",
-    "runtime.tasks.recording",  # a protocol
     "runtime.vm.run_once",
 }
 

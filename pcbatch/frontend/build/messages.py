@@ -1,4 +1,4 @@
-"""Messages of `print` and of exceptions, made of their arguments: constant text and the lane's values.
+"""The lowering of `assert`, `raise` and `print`: messages are constant text and the lane's values.
 
     f"step {h:.3f} of {n}"      ==>      "step ", h:(".3f"), " of ", n
 

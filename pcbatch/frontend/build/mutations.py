@@ -2,9 +2,10 @@
 
     grid[i][j] = v        ==>      grid = support.set_item(grid, (i, j), v)
     t = stack.pop()       ==>      t, stack = support.call_method(stack, (), "pop", (), ())
+    sort(grid[i])         ==>      t0 = grid[i];  t1, t0 = call @sort(t0);  grid = support.set_item(grid, (i,), t0)
 
-All operands are variables or literals, so that an analysis sees which variables share an object afterwards
-(`lowering/diagnose/check_ownership.py`).
+The objects that a callee changes in place are further results of the call. All operands are variables or literals, so
+that an analysis sees which variables share an object afterwards (`lowering/diagnose/check_ownership.py`).
 """
 
 from __future__ import annotations

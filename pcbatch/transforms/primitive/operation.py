@@ -1,7 +1,9 @@
 """The one primitive of JAX that pcbatch adds: an operation that knows how it is run, batched and differentiated.
 
 JAX's own rules would batch and differentiate the `while_loop` of a machine: `vmap` would run every block for all lanes,
-and reverse mode is refused. An `Operation` has a rule of its own for each transformation instead.
+and reverse mode is refused. An `Operation` has a rule of its own for each transformation instead. A `vmap` of an
+operation is the operation for all elements, and those of a run become lanes: [lanes, elements, ...] is folded into
+[lanes * elements, ...]. Lane `l` of element `e` is lane `l * elements + e` of the one machine that runs them all.
 """
 
 from __future__ import annotations
