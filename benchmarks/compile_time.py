@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import pcbatch
 from benchmarks.common import Row, report
 from pcbatch import frontend, lowering
-from pcbatch.compiler import checked, pipeline
+from pcbatch.compiler import pipeline, typed_program
 
 SIZES = (10, 20, 40, 80, 160)
 OURS = 1.15  # the greatest exponent that we want
@@ -116,7 +116,7 @@ def watched(stages: Stages) -> Iterator[None]:
     """Measure every pass while this lasts."""
     places: list[tuple[ModuleType, str, str]] = [
         (frontend, "compile_functions", "frontend"),
-        (checked, "verify", "verifier"),
+        (typed_program, "verify", "verifier"),
         (importlib.import_module("pcbatch.lowering.typing.infer"), "trace", "primitives, by JAX"),
     ]
     for found in pkgutil.walk_packages(lowering.__path__, f"{lowering.__name__}."):

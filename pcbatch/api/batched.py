@@ -30,15 +30,13 @@ from pcbatch.contexts import setting
 from pcbatch.frontend import assigned_items
 from pcbatch.frontend.source.callee import Target
 from pcbatch.options import Mode, Options, checked_lanes
-from pcbatch.report.lane_failures import raise_failures
+from pcbatch.report.lane_failures import raise_failures, report_when_run
 from pcbatch.report.profile import Profile, profile_call
 from pcbatch.report.schedule import Explanation, explain_call
 from pcbatch.report.tape import TapeUse, tape_use
-from pcbatch.report.traced_failures import report_when_run
 from pcbatch.runs import monitored
-from pcbatch.runs.progress import Progress
 from pcbatch.runs.run_handle import Machine
-from pcbatch.runs.run_options import RunOptions
+from pcbatch.runs.run_options import Progress, RunOptions
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.tuning.tuned import Tuned
 

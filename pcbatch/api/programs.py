@@ -31,8 +31,7 @@ from pcbatch.options import Options
 from pcbatch.records.tables import TABLES
 from pcbatch.runtime.costs.plan_modes import most_lanes
 from pcbatch.runtime.lowering_platform import default_platform
-from pcbatch.runtime.sharding.ambient_mesh import without_mesh
-from pcbatch.runtime.sharding.lane_sharding import Devices
+from pcbatch.runtime.sharding.lane_sharding import Devices, without_mesh
 from pcbatch.runtime.vm.raw_result import is_staged, is_tracing
 
 MOST_UNSPLIT = 512  # lanes, up to which XLA does not split the kernels of unrolled loops

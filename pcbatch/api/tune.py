@@ -26,8 +26,7 @@ from pcbatch.errors import PcbatchError
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
 from pcbatch.options import Dense, Few, Kernel, Mode, Strips
-from pcbatch.runs.progress import Progress, reporting
-from pcbatch.runs.run_options import RunOptions
+from pcbatch.runs.run_options import Progress, RunOptions, reporting
 from pcbatch.runtime.costs.plan_modes import LEAST_NARROW
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import RunCounts

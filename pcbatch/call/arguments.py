@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.call.array_leaves import as_jax_array, lane_axis_first, type_of
-from pcbatch.call.in_axes import axes_by_name, leaf_axes
-from pcbatch.call.list_arguments import as_annotated
+from pcbatch.call.out_axes import axes_by_name, leaf_axes
 from pcbatch.call.plain_values import check_rows
 from pcbatch.call.signature import bind, signature
 from pcbatch.call.static_leaves import has_hash, is_static
@@ -25,9 +27,9 @@ from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_ar
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.origins import Origin
-from pcbatch.records.arguments import with_references
 from pcbatch.records.copies import is_copied, with_copies
 from pcbatch.records.made_results import as_argument
+from pcbatch.records.packed import with_references
 from pcbatch.records.reference import Ref
 from pcbatch.records.tables import TABLES, Table
 
@@ -290,3 +292,54 @@ def _lanes(fn: Any, sizes: dict[str, int]) -> int:
             help="map at least one argument, for example a dummy `jnp.arange(lanes)`",
         )
     return next(iter(sizes.values()))
+
+
+LISTS = frozenset({"list", "List", "MutableSequence"})
+
+
+def as_annotated(fn: Callable[..., Any], name: str, value: Any, axis: Any) -> Any:
+    """Return an argument as lists of lanes, if its parameter is annotated as a list and it is an array that fits.
+
+    Args:
+        fn: the plain function.
+        name: the parameter.
+        value: the argument, of all lanes.
+        axis: its entry of `in_axes`.
+    """
+    if not isinstance(value, jax.Array | np.ndarray) or axis != 0 or isinstance(axis, bool):
+        return value
+    depth = _depth(getattr(fn, "__annotations__", {}).get(name))
+    if not depth or value.ndim != 1 + depth:
+        return value
+    return _lists(value, depth)
+
+
+def _lists(value: Any, depth: int) -> Ragged:
+    """The array as a `Ragged` of `depth` levels, in which all lists of one level are equally long."""
+    made: Any = value
+    for level in range(depth, 0, -1):
+        lengths = jnp.full(value.shape[:level], value.shape[level], jnp.int32)
+        made = Ragged(made, lengths)
+    result: Ragged = made
+    return result
+
+
+def _depth(annotation: Any) -> int:
+    """The number of lists around each other in an annotation; 0 if it is none of a list."""
+    if annotation is None:
+        return 0
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    try:
+        node: Any = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return 0
+    depth = 0
+    while True:
+        base = node.value if isinstance(node, ast.Subscript) else node
+        name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", None)
+        if name not in LISTS:
+            return depth
+        depth += 1
+        if not isinstance(node, ast.Subscript):
+            return depth
+        node = node.slice

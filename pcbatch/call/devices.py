@@ -12,8 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh
-from pcbatch.runtime.sharding.lane_sharding import Devices
+from pcbatch.runtime.sharding.lane_sharding import Devices, ambient_mesh
 from pcbatch.runtime.vm.raw_result import is_tracing
 
 AXIS = "lanes"

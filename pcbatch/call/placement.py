@@ -18,8 +18,14 @@ from pcbatch.call.devices import mesh_of
 from pcbatch.call.usage import usage
 from pcbatch.errors import UsageError
 from pcbatch.runtime.lowering_platform import default_platform, platform_of
-from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, is_explicit, manual_axes
-from pcbatch.runtime.sharding.lane_sharding import Devices, lane_axes, partition_spec
+from pcbatch.runtime.sharding.lane_sharding import (
+    Devices,
+    ambient_mesh,
+    is_explicit,
+    lane_axes,
+    manual_axes,
+    partition_spec,
+)
 from pcbatch.runtime.vm.raw_result import is_tracing
 
 

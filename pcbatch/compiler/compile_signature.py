@@ -14,8 +14,8 @@ from pcbatch.compiler.program import Program, Recompile
 from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.compiler.schedules import lane_schedule, order_for
 from pcbatch.compiler.typed_program import Typed, typed_program
-from pcbatch.containers.number_rules import NumberRules
-from pcbatch.containers.number_rules import using as using_rules
+from pcbatch.containers.checks import NumberRules
+from pcbatch.containers.checks import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail

@@ -9,7 +9,7 @@ import jax
 
 from pcbatch.containers.lane_iterator import Consumed
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
-from pcbatch.frontend.source.decisions import Decisions
+from pcbatch.frontend.source.along import Decisions
 from pcbatch.frontend.source.streams import CONSUMERS, LAZY
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim

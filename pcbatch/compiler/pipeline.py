@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pcbatch.compiler.checked import ProgramT, checked
-from pcbatch.compiler.typed_program import Typed
+from pcbatch.compiler.typed_program import ProgramT, Typed, checked
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.source.along import Reason
 from pcbatch.ir.cfg import CfgProgram

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,6 @@ from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, platform_of_run, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos
-from pcbatch.compiler.executable import Executable
 from pcbatch.compiler.fork import NOT_FORKED, Forked
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages
@@ -33,19 +32,52 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
-from pcbatch.records.arguments import mentions, with_packed
+from pcbatch.records.packed import mentions, with_packed
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
-from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
-from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ambient_mesh, partition_spec, run_without_mesh
 from pcbatch.runtime.tasks.chunks import CHUNK, run_chunks
 from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
+from pcbatch.runtime.vm.status import Site
 from pcbatch.transforms import Notice, UnsharingProgram, forward_only, traced_run
+
+
+class Executable(Protocol):
+    """A program that a strategy has made: ways to run it, and to look at it."""
+
+    @property
+    def depth(self) -> int:
+        """The nested calls that `lower` leaves room for."""
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """The names of the arguments, in order."""
+
+    def where(self, pc: int, back: int | None = None) -> Site:
+        """Return where a lane stopped, by its final program counter and the return address of its last call."""
+
+    def run(self, args: Any, lanes: int, mesh: Devices = None) -> RawResult:
+        """Run all lanes to their end, spread over the devices of a mesh."""
+
+    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Devices) -> RawResult:
+        """Run all inputs through `lanes` lanes on each device; None: the executable decides."""
+
+    def map_chunks(self, pieces: Iterable[Chunk], common: Any, flow: ChunkPlan, mesh: Devices) -> RawResult:
+        """Run inputs that come in chunks."""
+
+    def lower(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
+        """`jax.stages.Lowered` of a run."""
+
+    def outcome(self, result: Any, depth: int, lanes: int, mesh: Devices) -> RawResult:
+        """The raw result of what the executable of `lower(...).compile()` returned, with stacks of this depth."""
+
+    def jaxpr(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
+        """Return the jaxpr of a run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from typing import Any
 
 import jax
 
-from pcbatch.call.in_axes import is_axis
-from pcbatch.call.out_axes import checked
+from pcbatch.call.out_axes import checked, is_axis
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.containers.host_forms import container_leaves
 from pcbatch.lowering.analysis.divergence import same_results

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType
+from typing import TypeVar
 
 from pcbatch import frontend
 from pcbatch.compiler import expand
 from pcbatch.compiler.along import Again, explained, look
-from pcbatch.compiler.checked import checked
 from pcbatch.diagnostics.diagnostic import in_order
-from pcbatch.errors import CompileError
-from pcbatch.frontend.build.kept_primitives import keeping_primitives
-from pcbatch.frontend.source.along import Along, Reason
+from pcbatch.errors import CompileError, InternalError
+from pcbatch.frontend.build.primitives import keeping_primitives
+from pcbatch.frontend.source.along import NONE, Along, Decisions, Reason
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
-from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.printer import print_program
+from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import (
     enter_loops,
     fail_unbound,
@@ -41,6 +43,19 @@ from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.kept_traces import keeping_traces
 from pcbatch.records.made import using_made
 from pcbatch.records.tables import TABLES
+
+ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
+
+
+def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> ProgramT:
+    """Return a program that the verifier accepts; raises InternalError if pass `name` left it invalid.
+
+    `user_faults` are rules that, so early, only the user's own program can break: diagnostics report those later.
+    """
+    faults = [fault for fault in verify(program) if fault.rule not in user_faults]
+    if faults:
+        raise InternalError(f"after {name}:\n" + "\n".join(map(str, faults)) + "\n" + print_program(program))
+    return program
 
 
 @dataclass(frozen=True, slots=True)

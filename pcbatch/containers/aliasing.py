@@ -2,19 +2,76 @@
 
 A value has two levels: the object that it is itself, its *own*, and the objects inside, its *inner* ones. A change of
 an inner object is not one of the object around it.
+
+In Python `max(a, b)` of two lists is one of them, and a change of the result is one of `a` or of `b`. Here it is a new
+value that is made of both: a `Choice` says which objects it may be.
+
+In Python `a = accounts[i]` is the very object in the list, so a change of `a` is seen in the list. Here it is a copy,
+made anew of the columns. What is changed without being stored back is noticed at the end of the primitive; the identity
+of copies ties a result to its container.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from pcbatch.containers.choices import Choice, choice_of
+import jax
+
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import source_of_copy, with_origins
 from pcbatch.containers.object_parts import IMMUTABLE, parts_of
 from pcbatch.containers.optional import Optional
+from pcbatch.contexts import setting
+
+
+class Choice(NamedTuple):
+    """A value, kept so that its identity is not used again, and the objects of which it is one in Python.
+
+    Values of one `group`, such as the elements of a sorted list, are never one object.
+    """
+
+    made: Any
+    objects: tuple[Any, ...]
+    group: object
+
+
+_choices: ContextVar[dict[int, Choice] | None] = ContextVar("pcbatch_choices", default=None)
+
+
+def noting_choices() -> AbstractContextManager[None]:
+    """Remember within the context of which objects those are that are made by `one_of`."""
+    return setting(_choices, {})
+
+
+def one_of(made: Any, objects: Sequence[Any], group: object = None) -> Any:
+    """Note that a value that was computed by a selection is one of these objects in Python; return the value."""
+    choices = _choices.get()
+    if choices is None or made is None or isinstance(made, IMMUTABLE):
+        return made
+    objects = [each for each in objects if each is not made]  # it is itself, whatever else it may be
+    if not objects:
+        return made
+    choices[id(made)] = Choice(made, tuple(objects), object() if group is None else group)
+    found = parts_of(made)
+    if found is not None and not isinstance(made, Container | Optional):
+        for k, part in enumerate(found[1]):
+            one_of(part, [_part(each, k, len(found[1])) for each in objects], group)
+    return made
+
+
+def _part(value: Any, k: int, count: int) -> Any:
+    found = parts_of(value)
+    return value if found is None or len(found[1]) != count else found[1][k]
+
+
+def choice_of(value: Any) -> Choice | None:
+    """Return of which objects a value is one; None for a value that no selection has made."""
+    return (_choices.get() or {}).get(id(value))
+
 
 CAPTURED = -1
 """In place of the number of an input: an object that existed before, such as a global list."""
@@ -188,3 +245,95 @@ def _names(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
+
+
+C = TypeVar("C")
+
+
+class Copy(NamedTuple):
+    """An object that was read from a container; `inside` are the objects and leaves that it held then."""
+
+    element: Any
+    container: Any
+    inside: list[Any]
+
+
+_copies: ContextVar[dict[int, Copy] | None] = ContextVar("pcbatch_copies", default=None)
+# By the identity of a container: that container, and one of which it has the elements.
+_origins: ContextVar[dict[int, tuple[Any, Any]] | None] = ContextVar("pcbatch_container_origins", default=None)
+
+
+@contextlib.contextmanager
+def noting_copies() -> Iterator[None]:
+    """Remember within the context which objects are copies, and which containers have the elements of others."""
+    with setting(_copies, {}), setting(_origins, {}):
+        yield
+
+
+def holds_same(new: C, old: Any) -> C:
+    """Remember that a new container has the elements of another one; return it."""
+    origins = _origins.get()
+    if origins is not None and new is not old:
+        origins[id(new)] = new, old
+    return new
+
+
+def with_origins(container: Any) -> Iterator[Any]:
+    """Yield a container, those of which it has the elements, and those that it is a view of."""
+    origins = _origins.get() or {}
+    yield container
+    if id(container) in origins:
+        yield from with_origins(origins[id(container)][1])
+    if getattr(container, "parent", None) is not None:
+        yield from with_origins(container.parent)
+
+
+def note_copy(container: Any, element: Any) -> Any:
+    """Remember that an element, and the objects that it holds, are copies of what is in a container; return it.
+
+    A list of the lane in it is a view, and no copy.
+    """
+    return element if isinstance(element, Container) else note_value(container, element)
+
+
+def note_value(container: Any, element: Any) -> Any:
+    """Remember that an element, which may be a list of the lane but no view, is a copy; return it."""
+    copies = _copies.get()
+    found = None if copies is None else _inside(element)
+    if copies is None or found is None:
+        return element
+    mutable, inside = found
+    if mutable:
+        copies[id(element)] = Copy(element, container, inside)
+    for part in inside:
+        note_copy(container, part)
+    return element
+
+
+def _inside(value: Any) -> tuple[bool, list[Any]] | None:
+    """Whether an object can be changed, and what it holds; None for an object without parts."""
+    return (True, jax.tree.leaves(value)) if isinstance(value, Container) else parts_of(value)
+
+
+def source_of_copy(value: Any) -> Any:
+    """Return the container that an object is a copy from; None if it is none."""
+    copies = _copies.get()
+    found = None if copies is None else copies.get(id(value))
+    return None if found is None else found.container
+
+
+def forget_copy(value: Any) -> None:
+    """Forget that an object is a copy: it is stored back."""
+    copies = _copies.get()
+    if copies is not None and copies.pop(id(value), None) is not None:
+        for part in (_inside(value) or (True, []))[1]:
+            forget_copy(part)
+
+
+def changed_copy() -> Any:
+    """Return a copy that is not any more what it was when it was read; None if there is none."""
+    for copy in (_copies.get() or {}).values():
+        _, now = _inside(copy.element) or (True, [])
+        if len(copy.inside) != len(now) or any(a is not b for a, b in zip(copy.inside, now, strict=True)):
+            return copy.element
+    return None

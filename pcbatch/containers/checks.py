@@ -5,6 +5,9 @@
 While a primitive is traced its checks are collected. They become further results of the primitive, and `flatten` ends
 the block with a branch to a block that fails the lane. Until then the lane computes on, so what follows a check must
 have some harmless value where it fails: an index is clamped, a divisor replaced.
+
+The rules about numbers say which faults of arithmetic are checked: lanes compute with numbers of a fixed width, Python
+with integers of any size, and JAX gives infinity or NaN where Python raises.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ from __future__ import annotations
 import builtins
 import contextlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -116,3 +120,39 @@ def pass_on(check: Check) -> None:
     checks = _collected.get()
     if checks is not None:
         checks.append(check)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRules:
+    """The rules that are in force while a primitive is traced.
+
+    Attributes:
+        overflow: "fail" where an integer of Python leaves the range of its dtype, or "wrap".
+        math_errors: "raise" where a function of `math` raises, or "nan" for what JAX gives there.
+        division: whether a division of Python's numbers by zero raises.
+    """
+
+    overflow: str = "fail"
+    math_errors: str = "raise"
+    division: bool = False
+
+
+_PLAIN = NumberRules()
+_rules: ContextVar[NumberRules] = ContextVar("pcbatch_number_rules", default=_PLAIN)
+
+
+def rules() -> NumberRules:
+    """Return the rules in force."""
+    return _rules.get()
+
+
+def using(new: NumberRules) -> AbstractContextManager[None]:
+    """Put rules into force within the context."""
+    return setting(_rules, new)
+
+
+@contextlib.contextmanager
+def checking_division() -> Iterator[None]:
+    """Let divisions of Python's numbers by zero raise within the context, as in the body of a `try`."""
+    with using(replace(rules(), division=True)):
+        yield

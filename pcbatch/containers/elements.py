@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.aliasing import note_copy
 from pcbatch.containers.capacity import capacity
 from pcbatch.containers.columns import (
     Shape,
@@ -39,11 +40,10 @@ from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.members import of_member
 from pcbatch.containers.optional import Optional
-from pcbatch.containers.ordered_keys import ordered
-from pcbatch.containers.stored import Stored, is_part, is_stored, is_table, parts
-from pcbatch.containers.unlike import UnlikeError
+from pcbatch.containers.ordered_keys import ordered, plain
+from pcbatch.containers.stored import Stored, UnlikeError, is_part, is_stored, is_table, parts
 from pcbatch.errors import Refusal
-from pcbatch.origins import KINDS, Origin, both, kind_of, met, source_of
+from pcbatch.origins import KINDS, Origin, both, kind_of, met, note, source_of
 
 
 class Rows(Stored):
@@ -373,3 +373,21 @@ def stacked(items: list[Any]) -> tuple[Any, tuple[Origin, ...]]:
         return jax.tree.map(lambda leaf: as_array(leaf)[None], whole), origins
     alike = [unify(whole, (), item, ())[1] for item in items]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *alike), origins
+
+
+def element_at(values: Rows, index: Any) -> Any:
+    """Return the element of a list in one place of its columns; a container in it is a view."""
+    node, place = values.node, (*values.place, index)
+    leaves, tree = jax.tree.flatten(node._columns, is_leaf=is_part)
+
+    def read(leaf: Any, origin: Origin) -> Any:
+        if is_stored(leaf):
+            return leaf.view(place, values)
+        if isinstance(leaf, Optional):
+            value = jax.tree.map(lambda part: read(part, origin), leaf.value, is_leaf=is_part)
+            return Optional(value, leaf_at(leaf.present, place))
+        return None if leaf is None else note(leaf_at(leaf, place), origin)
+
+    found = [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)]
+    element = plain(jax.tree.unflatten(tree, found))
+    return note_copy(values, element)

@@ -11,16 +11,15 @@ import numpy as np
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
+from pcbatch.containers.aliasing import holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import limit, require_room
 from pcbatch.containers.columns import Shape, element_text, leaf_at, put
-from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
 from pcbatch.containers.hash_table import Place, Table
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.stored import Stored, lists_in
-from pcbatch.containers.unlike import UnlikeError
+from pcbatch.containers.stored import Stored, UnlikeError, lists_in
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number

@@ -1,5 +1,7 @@
 """Double-ended queues of the lane, as `collections.deque`: rings with a start, so that both ends are near.
 
+Beside them the queues of the module `queue`: `get` of an empty one would wait for ever in one thread, and fails.
+
 columns i32[8], length 3, start 6          the elements lie in places 6, 7 and 0
 """
 
@@ -16,6 +18,7 @@ from pcbatch.containers.checks import require
 from pcbatch.containers.columns import Shape, leaf_at, put, room, taken
 from pcbatch.containers.indices import integer
 from pcbatch.containers.lane_list import LaneList, as_list
+from pcbatch.errors import Refusal
 
 
 @jax.tree_util.register_pytree_node_class
@@ -240,3 +243,56 @@ class LaneDeque(LaneList):
         return LaneDeque.of(self._plain() * times, self.maxlen)
 
     __rmul__ = __mul__
+
+
+@jax.tree_util.register_pytree_node_class
+class LaneQueue(LaneDeque):
+    """A `queue.Queue` of the lane: first in, first out."""
+
+    __slots__ = ()
+    EMPTY = "`get` of an empty queue waits for ever"
+
+    @classmethod
+    def new(cls, maxsize: Any = 0) -> Any:
+        """Return an empty queue."""
+        if not isinstance(maxsize, int) or maxsize > 0:
+            title = "a queue of a lane has no greatest size: what puts one element more into it would wait for ever"
+            raise Refusal("PCB304", title, helps=("leave `maxsize` out, and compare `q.qsize()` with it",))
+        return cls.of(())
+
+    def put(self, item: Any, /) -> None:
+        """Add an element at the end."""
+        self.append(item)
+
+    def get(self) -> Any:
+        """Remove the first element and return it."""
+        return self.popleft()
+
+    put_nowait = put
+
+    def get_nowait(self) -> Any:
+        """Remove the next element and return it."""
+        return self.get()
+
+    def empty(self) -> Any:
+        """Return whether there is no element."""
+        return self.length <= 0
+
+    def qsize(self) -> Any:
+        """Return the number of elements."""
+        return self.length
+
+    def full(self) -> bool:
+        """Return False: there is no greatest size."""
+        return False
+
+
+@jax.tree_util.register_pytree_node_class
+class LaneStack(LaneQueue):
+    """A `queue.LifoQueue` of the lane: last in, first out."""
+
+    __slots__ = ()
+
+    def get(self) -> Any:
+        """Remove the last element and return it."""
+        return self.pop()

@@ -12,21 +12,18 @@ import jax.numpy as jnp
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
+from pcbatch.containers.aliasing import note_value, one_of
 from pcbatch.containers.checks import require, require_room
-from pcbatch.containers.choices import one_of
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import note_value
-from pcbatch.containers.dict_view import DictView
-from pcbatch.containers.elements import prepare, unify
+from pcbatch.containers.elements import element_at, prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList, as_list
-from pcbatch.containers.lane_set import LaneSet
+from pcbatch.containers.lane_set import DictView, LaneSet
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, plain
-from pcbatch.containers.read_element import element_at
 from pcbatch.containers.stored import lists_in, parts
 from pcbatch.errors import Refusal
 from pcbatch.origins import either, note, number

@@ -18,14 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order, moves
-from pcbatch.containers.aliasing import holds_objects
+from pcbatch.containers.aliasing import holds_objects, holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import Unset, padded, put, room, taken
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import holds_same
-from pcbatch.containers.elements import blank, join_origins, origins_of, prepare, stacked, unify
+from pcbatch.containers.elements import blank, element_at, join_origins, origins_of, prepare, stacked, unify
 from pcbatch.containers.indices import (
     Span,
     at_least_zero,
@@ -38,7 +37,6 @@ from pcbatch.containers.indices import (
 )
 from pcbatch.containers.lane_sequence import LaneSequence
 from pcbatch.containers.ordered_keys import keeping_order
-from pcbatch.containers.read_element import element_at
 from pcbatch.containers.stored import lists_in
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
@@ -168,7 +166,7 @@ class LaneList(LaneSequence):
             return value
         read, _ = self._checked(index, "pop index out of range")
         value = self._taken(read)
-        self._close(read, n, 1 * in_range(index, n))
+        self._close(read, n, moves.one_if(in_range(index, n)))
         return value
 
     def insert(self, index: Any, value: Any, /) -> None:
@@ -274,7 +272,7 @@ class LaneList(LaneSequence):
         here = self._equal(value)
         holds = jnp.any(here)
         require(holds, "ValueError", self.ABSENT["remove"])
-        self._close(jnp.argmax(here), self.length, 1 * holds)
+        self._close(jnp.argmax(here), self.length, moves.one_if(holds))
 
     def count(self, value: Any, /) -> Any:
         """Return the number of elements that equal a value."""
@@ -337,7 +335,7 @@ class LaneList(LaneSequence):
         n = self.length
         if not isinstance(index, slice):
             read, _ = self._checked(index, self.NO_PLACE)
-            self._close(read, n, 1 * in_range(index, n))
+            self._close(read, n, moves.one_if(in_range(index, n)))
             return
         part = span(index, n)
         if type(part.step) is int and part.step == 1:

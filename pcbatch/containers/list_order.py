@@ -14,7 +14,7 @@ import numpy as np
 from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import limit
 from pcbatch.containers.columns import Unset, one_level, room
-from pcbatch.containers.elements import Rows, list_class, prepare
+from pcbatch.containers.elements import Rows, element_at, list_class, prepare
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.mapping import mapped
@@ -22,7 +22,6 @@ from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.merge_sort import comparable, is_less, merge_order
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.containers.own_order import compared, has_order, of_two_classes
-from pcbatch.containers.read_element import element_at
 from pcbatch.containers.stored import Stored, parts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal

@@ -1,4 +1,4 @@
-"""The builtins that make one value of a list: its sum, its extremes, whether elements are true."""
+"""The builtins that make one value of a list: its sum, which is exact, its extremes, whether elements are true."""
 
 from __future__ import annotations
 
@@ -10,19 +10,36 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
-from pcbatch.containers.checks import limit, require
+from pcbatch.containers.checks import limit, require, rules
 from pcbatch.containers.columns import Unset, room
-from pcbatch.containers.elements import is_rows
-from pcbatch.containers.exact_sums import exact_sum
+from pcbatch.containers.elements import element_at, is_rows
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.mapping import mapped
-from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
-from pcbatch.containers.read_element import element_at
 from pcbatch.containers.stored import parts
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
+
+
+def exact_sum(name: str, numbers: Any) -> Any:
+    """Return the sum of integers along one axis; `name` is what the message calls the function.
+
+    The upper and the lower halves of the numbers are added apart, where they have room, so that what the sum carries
+    beyond the dtype is seen. That holds for fewer numbers than half a word counts.
+    """
+    dtype = np.dtype(numbers.dtype)
+    bits = dtype.itemsize * 4
+    if numbers.size >= 1 << (bits - 1):
+        title = f"a checked sum of {dtype.name} takes fewer than {1 << (bits - 1)} numbers"
+        raise Refusal("PCB306", title, helps=("add them in a loop, which checks each step",))
+    lower = jnp.sum(numbers & ((1 << bits) - 1), dtype=dtype)
+    upper = jnp.sum(numbers >> bits, dtype=dtype) + (lower >> bits)
+    info = iinfo(dtype)
+    fits = (upper >= int(info.min) >> bits) & (upper <= int(info.max) >> bits)
+    limit(fits, f"the result of {name} does not fit {dtype.name}")
+    return jnp.sum(numbers, dtype=dtype)
+
 
 iinfo: Any = jnp.iinfo  # untyped in some releases of JAX
 NOTHING: Any = object()

@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import Check, collecting, record
-from pcbatch.containers.elements import prepare
-from pcbatch.containers.read_element import element_at
+from pcbatch.containers.elements import element_at, prepare
 
 
 def mapped(fn: Callable[[Any], Any], values: Any) -> Any:

@@ -34,6 +34,11 @@ def closed(columns: Any, n: Any, at: Any, removed: Any) -> Any:
     return _by_width(together, alone)(columns, n, at, removed)
 
 
+def one_if(holds: Any) -> Any:
+    """Return the number of rows that go where one does, if a condition holds."""
+    return int(holds) if isinstance(holds, bool) else jnp.where(holds, 1, 0)
+
+
 def opened(columns: Any, n: Any, at: Any) -> Any:
     """Return columns of `n` rows with room for one at a place."""
 

@@ -15,9 +15,8 @@ from pcbatch.containers.dict_forms import Lists, holds_tables
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import register, replaced
 from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
-from pcbatch.containers.lane_deque import LaneDeque
+from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.ordered_keys import with_ordered_keys

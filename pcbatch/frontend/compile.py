@@ -9,22 +9,19 @@ from types import FunctionType
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build import consumers
-from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.builder import Builder, keep_parameters
 from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
-from pcbatch.frontend.build.kept_parameters import keep_parameters
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters, touching
-from pcbatch.frontend.source.along import Along, CodeKey, key_of
+from pcbatch.frontend.source.along import NONE, Along, CodeKey, Decisions, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.clear_changes import write_changes
 from pcbatch.frontend.source.collected_yields import collect_yields
-from pcbatch.frontend.source.decisions import NONE, Decisions
-from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_tables import write_out_choices
-from pcbatch.frontend.source.function_unit import Unit, make_unit
+from pcbatch.frontend.source.function_unit import Faults, Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.mapped_calls import write_out
 from pcbatch.frontend.source.method_calls import write_out_methods

@@ -7,8 +7,7 @@ from itertools import count
 
 import numpy as np
 
-from pcbatch.learning.simulation import Choose, Simulation, simulate
-from pcbatch.learning.task_graph import TaskGraph
+from pcbatch.learning.task_graph import Choose, Simulation, TaskGraph, simulate
 
 
 def depth_based(graph: TaskGraph) -> int:

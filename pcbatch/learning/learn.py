@@ -14,8 +14,7 @@ from pcbatch.compiler.program import Program
 from pcbatch.compiler.schedules import source_of
 from pcbatch.learning import fixed, lane_trace
 from pcbatch.learning.q_learning import Learner, State, Training, in_order
-from pcbatch.learning.simulation import Choose, Simulation, simulate
-from pcbatch.learning.task_graph import Ints, TaskGraph
+from pcbatch.learning.task_graph import Choose, Ints, Simulation, TaskGraph, simulate
 from pcbatch.learning.task_trace import TooLong, Tracer
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
 from pcbatch.runtime.learned import fingerprint

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pcbatch.learning.simulation import Choose, Simulation
-from pcbatch.learning.task_graph import Ints, TaskGraph
+from pcbatch.learning.task_graph import Choose, Ints, Simulation, TaskGraph
 from pcbatch.runtime.learned import encodings
 
 State = tuple[int, ...]

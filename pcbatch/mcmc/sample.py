@@ -27,7 +27,7 @@ from pcbatch.mcmc.start import JITTER, each_chain, positions, target_of
 from pcbatch.mcmc.step_size import fixed
 from pcbatch.mcmc.target import parameters
 from pcbatch.runs.checkpoint_file import checked_path
-from pcbatch.runs.progress import reporting
+from pcbatch.runs.run_options import reporting
 from pcbatch.runtime.execute.host_loop import RunCounts
 
 

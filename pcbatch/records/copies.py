@@ -23,10 +23,10 @@ from pcbatch.containers.optional import Optional
 from pcbatch.origins import Origin
 from pcbatch.records import schema as kinds
 from pcbatch.records.columns import Array
-from pcbatch.records.identity import check_apart
 from pcbatch.records.made import CopiedSchema
 from pcbatch.records.made_classes import MadeClass, declares_fields
 from pcbatch.records.made_results import WithHeap
+from pcbatch.records.packed import check_apart
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
 from pcbatch.records.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer, Record, Schema
 from pcbatch.records.tables import Table

@@ -32,9 +32,9 @@ from pcbatch.contexts import setting
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
-from pcbatch.records.arguments import packed_in
 from pcbatch.records.made_classes import MadeClass, class_of, classes_in, declares_fields, is_user_record
 from pcbatch.records.made_fields import HeapChanges, HeapUse, put_field
+from pcbatch.records.packed import packed_in
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
 from pcbatch.records.schema import field_names
 from pcbatch.records.tables import WantsCopies

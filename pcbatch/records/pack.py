@@ -11,8 +11,7 @@ import numpy as np
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.records.columns import Array, Fault, Numbering, padded_rows, table_columns
-from pcbatch.records.identity import marks
-from pcbatch.records.packed import Packed
+from pcbatch.records.packed import Packed, marks
 from pcbatch.records.schema import Pointer, Record, Schema, is_record
 from pcbatch.records.walk import Found, NotPackable, path_to, walk
 

@@ -24,7 +24,7 @@ from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
 from pcbatch.runtime.execute.run_kinds import begin
 from pcbatch.runtime.execute.run_state import RunState
 from pcbatch.runtime.execute.task_run import TaskRun
-from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
+from pcbatch.runtime.sharding.lane_sharding import run_without_mesh
 from pcbatch.runtime.tasks import TaskExecutable, pool
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult

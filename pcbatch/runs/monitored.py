@@ -21,15 +21,13 @@ from pcbatch.records.tables import TABLES
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_header import check, check_kind, refused, with_saved_capacity
 from pcbatch.runs.interrupts import Interrupted, interruptible
-from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_handle import Machine, checkpointing, traced
-from pcbatch.runs.run_options import RunOptions, deadline
+from pcbatch.runs.run_options import RunOptions, deadline, reporting
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
 from pcbatch.runtime.execute.run_kinds import begin, like
 from pcbatch.runtime.local_strategy.executor import needs_pc
-from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
-from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, run_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing, non_finite_lanes
 
 

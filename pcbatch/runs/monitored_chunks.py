@@ -15,8 +15,7 @@ from pcbatch.compiler.program import Program
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_header import check, header, refused, with_saved_capacity
 from pcbatch.runs.interrupts import Interrupted, interruptible
-from pcbatch.runs.progress import reporting
-from pcbatch.runs.run_options import RunOptions, deadline
+from pcbatch.runs.run_options import RunOptions, deadline, reporting
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkCheckpoint, ChunkPlan, StreamMismatch
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding

@@ -8,25 +8,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import numpy as np
 
 from pcbatch.call.arguments import Arguments
-from pcbatch.call.results import Result
+from pcbatch.call.results import BlockStats, Result
 from pcbatch.call.usage import usage
 from pcbatch.compiler import growth
+from pcbatch.compiler.block_infos import block_infos
 from pcbatch.compiler.program import Program
-from pcbatch.diagnostics.tables import ranges
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.diagnostics.tables import ranges, table
 from pcbatch.errors import TooLargeError, UsageError
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_header import header
 from pcbatch.runs.interrupts import Interrupted, interruptible
-from pcbatch.runs.places import Places, places_of
-from pcbatch.runs.progress import reporting
-from pcbatch.runs.run_options import deadline, whole_number
+from pcbatch.runs.run_options import deadline, reporting, whole_number
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
 from pcbatch.runtime.execute.run_kinds import begin
 from pcbatch.runtime.execute.run_state import QueueRun, RunState
 from pcbatch.runtime.execute.state_arrays import named
-from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
+from pcbatch.runtime.execute.task_run import TaskRun
+from pcbatch.runtime.sharding.lane_sharding import run_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
 
 
@@ -307,3 +309,63 @@ def _unchecked() -> Iterator[None]:
     """Keep JAX from looking for NaN in registers: they hold values of inactive lanes too."""
     with jax.debug_nans(False), jax.debug_infs(False):
         yield
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A block where lanes still run.
+
+    Attributes:
+        label: the label of the block.
+        function: the function that it comes from.
+        file: the name of the file, without folders.
+        lines: the lines of the file.
+        lanes: the number of lanes that wait for it, or of tasks, where calls run side by side.
+        sample: the number of the input that one of them runs.
+    """
+
+    label: str
+    function: str
+    file: str
+    lines: tuple[int, ...]
+    lanes: int
+    sample: int
+
+
+class Places(tuple[Place, ...]):
+    """The blocks where lanes still run, those with most lanes first; printed as a table."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        if not self:
+            return "no lane runs"
+        rows = [(p.label, p.function, f"{p.file}:{ranges(p.lines)}", str(p.lanes), str(p.sample)) for p in self]
+        return table(("block", "function", "lines", "lanes", "for example"), rows, ("lanes", "for example"))
+
+    __repr__ = __str__
+
+
+def places_of(compiled: Program, state: RunState) -> Places:
+    """Return the blocks where lanes still run, or those for which records of tasks wait."""
+    found = list(_of_lanes(compiled, state))
+    if isinstance(state, TaskRun) and (waiting := state.waiting()):
+        infos = block_infos(state.tasks.program)
+        found += [_place(infos[w.number], w.loc, len(w.examples), int(w.examples[-1])) for w in waiting]
+    return Places(sorted(found, key=lambda place: -place.lanes))
+
+
+def _of_lanes(compiled: Program, state: RunState) -> Iterator[Place]:
+    pc, inputs = state.running()
+    for block, first, count in zip(*np.unique(pc, return_index=True, return_counts=True), strict=True):
+        site = compiled.executable.where(int(block), None)
+        yield _place(compiled.infos[block], site.loc, int(count), int(inputs[first]))
+
+
+def _place(info: BlockStats, loc: Loc | None, lanes: int, sample: int) -> Place:
+    lines = info.lines or (() if loc is None else (loc.line,))
+    return Place(info.label, info.function, _file(loc), lines, lanes, sample)
+
+
+def _file(loc: Loc | None) -> str:
+    return "" if loc is None else loc.file.replace("\\", "/").rpartition("/")[2]

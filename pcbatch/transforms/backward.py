@@ -23,10 +23,9 @@ from pcbatch.runtime.vm.machine import State, poison
 from pcbatch.runtime.vm.policies import Drain, Sweep
 from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
-from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.derived import at_once, one_by_one
 from pcbatch.transforms.primitive.errors import not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
 from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_compiled
 from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
 from pcbatch.transforms.tape import backward_machine

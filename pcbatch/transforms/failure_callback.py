@@ -26,9 +26,8 @@ from jax.interpreters import ad, batching, mlir
 from pcbatch.diagnostics.diagnostic import Diagnostic, render
 from pcbatch.errors import BatchRuntimeError, NonFiniteError
 from pcbatch.options import ON_FAILURE, Options, checked_on_failure
-from pcbatch.runtime.sharding.ambient_mesh import without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import is_spread
-from pcbatch.runtime.sharding.lane_sharding import to_host
+from pcbatch.runtime.sharding.lane_sharding import to_host, without_mesh
 from pcbatch.runtime.vm.raw_result import debug_checks
 
 VARIABLE = "PCBATCH_ON_FAILURE"

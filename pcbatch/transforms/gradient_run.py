@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pcbatch.transforms.backward import Backward
-from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.derived import Jvp, at_once, is_inexact, jvp_of, one_by_one
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
 from pcbatch.transforms.recorded_run import RecordedRun, Room, RunOperation, run_compiled
 from pcbatch.transforms.remat_run import RematRun, recorder_of
 from pcbatch.transforms.tape.needs import PLAIN, Needs

@@ -24,9 +24,8 @@ from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.raw_result import replaying, unsought
 from pcbatch.transforms.failure_callback import Notice
-from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, jitted
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, fold_lanes, jitted, unfolded_outs
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout, round_up
 from pcbatch.transforms.tasks.plan import ROOTS, TODO, TaskTape

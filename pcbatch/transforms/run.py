@@ -15,13 +15,20 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.lowering_platform import lowered_for, lowering_platform
-from pcbatch.runtime.sharding.ambient_mesh import trace_without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import split_by_xla
-from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments, trace_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, no_donation, non_finite_lanes, replaying, unsought
 from pcbatch.transforms import tangent
-from pcbatch.transforms.primitive.batching import fold_lanes, repeat_lanes, unfolded_outs
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, jitted
+from pcbatch.transforms.primitive.operation import (
+    Axis,
+    BatchedOperation,
+    Operation,
+    bind,
+    fold_lanes,
+    jitted,
+    repeat_lanes,
+    unfolded_outs,
+)
 from pcbatch.transforms.recorded_run import RecordedRun, run_growing_tape
 from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, task_tape_of
 

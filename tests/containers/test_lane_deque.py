@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcbatch.containers.lane_deque import LaneDeque
-from pcbatch.containers.lane_queue import LaneQueue, LaneStack
+from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 
 pytestmark = pytest.mark.share(3)
 

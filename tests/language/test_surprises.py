@@ -13,7 +13,7 @@ import pytest
 import pcbatch
 from pcbatch import BatchRuntimeError, CompileError, UsageError
 from pcbatch.api.dump import dump
-from pcbatch.call.in_axes import leaf_axes
+from pcbatch.call.out_axes import leaf_axes
 
 pytestmark = pytest.mark.promotion("standard")
 ONES = np.ones(2, np.float32)

@@ -14,7 +14,7 @@ import pcbatch
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.learning import learn
 from pcbatch.learning.q_learning import Training
-from pcbatch.learning.simulation import simulate
+from pcbatch.learning.task_graph import simulate
 from pcbatch.runtime.learned import encodings
 from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions

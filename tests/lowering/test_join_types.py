@@ -8,8 +8,7 @@ from pcbatch.containers.capacity import using_capacity
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import abstract_of, known, with_origins
-from pcbatch.lowering.typing.cells import objects_of
-from pcbatch.lowering.typing.convert_types import convert
+from pcbatch.lowering.typing.convert_types import convert, objects_of
 from pcbatch.lowering.typing.join_types import join
 from pcbatch.origins import Origin
 

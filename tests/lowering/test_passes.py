@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.compiler.checked import checked
+from pcbatch.compiler.typed_program import checked
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg

@@ -13,7 +13,7 @@ import pytest
 import pcbatch
 from pcbatch.runtime import lowering_platform as platforms
 from pcbatch.runtime.lowering_platform import PLATFORMS, default_platform, lowered_for, lowering_platform, platform_of
-from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, without_mesh
+from pcbatch.runtime.sharding.lane_sharding import ambient_mesh, without_mesh
 from pcbatch.runtime.vm.policies import POLICIES, Stepwise
 from tests.programs import REGISTRY
 from tests.programs.classics import fib

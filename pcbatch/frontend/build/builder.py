@@ -12,8 +12,7 @@ import gast
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
-from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.tree import Node, constant, is_constant, load, no_parameters, supported
 from pcbatch.frontend.support.exceptions import code_of
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
@@ -276,6 +275,11 @@ class Builder:
         """Continue in the block `label`."""
         self.current = label
 
+    def begin(self, label: str) -> None:
+        """Close the current block with a jump to the block `label`, and continue there."""
+        self.jump(label)
+        self.start(label)
+
     def reachable(self) -> list[str]:
         """The labels of the blocks that control can reach, in reverse postorder."""
         return postorder(["bb0"], {label: self.successors(label) for label in self.drafts})[::-1]
@@ -316,3 +320,27 @@ def _fresh(name: str, taken: frozenset[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def keep_parameters(b: Builder, changed: Sequence[str]) -> None:
+    """Build copies of those of the parameters `changed` that the body assigns; they are results of the function.
+
+    def step(p):                       func @step(p) -> (r, p):
+        p.n += 1                           t0 = p
+        p = p.next              ==>        p = augment_item(p, ...); p = { p.next }; p = augment_item(p, ...)
+        p.n += 1                           p = t0; return
+
+    A list or a dict has two names meanwhile. Where it changes, the check of ownership asks for a link (`links.py`).
+    """
+    own = {name.id: name for name in gast.walk(b.unit.node.args) if isinstance(name, gast.Name)}
+    for name in changed:
+        if name in own and name not in b.unit.rebound and _is_assigned(b, name):
+            b.keep(name, own[name])
+
+
+def _is_assigned(b: Builder, name: str) -> bool:
+    """Whether the body assigns a variable, other than by `x += v`, which changes a list in place."""
+    parts = [part for statement in b.unit.body for part in gast.walk(statement)]
+    augmented = {id(part.target) for part in parts if isinstance(part, gast.AugAssign)}
+    names = (part for part in parts if isinstance(part, gast.Name) and id(part) not in augmented)
+    return any(part.id == name and isinstance(part.ctx, gast.Store) for part in names)

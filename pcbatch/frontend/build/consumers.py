@@ -16,6 +16,7 @@ Comprehensions over sets where the order of the elements does not matter, such a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import gast
 
@@ -201,15 +202,7 @@ def _reduce(b: Builder, dst: str, node: Node, _: Keywords) -> None:
     lower_into(b, dst, total)
 
 
-def _any(b: Builder, dst: str, node: Node, _: Keywords) -> None:
-    _decided(b, dst, node, True)
-
-
-def _all(b: Builder, dst: str, node: Node, _: Keywords) -> None:
-    _decided(b, dst, node, False)
-
-
-def _decided(b: Builder, dst: str, node: Node, by: bool) -> None:
+def _decided(b: Builder, dst: str, node: Node, _: Keywords, by: bool) -> None:
     """Build `any` (`by` is True) or `all` (False); the first element that decides ends a lazy iterable."""
     result, end = b.temp(), b.label()
     b.prim((result,), constant(not by, node))
@@ -223,8 +216,7 @@ def _decided(b: Builder, dst: str, node: Node, by: bool) -> None:
         b.jump(after if whole else end)
 
     each(b, node.args[0], step)
-    b.jump(end)
-    b.start(end)
+    b.begin(end)
     lower_into(b, dst, load(result, node))
 
 
@@ -266,16 +258,7 @@ def _extreme(b: Builder, dst: str, node: Node, keywords: Keywords, name: str) ->
         b.jump(end)
     b.start(some)
     lower_into(b, dst, best)
-    b.jump(end)
-    b.start(end)
-
-
-def _max(b: Builder, dst: str, node: Node, keywords: Keywords) -> None:
-    _extreme(b, dst, node, keywords, "max")
-
-
-def _min(b: Builder, dst: str, node: Node, keywords: Keywords) -> None:
-    _extreme(b, dst, node, keywords, "min")
+    b.begin(end)
 
 
 def _next(b: Builder, dst: str, node: Node, _: Keywords) -> None:
@@ -300,10 +283,10 @@ CONSUMERS: Mapping[str, Callable[[Builder, str, Node, Keywords], None]] = {
     "sum": _sum,
     "prod": _prod,
     "reduce": _reduce,
-    "any": _any,
-    "all": _all,
-    "max": _max,
-    "min": _min,
+    "any": partial(_decided, by=True),
+    "all": partial(_decided, by=False),
+    "max": partial(_extreme, name="max"),
+    "min": partial(_extreme, name="min"),
     "list": _list,
     "tuple": _tuple,
     "bytes": _tuple,

@@ -10,6 +10,7 @@ The names of a comprehension are its own: they become temporaries, shown in mess
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import gast
 
@@ -17,15 +18,14 @@ from pcbatch.frontend.build import loops
 from pcbatch.frontend.build.assignments import assign
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
-from pcbatch.frontend.build.expressions import call_into, condition, in_order, lower, lower_into
+from pcbatch.frontend.build.expressions import call_into, condition, in_order, lower, lower_into, where
 from pcbatch.frontend.build.generators import each_yielded, goes_over_itself, refuse_itself
 from pcbatch.frontend.build.inner_names import Names, applied, own_name
 from pcbatch.frontend.build.iterables import zipped
 from pcbatch.frontend.build.itertools_loops import ITERTOOLS, Consume, indexed
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.generators import generator
-from pcbatch.frontend.source.renaming import renamed
-from pcbatch.frontend.source.scope import bindings
+from pcbatch.frontend.source.scope import bindings, renamed
 from pcbatch.frontend.source.streams import is_special, lazy
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
@@ -79,9 +79,7 @@ def _generators(
 
     def inside(following: str) -> None:
         for test in first.ifs:
-            holds = b.label()
-            condition(b, renamed(test, inner), holds, following)
-            b.start(holds)
+            where(b, renamed(test, inner), following)
         if rest:
             _generators(b, rest, inner, body, fixed and not first.ifs)
         else:
@@ -203,10 +201,6 @@ def _filter(b: Builder, node: Node, consume: Consume, wanted: bool = True) -> No
     each(b, source, step)
 
 
-def _filterfalse(b: Builder, node: Node, consume: Consume) -> None:
-    _filter(b, node, consume, wanted=False)
-
-
 def _enumerate(b: Builder, node: Node, consume: Consume) -> None:
     start = next((k.value for k in node.keywords), node.args[1] if len(node.args) > 1 else constant(0, node))
     count, number = b.temp(), b.temp()
@@ -228,7 +222,7 @@ PYTHON: Mapping[str, Callable[[Builder, Node, Consume], None]] = {
     "map": _map,
     "starmap": _starmap,
     "filter": _filter,
-    "filterfalse": _filterfalse,
+    "filterfalse": partial(_filter, wanted=False),
     "enumerate": _enumerate,
     "iter": _iter,
 }

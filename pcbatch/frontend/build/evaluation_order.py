@@ -16,7 +16,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.bind_call import bind
 from pcbatch.frontend.source.callee import Target
-from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.function_unit import Faults
 from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.resolve import callee, static_value
 from pcbatch.frontend.source.spread import spread

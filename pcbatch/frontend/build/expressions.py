@@ -15,7 +15,6 @@ from functools import partial
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.changed_arguments import given_places
 from pcbatch.frontend.build.evaluation_order import (
     assigned,
     changes_objects,
@@ -28,7 +27,7 @@ from pcbatch.frontend.build.evaluation_order import (
     store,
 )
 from pcbatch.frontend.build.kept_iterators import kept_iterator, take_next
-from pcbatch.frontend.build.mutations import call_mutation
+from pcbatch.frontend.build.mutations import call_mutation, given_places
 from pcbatch.frontend.build.powers import checked_power, is_number, power_of
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.build.reversed_iterators import with_lists
@@ -187,6 +186,13 @@ def variable(b: Builder, node: Node) -> str:
     dst = b.temp()
     b.prim((dst,), node)
     return dst
+
+
+def where(b: Builder, node: Node, otherwise: str) -> None:
+    """Continue in a new block where a condition holds, and at a label where it does not."""
+    holds = b.label()
+    condition(b, node, holds, otherwise)
+    b.start(holds)
 
 
 def condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
@@ -371,8 +377,7 @@ def _bool_into(b: Builder, dst: str, node: Node) -> None:
         _branch(b, test, following if is_and else after, after if is_and else following)
         b.start(following)
     lower_into(b, dst, node.values[-1])
-    b.jump(after)
-    b.start(after)
+    b.begin(after)
 
 
 def _chain_into(b: Builder, dst: str, node: Node) -> None:
@@ -388,5 +393,4 @@ def _chain_into(b: Builder, dst: str, node: Node) -> None:
         left = right
     left, right = in_order(b, [left, node.comparators[-1]])
     b.prim((dst,), compare(left, node.ops[-1], right, node))
-    b.jump(after)
-    b.start(after)
+    b.begin(after)

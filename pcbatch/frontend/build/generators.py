@@ -23,8 +23,7 @@ from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.along import key_of
 from pcbatch.frontend.source.bind_call import bind
 from pcbatch.frontend.source.callee import Target, is_static
-from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import write_out
 from pcbatch.frontend.source.resolve import static_value
 from pcbatch.frontend.source.spread import spread

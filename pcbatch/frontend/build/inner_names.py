@@ -13,7 +13,7 @@ import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import lower_into
-from pcbatch.frontend.source.renaming import renamed
+from pcbatch.frontend.source.scope import renamed
 from pcbatch.frontend.source.tree import Node, call, load
 
 Names = Mapping[str, str]  # a variable of a comprehension or lambda -> the temporary that it becomes

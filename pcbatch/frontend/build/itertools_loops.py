@@ -9,7 +9,7 @@ import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
-from pcbatch.frontend.build.expressions import condition, lower, lower_into
+from pcbatch.frontend.build.expressions import condition, lower, lower_into, where
 from pcbatch.frontend.build.inner_names import applied
 from pcbatch.frontend.build.iterables import Element, Iterable, iterable, kept
 from pcbatch.frontend.source.streams import nested_loops
@@ -28,15 +28,13 @@ def indexed(b: Builder, source: Iterable, start: Node, at: Node, body: Callable[
     count = b.temp()
     b.prim((count,), source.length.value, shown=source.length.shown)
     b.prim((index.id,), start) if not isinstance(start, gast.Name) else lower_into(b, index.id, start)
-    b.jump(head)
-    b.start(head)
+    b.begin(head)
     condition(b, compare(index, gast.Lt(), load(count, at), at), inside, after)
     b.start(inside)
     found = source.element(index)
     b.prim((element.id,), found.value, shown=found.shown)
     body(index, element, following)
-    b.jump(following)
-    b.start(following)
+    b.begin(following)
     b.prim((index.id,), binary(index, gast.Add(), constant(1, at), at))
     b.jump(head)
     b.start(after)
@@ -74,16 +72,7 @@ def _while_true(each: Each, b: Builder, node: Node, consume: Consume, *, drop: b
         consume(element, after)
 
     each(b, source, step)
-    b.jump(end)
-    b.start(end)
-
-
-def _takewhile(each: Each, b: Builder, node: Node, consume: Consume) -> None:
-    _while_true(each, b, node, consume, drop=False)
-
-
-def _dropwhile(each: Each, b: Builder, node: Node, consume: Consume) -> None:
-    _while_true(each, b, node, consume, drop=True)
+    b.begin(end)
 
 
 def _accumulate(each: Each, b: Builder, node: Node, consume: Consume) -> None:
@@ -96,8 +85,7 @@ def _accumulate(each: Each, b: Builder, node: Node, consume: Consume) -> None:
         lower_into(b, total.id, initial)
         following = b.label()
         consume(total, following)
-        b.jump(following)
-        b.start(following)
+        b.begin(following)
     else:
         b.unset(total.id, node)
     b.prim((started.id,), constant(initial is not None, node))
@@ -115,13 +103,11 @@ def _accumulate(each: Each, b: Builder, node: Node, consume: Consume) -> None:
         lower_into(
             b, total.id, plus if function is None or is_none(function) else applied(b, function, [total, element], node)
         )
-        b.jump(both)
-        b.start(both)
+        b.begin(both)
         consume(total, after)
 
     each(b, node.args[0], step)
-    b.jump(end)
-    b.start(end)
+    b.begin(end)
 
 
 def _times(b: Builder, node: Node, name: str) -> int:
@@ -147,8 +133,7 @@ def _product(each: Each, b: Builder, node: Node, consume: Consume) -> None:
 def _closed(b: Builder, build: Callable[[str], None]) -> None:
     after = b.label()
     build(after)
-    b.jump(after)
-    b.start(after)
+    b.begin(after)
 
 
 def _choices(each: Each, b: Builder, node: Node, consume: Consume, name: str) -> None:
@@ -168,9 +153,7 @@ def _choices(each: Each, b: Builder, node: Node, consume: Consume, name: str) ->
         def inner(index: Node, value: Node, following: str) -> None:
             if name == "permutations":
                 for other in indices:
-                    differs = b.label()
-                    condition(b, compare(index, gast.NotEq(), other, node), differs, following)
-                    b.start(differs)
+                    where(b, compare(index, gast.NotEq(), other, node), following)
             nest([*chosen, value], [*indices, index], following)
 
         indexed(b, source, start, node, inner)
@@ -215,23 +198,17 @@ def _islice(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     def step(value: Node, after: str) -> None:
         index = load(b.temp(), node)
         if not is_none(stop):
-            going = b.label()
-            condition(b, compare(position, gast.Lt(), stop, node), going, end)
-            b.start(going)
+            where(b, compare(position, gast.Lt(), stop, node), end)
         lower_into(b, index.id, position)
         b.prim((position.id,), binary(position, gast.Add(), constant(1, node), node))
         element = copied(b, lower(b, value))
-        wanted, chosen = b.label(), b.label()
-        condition(b, compare(index, gast.GtE(), start, node), wanted, after)
-        b.start(wanted)
+        where(b, compare(index, gast.GtE(), start, node), after)
         offset = binary(binary(index, gast.Sub(), start, node), gast.Mod(), step_, node)
-        condition(b, compare(offset, gast.Eq(), constant(0, node), node), chosen, after)
-        b.start(chosen)
+        where(b, compare(offset, gast.Eq(), constant(0, node), node), after)
         consume(element, after)
 
     each(b, source, step)
-    b.jump(end)
-    b.start(end)
+    b.begin(end)
 
 
 def _count(each: Each, b: Builder, node: Node, consume: Consume) -> None:
@@ -245,12 +222,10 @@ def _count(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     step_ = kept(b, lower(b, step_))
     head, next_ = b.label(), b.label()
     number = load(b.temp(), node)
-    b.jump(head)
-    b.start(head)
+    b.begin(head)
     lower_into(b, number.id, following)
     consume(number, next_)
-    b.jump(next_)
-    b.start(next_)
+    b.begin(next_)
     b.prim((following.id,), binary(following, gast.Add(), step_, node))
     b.jump(head)
 
@@ -265,8 +240,8 @@ def _repeat(each: Each, b: Builder, node: Node, consume: Consume) -> None:
 ITERTOOLS: Mapping[str, Callable[[Each, Builder, Node, Consume], None]] = {
     "chain": _chain,
     "from_iterable": _from_iterable,
-    "takewhile": _takewhile,
-    "dropwhile": _dropwhile,
+    "takewhile": partial(_while_true, drop=False),
+    "dropwhile": partial(_while_true, drop=True),
     "accumulate": _accumulate,
     "product": _product,
     **{

@@ -60,8 +60,7 @@ def take_next(b: Builder, found: Mutation, operands: list[Node], node: Node, low
     b.jump(after)
     b.start(none)
     lower_into(b, dst, operands[count])
-    b.jump(after)
-    b.start(after)
+    b.begin(after)
     return dst
 
 

@@ -12,7 +12,7 @@ import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied, store
-from pcbatch.frontend.build.expressions import condition, lower
+from pcbatch.frontend.build.expressions import lower, where
 from pcbatch.frontend.source.tree import Node, call, compare, constant, display, load, subscript, supported
 from pcbatch.ir.ops import Branch
 
@@ -31,14 +31,11 @@ def match_statement(b: Builder, node: Node, statements: Callable[[Sequence[Node]
         for name, temp in captures.items():
             store(b, name, load(temp, case.pattern))
         if case.guard is not None:
-            body = b.label()
-            condition(b, case.guard, body, following)
-            b.start(body)
+            where(b, case.guard, following)
         statements(case.body)
         b.jump(after)
         b.start(following)
-    b.jump(after)
-    b.start(after)
+    b.begin(after)
 
 
 class _Pattern:
@@ -97,8 +94,7 @@ class _Pattern:
             self.b.jump(matched)
             self.b.start(following)
         self.build(node.patterns[-1], value)
-        self.b.jump(matched)
-        self.b.start(matched)
+        self.b.begin(matched)
 
     def sequence(self, node: Node, value: Node) -> None:
         patterns = node.patterns

@@ -1,24 +1,31 @@
-"""Messages of `print` and of exceptions, made of their arguments: constant text and the lane's values.
+"""The lowering of `assert`, `raise` and `print`: messages are constant text and the lane's values.
 
     f"step {h:.3f} of {n}"      ==>      "step ", h:(".3f"), " of ", n
 
 Text is put together on the host from the values of each lane, so an f-string is split into its parts here; inside a
-primitive it could only show JAX's tracers.
+primitive it could only show JAX's tracers. Of a variable that holds a text, `text = f"bad {n}"` before `raise
+ValueError(text)`, the values are copied where it is assigned, and the message is put together where it is shown.
 """
 
 from __future__ import annotations
 
 import re
 import string
+from dataclasses import replace
+from typing import Any
 
 import gast
+import jax
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import variable
+from pcbatch.frontend.build.exceptions import raise_again
+from pcbatch.frontend.build.expressions import condition, variable
 from pcbatch.frontend.build.primitives import lane_reads
-from pcbatch.frontend.source.resolve import is_builtin
-from pcbatch.frontend.source.tree import Node, is_constant, supported
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.resolve import is_builtin, resolve
+from pcbatch.frontend.source.tree import Node, children, is_constant, is_none, supported
 from pcbatch.ir.message import Field, Message, joined
+from pcbatch.ir.ops import Move, Print
 
 CONVERSIONS = {-1: "", 115: "s", 114: "r", 97: "a"}  # as the tree writes `!s`, `!r`, `!a`
 
@@ -191,3 +198,147 @@ def _formatted(b: Builder, node: Node, slot: Slot) -> Message:
     if not conversion and not spec:
         return message(b, node)
     return (Field(variable(b, node), conversion, joined((spec,))),)
+
+
+def assign_text(b: Builder, targets: list[Node], value: Node) -> bool:
+    """Assign a text that is only shown, and return True; False, and nothing is built, for any other assignment."""
+    if len(targets) != 1 or not isinstance(targets[0], gast.Name):
+        return False
+    name = targets[0].id
+    if not _holds_text(b, name, value) or not (shows_lanes(b, value) or _shows_text(b, value)):
+        return False
+    b.texts[name] = _kept(b, message(b, value), value)
+    return True
+
+
+def _holds_text(b: Builder, name: str, value: Node) -> bool:
+    """Whether a variable is assigned once, and that a text which is only shown."""
+    if len(b.unit.bound.get(name, ())) != 1 or name in b.unit.params or not is_text(b, value):
+        return False
+    known = dict(b.texts)
+    b.texts.setdefault(name, ())  # for texts that are made of this one
+    only_shown = all(_reads_shown(b, node, name, False) for node in b.unit.body)
+    b.texts = known
+    return only_shown
+
+
+def _shows_text(b: Builder, node: Node) -> bool:
+    """Whether a text is made of another one in a variable."""
+    return any(_reads(node, name) for name in b.texts)
+
+
+def _kept(b: Builder, shown: Message, at: Node) -> Message:
+    """A message of copies of the values, which what follows may assign anew."""
+    copies: dict[str, str] = {}
+
+    def kept(part: str | Field) -> str | Field:
+        if isinstance(part, str):
+            return part
+        if part.var not in copies:
+            copies[part.var] = b.temp()
+            b.emit(Move(copies[part.var], part.var, b.loc(at)))
+        return replace(part, var=copies[part.var], spec=tuple(map(kept, part.spec)))
+
+    return tuple(map(kept, shown))
+
+
+def _reads_shown(b: Builder, node: Node, name: str, shown: bool) -> bool:
+    """Whether each read of a variable is in a message of `raise`, `assert` or `print`, or in another such text."""
+    if isinstance(node, gast.Name):
+        return node.id != name or not isinstance(node.ctx, gast.Load) or shown
+    match node:
+        case gast.Assign(targets=[gast.Name(id=other)], value=value) if other != name and _reads(value, name):
+            return _reads_shown(b, value, name, True) and _holds_text(b, other, value)
+        case gast.Raise(exc=gast.Call() as call):
+            return (
+                all(_reads_shown(b, arg, name, True) for arg in call.args)
+                and not call.keywords
+                or not _reads(node, name)
+            )
+        case gast.Assert():
+            return _reads_shown(b, node.test, name, False) and (
+                node.msg is None or _reads_shown(b, node.msg, name, True)
+            )
+        case gast.Expr(value=gast.Call() as call) if is_builtin(b.unit, call.func, "print"):
+            return all(_reads_shown(b, arg, name, True) for arg in call.args) and not any(
+                _reads(keyword, name) for keyword in call.keywords
+            )
+    # Inside a text the variable may be a part of it, and in no other expression.
+    inside = shown and (isinstance(node, gast.JoinedStr | gast.FormattedValue) or _is_join(node))
+    return all(_reads_shown(b, child, name, inside) for child in children(node))
+
+
+def _is_join(node: Node) -> bool:
+    return isinstance(node, gast.BinOp) and isinstance(node.op, gast.Add)
+
+
+def _reads(node: Node, name: str) -> bool:
+    if isinstance(node, gast.Name):
+        read: bool = node.id == name
+        return read
+    return any(_reads(child, name) for child in children(node))
+
+
+def is_print(unit: Unit, node: Node) -> bool:
+    """Whether a node is a call of `print` or `jax.debug.print`."""
+    return isinstance(node, gast.Call) and (is_builtin(unit, node.func, "print") or is_debug_print(unit, node))
+
+
+def is_debug_print(unit: Unit, call: Node) -> bool:
+    """Whether a call is one of `jax.debug.print`."""
+    return resolve(unit, call.func) is jax.debug.print
+
+
+def exception_class(unit: Unit, node: Node) -> type[BaseException] | None:
+    """The exception class that a node refers to; None if it is no class that is known while compiling."""
+    cls: Any = resolve(unit, node)
+    return cls if isinstance(cls, type) and issubclass(cls, BaseException) else None
+
+
+def exception_parts(node: Node) -> tuple[Node, list[Node], list[Node]]:
+    """The class, the arguments and the keywords of the operand of `raise`: a call, or the class alone."""
+    return (node.func, node.args, node.keywords) if isinstance(node, gast.Call) else (node, [], [])
+
+
+def build_assert(b: Builder, node: Node) -> None:
+    """Build `assert`: a branch to a block that ends the lane."""
+    holds, failing = b.label(), b.label()
+    condition(b, node.test, holds, failing)
+    b.start(failing)
+    shown = () if node.msg is None else message(b, node.msg)
+    b.fail(AssertionError, shown, node.test)
+    b.start(holds)
+
+
+def build_raise(b: Builder, node: Node) -> None:
+    """Build `raise`: the end of a block, and of the lane."""
+    if node.exc is None:
+        raise_again(b, b.caught[-1], node)
+        return
+    raised, args, keywords = exception_parts(node.exc)
+    cls = exception_class(b.unit, raised)
+    assert cls is not None
+    shown = [message(b, arg) for arg in args]
+    shown += [(f"{keyword.arg}=", *message(b, keyword.value)) for keyword in keywords]
+    b.fail(cls, _separated(shown, (", ",)), node)
+
+
+def build_print(b: Builder, node: Node) -> None:
+    """Build a statement `print(...)`: one operation that shows a message."""
+    if is_debug_print(b.unit, node):
+        text = (*filled(b, template(node.args[0].value), node, skip=1), "\n")
+    else:
+        words = [message(b, arg) for arg in node.args]
+        options = {keyword.arg: keyword.value for keyword in node.keywords}
+        text = (*_separated(words, _option(b, options, "sep", " ")), *_option(b, options, "end", "\n"))
+    b.emit(Print(joined(text), b.loc(node)))
+
+
+def _option(b: Builder, options: dict[str, Node], name: str, default: str) -> Message:
+    node = options.get(name)
+    return (default,) if node is None or is_none(node) else message(b, node)
+
+
+def _separated(messages: list[Message], separator: Message) -> Message:
+    parts = [part for k, item in enumerate(messages) for part in (*(separator if k else ()), *item)]
+    return joined(tuple(parts))

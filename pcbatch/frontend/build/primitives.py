@@ -19,17 +19,19 @@ def visit(x, seen=[]): ...     ==>      @support.own_defaults
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import replace
-from types import MappingProxyType
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, TypeVar
 
 import gast
 
-from pcbatch.frontend.build.kept_primitives import kept
+from pcbatch.contexts import setting
 from pcbatch.frontend.build.operators import rewritten
-from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.tree import SUPPORT, Node, one_line, rebuild
 from pcbatch.frontend.support import operators
@@ -183,3 +185,31 @@ def _makes_objects(args: ast.arguments) -> bool:
 def _own_defaults(at: ast.AST) -> ast.expr:
     support = ast.copy_location(ast.Name(SUPPORT, ast.Load()), at)
     return ast.copy_location(ast.Attribute(support, "own_defaults", ast.Load()), at)
+
+
+_kept: ContextVar[dict[Hashable, FunctionType] | None] = ContextVar("pcbatch_kept_primitives", default=None)
+
+
+def keeping_primitives() -> AbstractContextManager[None]:
+    """Keep the functions of the primitives that are made within the context."""
+    return setting(_kept, {})
+
+
+def kept(fn: FunctionType, constants: Collection[str]) -> FunctionType:
+    """Return the kept function that is the same as `fn` in all respects, or keep this one and return it.
+
+    `constants` are the names of its cells that nothing assigns; two of these are the same if they hold one object.
+    """
+    functions = _kept.get()
+    if functions is None:
+        return fn
+    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
+    closure = tuple(id(cell.cell_contents if name in constants else cell) for name, cell in cells)
+    # The function that is kept has the globals and cells, so their identities are not reused.
+    return functions.setdefault((_identity(fn.__code__), id(fn.__globals__), fn.__name__, closure), fn)
+
+
+def _identity(code: CodeType) -> Hashable:
+    """A value that is equal for equal code at the same places: in Python 3.11 `==` alone leaves out positions."""
+    inner = tuple(_identity(part) for part in code.co_consts if isinstance(part, CodeType))
+    return code, code.co_filename, code.co_qualname, code.co_linetable, code.co_exceptiontable, inner

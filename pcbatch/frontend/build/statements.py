@@ -10,13 +10,12 @@ import gast
 from pcbatch.frontend.build import loops
 from pcbatch.frontend.build.assignments import assign, augment, delete
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.effects import build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.exceptions import build_suppress, build_try, leave, suppressed
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
 from pcbatch.frontend.build.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
-from pcbatch.frontend.build.texts import assign_text
+from pcbatch.frontend.build.messages import assign_text, build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
@@ -140,8 +139,7 @@ def _if(b: Builder, node: Node, loop: Loop | None) -> None:
 
 def _while(b: Builder, node: Node, loop: Loop | None) -> None:
     head, body, orelse, after = b.label(), b.label(), b.label(), b.label()
-    b.jump(head)
-    b.start(head)
+    b.begin(head)
     condition(b, node.test, body, orelse if node.orelse else after)
     b.start(body)
     _bodies(b, node, loop, head, orelse, after)
@@ -177,8 +175,7 @@ def _for_stream(b: Builder, node: Node, loop: Loop | None) -> None:
 
     each(b, node.iter, step)
     statements(b, node.orelse, loop)
-    b.jump(after)
-    b.start(after)
+    b.begin(after)
 
 
 def _bodies(b: Builder, node: Node, loop: Loop | None, head: str, orelse: str, after: str) -> None:
@@ -187,5 +184,4 @@ def _bodies(b: Builder, node: Node, loop: Loop | None, head: str, orelse: str, a
     b.jump(head)
     b.start(orelse)
     statements(b, node.orelse, loop)
-    b.jump(after)
-    b.start(after)
+    b.begin(after)

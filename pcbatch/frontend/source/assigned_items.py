@@ -1,9 +1,10 @@
-"""The parameters of a function to whose items it assigns, which an array of JAX does not allow in plain Python."""
+"""The tree of a function for readers outside of the front end: as text, and the parameters whose items it assigns."""
 
 from __future__ import annotations
 
 from types import FunctionType
 
+import astunparse
 import gast
 
 from pcbatch.errors import CompileError
@@ -15,7 +16,7 @@ from pcbatch.frontend.source.tree import Node
 def assigned_items(fn: FunctionType) -> frozenset[str]:
     """Return the parameters `p` that stand in assignments such as `p[i] = v`, `p[i][j] += v` or `p.field[i] = v`.
 
-    There are none in a function without source.
+    An array of JAX does not allow that in plain Python. There are none in a function without source.
     """
     try:
         node = locate(fn).node
@@ -33,3 +34,9 @@ def _root(node: Node) -> str:
     while isinstance(node, gast.Subscript | gast.Attribute):
         node = node.value
     return node.id if isinstance(node, gast.Name) else ""
+
+
+def ast_text(fn: FunctionType) -> str:
+    """The gast tree of a function as text; raises CompileError if the source is not found."""
+    text: str = astunparse.dump(locate(fn).node)
+    return text.strip() + "\n"

@@ -11,7 +11,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.callee import Target
-from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.function_unit import Faults
 from pcbatch.frontend.source.tree import Node, constant, display
 
 SHORT_TEXT = 40

@@ -13,9 +13,8 @@ from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.function_unit import definitions as defined
 from pcbatch.frontend.source.nested import function_of, lift, to_lift
-from pcbatch.frontend.source.renaming import renamed
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.scope import parameters
+from pcbatch.frontend.source.scope import parameters, renamed
 from pcbatch.frontend.source.tree import SCOPES, Node, children, rebuild
 
 YIELDS = (gast.Yield, gast.YieldFrom)

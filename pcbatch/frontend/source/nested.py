@@ -22,8 +22,8 @@ import gast
 
 from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import Target
-from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.locate import body_matches
+from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import bindings, free_names, parameters
 from pcbatch.frontend.source.tree import SCOPES, Node, children
 from pcbatch.ir.dataflow import reachable

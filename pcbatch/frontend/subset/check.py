@@ -14,12 +14,11 @@ import gast
 
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.frontend.build.effects import is_print
+from pcbatch.frontend.build.messages import is_print
 from pcbatch.frontend.source.along import callee_of
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target
-from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import is_generator
 from pcbatch.frontend.source.impure import impure
 from pcbatch.frontend.source.nested import function_of, hidden_variables, nonlocals

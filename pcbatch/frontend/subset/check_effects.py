@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gast
 
-from pcbatch.frontend.build.effects import exception_class, exception_parts, is_debug_print
-from pcbatch.frontend.build.messages import fits
-from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.build.messages import exception_class, exception_parts, fits, is_debug_print
+from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.tree import SCOPES, Node, children, is_constant, is_none
 
 PRINT_KEYWORDS = frozenset({"sep", "end", "flush"})

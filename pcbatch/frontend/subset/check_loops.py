@@ -5,8 +5,7 @@ from __future__ import annotations
 import gast
 
 from pcbatch.frontend.build.iterables import LAZY
-from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.resolve import builtin_name
 from pcbatch.frontend.source.streams import (
     is_stream,

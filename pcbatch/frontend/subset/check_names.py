@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gast
 
-from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import Unit, definitions
+from pcbatch.frontend.source.function_unit import Faults, Unit, definitions
 from pcbatch.frontend.source.scope import free_reads
 from pcbatch.frontend.source.tree import FUNCTIONS, Node
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gast
 
 from pcbatch.frontend.build.exceptions import classes_of, is_null_context, suppressed
-from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.tree import Node
 
 

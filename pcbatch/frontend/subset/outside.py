@@ -6,8 +6,7 @@ from types import FunctionType
 
 import gast
 
-from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.places import place_of
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import Node, one_line

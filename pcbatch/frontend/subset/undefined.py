@@ -13,8 +13,7 @@ from collections.abc import Iterator
 import gast
 
 from pcbatch.diagnostics.diagnostic import undefined_help
-from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import free_reads
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children

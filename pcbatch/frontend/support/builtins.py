@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_reductions
-from pcbatch.containers.choices import one_of
+from pcbatch.containers.aliasing import one_of
+from pcbatch.containers.checks import rules
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.members import alike, data_of
-from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional, is_none, unwrapped
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.own_order import compared

@@ -6,14 +6,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import require
-from pcbatch.containers.choices import one_of
-from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import hashable
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
-from pcbatch.containers.lane_set import LaneSet
+from pcbatch.containers.lane_set import DictView, LaneSet
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.iteration import DICT_VIEWS, iter_length, row, rows
 from pcbatch.origins import number

@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import checks
+from pcbatch.containers.checks import checking_division
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.lane_list import unpacked
-from pcbatch.containers.number_rules import checking_division
 from pcbatch.errors import MustCompileAlong, PcbatchError, Refusal
 from pcbatch.origins import either, note, number
 

@@ -30,15 +30,15 @@ from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import LIBRARIES, PASSING, TREES
 from pcbatch.frontend.build.operators import REPLACED, in_helper
 from pcbatch.frontend.source.along import CACHE
-from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.tree import SUPPORT
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.defaults import same_defaults
 from pcbatch.frontend.support.math_functions.arguments import of_lane
 from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
-from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
+from pcbatch.frontend.support.python_numbers import ATTRIBUTES, part
 from pcbatch.frontend.support.sequence_operators import count, index
 from pcbatch.frontend.support.texts import text_method
 from pcbatch.frontend.support.type_questions import type_

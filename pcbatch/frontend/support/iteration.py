@@ -10,10 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.aliasing import holds_objects
+from pcbatch.containers.aliasing import holds_objects, one_of
 from pcbatch.containers.capacity import FullError
 from pcbatch.containers.checks import require
-from pcbatch.containers.choices import one_of
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.indices import LARGEST, traced_range_length
 from pcbatch.containers.integer_marks import between, exact_add

@@ -14,14 +14,13 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
+from pcbatch.containers.aliasing import holds_same
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import holds_same
-from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
 from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList, as_list
-from pcbatch.containers.lane_set import LaneSet
+from pcbatch.containers.lane_set import DictView, LaneSet
 from pcbatch.containers.members import of_member
 from pcbatch.errors import Refusal
 

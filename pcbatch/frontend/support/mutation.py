@@ -16,9 +16,9 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.containers.aliasing import forget_copy, source_of_copy
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import forget_copy, source_of_copy
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional

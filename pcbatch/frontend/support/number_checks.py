@@ -14,9 +14,8 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import limit, require
+from pcbatch.containers.checks import limit, require, rules
 from pcbatch.containers.integer_marks import SIGNS, checked
-from pcbatch.containers.number_rules import rules
 from pcbatch.frontend.support.math_functions.wide_integers import product_fits
 from pcbatch.origins import Origin, Tracer, both, kind_of, source_of
 

@@ -1,10 +1,11 @@
-"""Python's operators on values of a lane, where Python's numbers and arrays differ.
+"""Python's operators, `round` and methods of numbers on values of a lane, where Python's numbers and arrays differ.
 
 A bool counts as a number for Python's own bools and not for arrays of bools; an integer to a negative power is a float.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -16,11 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_reductions
-from pcbatch.containers.checks import limit
-from pcbatch.containers.number_rules import rules
+from pcbatch.containers.checks import limit, rules
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import number_checks
-from pcbatch.frontend.support.rounding import known_digits, rounded_float, rounded_integer
+from pcbatch.frontend.support.math_functions import integers, reals
+from pcbatch.frontend.support.math_functions.wide_integers import magnitude, unsigned
 from pcbatch.frontend.support.sequences import as_lane_list
 from pcbatch.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
 
@@ -226,3 +227,124 @@ ge = partial(_with_origin, operator.ge, ">=")
 neg = partial(_unary, operator.neg, "-")
 pos = partial(_unary, operator.pos, "+")
 abs_ = partial(_unary, abs, "abs")
+
+
+finfo: Any = jnp.finfo
+
+
+def rounded_integer(n: Any, digits: int) -> Any:
+    """Return an integer rounded to a power of ten."""
+    if digits >= 0:
+        return n
+    step = 10**-digits
+    if step > np.iinfo(n.dtype).max:
+        return jnp.zeros_like(n)
+    word = magnitude(n)
+    size = unsigned(n.dtype).type(step)
+    below = word % size
+    down = word - below
+    up = (below > size - below) | ((below == size - below) & (down // size % 2 == 1))
+    result = jnp.where(up, down + size, down)
+    return jnp.where(n < 0, 0 - result, result).astype(n.dtype)
+
+
+def rounded_float(x: Any, digits: int) -> Any:
+    """Return a float rounded to so many decimal places, the float that is nearest to the decimal number."""
+    info = finfo(x.dtype)
+    most = 10 if x.dtype.itemsize == 4 else 22  # powers of ten that a float holds exactly
+    if digits > most:
+        return x if digits > info.precision + 40 else jnp.round(x, digits)
+    if digits < 0:
+        return _to_power(x, -digits) if -digits <= most else jnp.copysign(0.0, x)
+    scale = np.asarray(10.0**digits, x.dtype)
+    product, error = _exact_product(x, scale)
+    whole = jnp.round(product)
+    part = product - whole  # exact; the error decides where it is a half
+    whole = jnp.where((part == 0.5) & (error > 0), whole + 1, whole)
+    whole = jnp.where((part == -0.5) & (error < 0), whole - 1, whole)
+    small = jnp.abs(product) < 2.0 ** (info.nmant + 1)  # beyond, the nearest decimal number is the float itself
+    # XLA multiplies by the reciprocal of a constant, which rounds twice; this divisor is none.
+    result = jnp.where(small, jnp.copysign(whole / jnp.where(small, scale, 1.0), x), x)
+    # The derivative is zero, as that of `jnp.round`.
+    return jax.lax.stop_gradient(result)
+
+
+def _to_power(x: Any, digits: int) -> Any:
+    size = float(10**digits)
+    below = jnp.fmod(jnp.abs(x), size)
+    odd = jnp.fmod(jnp.abs(x), 2 * size) >= size
+    up = (below > size - below) | ((below == size - below) & odd)
+    result = jnp.copysign(jnp.where(up, jnp.abs(x) + (size - below), jnp.abs(x) - below), x)  # each rounded once
+    return jax.lax.stop_gradient(jnp.where(jnp.isfinite(x), result, x))
+
+
+def _exact_product(x: Any, scale: Any) -> tuple[Any, Any]:
+    """Return a product as it is rounded, and the error of rounding, from factors cut in halves by their bits."""
+    half = (finfo(x.dtype).nmant + 2) // 2
+    product = x * scale
+    a, b = _upper(x, half), _upper(jnp.asarray(scale), half)
+    c, d = x - a, scale - b
+    error = ((a * b - product) + a * d + c * b) + c * d
+    return product, jnp.where(jnp.isfinite(product), error, 0.0)
+
+
+def _upper(x: Any, bits: int) -> Any:
+    """Return a float rounded to fewer bits of its fraction, so that the rest has as few."""
+    word = jax.lax.bitcast_convert_type(x, unsigned(x.dtype))
+    mask = word.dtype.type(~((1 << bits) - 1) & ((1 << (word.dtype.itemsize * 8)) - 1))
+    return jax.lax.bitcast_convert_type((word + word.dtype.type(1 << (bits - 1))) & mask, x.dtype)
+
+
+def known_digits(digits: Any) -> int | None:
+    """Return the second argument of `round`; None if it is a value of a lane or no integer."""
+    return None if isinstance(digits, jax.core.Tracer) or not hasattr(digits, "__index__") else operator.index(digits)
+
+
+ATTRIBUTES = frozenset({"numerator", "denominator"})
+REFUSED = {
+    "as_integer_ratio": "its two integers have no bound: write `math.frexp(x)` for a fraction and a power of two",
+    "hex": "the value itself is compared and computed with; its text can only be shown",
+    "to_bytes": "compute with the number itself: `(n >> 8 * k) & 255` is the byte number `k`",
+}
+
+
+def method(value: Any, name: str) -> Callable[..., Any]:
+    """Return the method `value.name`; that of a number of a lane gives a number of Python."""
+    kind = kind_of(value.dtype) if isinstance(value, Tracer) and value.shape == () else None
+    if kind is None or origin_of(value) is not Origin.NUMBER:
+        found: Callable[..., Any] = getattr(value, name)
+        return found
+    if not hasattr(kind, name):
+        raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
+    if name in REFUSED:
+        raise Refusal("PCB306", f"`{name}` is not there for numbers of a lane", helps=(REFUSED[name],))
+    return functools.partial(_METHODS[name], value)
+
+
+def part(value: Any, name: str) -> Any:
+    """Return the attribute `value.numerator` or `value.denominator` of an integer of a lane."""
+    if kind_of(value.dtype) not in (bool, int) or value.shape != () or origin_of(value) is not Origin.NUMBER:
+        return getattr(value, name)
+    whole = attribute(value, "real")
+    return whole if name == "numerator" else 1
+
+
+def _whole(compute: Callable[[Any], Any], n: Any) -> Any:
+    with jax.numpy_dtype_promotion("standard"):
+        return number(compute(n), n)
+
+
+def _is_integer(value: Any) -> Any:
+    return number(reals.is_integer(value), value) if kind_of(value.dtype) is float else True
+
+
+def _conjugate(value: Any) -> Any:
+    return number(jnp.conj(value), value) if kind_of(value.dtype) is complex else attribute(value, "real")
+
+
+_METHODS: dict[str, Callable[[Any], Any]] = {
+    "bit_length": lambda n: _whole(integers.bit_length, n),
+    "bit_count": lambda n: _whole(integers.bit_count, n),
+    "is_integer": _is_integer,
+    "conjugate": _conjugate,
+}

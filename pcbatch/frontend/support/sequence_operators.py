@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
+from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import limit, require
-from pcbatch.containers.choices import one_of
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.own_order import compared, of_two_classes

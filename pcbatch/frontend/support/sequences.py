@@ -11,16 +11,14 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.containers.aliasing import holds_same, note_copy, one_of
 from pcbatch.containers.checks import require
-from pcbatch.containers.choices import one_of
-from pcbatch.containers.copies import holds_same, note_copy
-from pcbatch.containers.elements import Rows, prepare, stacked, text_of
+from pcbatch.containers.elements import Rows, element_at, prepare, stacked, text_of
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.integer_marks import between
 from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
-from pcbatch.containers.lane_deque import LaneDeque
+from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
@@ -28,7 +26,6 @@ from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import data_of
 from pcbatch.containers.optional import sure, unwrapped
 from pcbatch.containers.ordered_keys import plain, with_ordered_keys
-from pcbatch.containers.read_element import element_at
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings

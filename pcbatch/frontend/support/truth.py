@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_set import DictView
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.records import questions

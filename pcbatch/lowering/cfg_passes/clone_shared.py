@@ -7,18 +7,30 @@ before:  func @birnn(xs, f, b): p = call @rnn(xs, f)       after:  func @birnn(x
 
 A parameter that every call gives the same shared value is no register: a product with it is one product over lanes.
 With two values it would be one of each lane, whose matrix each visit reads lane by lane, and which a call moves. So a
-function is copied for each of a few sets of values, and so are the functions that it calls (`analysis/
-shared_arguments.py`). Lanes in two copies do not run together, which costs less than a matrix for each lane.
+function is copied for each of a few sets of values, and so are the functions that it calls. Lanes in two copies do not
+run together, which costs less than a matrix for each lane.
+
+The shared values that a call hands to a function are a context of it. A parameter is tracked if a product reads it, or
+something that is computed of it, and if calls of the function within its own recursion hand it on as it is. The context
+of a call says of each tracked parameter which shared value it gets: the name of the variable that has it, or `VARYING`.
+What is computed of shared values alone is one, too. Values are told apart by the place where they are computed and the
+context of the function there. Contexts say what is worth a copy of a function; whether a variable is the same in all
+lanes is for others to prove.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+from pcbatch.ir.callgraph import sccs
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.lowering.analysis.shared_arguments import VARYING, Context, Contexts, contexts
+from pcbatch.ir.ops import Move, Prim
+from pcbatch.ir.roles import writes
+from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
+from pcbatch.lowering.typing.trace import JaxprFn
 
 MOST = 4  # copies of a function
 MOST_OPERATIONS = 512  # in all copies of a function together
@@ -85,3 +97,162 @@ def _in_use(entry: str, functions: dict[str, Function]) -> tuple[Function, ...]:
         reached[name] = None
         work += [op.func for b in functions[name].blocks for op in b.ops if isinstance(op, Call)]
     return tuple(f for name, f in functions.items() if name in reached)
+
+
+VARYING = ""
+SMALLEST = 256  # elements of a parameter that is worth a copy of the function
+
+Context = tuple[str, ...]  # of each tracked parameter: the root of its value
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """The shared values that calls of a program's functions give them, function by function.
+
+    Attributes:
+        tracked: of each function, the positions of its tracked parameters.
+        found: of each function, its contexts, in the order in which calls show them.
+        calls: of each function and context, the contexts of the calls in it, by block and place.
+    """
+
+    tracked: Mapping[str, tuple[int, ...]]
+    found: dict[str, list[Context]] = field(default_factory=dict)
+    calls: dict[tuple[str, Context], dict[tuple[str, int], Context]] = field(default_factory=dict)
+
+
+def contexts(program: CfgProgram, shared: Collection[str], most: int) -> Contexts:
+    """Return the contexts of all functions that are called, given the shared parameters of the entry.
+
+    A function that would have more than `most` contexts is called with all its parameters varying.
+    """
+    functions = {f.name: f for f in program.functions}
+    result = Contexts(_tracked(program))
+    entry = functions[program.entry]
+    first = tuple(entry.params[k] if entry.params[k] in shared else VARYING for k in result.tracked[entry.name])
+    given = {p: p for p in entry.params if p in shared}
+    work: list[tuple[str, Context, Mapping[str, str]]] = [(entry.name, first, given)]
+    result.found[entry.name] = [first]
+    while work:
+        name, context, roots_in = work.pop()
+        function = functions[name]
+        roots = _roots(function, roots_in, context)
+        sites = result.calls.setdefault((name, context), {})
+        for block in function.blocks:
+            for k, op in enumerate(block.ops):
+                if not isinstance(op, Call):
+                    continue
+                callee, places = functions[op.func], result.tracked[op.func]
+                wanted = tuple(roots.get(op.args[at], VARYING) for at in places)
+                known = result.found.setdefault(op.func, [])
+                if wanted not in known and len(known) >= most:
+                    wanted = (VARYING,) * len(places)
+                sites[block.label, k] = wanted
+                if wanted not in known:
+                    known.append(wanted)
+                    roots_of = {callee.params[at]: r for at, r in zip(places, wanted, strict=True) if r != VARYING}
+                    work.append((op.func, wanted, roots_of))
+    return result
+
+
+def _roots(function: Function, given: Mapping[str, str], context: Context = ()) -> dict[str, str]:
+    """The shared values of the variables of a function that have one definition."""
+    written = Counter(v for op in _ops(function) for v in writes(op))
+    roots = {p: root for p, root in given.items() if not written[p]}
+    changed = True
+    while changed:
+        changed = False
+        for op in _ops(function):
+            new: dict[str, str] = {}
+            match op:
+                case Move(dst=dst, src=src) if src in roots:
+                    new = {dst: roots[src]}
+                case Prim(dsts=dsts, expr=expr) if not _unsafe(op) and all(v in roots for v in expr.ins):
+                    new = {dst: f"{function.name}({', '.join(context)}): {dst}" for dst in dsts}
+                case _:
+                    pass
+            for v, root in new.items():
+                if written[v] == 1 and v not in function.params and v not in roots:
+                    roots[v], changed = root, True
+    return roots
+
+
+def _tracked(program: CfgProgram) -> dict[str, tuple[int, ...]]:
+    """The positions of the parameters of each function that contexts tell of."""
+    wanted = _wanted(program)
+    stable = _stable(program)
+    return {
+        f.name: tuple(k for k, p in enumerate(f.params) if p in wanted[f.name] & stable[f.name])
+        for f in program.functions
+    }
+
+
+def _wanted(program: CfgProgram) -> dict[str, set[str]]:
+    """The variables that products read, or of which something is computed that they read."""
+    functions = {f.name: f for f in program.functions}
+    wanted: dict[str, set[str]] = {f.name: set() for f in program.functions}
+    changed = True
+    while changed:
+        changed = False
+        for f in program.functions:
+            found = wanted[f.name]
+            for op in _ops(f):
+                sources: Collection[str] = ()
+                match op:
+                    case Prim(dsts=dsts, expr=expr) if _has_product(op) or not found.isdisjoint(dsts):
+                        sources = expr.ins
+                    case Move(dst=dst, src=src) if dst in found:
+                        sources = (src,)
+                    case Call(func=func, args=args):
+                        params = functions[func].params
+                        sources = [a for a, p in zip(args, params, strict=True) if p in wanted[func]]
+                    case _:
+                        pass
+                new = {v for v in sources if v not in found and _large(f, v)}
+                if new:
+                    found |= new
+                    changed = True
+    return wanted
+
+
+def _stable(program: CfgProgram) -> dict[str, set[str]]:
+    """The parameters of each function that it never assigns, and that calls in its recursion hand on as they are."""
+    component = {name: k for k, names in enumerate(sccs(program)) for name in names}
+    functions = {f.name: f for f in program.functions}
+    stable = {f.name: set(f.params) - {v for op in _ops(f) for v in writes(op)} for f in program.functions}
+    copies = {f.name: _copies(f) for f in program.functions}
+    changed = True
+    while changed:
+        changed = False
+        for f in program.functions:
+            for op in _ops(f):
+                if not isinstance(op, Call) or component[op.func] != component[f.name]:
+                    continue
+                for arg, p in zip(op.args, functions[op.func].params, strict=True):
+                    source = copies[f.name].get(arg, arg)
+                    handed_on = source in stable[f.name] and (op.func != f.name or source == p)
+                    if p in stable[op.func] and not handed_on:
+                        stable[op.func].discard(p)
+                        changed = True
+    return stable
+
+
+def _copies(function: Function) -> dict[str, str]:
+    """The variables that are copies of a parameter, with its name."""
+    return {v: root for v, root in _roots(function, {p: p for p in function.params}).items() if root in function.params}
+
+
+def _ops(function: Function) -> Iterator[Op]:
+    return (op for block in function.blocks for op in block.ops)
+
+
+def _large(function: Function, v: str) -> bool:
+    type_ = function.types.get(v)
+    return type_ is not None and math.prod(type_.shape) >= SMALLEST
+
+
+def _has_product(op: Prim) -> bool:
+    return isinstance(op.expr.fn, JaxprFn) and wants_rows(op.expr.fn.closed.jaxpr)
+
+
+def _unsafe(op: Prim) -> bool:
+    return not isinstance(op.expr.fn, JaxprFn) or unsafe_when_inactive(op.expr.fn.closed.jaxpr)

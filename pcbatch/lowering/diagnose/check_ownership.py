@@ -284,7 +284,7 @@ class _Checker:
         secondary = () if place is None or place == op.loc else (Label(place, "both may be one object from here on"),)
         helps: tuple[str, ...]
         if isinstance(tie, Move) and tie.src in self.function.changed and TEMPORARY.fullmatch(dst):
-            # By the temporary the caller's object is kept (`frontend/build/kept_parameters.py`).
+            # By the temporary the caller's object is kept (`builder.keep_parameters`).
             title, helps = (
                 f"`{tie.src}` is changed in place for the caller, and may be another object by then",
                 (f"give the other object a name of its own, and leave `{tie.src}` what it was",),

@@ -17,17 +17,17 @@ host is never speculated (`is_speculable`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from pcbatch.ir.def_use import block_writes, conditions, edges, pops, pushes
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Move, Prim, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
-from pcbatch.ir.stack import Edge, Push, StackBlock, StackOp, Var
+from pcbatch.ir.stack import Edge, Pop, Push, StackBlock, StackOp, Var
 from pcbatch.ir.types import BOOL
 from pcbatch.lowering.cfg_passes.if_conversion import both
-from pcbatch.lowering.stack_passes.concat_blocks import joined
 from pcbatch.lowering.stack_passes.superblock_facts import Facts, Names, Path, replace_leaf, tree_leaves
 
 MOST_SELECTED = 4  # elements per lane that a copy may select back for the lanes of other paths
@@ -115,3 +115,26 @@ def _renamed(ops: Iterable[StackOp], edge: Edge, renamed: Mapping[str, str]) -> 
         current |= {v: renamed[v] for v in writes(op) if v in renamed}
         copy.append(op if isinstance(op, Push) else rename_writes(op, name))  # a push writes a slot, no variable
     return copy, rename_reads(edge, name)
+
+
+def joined(first: Sequence[StackOp], then: Sequence[StackOp], new: Callable[[str], str]) -> list[StackOp]:
+    """Return `first` followed by `then`; `new(name)` makes a variable of the type of another one."""
+    pushed = {op.dst for op in first if isinstance(op, Push)}
+    pushed_again = {op.dst for op in then if isinstance(op, Push)}
+    at_hand = pushed | {op.dst for op in first if isinstance(op, Pop)}
+    # A fresh variable holds the value of each slot that `then` would pop: `first` may write the variable in between.
+    held = {op.dst: new(op.dst) for op in then if isinstance(op, Pop) and op.dst in at_hand}
+    out: list[StackOp] = []
+    for op in first:
+        if isinstance(op, Push):
+            if op.dst in held:
+                out.append(Move(held[op.dst], op.src, op.loc))
+                op = replace(op, src=held[op.dst])
+            if op.dst in pushed_again:
+                continue
+        out.append(op)
+        if isinstance(op, Pop) and op.dst in held and op.dst not in pushed:
+            out.append(Move(held[op.dst], op.dst, op.loc))
+    for op in then:
+        out.append(Move(op.dst, held[op.dst], op.loc) if isinstance(op, Pop) and op.dst in held else op)
+    return out

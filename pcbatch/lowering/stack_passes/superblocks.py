@@ -38,9 +38,8 @@ from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import Edge, Leaf, PushJump, StackBlock, StackOp, StackProgram, StackTerminator
 from pcbatch.lowering.speculated import limits
 from pcbatch.lowering.stack_passes import simplify_stack, unroll_loops
-from pcbatch.lowering.stack_passes.concat_blocks import joined
 from pcbatch.lowering.stack_passes.simplify_stack import fits, in_frame, located
-from pcbatch.lowering.stack_passes.speculation import speculate
+from pcbatch.lowering.stack_passes.speculation import joined, speculate
 from pcbatch.lowering.stack_passes.superblock_facts import Facts, Names, Path, replace_leaf, tree_leaves
 
 COPIED = 64.0  # cost per lane of a copy, in about one arithmetic operation each

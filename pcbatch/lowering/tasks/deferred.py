@@ -36,7 +36,7 @@ from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.linear_results import linear_calls
-from pcbatch.lowering.tasks.tail_calls import Site, tails
+from pcbatch.lowering.tasks.pending_calls import Site, tails
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn

@@ -24,7 +24,7 @@ from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.cfg_passes.flatten import constant
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
-from pcbatch.lowering.tasks.tail_calls import tails
+from pcbatch.lowering.tasks.pending_calls import tails
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn

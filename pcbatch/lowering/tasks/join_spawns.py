@@ -23,8 +23,7 @@ from pcbatch.ir.tasks import OpenFrame, Spawn, SpawnInto, TaskBlock, TaskEdge, T
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
-from pcbatch.lowering.tasks.rename_tasks import copied
-from pcbatch.lowering.tasks.tail_duplication import references, without_unreached
+from pcbatch.lowering.tasks.tail_duplication import copied, references, without_unreached
 
 COMPUTED = 32.0  # cost per record of the operations of both arms
 

@@ -51,9 +51,8 @@ from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.alike_failures import without_messages
 from pcbatch.lowering.tasks.constants import Local, constants, shared_values
 from pcbatch.lowering.tasks.linear_results import has_checked_sums, linear_calls
-from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, waits
+from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, tails, waits
 from pcbatch.lowering.tasks.stored_results import Store, known_values, stored_results
-from pcbatch.lowering.tasks.tail_calls import tails
 from pcbatch.lowering.typing.abstract_values import Known
 
 

@@ -30,8 +30,7 @@ from pcbatch.ir.tasks import (
     Way,
 )
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
-from pcbatch.lowering.tasks.rename_tasks import copied
-from pcbatch.lowering.tasks.tail_duplication import is_cheap_test, without_unreached
+from pcbatch.lowering.tasks.tail_duplication import copied, is_cheap_test, without_unreached
 
 PEELED = 32.0  # cost per record of a first test, in about one arithmetic operation each
 

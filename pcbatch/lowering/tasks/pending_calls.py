@@ -16,7 +16,7 @@ that appends to it waits for nothing, as long as nothing but such operations cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Block, Call, Function, Op
@@ -24,6 +24,7 @@ from pcbatch.ir.dataflow import block_edges, postorder
 from pcbatch.ir.def_use import may_return, predecessors, terminator_reads
 from pcbatch.ir.ops import Return
 from pcbatch.ir.roles import reads, writes
+from pcbatch.lowering.stack_passes.lower_calls import tail_call
 from pcbatch.lowering.tasks.stored_results import Store
 
 Site = tuple[str, int]  # label of a block, index of the call in it
@@ -187,3 +188,17 @@ class _Analysis:
 
     def is_tail(self, block: Block) -> bool:
         return isinstance(block.terminator, Return) and (block.label, len(block.ops) - 1) in self.tails
+
+
+def tails(function: Function, functions: Mapping[str, Function]) -> Iterator[Site]:
+    """Yield the calls in tail position whose results have the types of the caller's."""
+    for block in function.blocks:
+        call = tail_call(function, block)
+        if call is not None and _result_types(function) == _result_types(functions[call.func]):
+            yield block.label, len(block.ops) - 1
+
+
+def _result_types(function: Function) -> list[tuple[str, tuple[int, ...]]]:
+    """The types of results, apart from whether they are weak."""
+    types = [function.types[r] for r in function.results]
+    return [(t.dtype, t.shape) for t in types if t is not None]

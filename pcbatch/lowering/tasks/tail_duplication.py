@@ -6,23 +6,32 @@ before:  bb2: free = { ... }; jump bb3(free=free)      after:  bb2: free = { ...
 
 What a visit of a block costs besides its work is a pop of its records and a push of those that follow. A block that is
 jumped to from one place only moves there; behind a fork it is computed for the records of both ways, so it must be
-cheap, pure and harmless, as in `superblocks`.
+cheap, pure and harmless, as in `superblocks`. Copies have other names, by `renamed` and its like.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.ops import Fail, Move, Prim, Select
-from pcbatch.ir.tasks import TaskBlock, TaskEdge, TaskJump, TaskOp, TaskProgram, bindings
+from pcbatch.ir.roles import rename_reads, rename_writes, writes
+from pcbatch.ir.tasks import (
+    Finish,
+    Sync,
+    TaskBlock,
+    TaskEdge,
+    TaskJump,
+    TaskOp,
+    TaskProgram,
+    bindings,
+)
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
-from pcbatch.lowering.tasks.rename_tasks import copied
 
 COPIED = 64.0  # cost per record of a copy that all records need, in about one arithmetic operation each
 SPECULATED = 24.0  # cost of what a block computes for records that take another way, in all
@@ -127,3 +136,30 @@ class _Duplication:
 
     def jumps_to_itself(self, block: TaskBlock) -> bool:
         return any(isinstance(leaf, TaskJump) and leaf.target == block.label for leaf in leaves(block.terminator))
+
+
+Names = Callable[[str], str]
+
+
+def copied(block: TaskBlock, args: Mapping[str, str], fresh: Callable[[str], str]) -> tuple[list[TaskOp], TaskEdge]:
+    """The operations and the terminator of a copy of a block, whose parameters are bound to other variables.
+
+    Args:
+        block: The block, which does not end in a failure.
+        args: The variable for each parameter.
+        fresh: Gives a new name for a variable that the copy writes.
+    """
+    names = dict(args)
+
+    def new(v: str) -> str:
+        return names.get(v, v)
+
+    ops: list[TaskOp] = []
+    for op in block.ops:
+        op = rename_reads(op, new)
+        if isinstance(op, Prim | Move | Select):
+            names |= {v: fresh(v) for v in writes(op)}
+            op = rename_writes(op, new)
+        ops.append(op)
+    assert isinstance(block.terminator, Fork | TaskJump | Sync | Finish)
+    return ops, rename_reads(block.terminator, new)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from pcbatch.containers.checks import collecting
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.covering import covered, with_keys_of
 from pcbatch.containers.elements import Rows, prepare
@@ -17,10 +20,12 @@ from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
+from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.abstract_values import Abstract, is_array
-from pcbatch.lowering.typing.cells import Cell, objects_of
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Leaf, array_type, is_array, with_origins
+from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import children_of, flatten
+from pcbatch.origins import Origin, note, noting
 from pcbatch.records.reference import Ref
 from pcbatch.records.schema import NONE
 
@@ -127,3 +132,56 @@ def _fitted(leaf: Any, type_: ArrayType) -> Any:
         return array
     assert array.ndim == len(type_.shape), (array.shape, type_)
     return jnp.pad(array, [(0, want - have) for have, want in zip(array.shape, type_.shape, strict=True)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """One leaf of a type that is put together as an object."""
+
+    leaf: Leaf
+    origin: Origin
+
+    @property
+    def array(self) -> ArrayType:
+        """The array type of the leaf."""
+        return array_type(self.leaf)
+
+
+def objects_of(value: Abstract) -> Any:
+    """Return a type put together as an object whose leaves are cells."""
+    cells = [Cell(leaf, value.origin(k)) for k, leaf in enumerate(value.leaves)]
+    return jax.tree.unflatten(value.tree, cells)
+
+
+def of_objects(value: Any) -> Abstract:
+    """Return the type of an object whose leaves are cells: the inverse of `objects_of`."""
+    cells, tree = flatten(value)
+    return with_origins(tree, tuple(cell.leaf for cell in cells), [cell.origin for cell in cells])
+
+
+def made_of(fn: Callable[..., Any], *values: Any) -> Any:
+    """The type of what a function makes of objects whose leaves are cells."""
+    flat = [jax.tree.flatten(value) for value in values]
+
+    def run(*leaves: list[Any]) -> Any:
+        with noting(), collecting():
+            return fn(*(_put_together(tree, cells, part) for (cells, tree), part in zip(flat, leaves, strict=True)))
+
+    try:
+        made: Any = jax.eval_shape(run, *([_aval(cell) for cell in cells] for cells, _ in flat))
+    except (Refusal, TypeError) as cause:
+        raise JoinError(str(cause), "structure") from None
+    return jax.tree.map(lambda aval: Cell(from_aval(aval), Origin.ARRAY), made)
+
+
+def _aval(cell: Cell) -> Any:
+    return to_aval(cell.leaf) if isinstance(cell.leaf, ArrayType) else None
+
+
+def _put_together(tree: Any, cells: list[Cell], leaves: list[Any]) -> Any:
+    """The object whose leaves are tracers with the origins of cells, or known values."""
+    values = [
+        note(leaf, cell.origin) if isinstance(cell.leaf, ArrayType) else cell.leaf.value
+        for cell, leaf in zip(cells, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(tree, values)

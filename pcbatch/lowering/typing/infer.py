@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.containers.unlike import UnlikeError
+from pcbatch.containers.stored import UnlikeError
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.def_use import terminator_reads
@@ -34,14 +34,13 @@ from pcbatch.lowering.typing.inferred import NOTHING, Conflict, Inferred, OpKey,
 from pcbatch.lowering.typing.instances import Instances, TooManyError, base_of
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
-from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, wanted
+from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, reading_tables, wanted
 from pcbatch.lowering.typing.outer_state import OuterState, refusal, unlike, watching
 from pcbatch.lowering.typing.trace import Traced, trace
-from pcbatch.lowering.typing.traced_records import reading_tables
 from pcbatch.origins import Origin
-from pcbatch.records.arguments import mentions, packed_in
 from pcbatch.records.made import WantsRecords
 from pcbatch.records.made_classes import classes_in
+from pcbatch.records.packed import mentions, packed_in
 from pcbatch.records.tables import TABLES, WantsCopies, with_tables
 
 Tracer = Callable[..., Traced]

@@ -40,14 +40,14 @@ from pcbatch.lowering.typing.abstract_values import (
     join_leaves,
     kind,
 )
-from pcbatch.lowering.typing.cells import Cell, made_of, objects_of, of_objects
+from pcbatch.lowering.typing.convert_types import Cell, made_of, objects_of, of_objects
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
 from pcbatch.lowering.typing.pytree import children_of
 from pcbatch.origins import Origin, met
 from pcbatch.records import made_classes
 from pcbatch.records import reference as references
-from pcbatch.records.arguments import erased
+from pcbatch.records.packed import erased
 from pcbatch.records.reference import Ref
 
 

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from pcbatch.containers.capacity import capacity
-from pcbatch.containers.number_rules import rules
+from pcbatch.containers.checks import rules
 from pcbatch.contexts import setting
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf
 from pcbatch.lowering.typing.jax_types import settings

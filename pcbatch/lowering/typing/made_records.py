@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jax
 
+from pcbatch.containers.aliasing import CAPTURED
 from pcbatch.errors import Refusal
 from pcbatch.ir.cfg import Call, Function
 from pcbatch.ir.ops import Prim
@@ -16,8 +18,6 @@ from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.join_types import join
 from pcbatch.lowering.typing.objects import is_written_here
 from pcbatch.lowering.typing.trace import Traced
-from pcbatch.lowering.typing.traced_records import reading_tables, using_heap
-from pcbatch.records.arguments import packed_in
 from pcbatch.records.made import (
     FIELD_HELP,
     NeedsHeap,
@@ -30,6 +30,7 @@ from pcbatch.records.made import (
 from pcbatch.records.made_classes import MadeClass, classes_in, nests
 from pcbatch.records.made_existing import captured_record, existed_before, refuse_existing
 from pcbatch.records.made_fields import HeapUse
+from pcbatch.records.packed import packed_in
 from pcbatch.records.tables import WantsCopies
 
 if TYPE_CHECKING:
@@ -173,3 +174,30 @@ def functions_with_heap(functions: Iterable[Function], inferred: Inferred) -> fr
     while more := {name for name in called if name not in using and not using.isdisjoint(called[name])}:
         using |= more
     return frozenset(using)
+
+
+def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
+    """Return a primitive whose last operand are the tables of records: what is read of these existed before."""
+    last = len(ins) - 1
+    aliases = {one._replace(source=CAPTURED) if one.source == last else one for one in traced.aliases}
+    return replace(traced, tables=True, aliases=frozenset(aliases))
+
+
+def using_heap(traced: Traced, operands: int, fields: HeapUse, *, tables: bool) -> Traced:
+    """Return a primitive whose last operand and last result is the heap of records that lanes make; `operands` is the
+    number of the others that are variables of the user's; with `tables` those of packed objects stand between."""
+    last = len(traced.outs) - 1
+    aliases = {
+        one._replace(source=CAPTURED) if one.source >= operands else one
+        for one in traced.aliases
+        if one.result != last and one.source < operands + tables  # `fields` tells of the heap
+    }
+    return replace(
+        traced,
+        outs=traced.outs[:-1],
+        weak=traced.weak[:-1],
+        heap=traced.outs[-1],
+        fields=fields,
+        aliases=frozenset(aliases),
+        repeated=traced.repeated - {last},
+    )

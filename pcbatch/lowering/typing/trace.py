@@ -16,10 +16,8 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import Alias, Parts, aliases
+from pcbatch.containers.aliasing import Alias, Parts, aliases, changed_copy, noting_choices, noting_copies
 from pcbatch.containers.checks import LIMIT, Check, collecting
-from pcbatch.containers.choices import noting_choices
-from pcbatch.containers.copies import changed_copy, noting_copies
 from pcbatch.containers.known_texts import refuse_shown
 from pcbatch.containers.object_parts import is_plain_object
 from pcbatch.contexts import setting
@@ -30,7 +28,6 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
-from pcbatch.lowering.typing.make_jaxpr import make_jaxpr
 from pcbatch.lowering.typing.objects import on_cycle, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace_errors import (
@@ -368,3 +365,26 @@ def restrict(closed: jex.ClosedJaxpr, outs: Sequence[int]) -> tuple[jex.ClosedJa
         eqns=eqns[::-1],
     )
     return jex.ClosedJaxpr(part, [c for _, c in consts]), used
+
+
+def make_jaxpr(fn: Callable[..., list[Any]], avals: Sequence[Any]) -> jex.ClosedJaxpr:
+    """Return the jaxpr of a function of arrays that gives a list of arrays; raises the error of the function.
+
+    The error is carried over the border of JAX as a value: there JAX looks at the file of every frame to hide its own,
+    which takes several milliseconds, and most errors of primitives are only read to decide how to compile.
+    """
+    errors: list[Exception] = []
+
+    def run(*arrays: Any) -> list[Any]:
+        try:
+            return fn(*arrays)
+        except Exception as error:
+            if getattr(jax.config, "jax_check_tracer_leaks", False):  # a traceback holds tracers, which JAX would find
+                raise
+            errors.append(error)
+            return []
+
+    closed = jax.make_jaxpr(run)(*avals)
+    if errors:
+        raise errors[0]
+    return closed

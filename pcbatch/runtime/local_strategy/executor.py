@@ -30,8 +30,7 @@ from pcbatch.runtime.local_strategy.counters import Tally, show
 from pcbatch.runtime.local_strategy.host import Host
 from pcbatch.runtime.local_strategy.plan import FunctionPlan, Planner, shown_name, type_of
 from pcbatch.runtime.local_strategy.staged import Staged
-from pcbatch.runtime.sharding.ambient_mesh import trace_without_mesh
-from pcbatch.runtime.sharding.lane_sharding import Devices
+from pcbatch.runtime.sharding.lane_sharding import Devices, trace_without_mesh
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import PER_BLOCK
 from pcbatch.runtime.vm.machine import final

@@ -14,9 +14,9 @@ from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
 VISIT = 12.0  # a visit of one lane: a jump, and its registers
 OPERATION = 0.5  # one arithmetic operation in it
 WORD = 0.1  # one word that it may move
-# Lanes together take so many times the estimate of their trips, since they wait for each other; where they gather for a
-# block that takes one of them `HEAVY` the kernels of trips take so many times theirs, and the rest as long as estimated.
-# A part of it is for the time to compile, which is two to eight times as long.
+# Lanes together take so many times the estimate of their trips, since they wait for each other. Where they gather for a
+# block that takes one of them `HEAVY`, the kernels of trips take so many times theirs, and the rest as long as
+# estimated. A part of it is for the time to compile, which is two to eight times as long.
 WAITING, GATHERED = 5.5, 2.5
 HEAVY = 3000.0
 SIDE_BY_SIDE = 512  # lanes, from which on independent calls are faster side by side

@@ -34,8 +34,7 @@ from jax.interpreters import mlir
 from jax.sharding import NamedSharding
 
 from pcbatch.lowering.typing.trace import is_key_array
-from pcbatch.runtime.sharding.ambient_mesh import without_mesh
-from pcbatch.runtime.sharding.lane_sharding import lane_axes, partition_spec
+from pcbatch.runtime.sharding.lane_sharding import lane_axes, partition_spec, without_mesh
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult
 

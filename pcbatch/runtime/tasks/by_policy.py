@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.learned.policy import Learned
-from pcbatch.runtime.tasks.guarded import guarded, written
 from pcbatch.runtime.tasks.plan import BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.pool import guarded, written
 from pcbatch.runtime.tasks.trip import I32, Trips
 from pcbatch.runtime.tasks.visit import visit
 from pcbatch.runtime.vm.block_body import Values

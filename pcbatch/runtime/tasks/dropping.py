@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.tasks import lists, pool
-from pcbatch.runtime.tasks.guarded import guarded
 from pcbatch.runtime.tasks.plan import FRAME, ROOT, BlockPlan
+from pcbatch.runtime.tasks.pool import guarded
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.visit import FAILED, VISITS
 from pcbatch.runtime.vm.block_body import Values

@@ -21,8 +21,7 @@ from pcbatch.runtime.tasks import plan, pool, sizes, state
 from pcbatch.runtime.tasks.by_policy import PolicyTrips
 from pcbatch.runtime.tasks.growing import Kept, Outcome, Stretch, lacks_frames
 from pcbatch.runtime.tasks.plan import TaskPlan
-from pcbatch.runtime.tasks.reading import Machine
-from pcbatch.runtime.tasks.recording import Recorder
+from pcbatch.runtime.tasks.reading import Machine, Recorder
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.tasks.visit import FAILED

@@ -1,10 +1,12 @@
-"""The pool of frames, and the places of results: frames are taken and given back as slices.
+"""The pool of frames, and the places of results: frames are taken and given back as slices, by masks.
 
 Number r below the number of examples is no frame but example r, so that all results have places in the same arrays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -124,3 +126,94 @@ def count_down(s: Values, frames: jax.Array, delta: jax.Array, done: jax.Array, 
     noted = s[LAST].at[frames].get(mode="promise_in_bounds")
     last: jax.Array = done & (frames >= lanes) & (missing == 0) & (noted == place)
     return last
+
+
+Body = Callable[[Values], Values]
+
+
+def written(body: Body, s: Values) -> tuple[str, ...]:
+    """Return the state keys that a function writes."""
+    found: list[str] = []
+
+    def probe(s: Values) -> int:
+        out = body(s)
+        found.extend(key for key in s if out[key] is not s[key])
+        return 0
+
+    jax.eval_shape(probe, s)
+    return tuple(found)
+
+
+def guarded(
+    go: jax.Array,
+    body: Body,
+    s: Values,
+    again: Callable[[Values], jax.Array] | None = None,
+    keys: Sequence[str] | None = None,
+) -> Values:
+    """Return the state after a function that runs once if `go`, and then while `again`.
+
+    It is a loop that carries what the function writes (`keys`, None: to be found out): XLA updates that in place, and
+    copies nothing of the rest.
+    """
+    names = written(body, s) if keys is None else keys
+
+    def step(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
+        out = body({**s, **c[1]})
+        more = jnp.zeros((), bool) if again is None else again(out)
+        return more, {key: out[key] for key in names}
+
+    return {**s, **lax.while_loop(lambda c: c[0], step, (go, {key: s[key] for key in names}))[1]}
+
+
+Mask = jax.Array | None  # None: all places that have popped a record
+
+
+@dataclass
+class Tally:
+    """A number for each place of a visit, the sum of masks."""
+
+    width: int
+    every: int = 0  # masks that are all places
+    masks: list[jax.Array] = field(default_factory=list)
+
+    def add(self, mask: Mask) -> None:
+        if mask is None:
+            self.every += 1
+        else:
+            self.masks.append(mask)
+
+    @property
+    def some(self) -> bool:
+        """Whether there is any mask."""
+        return bool(self.every or self.masks)
+
+    @property
+    def always(self) -> bool:
+        """Whether the number is above zero at every place."""
+        return self.every > 0
+
+    def total(self, ok: jax.Array) -> jax.Array:
+        """Return the number at each place, int32[width]."""
+        out = jnp.full(self.width, self.every, I32)
+        for mask in self.masks:
+            out = out + mask.astype(I32)
+        return out
+
+
+def wide(mask: jax.Array, value: Any) -> jax.Array:
+    """Return a mask with an axis for each of a value's, to select whole values."""
+    return mask.reshape(-1, *(1,) * (value.ndim - 1))
+
+
+def select(mask: jax.Array, a: Any, b: Any) -> Any:
+    """Return `a` at the places in the mask, and `b` at the others."""
+    return a if a is b else jnp.where(wide(mask, a), a, b)
+
+
+def either(a: Mask, b: Mask | bool) -> Mask:
+    """Return the places that are in one of two masks."""
+    if a is None or b is None:
+        return None
+    assert not isinstance(b, bool)
+    return a | b

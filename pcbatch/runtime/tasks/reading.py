@@ -1,21 +1,58 @@
-"""The first half of a visit: records are popped and their block is computed, before anything is written."""
+"""The first half of a visit: records are popped and their block is computed, before anything is written.
+
+A `Recorder` gets what visits compute, as gradients need it. The rows of a block are numbered in the order of its
+visits. A frame gets a new serial number each time it is opened, because its own is used again; examples, which results
+can go to as well, have the first ones.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.tasks import lists, pool
 from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, BlockPlan, TaskPlan
-from pcbatch.runtime.tasks.recording import Recorder, Seen
 from pcbatch.runtime.tasks.sites import Home
 from pcbatch.runtime.tasks.sizes import Sizes
-from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.block_body import Effects, Values
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.run_once import isolated
+
+
+class Seen(NamedTuple):
+    """The values that a visit has read and computed: [width, ...] each."""
+
+    window: Window
+    registers: Values  # constants of the examples that the block reads, [examples, ...]
+    record: Values  # what the list or the frame holds
+    frame: jax.Array | None
+    dest: jax.Array | None
+    root: jax.Array | None
+    done: Effects
+
+
+class Recorder(Protocol):
+    """The methods that a machine of lists calls in each visit of a block, in this order."""
+
+    @property
+    def plan(self) -> TaskPlan:
+        """The plan of the program, with the columns that are recorded besides."""
+
+    def rows(self, block: BlockPlan, s: Values, seen: Seen, shared: Values) -> Values:
+        """Return what is recorded of a visit, by state key, before anything of the state is written."""
+
+    def opened(self, s: Values, frames: jax.Array, k: jax.Array, ok: jax.Array) -> None:
+        """Note that the first k of these frames are opened."""
+
+    def origin(self, s: Values, block: BlockPlan, target: str, rank: int, width: int) -> jax.Array:
+        """Return the column `FROM` of what a visit pushes, by the rank of the push."""
+
+    def append(self, s: Values, block: BlockPlan, rows: Values, k: jax.Array) -> None:
+        """Append the rows of a visit, of which the first k are records."""
+
 
 I32 = jnp.int32
 

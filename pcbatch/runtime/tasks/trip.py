@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from pcbatch.runtime.tasks import dropping, lists, pool, steps
-from pcbatch.runtime.tasks.guarded import guarded, written
 from pcbatch.runtime.tasks.plan import SERIAL, BlockPlan
+from pcbatch.runtime.tasks.pool import guarded, written
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.visit import FAILED, VISITS, visit
 from pcbatch.runtime.vm.block_body import Values

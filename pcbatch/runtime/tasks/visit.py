@@ -14,10 +14,9 @@ from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import Finish, Give, Spawn, SpawnInto, Start, Sync, TaskJump
 from pcbatch.runtime.tasks import lists, pool, reading, steps
-from pcbatch.runtime.tasks.guarded import guarded
 from pcbatch.runtime.tasks.lists import Entry
-from pcbatch.runtime.tasks.masks import Mask, Tally, either, select, wide
 from pcbatch.runtime.tasks.plan import DEST, FRAME, FROM, ROOT, SERIAL, BlockPlan
+from pcbatch.runtime.tasks.pool import Mask, Tally, either, guarded, select, wide
 from pcbatch.runtime.tasks.reading import Machine, Read
 from pcbatch.runtime.tasks.sites import opens
 from pcbatch.runtime.vm import wide_counters

@@ -16,8 +16,8 @@ from jax import lax
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_storage, storage_type, to_storage
-from pcbatch.runtime.tasks.guarded import guarded, written
 from pcbatch.runtime.tasks.plan import FROM
+from pcbatch.runtime.tasks.pool import guarded, written
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips

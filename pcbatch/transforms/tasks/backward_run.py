@@ -20,9 +20,8 @@ from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.machine import poison
 from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.gradient_run import GradientRun
-from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.derived import at_once, one_by_one
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
 from pcbatch.transforms.recorded_run import RecordedRun, Room, run_compiled, traced_rows
 from pcbatch.transforms.tape.block_vjp import zero_where_inactive
 from pcbatch.transforms.tape.plan import Tape

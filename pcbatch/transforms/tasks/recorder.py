@@ -20,7 +20,7 @@ from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.tasks import Finish, Spawn, Start, Sync, TaskBlock, spawns
 from pcbatch.runtime.tasks import pool
 from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
-from pcbatch.runtime.tasks.recording import Seen
+from pcbatch.runtime.tasks.reading import Seen
 from pcbatch.runtime.tasks.sites import opens
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.transforms.tape.recorder import MOST_COUNTED, recorded_values

@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import LIMIT, collecting
-from pcbatch.containers.number_rules import NumberRules, using
+from pcbatch.containers.checks import LIMIT, NumberRules, collecting, using
 from pcbatch.frontend.support import operators
 from pcbatch.origins import Origin, note, noting
 

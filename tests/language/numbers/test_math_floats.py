@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from pcbatch.containers.number_rules import NumberRules
+from pcbatch.containers.checks import NumberRules
 from tests.language.numbers.lanes import exact, near, outcomes
 
 pytestmark = pytest.mark.share(3)

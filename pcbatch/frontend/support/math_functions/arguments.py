@@ -12,8 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import limit, require
-from pcbatch.containers.number_rules import rules
+from pcbatch.containers.checks import limit, require, rules
 from pcbatch.errors import Refusal
 from pcbatch.origins import Tracer, kind_of
 

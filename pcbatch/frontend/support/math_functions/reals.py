@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import limit, require
-from pcbatch.containers.number_rules import rules
+from pcbatch.containers.checks import limit, require, rules
 from pcbatch.frontend.support.math_functions.arguments import (
     does_not_fit,
     domain,

@@ -13,9 +13,9 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.columns import room
-from pcbatch.containers.exact_sums import exact_sum
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.list_reductions import exact_sum
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.builtins import sorted_
 from pcbatch.frontend.support.math_functions.arguments import real, require_range, scalar

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pcbatch.runtime.kernel.rules.checking import check
 from pcbatch.runtime.kernel.rules.evaluation import evaluate
-from pcbatch.runtime.kernel.rules.hoisting import hoisted
+from pcbatch.runtime.kernel.rules.hoisting import check, hoisted
 from pcbatch.runtime.kernel.rules.padding import logical_shape, padded_shape
-from pcbatch.runtime.kernel.rules.registry import RULES
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import RULES, Unsupported
 
 FAMILIES = tuple(
     import_module(f"{__name__}.{name}")
     for name in (
-        "arithmetic control_flow cumulative elementwise gamma_draws indexing products random reductions reshapes shape "
-        "sorting special"
+        "arithmetic control_flow elementwise indexing products random reductions reshapes shape sorting special"
     ).split()
 )
 

@@ -10,8 +10,7 @@ from jax import Array, lax
 
 from pcbatch.runtime.kernel.rules.elementwise import in_float32, is_float
 from pcbatch.runtime.kernel.rules.padding import filled, int_info, where
-from pcbatch.runtime.kernel.rules.registry import rule
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import Unsupported, rule
 
 # Of floats that are made of their bits: dtype -> (its bits as signed and as unsigned integers, bits of the mantissa).
 PARTS: dict[Any, tuple[Any, Any, int]] = {

@@ -14,8 +14,7 @@ from jax import Array, lax
 
 from pcbatch.runtime.kernel.rules.evaluation import evaluate
 from pcbatch.runtime.kernel.rules.padding import along, any_, masked, picked, reshaped, struct, where
-from pcbatch.runtime.kernel.rules.registry import rule
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import Unsupported, rule
 
 CALLS = """jit pjit closed_call core_call custom_jvp_call custom_vjp_call custom_vjp_call_jaxpr remat remat2
 checkpoint""".split()

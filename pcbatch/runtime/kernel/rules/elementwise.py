@@ -10,8 +10,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from pcbatch.runtime.kernel.rules.padding import int_info, where
-from pcbatch.runtime.kernel.rules.registry import Rule, rule
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import Rule, Unsupported, rule
 
 NATIVE = """abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil cos cosh eq exp exp2 expm1 floor ge gt
 integer_pow is_finite le log log1p logistic lt mul ne or rsqrt sin sinh sqrt square sub tan tanh xor""".split()

@@ -12,8 +12,7 @@ import numpy as np
 from jax import Array
 
 from pcbatch.runtime.kernel.rules.padding import filled, padded_shape, shaped, struct, traced
-from pcbatch.runtime.kernel.rules.registry import RULES, is_key
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import RULES, Unsupported, is_key
 
 FLOATS = (jnp.float16, jnp.bfloat16, jnp.float32, jnp.float64)
 INTEGERS = (jnp.int8, jnp.int16, jnp.int32, jnp.int64, jnp.uint8, jnp.uint16, jnp.uint32, jnp.uint64)

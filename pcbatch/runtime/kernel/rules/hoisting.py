@@ -1,4 +1,4 @@
-"""Constants of jaxprs inside a jaxpr, lifted to the top."""
+"""Jaxprs inside a jaxpr: their constants are lifted to the top, and what a kernel cannot hold is listed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from jax import lax
 from jax.extend import source_info_util
 
 from pcbatch.runtime.kernel.rules.control_flow import CALLS, closed, inner, looped, platform
-from pcbatch.runtime.kernel.rules.evaluation import literal
-from pcbatch.runtime.kernel.rules.padding import shaped
-from pcbatch.runtime.kernel.rules.registry import is_key
-from pcbatch.runtime.kernel.rules.unsupported import where
+from pcbatch.runtime.kernel.rules.evaluation import apply, literal
+from pcbatch.runtime.kernel.rules.padding import shaped, struct
+from pcbatch.runtime.kernel.rules.registry import Unsupported, is_key, where
 
 
 def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
@@ -144,3 +143,43 @@ def _again(eqn: Any, xs: Sequence[Any], known: Callable[[Any], Any]) -> Sequence
     bind: Any = eqn.primitive.bind
     outs = bind(*xs, **p)
     return outs if eqn.primitive.multiple_results else [outs]
+
+
+def check(jaxpr: jex.Jaxpr) -> list[Unsupported]:
+    """List the equations that have no form in a kernel, those of jaxprs inside too, each with its reason.
+
+    Each rule is evaluated abstractly, by itself: an empty list says that `evaluate` raises nothing.
+
+    Args:
+        jaxpr: of true shapes.
+
+    Example:
+        >>> [str(u) for u in check(jax.make_jaxpr(jax.numpy.linalg.cholesky)(jax.numpy.eye(2)).jaxpr)][0]
+        '`cholesky` has no form in a kernel: it factorises a matrix'
+    """
+    found: list[Unsupported] = []
+    for eqn in jaxpr.eqns:
+        inside = [u.of(eqn) for part in jaxprs_inside(eqn) for u in check(part.jaxpr)]
+        found += inside
+        if not inside and eqn.primitive.name not in CALLS and (refused := _refusal(eqn)) is not None:
+            found.append(refused)
+    return found
+
+
+def _refusal(eqn: Any) -> Unsupported | None:
+    """Why one equation is refused, None if it is not."""
+    given = [v for v in eqn.invars if not isinstance(v, jex.Literal)]
+    try:
+        structs = [struct(v.aval) for v in given]
+    except (AttributeError, TypeError):
+        return Unsupported("a value that is no array").of(eqn)
+
+    def computed(*args: Any) -> Sequence[Any]:
+        values = iter(args)
+        return apply(eqn, [literal(v) if isinstance(v, jex.Literal) else next(values) for v in eqn.invars])
+
+    try:
+        jax.eval_shape(computed, *structs)
+    except Unsupported as refused:
+        return refused.of(eqn)
+    return None

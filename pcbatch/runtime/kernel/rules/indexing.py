@@ -28,8 +28,7 @@ from pcbatch.runtime.kernel.rules.padding import (
     struct,
     where,
 )
-from pcbatch.runtime.kernel.rules.registry import is_key, rule
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import Unsupported, is_key, rule
 
 UNROLLED = 4  # writes that are not made a loop
 

@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array, lax
 
 from pcbatch.runtime.kernel.rules.padding import along, from_words, padded_size, picked, reshaped, to_words, where
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import Unsupported
 
 ONE_HOT = 1 << 13  # elements of the selection, all lanes of a tile together
 TURNS = 1024

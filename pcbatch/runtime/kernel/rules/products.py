@@ -13,8 +13,7 @@ from jax.experimental.pallas import triton as plt
 
 from pcbatch.runtime.kernel.rules.elementwise import is_float
 from pcbatch.runtime.kernel.rules.padding import masked, picked, reshaped
-from pcbatch.runtime.kernel.rules.registry import rule
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import Unsupported, rule
 
 LEAST = 16  # rows, columns and summands of a product that the hardware's matrix unit takes
 PIECE = 16  # summands that the matrix unit is given at a time

@@ -17,8 +17,7 @@ from pcbatch.runtime.kernel.rules.elementwise import is_float
 from pcbatch.runtime.kernel.rules.moves import ONE_HOT, TURNS
 from pcbatch.runtime.kernel.rules.padding import along, from_words, int_info, iota, padded_size, picked, to_words, where
 from pcbatch.runtime.kernel.rules.reductions import ranks
-from pcbatch.runtime.kernel.rules.registry import rule
-from pcbatch.runtime.kernel.rules.unsupported import Unsupported
+from pcbatch.runtime.kernel.rules.registry import Unsupported, rule
 
 
 @rule("sort")
