@@ -1,7 +1,8 @@
 """Calls that repeat an earlier one with other arrays: what was found out of its arguments holds again.
 
-To check and flatten arguments takes the host half a millisecond, as long as a small run. Where all leaves are arrays of
-JAX on one device, the outcome depends on nothing but their structure and their types.
+To check and flatten arguments takes the host half a millisecond, as long as a small run. Where all leaves are arrays on
+one device, or numbers, the outcome depends on nothing but their structure and their types. So does the run itself where
+it is one program (`runtime/execute/direct_run.py`): such a call asks the device once, for the statuses of its lanes.
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from pcbatch.call.arguments import Arguments
+from pcbatch.compiler.growth import may_grow
 from pcbatch.compiler.program import Program
+from pcbatch.containers.host_forms import replaced
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.records.tables import TABLES
+from pcbatch.runtime.execute.direct_run import DirectRun, Outputs
+from pcbatch.runtime.vm.status import Status
 
 MOST = 256  # calls that are remembered; each number of lanes is one
 NUMBERS = "biufc"  # the kinds of NumPy's dtypes whose arrays JAX takes as they are
 _NUMPY = frozenset({np.ndarray, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number | np.bool_))})
+_PYTHON = frozenset({bool, int, float, complex})
 _arrays: set[type] = set()  # the classes of concrete arrays that have been seen; `isinstance` takes longer
 
 
@@ -37,16 +43,78 @@ class CallPlan:
         places: by parameter, which leaves of the call are its arrays.
         same: which leaves are the same object, if that matters: tables are told apart by their columns.
         program: the program.
+        direct: its run, if that is decided.
+        order: the leaves that are the arguments of the run.
+        tree: the structure of the value; None: more than its leaves is looked at.
     """
 
     call: Arguments
     places: Mapping[str, tuple[int, ...]]
     same: tuple[int, ...] | None
     program: Program
+    direct: DirectRun | None
+    order: tuple[int, ...]
+    tree: Any
 
-    def arguments(self, leaves: Sequence[Any]) -> Arguments:
-        """Return the arguments of a call with these leaves."""
-        return replace(self.call, arrays={name: tuple([leaves[k] for k in at]) for name, at in self.places.items()})
+
+@dataclass(frozen=True, slots=True)
+class RepeatedCall:
+    """A call that has a plan.
+
+    Attributes:
+        plan: the plan.
+        leaves: the leaves of its arguments, as the user passes them.
+    """
+
+    plan: CallPlan
+    leaves: Sequence[Any]
+
+    def arguments(self) -> Arguments:
+        """Return the arguments as they are passed, for messages and results."""
+        return self._with(self.leaves)
+
+    def on_device(self) -> Arguments:
+        """Return the arguments as `prepare` makes them.
+
+        Raises:
+            OverflowError: a number that JAX cannot hold.
+        """
+        return self._with([jnp.asarray(leaf) if type(leaf) not in _arrays else leaf for leaf in self.leaves])
+
+    def _with(self, leaves: Sequence[Any]) -> Arguments:
+        c, places = self.plan.call, self.plan.places.items()
+        arrays = {name: tuple([leaves[k] for k in at]) for name, at in places}
+        # Not by `dataclasses.replace`, which takes longer.
+        return Arguments(c.types, c.shared, arrays, c.mapped, c.lanes, c.objects, True, c.copied, c.alone)
+
+    def run(self) -> Outputs | None:
+        """Return what the run gives if it is decided; None where it is not, or has ended in an error."""
+        direct, leaves = self.plan.direct, self.leaves
+        try:
+            return None if direct is None else direct.program(*[leaves[k] for k in self.plan.order])
+        except Exception:  # a run in which nothing is decided names the user's line
+            return None
+
+    def lacks_room(self, outputs: Outputs) -> bool:
+        """Return whether the run is to be repeated with more room for calls or in containers. Waits for it."""
+        program, direct = self.plan.program, self.plan.direct
+        if not (direct.grows or program.may_be_full) or not failed(outputs):
+            return False
+        status = np.asarray(outputs[1])
+        deep, full = (bool((status == int(kind)).any()) for kind in (Status.STACK_FULL, Status.LIST_FULL))
+        return (direct.grows and deep) or (may_grow(program) and full)
+
+    def value(self, outputs: Outputs) -> Any:
+        """Return the value of a call whose lanes have all returned."""
+        plan = self.plan
+        if plan.tree is not None:
+            return plan.tree.unflatten(outputs[0])
+        return plan.program.value(plan.direct.raw(outputs), self.arguments())
+
+
+def failed(outputs: Outputs) -> bool:
+    """Return whether a lane of a run has not returned. Waits for it."""
+    return bool(np.count_nonzero(np.asarray(outputs[1])))
 
 
 @dataclass(slots=True)
@@ -55,21 +123,20 @@ class RepeatedCalls:
 
     plans: dict[Hashable, CallPlan] = field(default_factory=dict)
 
-    def find(self, key: Hashable, leaves: Sequence[Any]) -> CallPlan | None:
-        """Return the plan of a call, if there is one."""
+    def find(self, key: Hashable, leaves: Sequence[Any]) -> RepeatedCall | None:
+        """Return a call with its plan, if there is one."""
         try:
             plan = self.plans.get(key)
         except (TypeError, ValueError):  # static parts of the user's that have no hash, or no truth value of `==`
             return None
-        return None if plan is None or (plan.same is not None and plan.same != _same(leaves)) else plan
+        if plan is None or (plan.same is not None and plan.same != _same(leaves)):
+            return None
+        return RepeatedCall(plan, leaves)
 
-    def remember(self, key: Hashable, leaves: Sequence[Any], call: Arguments, program: Program) -> None:
-        """Keep a plan of a call, if another one with this key is sure to be like it."""
-        # Captured values are of one trace; containers that grow lead to other programs; defaults may be changed.
-        if program.captures or program.may_be_full or call.mapped.keys() != call.types.keys():
-            return
-        if not all(isinstance(leaf, ArrayType) for type_ in call.types.values() for leaf in type_.leaves):
-            return
+    def remember(
+        self, key: Hashable, leaves: Sequence[Any], call: Arguments, program: Program, direct: DirectRun | None
+    ) -> None:
+        """Keep a plan of a call whose leaves are arrays of JAX, if another one with this key is sure to be like it."""
         places, same = {id(leaf): k for k, leaf in enumerate(leaves)}, _same(leaves)
         if any(id(array) not in places for arrays in call.arrays.values() for array in arrays):
             return  # it was made of a leaf
@@ -78,27 +145,33 @@ class RepeatedCalls:
         if len(self.plans) >= MOST:
             self.plans.clear()
         found = {name: tuple([places[id(array)] for array in arrays]) for name, arrays in call.arrays.items()}
-        local = replace(call, arrays={}, on_one_device=True)
+        local, order = replace(call, arrays={}), tuple(program.args(replace(call, arrays=found)).values())
         try:
-            self.plans[key] = CallPlan(local, found, same if TABLES in call.types else None, program)
+            tables = same if TABLES in call.types else None
+            self.plans[key] = CallPlan(local, found, tables, program, direct, order, program.plain_tree)
         except (TypeError, ValueError):
             return
 
 
-def without_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return arguments with NumPy's arrays of numbers as arrays of JAX; what is one object stays one.
+def repeatable(call: Arguments, program: Program) -> bool:
+    """Return whether another call with the same key may be like this one, if its leaves become arrays."""
+    # Captured values are of one trace; defaults may be changed.
+    if program.captures or call.mapped.keys() != call.types.keys():
+        return False
+    return all(isinstance(leaf, ArrayType) for type_ in call.types.values() for leaf in type_.leaves)
 
-    They stay as they are where a pytree has dicts, whose order would be lost.
-    """
-    values = (args, tuple(kwargs.values()))
-    try:
-        leaves, tree = jax.tree.flatten(values)
-    except (TypeError, ValueError):  # no pytree
-        return args, kwargs
-    if not any(type(leaf) in _NUMPY for leaf in leaves) or _has_dicts(tree):
-        return args, kwargs
-    args, rest = jax.tree.unflatten(tree, _of_jax(leaves))
-    return args, dict(zip(kwargs, rest, strict=True))
+
+def with_jax_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments with arrays of JAX for those of NumPy and for numbers. An array stays one."""
+    made: dict[int, Any] = {}
+
+    def of_jax(leaf: Any) -> Any:
+        if type(leaf) in _PYTHON:
+            return jnp.asarray(leaf)
+        return made[id(leaf)] if id(leaf) in made else made.setdefault(id(leaf), jnp.asarray(leaf))
+
+    args, kwargs = replaced((args, kwargs), lambda leaf: type(leaf) in _NUMPY or type(leaf) in _PYTHON, of_jax)
+    return args, kwargs
 
 
 def key_of(args: tuple[Any, ...], kwargs: dict[str, Any], rest: Hashable) -> tuple[list[Any], Hashable | None]:
@@ -114,21 +187,19 @@ def key_of(args: tuple[Any, ...], kwargs: dict[str, Any], rest: Hashable) -> tup
         return [], None
     types = []
     for leaf in leaves:
-        if type(leaf) not in _arrays and not _is_array(leaf):
+        kind = type(leaf)
+        if kind in _arrays or (kind not in _NUMPY and kind not in _PYTHON and _is_array(leaf)):
+            if type(leaf.sharding) is not SingleDeviceSharding:
+                return leaves, None
+            types.append(leaf.aval)
+        elif kind in _PYTHON:
+            types.append(kind)
+        elif kind in _NUMPY and leaf.dtype.kind in NUMBERS:
+            types.append((leaf.shape, leaf.dtype))
+        else:
             return leaves, None
-        if type(leaf.sharding) is not SingleDeviceSharding:
-            return leaves, None
-        types.append(jax.typeof(leaf))
     order = _order((args, tuple(kwargs.values()))) if _has_dicts(tree) else ()
     return leaves, (tree, tuple(types), tuple(kwargs), order, rest)
-
-
-def _of_jax(leaves: list[Any]) -> list[Any]:
-    made: dict[int, Any] = {}
-    for leaf in leaves:
-        if type(leaf) in _NUMPY and leaf.dtype.kind in NUMBERS and id(leaf) not in made:
-            made[id(leaf)] = jnp.asarray(leaf)
-    return [made.get(id(leaf), leaf) for leaf in leaves]
 
 
 def _is_array(leaf: Any) -> bool:

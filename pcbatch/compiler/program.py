@@ -35,6 +35,7 @@ from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.records.arguments import mentions, with_packed
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
+from pcbatch.runtime.execute.direct_run import DirectRun
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
@@ -188,6 +189,12 @@ class Program:
 
         return self._execute(given, where, run)
 
+    def direct(self, given: Arguments) -> DirectRun | None:
+        """The run of a call outside traces, on one device, if it is decided before it begins."""
+        if not given.lanes or not isinstance(self.executable, PcExecutable) or self._tasks_for(given) is not None:
+            return None
+        return self.executable.direct(LaneSharding(None, given.lanes))
+
     def runs_tasks(self, given: Arguments, mesh: Devices) -> bool:
         """Whether a call outside traces runs by tasks, on one device."""
         return bool(given.lanes) and self._tasks_for(given) is not None and self.placed(given, mesh) is None
@@ -329,6 +336,14 @@ class Program:
         if given is not None and mentions(tree):
             value = with_packed(value, given.tables)
         return shortened(in_host_form(value)) if any(self.axes.containers) else value
+
+    @property
+    def plain_tree(self) -> Any:
+        """The structure of a result that is nothing but its leaves, as runs give them; None of another one."""
+        assert self.stages.result is not None
+        tree = self.stages.result.tree
+        plain = not any(self.out_axes) and None not in self.out_axes and not any(self.axes.containers)
+        return tree if plain and not mentions(tree) else None
 
     def result(self, outcome: RawResult, lanes: int, given: Arguments | None = None) -> Result:
         """Return the `Result` that users get of a run."""
