@@ -17,7 +17,7 @@ from pcbatch.api.inlined import Inline
 from pcbatch.api.map import MapOptions, run_map
 from pcbatch.api.programs import Programs
 from pcbatch.api.public import public
-from pcbatch.api.repeated_calls import RepeatedCall, failed
+from pcbatch.api.repeated_calls import DecidedRun
 from pcbatch.api.stages import Lowered, Traced, avals_of
 from pcbatch.api.tune import TuneOptions, tune_call
 from pcbatch.call.arguments import Arguments
@@ -40,7 +40,6 @@ from pcbatch.runs import monitored
 from pcbatch.runs.progress import Progress
 from pcbatch.runs.run_handle import Machine
 from pcbatch.runs.run_options import RunOptions
-from pcbatch.runtime.execute.direct_run import Outputs
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.tuning.tuned import Tuned
 
@@ -91,10 +90,10 @@ class Batched(Generic[P, R]):
 
     @public
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        repeated, outputs = self._repeated(args, kwargs)
-        if outputs is not None and not failed(outputs):
-            return repeated.value(outputs)  # type: ignore[no-any-return]
-        program, call, raw = self._run(args, kwargs, repeated, outputs)
+        decided = self._decided(args, kwargs)
+        if decided is not None and not decided.has_failed():
+            return decided.value()  # type: ignore[no-any-return]
+        program, call, raw = self._run(args, kwargs, decided)
         raise_failures(self.fn.__name__, program, raw, call)
         return program.value(report_when_run(program, self.fn.__name__, raw), call)  # type: ignore[no-any-return]
 
@@ -132,7 +131,7 @@ class Batched(Generic[P, R]):
             >>> [pcbatch.Status(status).name for status in result.status]
             ['OK', 'STEP_LIMIT', 'OK']
         """
-        program, call, raw = self._run(args, kwargs, *self._repeated(args, kwargs))
+        program, call, raw = self._run(args, kwargs, self._decided(args, kwargs))
         return program.result(raw, call.lanes, call)
 
     @public
@@ -468,24 +467,18 @@ class Batched(Generic[P, R]):
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
         return self._programs.of_call(args, kwargs)
 
-    def _repeated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[RepeatedCall | None, Outputs | None]:
-        """A call that repeats an earlier one, and what its run gave, if all about it was decided."""
+    def _decided(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DecidedRun | None:
+        """The run of a call that repeats an earlier one, if all about it was decided."""
         repeated = self._programs.repeated_call(args, kwargs, alone=True)
-        return repeated, None if repeated is None else repeated.run()
+        return None if repeated is None else repeated.run()
 
     def _run(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        repeated: RepeatedCall | None,
-        outputs: Outputs | None,
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], decided: DecidedRun | None
     ) -> tuple[Program, Arguments, RawResult]:
-        """Run a call to its end: in one go, or as a monitored run if it has options of such a run.
-
-        The last two arguments: as `_repeated` gives them.
-        """
-        if repeated is not None and outputs is not None and not repeated.lacks_room(outputs):
-            return repeated.plan.program, repeated.arguments(), repeated.plan.direct.raw(outputs)
+        """Run a call to its end: as it was `decided`, in one go, or as a monitored run if it has options of such a
+        run."""
+        if decided is not None and not decided.lacks_room():
+            return decided.ended()
         devices = self._programs.pop_devices(kwargs)
         run_options = RunOptions.pop_from(kwargs, signature(self.fn).parameters) if kwargs else None
         alone = run_options is None and devices is None
@@ -498,8 +491,8 @@ class Batched(Generic[P, R]):
 
         try:
             program, raw = run(program)
-        except jax.errors.JaxRuntimeError:  # of a native function that XLA cannot compile
-            if not program.is_alone_by_choice:
+        except jax.errors.JaxRuntimeError:
+            if not program.is_alone_by_choice or not program.is_refused(call):
                 raise
             program, raw = run(self._programs.together(call))
         return program, call, raw

@@ -23,7 +23,7 @@ from pcbatch.compiler.program import Program, Recompile
 from pcbatch.containers.capacity import LARGEST, START_CAPACITY, FullError, next_capacities, rounded, using_capacity
 from pcbatch.containers.ragged import is_concrete
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.errors import UsageError
+from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import is_symbolic, settings
@@ -160,7 +160,7 @@ class Programs:
         key = None if inside_primitive() else self._key_of(args, kwargs, repeats, alone)[1]
         call = replace(self.prepare(args, kwargs), alone=alone)
         program = self.program(call, repeats)
-        if key is not None and repeatable(call, program):
+        if repeatable(call, program) and self.repeated.may_plan(key):
             self._remember_call(key, args, kwargs, call, program)
         return program, call
 
@@ -184,11 +184,14 @@ class Programs:
         self, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], call: Arguments, program: Program
     ) -> None:
         """Keep what was found out of a call, if it is the same for a call with arrays of JAX in place of all leaves."""
-        args, kwargs = with_jax_arrays((*self.fixed, *args), kwargs)
+        args, kwargs = with_jax_arrays((*self.fixed, *args), kwargs, apart=TABLES not in call.types)
         leaves = jax.tree.leaves((args, tuple(kwargs.values())))
-        like = replace(self.prepare(args[len(self.fixed) :], kwargs), alone=call.alone)
+        try:
+            like = replace(self.prepare(args[len(self.fixed) :], kwargs), alone=call.alone)
+        except PcbatchError:  # numbers are more than arrays there
+            return
         decided = call.alone and ambient_mesh().empty and not is_staged() and not debug_checks()
-        if like.key == call.key and like.mapped == call.mapped:
+        if (like.key, like.mapped) == (call.key, call.mapped):
             self.repeated.remember(key, leaves, like, program, program.direct(call) if decided else None)
 
     def program(self, call: Arguments, repeats: bool = True) -> Program:

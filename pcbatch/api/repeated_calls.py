@@ -8,6 +8,7 @@ it is one program (`runtime/execute/direct_run.py`): such a call asks the device
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -25,11 +26,13 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.records.tables import TABLES
 from pcbatch.runtime.execute.direct_run import DirectRun, Outputs
+from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Status
 
 MOST = 256  # calls that are remembered; each number of lanes is one
 NUMBERS = "biufc"  # the kinds of NumPy's dtypes whose arrays JAX takes as they are
 _NUMPY = frozenset({np.ndarray, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number | np.bool_))})
+_config: Any = jax.config  # untyped in JAX
 _PYTHON = frozenset({bool, int, float, complex})
 _arrays: set[type] = set()  # the classes of concrete arrays that have been seen; `isinstance` takes longer
 
@@ -44,6 +47,7 @@ class CallPlan:
         same: which leaves are the same object, if that matters: tables are told apart by their columns.
         program: the program.
         direct: its run, if that is decided.
+        depth: the depth of stacks that runs of the program had needed by then.
         order: the leaves that are the arguments of the run.
         tree: the structure of the value; None: more than its leaves is looked at.
     """
@@ -53,6 +57,7 @@ class CallPlan:
     same: tuple[int, ...] | None
     program: Program
     direct: DirectRun | None
+    depth: int
     order: tuple[int, ...]
     tree: Any
 
@@ -87,41 +92,61 @@ class RepeatedCall:
         # Not by `dataclasses.replace`, which takes longer.
         return Arguments(c.types, c.shared, arrays, c.mapped, c.lanes, c.objects, True, c.copied, c.alone)
 
-    def run(self) -> Outputs | None:
-        """Return what the run gives if it is decided; None where it is not, or has ended in an error."""
+    def run(self) -> DecidedRun | None:
+        """Return the run if it is decided; None where it is not, or has ended in an error."""
         direct, leaves = self.plan.direct, self.leaves
+        if direct is None:
+            return None
         try:
-            return None if direct is None else direct.program(*[leaves[k] for k in self.plan.order])
+            return DecidedRun(self, direct, direct.program(*[leaves[k] for k in self.plan.order]))
         except Exception:  # a run in which nothing is decided names the user's line
             return None
 
-    def lacks_room(self, outputs: Outputs) -> bool:
-        """Return whether the run is to be repeated with more room for calls or in containers. Waits for it."""
-        program, direct = self.plan.program, self.plan.direct
-        if not (direct.grows or program.may_be_full) or not failed(outputs):
+
+@dataclass(frozen=True, slots=True)
+class DecidedRun:
+    """A run that was decided before it began. Its methods wait for it, but `ended`.
+
+    Attributes:
+        call: the call.
+        direct: its run.
+        outputs: what the program of that has given.
+    """
+
+    call: RepeatedCall
+    direct: DirectRun
+    outputs: Outputs
+
+    def has_failed(self) -> bool:
+        """Return whether a lane has not returned."""
+        return bool(np.count_nonzero(np.asarray(self.outputs[1])))
+
+    def lacks_room(self) -> bool:
+        """Return whether a run is to follow, with more room for calls or in containers."""
+        program, grows = self.call.plan.program, self.direct.grows
+        if not (grows or program.may_be_full) or not self.has_failed():
             return False
-        status = np.asarray(outputs[1])
+        status = np.asarray(self.outputs[1])
         deep, full = (bool((status == int(kind)).any()) for kind in (Status.STACK_FULL, Status.LIST_FULL))
-        return (direct.grows and deep) or (may_grow(program) and full)
+        return (grows and deep) or (may_grow(program) and full)
 
-    def value(self, outputs: Outputs) -> Any:
+    def value(self) -> Any:
         """Return the value of a call whose lanes have all returned."""
-        plan = self.plan
+        plan = self.call.plan
         if plan.tree is not None:
-            return plan.tree.unflatten(outputs[0])
-        return plan.program.value(plan.direct.raw(outputs), self.arguments())
+            return plan.tree.unflatten(self.outputs[0])
+        return plan.program.value(self.direct.raw(self.outputs), self.call.arguments())
 
-
-def failed(outputs: Outputs) -> bool:
-    """Return whether a lane of a run has not returned. Waits for it."""
-    return bool(np.count_nonzero(np.asarray(outputs[1])))
+    def ended(self) -> tuple[Program, Arguments, RawResult]:
+        """Return what any run leaves: the program, the arguments and the raw result."""
+        return self.call.plan.program, self.call.arguments(), self.direct.raw(self.outputs)
 
 
 @dataclass(slots=True)
 class RepeatedCalls:
-    """The plans of one function's calls, by `key_of` them."""
+    """The plans of one function's calls, by `key_of` them; None where there is none to be made."""
 
-    plans: dict[Hashable, CallPlan] = field(default_factory=dict)
+    plans: dict[Hashable, CallPlan | None] = field(default_factory=dict)
 
     def find(self, key: Hashable, leaves: Sequence[Any]) -> RepeatedCall | None:
         """Return a call with its plan, if there is one."""
@@ -131,7 +156,21 @@ class RepeatedCalls:
             return None
         if plan is None or (plan.same is not None and plan.same != _same(leaves)):
             return None
+        if plan.direct is not None and plan.depth != (depth := plan.program.executable.depth):
+            plan = self.plans[key] = replace(plan, direct=plan.program.direct(plan.call), depth=depth)
         return RepeatedCall(plan, leaves)
+
+    def may_plan(self, key: Hashable | None) -> bool:
+        """Return whether a plan of a call is worth an attempt, the last one unless it is remembered."""
+        try:
+            if key is None or self.plans.get(key, key) is None:
+                return False
+        except (TypeError, ValueError):
+            return False
+        if len(self.plans) >= MOST:
+            self.plans.clear()
+        self.plans[key] = None
+        return True
 
     def remember(
         self, key: Hashable, leaves: Sequence[Any], call: Arguments, program: Program, direct: DirectRun | None
@@ -140,17 +179,10 @@ class RepeatedCalls:
         places, same = {id(leaf): k for k, leaf in enumerate(leaves)}, _same(leaves)
         if any(id(array) not in places for arrays in call.arrays.values() for array in arrays):
             return  # it was made of a leaf
-        if TABLES not in call.types and len(places) < len(leaves):
-            return  # which of the equal ones is meant?
-        if len(self.plans) >= MOST:
-            self.plans.clear()
         found = {name: tuple([places[id(array)] for array in arrays]) for name, arrays in call.arrays.items()}
         local, order = replace(call, arrays={}), tuple(program.args(replace(call, arrays=found)).values())
-        try:
-            tables = same if TABLES in call.types else None
-            self.plans[key] = CallPlan(local, found, tables, program, direct, order, program.plain_tree)
-        except (TypeError, ValueError):
-            return
+        tables, depth = same if TABLES in call.types else None, program.executable.depth
+        self.plans[key] = CallPlan(local, found, tables, program, direct, depth, order, program.plain_tree)
 
 
 def repeatable(call: Arguments, program: Program) -> bool:
@@ -161,16 +193,24 @@ def repeatable(call: Arguments, program: Program) -> bool:
     return all(isinstance(leaf, ArrayType) for type_ in call.types.values() for leaf in type_.leaves)
 
 
-def with_jax_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return arguments with arrays of JAX for those of NumPy and for numbers. An array stays one."""
+def with_jax_arrays(
+    args: tuple[Any, ...], kwargs: dict[str, Any], apart: bool
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments with arrays of JAX for those of NumPy and for numbers.
+
+    Args:
+        args, kwargs: of a call that has a key.
+        apart: whether an array that is there several times becomes several.
+    """
     made: dict[int, Any] = {}
 
     def of_jax(leaf: Any) -> Any:
-        if type(leaf) in _PYTHON:
-            return jnp.asarray(leaf)
-        return made[id(leaf)] if id(leaf) in made else made.setdefault(id(leaf), jnp.asarray(leaf))
+        if id(leaf) not in made or apart:
+            again = id(leaf) in made and type(leaf) in _arrays
+            made[id(leaf)] = leaf.copy() if again else jnp.asarray(leaf)
+        return made[id(leaf)]
 
-    args, kwargs = replaced((args, kwargs), lambda leaf: type(leaf) in _NUMPY or type(leaf) in _PYTHON, of_jax)
+    args, kwargs = replaced((args, kwargs), lambda leaf: type(leaf) in _arrays | _NUMPY | _PYTHON, of_jax)
     return args, kwargs
 
 
@@ -195,11 +235,21 @@ def key_of(args: tuple[Any, ...], kwargs: dict[str, Any], rest: Hashable) -> tup
         elif kind in _PYTHON:
             types.append(kind)
         elif kind in _NUMPY and leaf.dtype.kind in NUMBERS:
-            types.append((leaf.shape, leaf.dtype))
+            types.append(_type_of(leaf.shape, leaf.dtype, _config.jax_enable_x64))
         else:
             return leaves, None
+    if None in types:
+        return leaves, None
     order = _order((args, tuple(kwargs.values()))) if _has_dicts(tree) else ()
     return leaves, (tree, tuple(types), tuple(kwargs), order, rest)
+
+
+@lru_cache(maxsize=4096)
+def _type_of(shape: tuple[int, ...], dtype: np.dtype, x64: bool) -> Any:
+    """Return the type that an array of NumPy gets in a JAX with or without 64 bits; None: it has none."""
+    with suppress(TypeError):
+        return jax.typeof(np.broadcast_to(np.zeros((), dtype), shape))
+    return None
 
 
 def _is_array(leaf: Any) -> bool:
@@ -220,7 +270,7 @@ def _has_dicts(tree: Any) -> bool:
 def _order(value: Any) -> Hashable:
     """Return the structure with the order of the keys of all dicts."""
     kind = type(value)
-    if kind in _arrays:
+    if kind in _arrays or kind in _NUMPY or kind in _PYTHON:
         return None
     if kind is dict:
         return tuple(value), tuple([_order(part) for part in value.values()])

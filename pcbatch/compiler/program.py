@@ -299,6 +299,10 @@ class Program:
         """Call `run()`; errors of JAX become errors at the user's line."""
         return self._attempt(given, run).run()
 
+    def is_refused(self, given: Arguments) -> bool:
+        """Whether XLA cannot compile the program of a call."""
+        return self._attempt(given, self.empty).is_refused()
+
     def mapping_errors(self, given: Arguments) -> AbstractContextManager[None]:
         """Turn errors of JAX about this program into errors at the user's line."""
         return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).mapping_errors()

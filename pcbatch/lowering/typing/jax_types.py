@@ -31,7 +31,8 @@ _settings: Any = attrgetter(*SETTINGS)
 def settings() -> tuple[Any, ...]:
     """Return the settings of JAX that a traced program depends on, besides types; a part of the key of every cache."""
     try:
-        return _settings(jax.config)  # sooner than one by one: every call asks
+        found: tuple[Any, ...] = _settings(jax.config)  # sooner than one by one: every call asks
+        return found
     except AttributeError:
         return tuple(getattr(jax.config, name, None) for name in SETTINGS)
 

@@ -61,7 +61,8 @@ class DirectRuns:
             function = partial(_run, spread=growth.sharding, depth=growth.depth)
             function.__name__ = function.__qualname__ = "run_whole_direct"  # type: ignore[attr-defined]
             jitted = executable.jitted(DeviceProgram(function, ()), growth.sharding.each)
-            self._made.setdefault(key, DirectRun(jitted, growth.depth, growth.grows))
+            grows = growth.grows and executable.stacks.next(growth.depth, growth.sharding, key[0]) is not None
+            self._made.setdefault(key, DirectRun(jitted, growth.depth, grows))
         return self._made[key]
 
 

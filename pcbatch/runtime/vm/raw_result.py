@@ -61,7 +61,8 @@ KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # whet
 
 def debug_checks() -> tuple[str, ...]:
     """Return the values that JAX looks for in results: "nan" (`jax_debug_nans`), "inf" (`jax_debug_infs`)."""
-    return tuple(kind for kind in ("nan", "inf") if getattr(jax.config, f"jax_debug_{kind}s", False))
+    nans, infs = getattr(jax.config, "jax_debug_nans", False), getattr(jax.config, "jax_debug_infs", False)
+    return ("nan",) * nans + ("inf",) * infs  # without a generator: every call asks
 
 
 def replaying() -> bool:
