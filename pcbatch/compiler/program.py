@@ -27,6 +27,7 @@ from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.containers import dict_forms as dict_forms
 from pcbatch.containers.host_forms import in_host_form
 from pcbatch.containers.ragged_forms import shortened
+from pcbatch.errors import TooLargeError
 from pcbatch.ir.ops import Print
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Known, array_type
@@ -193,7 +194,10 @@ class Program:
         """The run of a call outside traces, on one device, if it is decided before it begins."""
         if not given.lanes or not isinstance(self.executable, PcExecutable) or self._tasks_for(given) is not None:
             return None
-        return self.executable.direct(LaneSharding(None, given.lanes))
+        try:
+            return self.executable.direct(LaneSharding(None, given.lanes))
+        except TooLargeError:  # the run itself says so, or takes a smaller program
+            return None
 
     def runs_tasks(self, given: Arguments, mesh: Devices) -> bool:
         """Whether a call outside traces runs by tasks, on one device."""
