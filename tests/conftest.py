@@ -15,7 +15,6 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tests import emitters, shares
 
@@ -122,12 +121,7 @@ def compiled_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def lanes_together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the lanes of plain calls run together in tests marked `together`: those of trips, visits and programs."""
     if request.node.get_closest_marker("together"):
-        of_call = Programs.of_call
-
-        def never(self: Programs, args: Any, kwargs: Any, repeats: bool = True, may_choose: bool = False) -> Any:
-            return of_call(self, args, kwargs, repeats)
-
-        monkeypatch.setattr(Programs, "of_call", never)
+        monkeypatch.setattr(Programs, "_chooses", lambda self, call: False)
 
 
 NAMES_INSIDE = re.compile(

@@ -17,6 +17,7 @@ from pcbatch.api.inlined import Inline
 from pcbatch.api.map import MapOptions, run_map
 from pcbatch.api.programs import Programs
 from pcbatch.api.public import public
+from pcbatch.api.repeated_calls import DecidedRun
 from pcbatch.api.stages import Lowered, Traced, avals_of
 from pcbatch.api.tune import TuneOptions, tune_call
 from pcbatch.call.arguments import Arguments
@@ -87,7 +88,10 @@ class Batched(Generic[P, R]):
 
     @public
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        program, call, raw = self._run(args, kwargs)
+        decided = self._decided(args, kwargs)
+        if decided is not None and not decided.has_failed():
+            return decided.value()  # type: ignore[no-any-return]
+        program, call, raw = self._run(args, kwargs, decided)
         raise_failures(self.fn.__name__, program, raw, call)
         return program.value(report_when_run(program, self.fn.__name__, raw), call)  # type: ignore[no-any-return]
 
@@ -125,7 +129,7 @@ class Batched(Generic[P, R]):
             >>> [pcbatch.Status(status).name for status in result.status]
             ['OK', 'STEP_LIMIT', 'OK']
         """
-        program, call, raw = self._run(args, kwargs)
+        program, call, raw = self._run(args, kwargs, self._decided(args, kwargs))
         return program.result(raw, call.lanes, call)
 
     @public
@@ -253,7 +257,7 @@ class Batched(Generic[P, R]):
         devices = self._programs.pop_devices(kwargs)
         crossover = None
         if lanes is None and devices is None:
-            crossover = self._programs.of_call(args, dict(kwargs), may_choose=True)[0].together
+            crossover = self._programs.of_call(args, dict(kwargs), alone=True)[0].together
         compiled, call = self._compiled(args, kwargs)
         return explain_call(self.__name__, compiled, call, checked_lanes(lanes), devices, crossover or 0)
 
@@ -461,12 +465,22 @@ class Batched(Generic[P, R]):
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
         return self._programs.of_call(args, kwargs)
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments, RawResult]:
-        """Run a call to its end: in one go, or as a monitored run if it has options of such a run."""
+    def _decided(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DecidedRun | None:
+        """The run of a call that repeats an earlier one, if all about it was decided."""
+        repeated = self._programs.repeated_call(args, kwargs, alone=True)
+        return None if repeated is None else repeated.run()
+
+    def _run(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], decided: DecidedRun | None
+    ) -> tuple[Program, Arguments, RawResult]:
+        """Run a call to its end: as it was `decided`, in one go, or as a monitored run if it has options of such a
+        run."""
+        if decided is not None and not decided.lacks_room():
+            return decided.ended()
         devices = self._programs.pop_devices(kwargs)
         run_options = RunOptions.pop_from(kwargs, signature(self.fn).parameters) if kwargs else None
         alone = run_options is None and devices is None
-        program, call = self._programs.of_call(args, kwargs, may_choose=alone)
+        program, call = self._programs.of_call(args, kwargs, alone=alone)
 
         def run(program: Program) -> tuple[Program, RawResult]:
             if run_options is None:
@@ -475,8 +489,8 @@ class Batched(Generic[P, R]):
 
         try:
             program, raw = run(program)
-        except jax.errors.JaxRuntimeError:  # of a native function that XLA cannot compile
-            if not program.is_alone_by_choice:
+        except jax.errors.JaxRuntimeError:
+            if not program.is_alone_by_choice or not program.is_refused(call):
                 raise
             program, raw = run(self._programs.together(call))
         return program, call, raw

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import RLock
@@ -11,7 +12,7 @@ from typing import Any
 
 import jax
 
-from pcbatch.api.repeated_calls import RepeatedCalls, key_of, without_numpy
+from pcbatch.api.repeated_calls import RepeatedCall, RepeatedCalls, key_of, repeatable, with_jax_arrays
 from pcbatch.call.arguments import Arguments, prepare, types_of_fixed
 from pcbatch.call.placement import requested_devices
 from pcbatch.call.signature import checked_names, signature
@@ -22,7 +23,7 @@ from pcbatch.compiler.program import Program, Recompile
 from pcbatch.containers.capacity import LARGEST, START_CAPACITY, FullError, next_capacities, rounded, using_capacity
 from pcbatch.containers.ragged import is_concrete
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.errors import UsageError
+from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import is_symbolic, settings
@@ -31,8 +32,8 @@ from pcbatch.options import Options
 from pcbatch.records.tables import TABLES
 from pcbatch.runtime.costs.plan_modes import most_lanes
 from pcbatch.runtime.lowering_platform import default_platform
-from pcbatch.runtime.sharding.lane_sharding import Devices, without_mesh
-from pcbatch.runtime.vm.raw_result import is_staged, is_tracing
+from pcbatch.runtime.sharding.lane_sharding import Devices, ambient_mesh, without_mesh
+from pcbatch.runtime.vm.raw_result import debug_checks, is_staged, is_tracing
 
 MOST_UNSPLIT = 512  # lanes, up to which XLA does not split the kernels of unrolled loops
 
@@ -149,39 +150,61 @@ class Programs:
         return types_of_fixed(self.fn, self.options, self.fixed)
 
     def of_call(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True, may_choose: bool = False
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True, alone: bool = False
     ) -> tuple[Program, Arguments]:
-        """The program that a call runs, and the call's arguments as leaves; see `program`."""
-        if inside_primitive() or self.options.max_length is not None or self.capacities:  # a run may need another one
-            call = self.prepare(args, kwargs)
-            return self.program(call, repeats, may_choose), call
-        rest = settings(), self.fn.__code__, may_choose
-        leaves, key = key_of((*self.fixed, *args), kwargs, rest)
-        if key is None:
-            args, kwargs = without_numpy(args, kwargs)
-            leaves, key = key_of((*self.fixed, *args), kwargs, rest)
-        plan = None if key is None else self.repeated.find(key, leaves)
-        if plan is not None:
-            return plan.program, plan.arguments(leaves)
-        call = self.prepare(args, kwargs)
-        program = self.program(call, repeats, may_choose)
-        if key is not None:
-            self.repeated.remember(key, leaves, call, program)
+        """The program that a call runs, and the call's arguments as leaves; see `program`, and `Arguments.alone`."""
+        if (repeated := self.repeated_call(args, kwargs, repeats, alone)) is not None:
+            with suppress(OverflowError):  # of a number, which `prepare` names
+                return repeated.plan.program, repeated.on_device()
+        key = None if inside_primitive() else self._key_of(args, kwargs, repeats, alone)[1]
+        call = replace(self.prepare(args, kwargs), alone=alone)
+        program = self.program(call, repeats)
+        if repeatable(call, program) and self.repeated.may_plan(key):
+            self._remember_call(key, args, kwargs, call, program)
         return program, call
 
-    def program(self, call: Arguments, repeats: bool = True, may_choose: bool = False) -> Program:
+    def repeated_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True, alone: bool = False
+    ) -> RepeatedCall | None:
+        """The plan of a call that repeats an earlier one, with its leaves; see `of_call`."""
+        if inside_primitive():
+            return None
+        leaves, key = self._key_of(args, kwargs, repeats, alone)
+        return None if key is None else self.repeated.find(key, leaves)
+
+    def _key_of(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool, alone: bool
+    ) -> tuple[list[Any], Hashable | None]:
+        around = default_platform(), ambient_mesh().empty, is_staged(), debug_checks()
+        rest = settings(), self.fn.__code__, repeats, alone, around
+        return key_of((*self.fixed, *args), kwargs, rest)
+
+    def _remember_call(
+        self, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], call: Arguments, program: Program
+    ) -> None:
+        """Keep what was found out of a call, if it is the same for a call with arrays of JAX in place of all leaves."""
+        args, kwargs = with_jax_arrays((*self.fixed, *args), kwargs, apart=TABLES not in call.types)
+        leaves = jax.tree.leaves((args, tuple(kwargs.values())))
+        try:
+            like = replace(self.prepare(args[len(self.fixed) :], kwargs), alone=call.alone)
+        except PcbatchError:  # numbers are more than arrays there
+            return
+        decided = call.alone and ambient_mesh().empty and not is_staged() and not debug_checks()
+        if (like.key, like.mapped) == (call.key, call.mapped):
+            self.repeated.remember(key, leaves, like, program, program.direct(call) if decided else None)
+
+    def program(self, call: Arguments, repeats: bool = True) -> Program:
         """The program for the signature of a call; compiles it if it is new.
 
         Args:
             call: the call.
             repeats: whether a run of it may be repeated with more room for containers, unless JAX traces it.
-            may_choose: whether lanes may run one after the other, where that is estimated to be faster.
 
         Raises:
             CompileError: the function cannot be compiled for these types.
             UsageError: `out_axes` does not fit the result, or `max_length` is less than the function always needs.
         """
-        program = self.compile(call, repeats=repeats, may_choose=may_choose)
+        program = self.compile(call, repeats=repeats)
         program.places()  # refuses a wrong `out_axes` before anything runs
         return program
 
@@ -192,7 +215,6 @@ class Programs:
         capacity: int | None = None,
         repeats: bool = True,
         rounds: int | None = None,
-        may_choose: bool = False,
     ) -> Program:
         """Compile for the signature of a call without a look at `out_axes`, which transformations of a run change.
 
@@ -202,7 +224,6 @@ class Programs:
             capacity: of containers; None: that with which a run of the call begins.
             repeats: whether a run may be repeated, so that it may begin with a small capacity.
             rounds: of a small loop, in one visit; None: what the call asks for.
-            may_choose: whether lanes may run one after the other, where that is estimated to be faster.
         """
         rounds = rounds or _rounds(call, self.options)
         # Reloading tools put new code into old functions, and settings of JAX change what its types are.
@@ -210,8 +231,8 @@ class Programs:
         with self.compiling:
             if capacity is None:
                 capacity = self._first_capacity(signature[:-1], call, repeats)  # no option changes what is needed
-            key, chooses = (*signature, capacity), may_choose and self._chooses(call)
-            limit = self.crossovers.get(key) if chooses else 0
+            key, call = (*signature, capacity), replace(call, alone=call.alone and self._chooses(call))
+            limit = self.crossovers.get(key) if call.alone else 0
 
             def place(limit: int) -> Any:  # the number of lanes may be a symbol, where there is no limit
                 return (*key, limit > 0 and call.lanes < limit)
@@ -220,13 +241,13 @@ class Programs:
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
                     remember = partial(self._remember, signature[:-1])
-                    program = self._compiled(call, varying, capacity, remember, rounds, chooses)
+                    program = self._compiled(call, varying, capacity, remember, rounds)
                 limit = program.together or 0
-                if chooses:
+                if call.alone:
                     self.crossovers[key] = limit
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[place(limit)] = program
-            return replace(program, together=limit) if chooses and program.together is None else program
+            return replace(program, together=limit) if call.alone and program.together is None else program
 
     def _chooses(self, call: Arguments) -> bool:
         """Whether the lanes of a call may run one after the other: on a CPU, outside of traces, and where no option is
@@ -252,16 +273,15 @@ class Programs:
         capacity: int,
         remember: Callable[[int], None],
         rounds: int | None,
-        chooses: bool,
     ) -> Program:
         """Compile with room for so many elements in containers, or for as many as it turns out that they need."""
         limit = LARGEST if self.options.max_length is None else rounded(self.options.max_length)
         while True:
-            again = partial(self.compile, rounds=rounds, may_choose=chooses)
+            again = partial(self.compile, rounds=rounds)
             recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, capacity, remember)
             try:
                 with using_capacity(capacity):
-                    return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds, chooses)
+                    return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds)
             except FullError as full:
                 larger = next_capacities(capacity, full.needed, limit)
                 if not larger or larger[0] < full.needed:
@@ -282,6 +302,8 @@ class Programs:
 
     def _remember(self, signature: Any, capacity: int) -> None:
         with self.compiling:
+            if capacity > self.capacities.get(signature, START_CAPACITY):
+                self.repeated.plans.clear()  # of programs with less room
             self.capacities[signature] = max(capacity, self.capacities.get(signature, 0))
 
 

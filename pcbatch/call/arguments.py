@@ -46,6 +46,7 @@ class Arguments:
     objects: tuple[int, ...] = ()  # the identities of static leaves that have no hash
     on_one_device: bool = False  # whether it is known that each array has a value, on one device
     copied: frozenset[int] = frozenset()  # the tables of packed objects of which each lane has got a copy
+    alone: bool = False  # whether its lanes may run one after the other, where that is estimated to be faster
 
     @property
     def tables(self) -> list[Any]:

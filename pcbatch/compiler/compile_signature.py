@@ -35,7 +35,6 @@ def compile_signature(
     given: Arguments,
     recompile: Recompile,
     rounds: int | None = None,
-    may_choose: bool = False,
 ) -> Program:
     """Compile a function for the types of a call.
 
@@ -45,11 +44,10 @@ def compile_signature(
         given: the call.
         recompile: compiles it again, with the same captured values.
         rounds: of a small loop, in one visit; None: by cost.
-        may_choose: whether lanes may run one after the other where that is estimated to be faster.
     """
     with using_rules(NumberRules(options.overflow, options.math_errors)):
         typed = typed_program(fn, is_batched, given.types, given.shared)
-        if not may_choose:
+        if not given.alone:
             return _program(fn, typed, options, given, recompile, rounds)
         alone = _program(fn, typed, replace(options, emitter="scalar", fork="never"), given, recompile, 1)
         lanes, side_by_side = _crossover(alone), qualify.why_not(alone.stages.inlined_cfg) is None

@@ -89,6 +89,11 @@ class ErrorMapper:
             return _refused(self.program)  # else the run has failed: memory, or a callback of the user
         return None
 
+    def is_refused(self) -> bool:
+        """Whether XLA refuses to compile the program, for another reason than memory."""
+        error = _failure(self.compile)
+        return error is not None and "RESOURCE_EXHAUSTED" not in str(error)
+
     def _without_debugging(self, error: FloatingPointError) -> RawResult:
         """Run again without JAX's checks: lanes that failed give NaN on purpose; anything else has a line to blame."""
         kinds = debug_checks()

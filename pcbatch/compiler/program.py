@@ -26,6 +26,7 @@ from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.containers import dict_forms as dict_forms
 from pcbatch.containers.host_forms import in_host_form
 from pcbatch.containers.ragged_forms import shortened
+from pcbatch.errors import TooLargeError
 from pcbatch.ir.ops import Print
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Known, array_type
@@ -34,6 +35,7 @@ from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.records.packed import mentions, with_packed
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
+from pcbatch.runtime.execute.direct_run import DirectRun
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
@@ -220,6 +222,15 @@ class Program:
 
         return self._execute(given, where, run)
 
+    def direct(self, given: Arguments) -> DirectRun | None:
+        """The run of a call outside traces, on one device, if it is decided before it begins."""
+        if not given.lanes or not isinstance(self.executable, PcExecutable) or self._tasks_for(given) is not None:
+            return None
+        try:
+            return self.executable.direct(LaneSharding(None, given.lanes))
+        except TooLargeError:  # the run itself says so, or takes a smaller program
+            return None
+
     def runs_tasks(self, given: Arguments, mesh: Devices) -> bool:
         """Whether a call outside traces runs by tasks, on one device."""
         return bool(given.lanes) and self._tasks_for(given) is not None and self.placed(given, mesh) is None
@@ -324,6 +335,10 @@ class Program:
         """Call `run()`; errors of JAX become errors at the user's line."""
         return self._attempt(given, run).run()
 
+    def is_refused(self, given: Arguments) -> bool:
+        """Whether XLA cannot compile the program of a call."""
+        return self._attempt(given, self.empty).is_refused()
+
     def mapping_errors(self, given: Arguments) -> AbstractContextManager[None]:
         """Turn errors of JAX about this program into errors at the user's line."""
         return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).mapping_errors()
@@ -361,6 +376,14 @@ class Program:
         if given is not None and mentions(tree):
             value = with_packed(value, given.tables)
         return shortened(in_host_form(value)) if any(self.axes.containers) else value
+
+    @property
+    def plain_tree(self) -> Any:
+        """The structure of a result that is nothing but its leaves, as runs give them; None of another one."""
+        assert self.stages.result is not None
+        tree = self.stages.result.tree
+        plain = not any(self.out_axes) and None not in self.out_axes and not any(self.axes.containers)
+        return tree if plain and not mentions(tree) else None
 
     def result(self, outcome: RawResult, lanes: int, given: Arguments | None = None) -> Result:
         """Return the `Result` that users get of a run."""

@@ -89,9 +89,9 @@ class FailedRun:
 
 def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments) -> None:
     """Raise BatchRuntimeError if a lane failed, unless this is being traced; all kinds of failure in one error."""
-    if isinstance(raw.status, jax.core.Tracer) or not to_host(raw.status).any():
+    if isinstance(raw.status, jax.core.Tracer) or not np.count_nonzero(to_host(raw.status)):
         return
-    raw = jax.tree.map(to_host, raw)
+    raw = jax.tree.map(to_host, raw.unpacked())
     call = replace(call, arrays={name: tuple(map(_to_host, leaves)) for name, leaves in call.arrays.items()})
     pc, back = np.asarray(raw.pc), None if raw.back is None else np.asarray(raw.back)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import jax
@@ -24,11 +25,16 @@ SETTINGS = (
     "jax_enable_custom_prng",
     "jax_threefry_partitionable",
 )
+_settings: Any = attrgetter(*SETTINGS)
 
 
 def settings() -> tuple[Any, ...]:
     """Return the settings of JAX that a traced program depends on, besides types; a part of the key of every cache."""
-    return tuple(getattr(jax.config, name, None) for name in SETTINGS)
+    try:
+        found: tuple[Any, ...] = _settings(jax.config)  # sooner than one by one: every call asks
+        return found
+    except AttributeError:
+        return tuple(getattr(jax.config, name, None) for name in SETTINGS)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from pcbatch.runtime.execute.batch_programs import run_whole
 from pcbatch.runtime.execute.batch_runner import run_batch
 from pcbatch.runtime.execute.call_arguments import ArgumentSharding
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, ChunkRunner
+from pcbatch.runtime.execute.direct_run import DirectRun, DirectRuns
 from pcbatch.runtime.execute.host_loop import FOREVER, TripBudget
 from pcbatch.runtime.execute.machines import machine_of
 from pcbatch.runtime.execute.program_cache import DeviceProgram, ProgramCache, device_program
@@ -81,6 +82,7 @@ class PcExecutable:
     _counting: PcExecutable | None = None
     _paces: dict[Any, TripBudget] = field(default_factory=dict)
     _task_devices: dict[Devices, DeviceTasks] = field(default_factory=dict)
+    _direct: DirectRuns = field(default_factory=DirectRuns)
 
     def __post_init__(self) -> None:
         self.costs = plan_modes.costs(
@@ -141,10 +143,30 @@ class PcExecutable:
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end. Outside traces."""
         sharding = LaneSharding(mesh, lanes)
+        if (direct := self.direct(sharding)) is not None:
+            return self._run_directly(direct, [args[v] for v in self.params], sharding)
         width = self.width(sharding.each)
         if width is not sharding.each and width < sharding.each:
             return self.map(args, lanes, width, mesh)
         return run_batch(self, args, sharding)
+
+    def direct(self, sharding: LaneSharding) -> DirectRun | None:
+        """Return the direct run of so many lanes; None where a run has more to decide. Outside traces."""
+        lanes = sharding.inputs
+        native = isinstance(self.machine, ScalarMachine) and lowering_platform() == "cpu" and not self.machine.counts
+        if not native or sharding.over is not None or self.donated or self.width(lanes) < lanes:
+            return None
+        return self._direct.at(self, self.stacks.last_growth("run", sharding, lanes, 0))
+
+    def _run_directly(self, direct: DirectRun, args: Sequence[Any], sharding: LaneSharding) -> RawResult:
+        """Run all lanes to their end, or until stacks may not grow any more."""
+        growth = self.stacks.last_growth("run", sharding, sharding.inputs, 0)
+        outputs = direct.program(*args)
+        while growth.grow_if_full(outputs[1]):
+            direct = self._direct.at(self, growth)
+            outputs = direct.program(*args)
+        growth.remember()
+        return direct.raw(outputs).unpacked()
 
     def run_traced(
         self, given: ShardedArguments, lanes: int, through: int | None = None, smooth: bool = False

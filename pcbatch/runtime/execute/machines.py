@@ -7,7 +7,7 @@ from pcbatch.options import Options
 from pcbatch.runtime import emit
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.costs.plan_modes import Costs
-from pcbatch.runtime.scalar import ScalarMachine, scalar
+from pcbatch.runtime.scalar import for_one_lane, left_in, scalar
 from pcbatch.runtime.vm import layout
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import POLICIES, Policy
@@ -36,8 +36,8 @@ def machine_of(program: StackProgram, options: Options, schedule: str | Policy, 
         left_behind=costs.left_behind,
         isolate_reads=not xla_options.keeps_in_place(program),
     )
-    if one_by_one and isinstance(outcome := scalar(machine), ScalarMachine):
-        return outcome
+    if one_by_one and not left_in(rows := for_one_lane(machine.layout)):
+        return scalar(machine, rows)
     if (sizes := options.kernel) is None:
         return machine
     from pcbatch.runtime.kernel import in_kernel  # Pallas takes half a second to import

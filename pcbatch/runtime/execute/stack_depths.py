@@ -85,6 +85,13 @@ class StackDepth:
         depth, *known = self._history[key]
         return StackGrowth(self, sharding, depth, self.grows, key, known)
 
+    def last_growth(self, kind: str, sharding: LaneSharding, width: int, slots: int) -> StackGrowth:
+        """The growth of the stacks of one run, from the last depth on that runs of this kind and size went through."""
+        growth = self.repeated_growth(kind, sharding, width, slots)
+        while growth.repeat():
+            pass
+        return growth
+
     def next(self, depth: int, sharding: LaneSharding, width: int) -> int | None:
         """Return the depth after this one; None if there is no memory for it beside the stacks that there are."""
         for factor in GROWTH:

@@ -15,8 +15,6 @@ from pcbatch.runtime import emit
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
-from pcbatch.runtime.scalar.obstacles import Obstacle, left_in
-from pcbatch.runtime.scalar.rules import ForOneLane
 from pcbatch.runtime.scalar.visit import visit
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
@@ -195,10 +193,7 @@ def _is_among(blocks: tuple[int, ...], pc: jax.Array) -> jax.Array:
     return reduce(jnp.logical_or, tests)
 
 
-def scalar(machine: Machine) -> ScalarMachine | tuple[Obstacle, ...]:
-    """Return a machine that runs lane after lane, or what is in the way of one."""
-    layout = ForOneLane().program(machine.layout)
-    if found := left_in(layout):
-        return found
+def scalar(machine: Machine, layout: Layout) -> ScalarMachine:
+    """Return the machine that runs lane after lane by this layout, which is `for_one_lane` of the machine's."""
     values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
     return ScalarMachine(**values | {"emitter": emit.OfMachine("scalar")}, scalar_layout=layout)

@@ -34,9 +34,14 @@ class Obstacle:
         return self.reason if self.loc is None else f"{self.reason} (line {self.loc.line})"
 
 
+def for_one_lane(layout: Layout) -> Layout:
+    """Return the layout of a machine with the bodies of blocks written for one lane, as far as there are rules."""
+    return ForOneLane().program(layout)
+
+
 def obstacles(layout: Layout) -> tuple[Obstacle, ...]:
     """Return what is in the way of running the lanes of a machine in one native function."""
-    return left_in(ForOneLane().program(layout))
+    return left_in(for_one_lane(layout))
 
 
 def left_in(layout: Layout) -> tuple[Obstacle, ...]:

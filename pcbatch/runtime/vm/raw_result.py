@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from pcbatch.contexts import setting
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["values", "status", "trips", "counts", "pc", "depths", "back", "shown", "line"],
+    data_fields=["values", "status", "trips", "counts", "pc", "depths", "back", "shown", "line", "rows"],
     meta_fields=["depth"],
 )
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,23 @@ class RawResult:
     shown: Any  # variable -> [lanes, ...]: the values that messages of failures show
     depth: int  # the nested calls that stacks had room for
     line: Any = ()  # for a profile the arrays of `timeline.KEYS` and the trips, [devices, ...] if there are several
+    rows: Any = None  # of a packed one: `trips` in each lane, `pc`, `depths` and `back`, int32[2 or 4, lanes]
+
+    def unpacked(self) -> RawResult:
+        """Return the result with all its arrays."""
+        return (
+            self
+            if self.rows is None
+            else replace(self, **dict(zip(PACKED, _apart(self.rows), strict=False)), rows=None)
+        )
+
+
+PACKED = ("trips", "pc", "depths", "back")
+
+
+@jax.jit
+def _apart(rows: jax.Array) -> tuple[jax.Array, ...]:
+    return rows[0, 0], *rows[1:]
 
 
 KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # whether runs must not donate arguments
@@ -44,7 +61,8 @@ KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # whet
 
 def debug_checks() -> tuple[str, ...]:
     """Return the values that JAX looks for in results: "nan" (`jax_debug_nans`), "inf" (`jax_debug_infs`)."""
-    return tuple(kind for kind in ("nan", "inf") if getattr(jax.config, f"jax_debug_{kind}s", False))
+    nans, infs = getattr(jax.config, "jax_debug_nans", False), getattr(jax.config, "jax_debug_infs", False)
+    return ("nan",) * nans + ("inf",) * infs  # without a generator: every call asks
 
 
 def replaying() -> bool:

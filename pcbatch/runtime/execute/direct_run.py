@@ -1,0 +1,74 @@
+"""Runs of lanes one after the other, decided before they begin: one program, whose results are few arrays.
+
+The host pays some ten microseconds for a program and three for each array that it gives, as much as many a small
+function computes. So the program takes the arguments as they are, keeps no state, and gives what only messages of
+failures need in one array. Where stacks are to grow, the run begins anew: that is once for each depth, which has to be
+compiled then anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+
+from pcbatch.runtime.execute.batch_programs import run_whole
+from pcbatch.runtime.execute.program_cache import DeviceProgram
+from pcbatch.runtime.execute.stack_depths import StackGrowth
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding
+from pcbatch.runtime.vm.raw_result import RawResult
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.execute.executor import PcExecutable
+
+Outputs = tuple[tuple[Any, ...], Any, Mapping[str, Any], Any]  # `RawResult.values`, `.status`, `.shown`, `.rows`
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DirectRun:
+    """A run of all lanes at one depth of stacks, as one program on JAX's default device.
+
+    Attributes:
+        program: the jitted program, a function of the arguments in order.
+        depth: the depth of stacks.
+        grows: whether they may grow.
+    """
+
+    program: Any
+    depth: int
+    grows: bool
+    trips: Any = field(default_factory=lambda: jnp.ones((), jnp.int32))  # without limits, such a run is one trip
+
+    def raw(self, outputs: Outputs) -> RawResult:
+        """Return the raw result of what the program gave, packed."""
+        values, status, shown, rows = outputs
+        return RawResult(values, status, self.trips, (), None, None, None, shown, self.depth, (), rows)
+
+
+@dataclass(slots=True)
+class DirectRuns:
+    """The direct runs of one executable, by number of lanes and depth of stacks."""
+
+    _made: dict[tuple[int, int], DirectRun] = field(default_factory=dict)
+
+    def at(self, executable: PcExecutable, growth: StackGrowth) -> DirectRun:
+        """Return the run of an executable with stacks as deep as they are now."""
+        key = growth.sharding.each, growth.depth
+        if key not in self._made:
+            function = partial(_run, spread=growth.sharding, depth=growth.depth)
+            function.__name__ = function.__qualname__ = "run_whole_direct"  # type: ignore[attr-defined]
+            jitted = executable.jitted(DeviceProgram(function, ()), growth.sharding.each)
+            grows = growth.grows and executable.stacks.next(growth.depth, growth.sharding, key[0]) is not None
+            self._made.setdefault(key, DirectRun(jitted, growth.depth, grows))
+        return self._made[key]
+
+
+def _run(executable: PcExecutable, *arrays: Any, spread: LaneSharding, depth: int) -> Outputs:
+    args = dict(zip(executable.params, arrays, strict=True))
+    out: RawResult = run_whole(executable, args, spread=spread, depth=depth, keep=False)[0]
+    ends = (jnp.broadcast_to(out.trips, out.pc.shape), out.pc, out.depths, out.back)
+    rows = jnp.stack([x.astype(jnp.int32) for x in ends if x is not None])
+    return out.values, out.status, out.shown, rows
