@@ -26,6 +26,9 @@ class DictView(Container):
         self.source, self.part = source, part
         self.parent = self.snapshot = source if isinstance(source, Container) else None
 
+    def __repr__(self) -> str:
+        return f"{self.part} of {self.source!r}"
+
     def length(self) -> Any:
         """Return `len` of the view."""
         return self.source.length()

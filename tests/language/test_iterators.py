@@ -305,6 +305,14 @@ def _returned(xs):
     return iter(xs)
 
 
+def _range(xs):
+    return len(xs), range(len(xs))
+
+
+def _view(xs):
+    return {x: x for x in xs}.items()
+
+
 def _of_lists(xs):
     rows = [[x] for x in xs]
     it = iter(rows)
@@ -328,6 +336,8 @@ def _assigned(xs):
         (_together, "PCB304"),
         (_asked, "PCB304"),
         (_returned, "PCB311"),
+        (_range, "PCB311"),
+        (_view, "PCB311"),
         (_of_lists, "PCB304"),
         (_assigned, "PCB304"),
     ],
@@ -336,4 +346,4 @@ def test_what_would_show_an_iterator_as_a_list_is_refused(function: Any, code: s
     with pytest.raises(pcbatch.CompileError) as info:
         pcbatch.batch(function)(pcbatch.ragged(LISTS))
     assert info.value.diagnostics[0].code == code
-    assert "LaneIterator" not in str(info.value)
+    assert "Lane" not in str(info.value) and "DictView" not in str(info.value)

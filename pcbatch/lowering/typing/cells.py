@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 from pcbatch.containers.checks import collecting
+from pcbatch.containers.unlike import UnlikeError
 from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Leaf, array_type, with_origins
@@ -52,6 +53,8 @@ def made_of(fn: Callable[..., Any], *values: Any) -> Any:
 
     try:
         made: Any = jax.eval_shape(run, *([_aval(cell) for cell in cells] for cells, _ in flat))
+    except UnlikeError:
+        raise JoinError("they hold values of different types", "structure") from None
     except (Refusal, TypeError) as cause:
         raise JoinError(str(cause), "structure") from None
     return jax.tree.map(lambda aval: Cell(from_aval(aval), Origin.ARRAY), made)
