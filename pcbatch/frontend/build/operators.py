@@ -37,10 +37,12 @@ from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
     Node,
+    children,
     constant,
     integer,
     is_constant,
     load,
+    one_line,
     rebuild,
     support_function,
     supported,
@@ -124,6 +126,11 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
     if isinstance(node, gast.ClassDef):
         return node
     new = _changed(unit, node, hidden, all_, decides)
+    if isinstance(node, gast.FunctionDef) and _catches(node.body):
+        given = [load(name, node) for name in parameters(node.args)] if node is unit.node else [constant(..., node)]
+        asked = gast.copy_location(gast.Expr(value=supported("refuse_catching", given, node)), node)
+        fields = dict(gast.iter_fields(new)) | {"body": [asked, *new.body]}
+        new = gast.copy_location(gast.FunctionDef(**fields), node)
     if decides and new is not node and isinstance(node, gast.Compare | gast.BinOp | gast.UnaryOp):
         return supported("decided", [new], node)
     return new
@@ -139,6 +146,17 @@ def _conditions(node: Node, decides: bool) -> list[Node]:
         case gast.BoolOp() if decides:
             return list(node.values)
     return []
+
+
+def _catches(nodes: list[Node]) -> bool:
+    """Whether statements catch exceptions, functions inside left out."""
+    return any(
+        bool(getattr(node, "handlers", ()))
+        or (isinstance(node, gast.With) and "suppress" in one_line(node.items[0].context_expr))
+        or _catches(list(children(node)))
+        for node in nodes
+        if not isinstance(node, (*FUNCTIONS, gast.Lambda))
+    )
 
 
 def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -> Node:
@@ -171,7 +189,7 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     if isinstance(node, gast.JoinedStr) and all_:
         return _template(node, change)
     node, before = rebuild(node, change), node
-    node = taken_at_once(node, target)
+    node = taken_at_once(unit, node, target)
     if (owner := attribute_owner(before)) is not None:
         kept = supported("kept_in", [load(owner.id, owner), node.value], node.value)
         node = rebuild(node, lambda child: kept if child is node.value else child)
