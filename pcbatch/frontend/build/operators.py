@@ -32,17 +32,15 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.scope import bindings, parameters
+from pcbatch.frontend.source.scope import bindings, catches, parameters
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
     Node,
-    children,
     constant,
     integer,
     is_constant,
     load,
-    one_line,
     rebuild,
     support_function,
     supported,
@@ -126,7 +124,7 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
     if isinstance(node, gast.ClassDef):
         return node
     new = _changed(unit, node, hidden, all_, decides)
-    if isinstance(node, gast.FunctionDef) and _catches(node.body):
+    if isinstance(node, gast.FunctionDef) and catches(node.body):
         given = [load(name, node) for name in parameters(node.args)] if node is unit.node else [constant(..., node)]
         asked = gast.copy_location(gast.Expr(value=supported("refuse_catching", given, node)), node)
         fields = dict(gast.iter_fields(new)) | {"body": [asked, *new.body]}
@@ -146,17 +144,6 @@ def _conditions(node: Node, decides: bool) -> list[Node]:
         case gast.BoolOp() if decides:
             return list(node.values)
     return []
-
-
-def _catches(nodes: list[Node]) -> bool:
-    """Whether statements catch exceptions, functions inside left out."""
-    return any(
-        bool(getattr(node, "handlers", ()))
-        or (isinstance(node, gast.With) and "suppress" in one_line(node.items[0].context_expr))
-        or _catches(list(children(node)))
-        for node in nodes
-        if not isinstance(node, (*FUNCTIONS, gast.Lambda))
-    )
 
 
 def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -> Node:

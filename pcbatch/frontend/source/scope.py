@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import gast
 
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 
 
 def parameters(args: Node) -> tuple[str, ...]:
@@ -113,3 +113,14 @@ def identifiers(node: Node) -> frozenset[str]:
         elif isinstance(part, (*FUNCTIONS, gast.ClassDef)):
             names.add(part.name)
     return frozenset(names)
+
+
+def catches(nodes: list[Node]) -> bool:
+    """Whether statements catch exceptions, functions inside left out."""
+    return any(
+        bool(getattr(node, "handlers", ()))
+        or (isinstance(node, gast.With) and "suppress" in one_line(node.items[0].context_expr))
+        or catches(list(children(node)))
+        for node in nodes
+        if not isinstance(node, (*FUNCTIONS, gast.Lambda))
+    )
