@@ -25,6 +25,7 @@ from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
 
 Origins = tuple[Origin, ...]
+MIXED, REMOVED, ADDED = range(3)
 TOO_LARGE = "an integer key is too large for the floats of the other keys"
 
 
@@ -46,7 +47,7 @@ class Entries(Stored):
         self._table: Table | None = None
         self._none: Any = 0
         self._origins: tuple[Origins, Origins] = (), ()
-        self._only_added = True
+        self._history = ADDED
         self._found: tuple[list[Any], Table, Place] | None = None
         self._seen: tuple[Table, Table] | None = None
 
@@ -112,13 +113,13 @@ class Entries(Stored):
         self._node._origins = self.key_origins, origins
 
     @property
-    def only_added(self) -> bool:
-        """Whether the entries were stored one by one and none removed, as the order of a set needs; static."""
-        return self._node._only_added
+    def history(self) -> int:
+        """How the entries came: ADDED one by one, then some REMOVED, or MIXED. A set's order needs it; static."""
+        return self._node._history
 
-    @only_added.setter
-    def only_added(self, only: bool) -> None:
-        self._node._only_added = only and (self._node is self or self._node._only_added)
+    @history.setter
+    def history(self, history: int) -> None:
+        self._node._history = history if self._node is self else min(history, self._node._history)
 
     def unified(self, lead: Shape, other: Any, other_lead: Shape) -> tuple[Any, Any]:
         """Return this dict or set, and another one, as ones of the type that covers both.
@@ -135,23 +136,25 @@ class Entries(Stored):
             names = ["a dict" if one.missing is None else f"a `{one.missing.name}`" for one in (self, other)]
             raise Refusal("PCB304", f"{names[0]} on one way and {names[1]} on another")
         a, b = self.table, other.table
-        origins = self.key_origins, self.value_origins
+        origins, history = (self.key_origins, self.value_origins), min(self.history, other.history)
         if a is None or b is None:
             origins = (other if a is None else self)._node._origins
             if a is not b:
                 a, b = b.blanked(other_lead, lead) if a is None else a, a.blanked(lead, other_lead) if b is None else b  # type: ignore[union-attr]
         else:
+            if (a.capacity, lane_keys.kinds(a.keys)) != (b.capacity, lane_keys.kinds(b.keys)) and history == REMOVED:
+                history = MIXED  # a table that is made again forgets what was removed
             origins = (
                 join_origins(a.keys, origins[0], b.keys, other.key_origins),
                 join_origins(a.values, origins[1], b.values, other.value_origins),
             )
             a, b = a.unified(lead, b, other_lead)
-        aux = (*origins, self.missing, self.only_added and other.only_added)
+        aux = (*origins, self.missing, history)
         return self.tree_unflatten(aux, (a, self.none)), self.tree_unflatten(aux, (b, other.none))
 
     def blanked(self, lead: Shape, new: Shape) -> Self:
         """Return empty dicts or sets of this type with another lead."""
-        aux = (self.key_origins, self.value_origins, self.missing, self.only_added)
+        aux = (self.key_origins, self.value_origins, self.missing, self.history)
         table = None if self.table is None else self.table.blanked(lead, new)
         return self.tree_unflatten(aux, (table, jnp.zeros(new, np.int32) if new else 0))
 
@@ -165,7 +168,7 @@ class Entries(Stored):
             self.key_origins,
             self.value_origins,
             self.missing,
-            self.only_added,
+            self.history,
             dtypes,
         )
 
@@ -174,12 +177,12 @@ class Entries(Stored):
         """Return the entries of a table, which may be any object."""
         new = object.__new__(cls)
         Entries.__init__(new, aux[2])
-        new._table, new._none, new._origins, new._only_added = *children, (aux[0], aux[1]), aux[3]
+        new._table, new._none, new._origins, new._history = *children, (aux[0], aux[1]), aux[3]
         return new
 
     def with_table(self, table: Any) -> Self:
         """Return a dict or set of the same type with another table."""
-        aux = (self.key_origins, self.value_origins, self.missing, self.only_added)
+        aux = (self.key_origins, self.value_origins, self.missing, self.history)
         return self.tree_unflatten(aux, (table, self.none))
 
     def __repr__(self) -> str:
@@ -285,6 +288,7 @@ class Entries(Stored):
 
     def store(self, key: Any, value: Any, where: Any = True) -> None:
         """Give a key a value where a condition holds; a key that is there stays."""
+        self._note_added()
         self.hold(value)
         value = self._fit(key, value)
         assert self.table is not None
@@ -292,19 +296,23 @@ class Entries(Stored):
         self.table, full = self.table.store(place, key, value, where)
         require_room(jnp.where(full, self.table.capacity + 1, 0), self.table.capacity)
 
+    def _note_added(self) -> None:
+        if self.history == REMOVED:
+            self.history = MIXED
+
     def drop(self, key: Any) -> Any:
         """Remove a key if it is there; return whether it was."""
         lane_keys.hashable(key)
         if self.table is None:
             return False
         place = self._find(key)
-        self.table, self.only_added = self.table.remove(place), False
+        self.table, self.history = self.table.remove(place), min(self.history, REMOVED)
         return place.present
 
     def clear(self) -> None:
         """Remove all entries, in place."""
         if self.table is not None:
-            self.table, self.only_added = self.table.emptied(), True
+            self.table = self.table.emptied()
 
     def copy(self) -> Self:
         """Return a dict or set with the same entries."""
@@ -325,6 +333,7 @@ class Entries(Stored):
             self.hold(values.elements_in(values))
         if isinstance(keys.length, int) and keys.length == 0:
             return
+        self._note_added()
         key = jax.tree.map(lambda leaf: leaf[0], keys.columns)
         value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
         lane_keys.hashable(key)

@@ -5,8 +5,9 @@ free. So a look-up reads two rows of the table and has no loop. As many lanes ru
 would be the time of all in a table that is probed one place after the other; with two choices, hardly ever is a bucket
 full in a table that is half full. Then the table counts as full.
 
-A place that is in use has a stamp, the number of insertions before it, which gives the order of the entries. Every
-store is a scatter of one place, so that the machine stores in place (`runtime/vm/indexed_access.py`).
+A place that is in use has a stamp, the number of insertions before it, which gives the order of the entries. One
+that a set has lost keeps it as a negative number, as Python's order of the others depends on it. Every store is a
+scatter of one place, so that the machine stores in place (`runtime/vm/indexed_access.py`).
 
 Microseconds of a CPU's core for 1024 increments `d[k] = d.get(k, 0) + 1`, one in each of 1024 lanes; the other rows are
 written by hand with arrays, without checks, deletions and a number of entries:
@@ -161,7 +162,8 @@ class Table:
     def remove(self, place: Place, where: Any = True) -> Table:
         """Return a table without the entry at a place; nothing changes where its key is not present."""
         gone = place.present & where
-        stamps = put(self.stamps, (jnp.where(gone, place.bucket, self.shape[0]), place.column), jnp.int32(-1))
+        free = jnp.int32(-1) if self.values is not None else -2 - place.stamp
+        stamps = put(self.stamps, (jnp.where(gone, place.bucket, self.shape[0]), place.column), free)
         count = self.count - gone.astype(jnp.int32)
         # The order of the others stays if the last stamp is given again: so programs that take back what they stored
         # last never leave a gap, and their entries need no sorting.
@@ -200,6 +202,16 @@ class Table:
         places = order.size
         order = order[: self.capacity]
         return jax.tree.map(lambda leaf: leaf.reshape(places, *leaf.shape[2:])[order], part)
+
+    def added(self) -> tuple[Any, Any, Any]:
+        """Return the keys of a set in the order of insertion, also the removed ones, their number, and who is there.
+
+        It is known as long as nothing was added after a removal, whatever the number of entries.
+        """
+        stamps = self.stamps.reshape(-1)
+        order = jnp.argsort(jnp.where(stamps == -1, LAST, jnp.where(stamps < 0, -2 - stamps, stamps)))[: self.capacity]
+        keys = jax.tree.map(lambda leaf: leaf.reshape(-1)[order], self.keys)
+        return keys, jnp.sum(stamps != -1, dtype=jnp.int32), stamps[order] >= 0
 
     def storing_all(self, keys: Any, values: Any, where: Any, ticks: Any = None) -> Table:
         """Return a table with more entries.

@@ -21,6 +21,9 @@ class LaneRange:
     def __init__(self, start: Any, stop: Any, step: Any) -> None:
         self.start, self.stop, self.step = start, stop, step
 
+    def __repr__(self) -> str:
+        return "range of the lane"
+
     @property
     def length(self) -> Any:
         """The number of elements, as of `len`."""

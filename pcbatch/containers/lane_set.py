@@ -11,16 +11,18 @@ import numpy as np
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import limit, require
 from pcbatch.containers.container import Container
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.entries import Entries
+from pcbatch.containers.entries import ADDED, MIXED, REMOVED, Entries
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.containers.set_order import python_order
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
+
+POP = "`s.pop()` of a set of several elements whose order is not known: write `x = min(s)`, then `s.remove(x)`"
 
 
 @pytree_node("source", static="part")
@@ -35,6 +37,9 @@ class DictView(Container):
     def __init__(self, source: Any, part: str) -> None:
         self.source, self.part = source, part
         self.parent = self.snapshot = source if isinstance(source, Container) else None
+
+    def __repr__(self) -> str:
+        return f"{self.part} of {self.source!r}"
 
     def length(self) -> Any:
         """Return `len` of the view."""
@@ -97,19 +102,22 @@ class LaneSet(Entries):
         require(self.drop(key), "KeyError", *lane_keys.shown(key))
 
     def pop(self) -> Any:
-        """Refuse to remove an arbitrary element: which one it is follows from Python's own table."""
-        raise Refusal(
-            "PCB304",
-            "`pop` of a set removes any element, and Python does not say which",
-            helps=("keep the elements in a list, or take `min(s)` and remove it",),
-        )
+        """Remove the first element and return it; where the order is not known, a lane with several ends."""
+        require(self.length() > 0, "KeyError", "pop from an empty set")
+        known = self.order_is_known
+        limit(known or self.count < 2, POP)
+        assert self.table is not None
+        values = self.as_list() if known else self.keys_list()
+        key = values.element(jnp.int32(0))
+        self.drop(key)
+        return key
 
     # All elements.
 
     def copy(self) -> Self:
         """Return a set of the same elements."""
         new = super().copy()
-        new.only_added = self.table is None
+        new.history = ADDED if self.table is None else MIXED
         return new
 
     @property
@@ -119,7 +127,7 @@ class LaneSet(Entries):
             return True
         dtype = getattr(self.table.keys, "dtype", np.dtype(float))
         whole = dtype == jnp.bool_ or jnp.issubdtype(dtype, jnp.integer)
-        return bool(whole and dtype.itemsize <= 4 and dtype != jnp.uint32 and self.only_added)
+        return bool(whole and dtype.itemsize <= 4 and dtype != jnp.uint32 and self.history != MIXED)
 
     def as_list(self) -> LaneList:
         """Return the elements in the order in which Python goes over them; refuses sets whose order is not known."""
@@ -132,10 +140,16 @@ class LaneSet(Entries):
                 "PCB314",
                 "the order of this set is not known",
                 "it follows from Python's own table, which is made again for integers that were added one by one, and"
-                " of which none was removed",
+                " to which none was added after a removal",
                 helps=("go over `sorted(s)`, whose order is known", "keep a dict with these keys: it has their order"),
             )
-        order = python_order(columns, keys.length)
+        live: Any = True
+        added = keys.length
+        if self.history == REMOVED:
+            columns, added, live = self.table.added()
+        order = python_order(columns, added)
+        if self.history == REMOVED:
+            order = order[jnp.argsort(~live[order])]
         made: LaneList = LaneList.tree_unflatten(keys.origins, (columns[order], keys.length))
         return made
 
@@ -143,7 +157,7 @@ class LaneSet(Entries):
         """Add the elements of other collections."""
         for other in others:
             if isinstance(other, Entries | DictView | set | frozenset | dict):
-                self.only_added = False  # Python makes room for all of them at once
+                self.history = MIXED  # Python makes room for all of them at once
             if isinstance(other, Entries):
                 if other.table is not None:
                     self._store_list(other.keys_list(), None)
@@ -177,7 +191,7 @@ class LaneSet(Entries):
         if self.table is not None:
             found = self._found_in(other)
             self.table = self.table.kept(found if which else self.table.live & ~found)
-            self.only_added = False
+            self.history = MIXED
 
     def union(self, *others: Any) -> Self:
         """Return the set of the elements of this set or others."""

@@ -11,45 +11,50 @@ import numpy as np
 NUMBERS = re.compile(r"[\[(][-\d., ]*[\])]")
 GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 
-_KEY_HELP = "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`"
-_SIMPLE = "jax.random.uniform(key)"
-_PLACE = "{seq}[jax.random.randint(key, (), 0, len({seq}))]"
+_KEY_HELP = (
+    "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`, and begin "
+    "the batched function with `def new_key(): nonlocal key; key, now = jax.random.split(key); return now`"
+)
+_SIMPLE = "jax.random.uniform(new_key())"
+_PLACE = "{seq}[jax.random.randint(new_key(), (), 0, len({seq}))]"
 _SHUFFLE = (
-    "for k in range(len({x}) - 1, 0, -1): key, now = jax.random.split(key); "
-    "place = jax.random.randint(now, (), 0, k + 1); {x}[k], {x}[place] = {x}[place], {x}[k]"
+    "for k in range(len({x}) - 1, 0, -1): "
+    "place = jax.random.randint(new_key(), (), 0, k + 1); {x}[k], {x}[place] = {x}[place], {x}[k]"
 )
 # Method -> its parameters and the draw of `jax.random` that replaces it: for Python's `random`, then for NumPy.
 _PYTHON = {
     "random": ((), _SIMPLE),
-    "uniform": (("a", "b"), "jax.random.uniform(key, (), minval={a}, maxval={b})"),
-    "randint": (("a", "b"), "jax.random.randint(key, (), {a}, {b} + 1)"),
-    "gauss": (("mu=0.0", "sigma=1.0"), "{mu} + {sigma} * jax.random.normal(key)"),
-    "normalvariate": (("mu=0.0", "sigma=1.0"), "{mu} + {sigma} * jax.random.normal(key)"),
-    "expovariate": (("lambd=1.0",), "jax.random.exponential(key) / {lambd}"),
-    "betavariate": (("alpha", "beta"), "jax.random.beta(key, {alpha}, {beta})"),
-    "gammavariate": (("alpha", "beta"), "{beta} * jax.random.gamma(key, {alpha})"),
-    "choice": (("seq",), "jax.random.choice(key, jnp.asarray({seq}))"),
+    "uniform": (("a", "b"), "jax.random.uniform(new_key(), (), minval={a}, maxval={b})"),
+    "randint": (("a", "b"), "jax.random.randint(new_key(), (), {a}, {b} + 1)"),
+    "gauss": (("mu=0.0", "sigma=1.0"), "{mu} + {sigma} * jax.random.normal(new_key())"),
+    "normalvariate": (("mu=0.0", "sigma=1.0"), "{mu} + {sigma} * jax.random.normal(new_key())"),
+    "expovariate": (("lambd=1.0",), "jax.random.exponential(new_key()) / {lambd}"),
+    "betavariate": (("alpha", "beta"), "jax.random.beta(new_key(), {alpha}, {beta})"),
+    "gammavariate": (("alpha", "beta"), "{beta} * jax.random.gamma(new_key(), {alpha})"),
+    "choice": (("seq",), "jax.random.choice(new_key(), jnp.asarray({seq}))"),
     "shuffle": (("x",), _SHUFFLE),
-    "sample": (("population", "k"), "jax.random.choice(key, jnp.asarray({population}), ({k},), replace=False)"),
+    "sample": (("population", "k"), "jax.random.choice(new_key(), jnp.asarray({population}), ({k},), replace=False)"),
 }
 _NUMPY = {
-    **dict.fromkeys(("random", "random_sample", "ranf", "sample"), (("size=()",), "jax.random.uniform(key, {size})")),
+    **dict.fromkeys(
+        ("random", "random_sample", "ranf", "sample"), (("size=()",), "jax.random.uniform(new_key(), {size})")
+    ),
     "uniform": (
         ("low=0.0", "high=1.0", "size=()"),
-        "jax.random.uniform(key, {size}, minval={low}, maxval={high})",
+        "jax.random.uniform(new_key(), {size}, minval={low}, maxval={high})",
     ),
-    "normal": (("loc=0.0", "scale=1.0", "size=()"), "{loc} + {scale} * jax.random.normal(key, {size})"),
-    "standard_normal": (("size=()",), "jax.random.normal(key, {size})"),
-    "exponential": (("scale=1.0", "size=()"), "{scale} * jax.random.exponential(key, {size})"),
-    "poisson": (("lam=1.0", "size=()"), "jax.random.poisson(key, {lam}, {size})"),
-    "binomial": (("n", "p", "size=()"), "jax.random.binomial(key, {n}, {p}, {size}).astype(int)"),
-    "beta": (("a", "b", "size=()"), "jax.random.beta(key, {a}, {b}, {size})"),
-    "gamma": (("shape", "scale=1.0", "size=()"), "{scale} * jax.random.gamma(key, {shape}, {size})"),
-    "permutation": (("x",), "jax.random.permutation(key, {x})"),
-    "shuffle": (("x",), "{x} = jax.random.permutation(key, {x})"),
+    "normal": (("loc=0.0", "scale=1.0", "size=()"), "{loc} + {scale} * jax.random.normal(new_key(), {size})"),
+    "standard_normal": (("size=()",), "jax.random.normal(new_key(), {size})"),
+    "exponential": (("scale=1.0", "size=()"), "{scale} * jax.random.exponential(new_key(), {size})"),
+    "poisson": (("lam=1.0", "size=()"), "jax.random.poisson(new_key(), {lam}, {size})"),
+    "binomial": (("n", "p", "size=()"), "jax.random.binomial(new_key(), {n}, {p}, {size}).astype(int)"),
+    "beta": (("a", "b", "size=()"), "jax.random.beta(new_key(), {a}, {b}, {size})"),
+    "gamma": (("shape", "scale=1.0", "size=()"), "{scale} * jax.random.gamma(new_key(), {shape}, {size})"),
+    "permutation": (("x",), "jax.random.permutation(new_key(), {x})"),
+    "shuffle": (("x",), "{x} = jax.random.permutation(new_key(), {x})"),
     "choice": (
         ("a", "size=()", "replace=True", "p=None"),
-        "jax.random.choice(key, jnp.asarray({a}), {size}, {replace}, jnp.asarray({p}))",
+        "jax.random.choice(new_key(), jnp.asarray({a}), {size}, {replace}, jnp.asarray({p}))",
     ),
 }
 _WHOLE = frozenset({"randint", "randrange", "integers"})
@@ -69,7 +74,7 @@ def draw(method: str, args: Sequence[str], named: dict[str, str], python: bool) 
     """
     if method in ("rand", "randn") and not named:
         shape = f", ({', '.join(args)},)" if args else ""
-        return f"jax.random.{'normal' if method == 'randn' else 'uniform'}(key{shape})"
+        return f"jax.random.{'normal' if method == 'randn' else 'uniform'}(new_key(){shape})"
     if method in _WHOLE and not (python and method == "randint"):
         return _whole(args, named)
     parameters, text = (_PYTHON if python else _NUMPY).get(method, ((), ""))
@@ -102,7 +107,7 @@ def _whole(args: Sequence[str], named: Mapping[str, str]) -> str:
     low = low or named.get("low", named.get("start", ""))
     high, size = high or named.get("high", named.get("stop", "")), _shape(size or named.get("size", "()"))
     low, high = (low, high) if high else ("0", low)
-    return f"jax.random.randint(key, {size}, {low}, {high})" if high else ""
+    return f"jax.random.randint(new_key(), {size}, {low}, {high})" if high else ""
 
 
 def _operand(text: str) -> str:
@@ -117,8 +122,7 @@ def _shape(text: str) -> str:
 def key_helps(draw: str) -> tuple[str, ...]:
     """The helps for a call of a random function; `draw` is the call of `jax.random` that replaces it, or empty."""
     drawn = f"draw with `{draw}`" if draw else f"draw with a function of `jax.random`, for example `{_SIMPLE}`"
-    new = "for the next draw make a new key: `key, now = jax.random.split(key)`"
-    return (_KEY_HELP, f"{drawn}; {new}, a statement, so a comprehension has to be a loop")
+    return (_KEY_HELP, f"{drawn}: each call of `new_key` gives another key; other functions take it as an argument")
 
 
 def once(name: str, kind: str, draw: str = "") -> tuple[str, tuple[str, ...]]:

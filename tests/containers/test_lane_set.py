@@ -133,12 +133,48 @@ def test_the_order_of_other_sets_is_refused() -> None:
     s = LaneSet.from_items([jnp.int32(1), jnp.int32(2)])
     assert tolist(s.as_list()) == [1, 2]
     s.discard(jnp.int32(1))
+    assert tolist(s.as_list()) == [2]
+    s.add(jnp.int32(3))
     with pytest.raises(Refusal, match="order of this set"):
         s.as_list()
     with pytest.raises(Refusal, match="order of this set"):
         LaneSet.from_items([jnp.float32(1)]).as_list()
-    with pytest.raises(Refusal, match="pop"):
-        s.pop()
+
+
+@settings(max_examples=examples(40, 10), deadline=None)
+@given(
+    st.lists(st.one_of(st.integers(-9, 40), st.integers(0, 9).map(lambda k: k * 64)), max_size=30),
+    st.lists(st.integers(0, 30), max_size=12),
+)
+def test_sets_that_only_lose_elements_keep_pythons_order(keys: list[int], gone: list[int]) -> None:
+    with using_capacity(32):
+        s, expected = LaneSet.from_items([jnp.int32(key) for key in keys]), {*_added(keys)}
+        for key in gone:
+            s.discard(jnp.int32(key))
+            expected.discard(key)
+        assert tolist(s.as_list()) == list(expected)
+        while expected:
+            assert int(s.pop()) == expected.pop()
+        with pytest.raises(KeyError, match="pop from an empty set"):
+            LaneSet().pop()
+
+
+def test_pop_of_a_set_without_a_known_order_needs_one_element() -> None:
+    def last(xs: list[int]) -> int:
+        found = {xs[0]}
+        found.discard(xs[1])
+        found.add(xs[2])
+        return found.pop()
+
+    def letter(text: str) -> str:
+        return set(text).pop()
+
+    result = pcbatch.batch(last).run(jnp.array([[1, 1, 2], [1, 2, 3], [1, 2, 1]]))
+    assert [int(status) for status in result.status] == [pcbatch.Status.OK, pcbatch.Status.LIMIT, pcbatch.Status.OK]
+    assert result.value[0] == 2 and result.value[2] == 1
+    assert pcbatch.batch(letter)(pcbatch.texts(["aaa", "b"])).tolist() == ["a", "b"]
+    with pytest.raises(pcbatch.BatchRuntimeError, match=r"write `x = min\(s\)`, then `s.remove\(x\)`"):
+        pcbatch.batch(last)(jnp.array([[1, 2, 3]]))
 
 
 def test_what_covers_two_has_the_keys_of_the_first_and_room_for_both() -> None:

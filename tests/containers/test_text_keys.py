@@ -193,6 +193,33 @@ def test_key_that_is_missing_fails_the_lane():
     assert result.value.tolist()[0] == 1 and result.status.tolist()[0] == 0 and result.status.tolist()[1] != 0
 
 
+def known_and_new(text):
+    found = {"a": 0}
+    if len(text) > 2:
+        found["size"] = len(text)
+    for k in range(len(text)):
+        found[str(k)] = k
+    if text == "":
+        found = {"none": 1}
+    return found
+
+
+def of_texts_of_numbers(text):
+    return {f"k{k}": [] for k in range(len(text))}
+
+
+def without_values(text):
+    return {str(k): None for k in range(len(text))}
+
+
+@pytest.mark.parametrize("program", [known_and_new, of_texts_of_numbers, without_values])
+def test_keys_that_are_known_on_some_ways_are_texts_of_the_lane(program):
+    texts = ["", "ab", "abcde"]
+    found = pcbatch.batch(program)(pcbatch.texts(texts)).tolist()
+    assert found == [program(text) for text in texts]
+    assert [list(each) for each in found] == [list(program(text)) for text in texts]
+
+
 def numbers_and_texts(text):
     found = {1: 2}
     for c in text:

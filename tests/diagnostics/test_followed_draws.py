@@ -65,7 +65,7 @@ def test_they_draw_the_same() -> None:
     assert len(told) == len(CALLS)
     spaces = {"jax": jax, "jnp": jnp}
     drawn_at_once = jax.jit(
-        jax.vmap(lambda key: [eval(code[1], spaces | {"key": key}) for code in told if code is not None])
+        jax.vmap(lambda key: [eval(code[1], spaces | {"new_key": lambda: key}) for code in told if code is not None])
     )
     for call, code, drawn in zip(CALLS, told, drawn_at_once(jax.random.split(jax.random.key(0), DRAWS)), strict=True):
         assert code is not None, call
@@ -91,3 +91,34 @@ def test_every_draw_has_been_followed() -> None:
     orders = {"shuffle", "sample", "permutation"}
     told = {call.partition("(")[0].rpartition(".")[2] for call in CALLS}
     assert {*impure_calls._PYTHON, *impure_calls._NUMPY} - told - orders == {"random_sample", "ranf"}
+
+
+PLACES = """
+def rolled(new_key, n):
+    return 0.0 if n == 0 else jax.random.uniform(new_key()) + rolled(new_key, n - 1)
+
+
+@pcbatch.batch
+def f(n, key):
+    {begin}
+    both = lambda low: low + {draw}
+    count = 0
+    while {draw} < 0.9:
+        count += 1
+    order = sorted(range(5), key=lambda _: {draw})
+    return [both(1.0), both(1.0), *[{draw} for _ in range(n)]], count, order, rolled(new_key, n)
+"""
+
+
+def test_the_help_for_draws_is_followed_wherever_an_expression_stands() -> None:
+    key_help, draw_help = impure_calls.key_helps("")
+    begin, draw = CODE.findall(key_help)[2], CODE.findall(draw_help)[1]
+    f = load(HEAD + PLACES.format(begin=begin, draw=draw)).f
+    ns, keys = jnp.arange(8), jax.random.split(jax.random.key(0), 8)
+    values, counts, orders, sums = f(ns, keys)
+    for lane in range(8):
+        expected = f.plain(int(ns[lane]), keys[lane])
+        np.testing.assert_allclose(values[lane], expected[0], rtol=1e-6)
+        np.testing.assert_allclose(sums[lane], expected[3], rtol=1e-6)
+        assert (int(counts[lane]), [int(order[lane]) for order in orders]) == expected[1:3]
+        assert len({float(value) for value in values[lane]}) == len(values[lane])  # no two draws share a key

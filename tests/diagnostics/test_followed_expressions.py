@@ -17,6 +17,7 @@ X = np.array([0.75, 1.25, 2.5], np.float32)
 Y = np.array([1.5, 0.4, 2.0], np.float32)
 N = np.array([16785408, 2147483647, 0], np.int32)
 K = np.array([0, 5, 8], np.int32)
+Z = np.array([1 + 2j, -0.5 + 0.25j, 0.25 - 1j], np.complex64)
 XS = np.array([[1, 2.5, 0.2], [0.1, 0.7, 0.3], [3, 1, 2]], np.float32)
 IMPORTS = "import jax\nimport jax.numpy as jnp\nimport numpy as np\nimport pcbatch\n"
 TABLES = "TABLE = np.array([1.0, 2.0, 4.0])\nROWS = [[1.0, 2.0], [3.0, 4.0]]\n"
@@ -31,6 +32,8 @@ NUMPY = [
     "np.clip(xs, 0.5, 1.5)",
     "np.clip(xs, a_min=0.5, a_max=1.5)",
     "np.clip(x, min=0.5, max=None)",
+    "np.clip(z, 0, 1 + 1j)",
+    "np.clip(2 * z, a_min=0, a_max=1)",
     "np.percentile(xs, 30)",
     'np.percentile(xs, q=[25, 75], method="lower")',
     'np.percentile(xs, 30, None, None, False, "higher")',
@@ -113,7 +116,7 @@ NUMPY = [
     "np.triu([[x, y], [y, x]])",
     "np.minimum(x, y, out=None)",
 ]
-ARGUMENTS = {"x": X, "y": Y, "n": N, "k": K, "xs": XS}
+ARGUMENTS = {"x": X, "y": Y, "n": N, "k": K, "xs": XS, "z": Z}
 
 
 def text_of(head: str, expressions: Sequence[str]) -> str:

@@ -196,6 +196,50 @@ def nonlocal_through_an_argument(n):
     return applied(count, n) * 100 + hits
 
 
+def each_below(function, n):
+    if n <= 0:
+        return function(0)
+    return each_below(function, n - 1) + function(n)
+
+
+@case([0, 1, 5])
+def nested_functions_through_a_recursive_helper(n):
+    seen = []
+    calls = 0
+
+    def collect(v):
+        seen.append(v)
+        return len(seen)
+
+    def count(v):
+        nonlocal calls
+        calls += v
+        return calls
+
+    first, second = each_below(collect, n), each_below(count, n)
+    return first + 100 * second + 10_000 * (sum(seen) + calls) + each_below(lambda v: v * n, n)
+
+
+def total_of(function, xs):
+    total = 0
+    for x in xs:
+        if x > 1:
+            total += function(x)
+    return total
+
+
+@case([0, 1, 5])
+def a_nested_function_that_changes_a_list_is_handed_on(n):
+    seen = []
+
+    def collect(v):
+        seen.append(v)
+        return len(seen)
+
+    first = total_of(collect, [n, 2, n + 1])
+    return first + 100 * total_of(lambda v: v if seen.append(-v) is None else 0, [n, 7]) + 10_000 * sum(seen)
+
+
 @case([1, 4, 6])
 def nested_in_nested(n):
     total = 0

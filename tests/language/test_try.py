@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -219,3 +221,158 @@ def test_vmap_with_axes_in_a_lane() -> None:
         return jax.vmap(power, in_axes=(1, None))(xs, n)[:, 0] if xs.ndim > 2 else jax.vmap(power, (0, None))(xs, n)
 
     assert powers(jnp.array([[2, 3], [4, 5]]), jnp.array([3, 2])).tolist() == [[8, 27], [16, 25]]
+
+
+def guarded(k):
+    try:
+        return 10 // k
+    except ZeroDivisionError:
+        return -7
+
+
+def looked_up(table, k):
+    try:
+        return table[k]
+    except KeyError:
+        return -7
+
+
+def suppressed_in_a_helper(k):
+    with contextlib.suppress(ValueError):
+        return math.factorial(k - 2)
+    return -7
+
+
+def branches_under_every_handler(k):
+    try:
+        if k > 3:
+            return 1
+        return 2
+    except Exception:
+        return -1
+
+
+@functools.cache
+def cached(k):
+    return guarded(k) + looked_up({3: k}, k)
+
+
+class Guarded:
+    def __init__(self, n):
+        self.n = n
+
+    def quotient(self):
+        try:
+            return 10 // self.n
+        except ZeroDivisionError:
+            return -7
+
+    def __add__(self, other):
+        try:
+            return other // self.n
+        except ZeroDivisionError:
+            return -7
+
+
+def each_guarded(xs):
+    for x in xs:
+        try:
+            yield 10 // x
+        except ZeroDivisionError:
+            yield -7
+
+
+def passing(n):
+    for k in range(n):
+        try:
+            yield k
+        except ValueError:
+            yield -1
+
+
+def helpers_that_catch(n):
+    def inside(k):
+        try:
+            return 10 // k
+        except ZeroDivisionError:
+            return -7
+
+    first = guarded(n) + 100 * sum(guarded(k) for k in (n, 0)) + 1000 * looked_up({1: 2}, n)
+    second = inside(n) + 100 * suppressed_in_a_helper(n) + 1000 * branches_under_every_handler(n) + cached(n)
+    return first, second, sum(map(inside, (n, 3))), max((2, n, 0), key=guarded)
+
+
+def objects_and_generators_that_catch(n):
+    box = Guarded(n)
+    return box.quotient() + 100 * (box + 30), sum(each_guarded([n, 0, n - 3])), max(each_guarded((n,)))
+
+
+def raises_in_the_loop(n):
+    total = 0
+    try:
+        for x in passing(n):
+            if x == 2:
+                raise ValueError
+            total += x + 1
+    except ValueError:
+        total = -total - 1
+    return total, total + n
+
+
+@pytest.mark.parametrize("fn", [helpers_that_catch, objects_and_generators_that_catch, raises_in_the_loop])
+def test_what_a_helper_catches_each_lane_raises_by_itself(fn: Callable[..., Any]) -> None:
+    ns = range(6)
+    found = pcbatch.batch(fn)(jnp.array(ns))
+    assert list(zip(*(part.tolist() for part in found), strict=True)) == [fn(n) for n in ns]
+
+
+def taken(n):
+    it = iter(range(n))
+    yield next(it) + next(it)
+    yield next(it)
+
+
+def first_of(it):
+    return next(it)
+
+
+def taken_by_a_helper(n):
+    it = iter(range(n))
+    yield first_of(it)
+
+
+def stops(n):
+    if n > 3:
+        raise StopIteration
+    yield n
+
+
+@pytest.mark.parametrize("generator", [taken, taken_by_a_helper, stops])
+def test_a_generator_that_runs_out_inside_raises_a_runtime_error(generator: Callable[..., Any]) -> None:
+    def total(n):
+        try:
+            return sum(generator(n))
+        except RuntimeError:
+            return -1
+        except StopIteration:
+            return -2
+
+    assert pcbatch.batch(total)(jnp.arange(6)).tolist() == [total(n) for n in range(6)]
+
+
+def test_a_finally_around_a_yield_is_refused() -> None:
+    def ends(n, log):
+        try:
+            yield n
+        finally:
+            log.append(n)
+
+    def first(n):
+        log = [0]
+        for x in ends(n, log):
+            if x > 1:
+                break
+        return log[-1]
+
+    with pytest.raises(pcbatch.CompileError, match="PCB105"):
+        pcbatch.batch(first)(jnp.arange(3))

@@ -29,7 +29,7 @@ from pcbatch.frontend.build.mutations import (
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.places import Place, mutation, place_of
-from pcbatch.frontend.source.streams import whole
+from pcbatch.frontend.source.streams import IN_PLACE, has_own, whole
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
 from pcbatch.ir.ops import Change, Move
 
@@ -101,7 +101,7 @@ def _augment_variable(b: Builder, node: Node, name: str) -> None:
     old = load(name, node.target)
     if name in rebound(b, node.value):
         old = copied(b, old)
-    value = lower(b, whole(b.unit, node.value))
+    value = lower(b, node.value if has_own(b.unit, *IN_PLACE) else whole(b.unit, node.value))
     if b.handlers:
         value = atom(b, value)  # nothing is changed if it raises
     changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)

@@ -113,7 +113,8 @@ def rebound_by(b: Builder, node: Node, target: Target) -> tuple[tuple[str, str],
 
 def _function_arguments(b: Builder, node: Node, target: Target) -> list[tuple[str, Target]]:
     """The nested functions among the arguments of a call, each with its parameter."""
-    given = bind(Faults(b.unit.source), spread(b.unit, node), target).given if b.unit.lifted or b.unit.rebound else ()
+    inside = b.unit.definitions or b.unit.rebound or any(isinstance(part, gast.Lambda) for part in gast.walk(node))
+    given = bind(Faults(b.unit.source), spread(b.unit, node), target).given if inside else ()
     values = [(name, static_value(b.unit, arg)) for name, arg in given]
     return [(name, value) for name, value in values if isinstance(value, Target)]
 

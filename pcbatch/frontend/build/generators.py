@@ -6,7 +6,8 @@ before:  for d in divisors(n):       def divisors(m):            after:  m_1 = n
                                              yield k                         d = k_1; body
                                              k += 1                          k_1 += 1
 
-A `return` of the generator ends the loop; `break` in the body leaves both.
+A `return` of the generator ends the loop; `break` in the body leaves both. What the body of the loop raises the
+generator does not catch, and a StopIteration of its own is a RuntimeError, as in Python.
 """
 
 from __future__ import annotations
@@ -20,17 +21,25 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied, store
 from pcbatch.frontend.build.expressions import in_order, lower, without_star
 from pcbatch.frontend.build.primitives import default_expr
-from pcbatch.frontend.source.along import key_of
+from pcbatch.frontend.source.along import callee_of, key_of
 from pcbatch.frontend.source.bind_call import bind
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import write_out
-from pcbatch.frontend.source.resolve import static_value
+from pcbatch.frontend.source.resolve import MISSING, resolve, static_value
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.tree import Node, constant, is_constant, load, target_of
 from pcbatch.frontend.subset.check import check
 from pcbatch.ir.ops import Prim
 
+STOPPING = frozenset({"next", "StopIteration"})
+OWN_ERROR = """
+try:
+    pass
+except StopIteration:
+    raise RuntimeError("generator raised StopIteration")
+"""
+FINALLY = "a generator runs the `finally` around a `yield` when its loop is left, which lanes cannot"
 ITSELF = "a generator that goes over itself may not read variables of the function around it"
 ITSELF_HELP = "pass them as arguments, or keep what is still to do in a list, and go over it in one loop"
 
@@ -45,6 +54,7 @@ class Consumer:
     faults: Faults
     around: Consumer | None
     target: Target
+    tried: tuple[int, int]  # the numbers of `try` statements around the loop, and of those with a `finally`
 
 
 def each_yielded(b: Builder, node: Node, target: Target, consume: Callable[[Node, str], None]) -> None:
@@ -61,15 +71,34 @@ def each_yielded(b: Builder, node: Node, target: Target, consume: Callable[[Node
         b.emit(Prim((written.names[name],), default_expr(text, default), b.loc(node)))
     faults, end = Faults(written.unit.source), b.label()
     check(written.unit, faults)
-    _enter(b, Consumer(consume, end, b.unit, b.faults, b.consumer, target), written.unit, faults)
+    consumer = Consumer(consume, end, b.unit, b.faults, b.consumer, target, (len(b.handlers), len(b.finals)))
+    _enter(b, consumer, written.unit, faults)
     if not faults.found:
         b.variables |= written.unit.variables
         for new, old in {new: old for old, new in written.names.items()}.items():
             b.stands_for.setdefault(new, load(old, node))
-        b.build(written.unit.body)
+        body = written.unit.body
+        b.build([_with_own_error(body, node)] if _may_stop(written.unit, body) else body)
     b.jump(end)
     _leave(b)
     b.start(end)
+
+
+def _may_stop(unit: Unit, body: list[Node]) -> bool:
+    """Whether a generator, or a function that it calls, may raise StopIteration, as far as their names tell."""
+    names = {part.id for node in body for part in gast.walk(node) if isinstance(part, gast.Name)}
+    called = (callee_of(value)[0] for name in names if (value := resolve(unit, load(name, body[0]))) is not MISSING)
+    codes = [fn.__code__.co_names for fn in called if fn is not None]
+    return any(not STOPPING.isdisjoint(each) for each in (names, *codes))
+
+
+def _with_own_error(body: list[Node], at: Node) -> Node:
+    """A `try` around the body of a generator that makes a StopIteration of its own a RuntimeError."""
+    (made,) = gast.parse(OWN_ERROR).body
+    made.body = body
+    for part in gast.walk(made.handlers[0]):
+        gast.copy_location(part, at)
+    return gast.copy_location(made, at)
 
 
 def refuse_itself(b: Builder, node: Node) -> None:
@@ -123,9 +152,16 @@ def _consumed(b: Builder, element: Node) -> None:
     """Hand an element to the loop, whose body is code of the function around the generator."""
     consumer: Consumer | None = b.consumer
     assert consumer is not None
-    unit, faults, following = b.unit, b.faults, b.label()
-    b.consumer, b.unit, b.faults = consumer.around, consumer.unit, consumer.faults
+    unit, faults, handlers, following = b.unit, b.faults, b.handlers, b.label()
+    b.consumer, b.unit, b.faults, b.handlers = (
+        consumer.around,
+        consumer.unit,
+        consumer.faults,
+        handlers[: consumer.tried[0]],
+    )
+    if len(b.finals) > consumer.tried[1]:
+        faults.add("PCB105", FINALLY, element, helps=("write what the `finally` does behind the loop",))
     consumer.consume(element, following)
     b.jump(following)
-    b.consumer, b.unit, b.faults = consumer, unit, faults
+    b.consumer, b.unit, b.faults, b.handlers = consumer, unit, faults, handlers
     b.start(following)

@@ -32,7 +32,7 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.scope import bindings, parameters
+from pcbatch.frontend.source.scope import bindings, catches, parameters
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -124,6 +124,11 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
     if isinstance(node, gast.ClassDef):
         return node
     new = _changed(unit, node, hidden, all_, decides)
+    if isinstance(node, gast.FunctionDef) and catches(node.body):
+        given = [load(name, node) for name in parameters(node.args)] if node is unit.node else [constant(..., node)]
+        asked = gast.copy_location(gast.Expr(value=supported("refuse_catching", given, node)), node)
+        fields = dict(gast.iter_fields(new)) | {"body": [asked, *new.body]}
+        new = gast.copy_location(gast.FunctionDef(**fields), node)
     if decides and new is not node and isinstance(node, gast.Compare | gast.BinOp | gast.UnaryOp):
         return supported("decided", [new], node)
     return new
@@ -171,7 +176,7 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     if isinstance(node, gast.JoinedStr) and all_:
         return _template(node, change)
     node, before = rebuild(node, change), node
-    node = taken_at_once(node, target)
+    node = taken_at_once(unit, node, target)
     if (owner := attribute_owner(before)) is not None:
         kept = supported("kept_in", [load(owner.id, owner), node.value], node.value)
         node = rebuild(node, lambda child: kept if child is node.value else child)

@@ -9,35 +9,37 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.streams import takes_elements, whole
+from pcbatch.frontend.source.streams import IN_PLACE, has_own, takes_elements, whole
 from pcbatch.frontend.source.tree import Node, rebuild, supported
 
 
-def taken_at_once(node: Node, target: object) -> Node:
+def taken_at_once(unit: Unit, node: Node, target: object) -> Node:
     """Return a node in which iterators whose elements it takes may be lists; `target` is the callee of a call."""
-    taken = _taken_whole(node, target)
+    taken = _taken_whole(unit, node, target)
     return rebuild(node, lambda child: at_once(child) if any(child is part for part in taken) else child)
 
 
 def with_lists(unit: Unit, node: Node) -> Node:
     """Return a node in which choices whose elements it takes choose lists."""
     target = resolve(unit, node.func) if isinstance(node, gast.Call) else None
-    chosen = [part for part in _taken_whole(node, target) if isinstance(part, gast.IfExp)]
+    chosen = [part for part in _taken_whole(unit, node, target) if isinstance(part, gast.IfExp)]
     return rebuild(node, lambda child: whole(unit, child) if any(child is part for part in chosen) else child)
 
 
-def _taken_whole(node: Node, target: object) -> list[Node]:
+def _taken_whole(unit: Unit, node: Node, target: object) -> list[Node]:
     """The parts of a node whose elements are all taken where they stand; `target`: what a call calls."""
     match node:
         case gast.For() | gast.comprehension():
             return [node.iter]
+        case gast.AugAssign() if has_own(unit, *IN_PLACE):
+            return []
         case gast.Starred() | gast.AugAssign() | gast.YieldFrom():
             return [node.value]
         case gast.Assign(targets=[gast.Tuple() | gast.List() | gast.Subscript(slice=gast.Slice())]):
             return [node.value]
         case gast.Compare(ops=[gast.In() | gast.NotIn()]):
             return list(node.comparators)
-        case gast.Call() if takes_elements(node.func, target):
+        case gast.Call() if takes_elements(unit, node.func, target):
             return list(node.args)
     return []
 

@@ -53,8 +53,11 @@ def same_statics(a: Statics, b: Statics, batched: BatchedTest) -> bool:
 def _same(a: object, b: object, batched: BatchedTest) -> bool:
     if a is b or (isinstance(a, str) and a == b):
         return True
-    one, two = batched(a), batched(b)  # a bound method is a new object each time it is looked up
+    # A bound method, or a nested function that is handed on, is a new object each time.
+    one, two = (value if isinstance(value, Target) else batched(value) for value in (a, b))
     if one is None or two is None or one.fn is not two.fn or len(one.args) != len(two.args):
+        return False
+    if one.captured != two.captured:
         return False
     return all(_same(x, y, batched) for x, y in zip(one.args, two.args, strict=True)) and same_statics(
         dict(one.keywords), dict(two.keywords), batched

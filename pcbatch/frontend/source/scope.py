@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import gast
 
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, rebuild
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line, rebuild
 
 
 def parameters(args: Node) -> tuple[str, ...]:
@@ -176,3 +176,14 @@ def _comprehension(node: Node, names: Mapping[str, str]) -> Node:
         return renamed(child, inner)
 
     return rebuild(node, change)
+
+
+def catches(nodes: list[Node]) -> bool:
+    """Whether statements catch exceptions, functions inside left out."""
+    return any(
+        bool(getattr(node, "handlers", ()))
+        or (isinstance(node, gast.With) and "suppress" in one_line(node.items[0].context_expr))
+        or catches(list(children(node)))
+        for node in nodes
+        if not isinstance(node, (*FUNCTIONS, gast.Lambda))
+    )

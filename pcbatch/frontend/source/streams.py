@@ -10,13 +10,16 @@ from __future__ import annotations
 import builtins
 import collections
 import functools
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import gast
 
+from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
@@ -66,6 +69,8 @@ COLLECTED = (collections.Counter, collections.deque)
 ELEMENT = "element"  # the variable of a comprehension that the compiler makes
 METHODS = frozenset({"extend", "update", "join", "extendleft", "union", "intersection", "difference"})
 """Methods that take an iterable and give what they would give for a list of its elements."""
+
+IN_PLACE = ("__iadd__", "__ior__", "__iand__", "__isub__", "__ixor__")
 
 
 def consumer(unit: Unit, node: Node) -> str | None:
@@ -182,15 +187,25 @@ def takes_list(unit: Unit, node: Node) -> bool:
     if not isinstance(node, gast.Call):
         return False
     if isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
-        return True
+        return not has_own(unit, node.func.attr)
     function = resolve(unit, node.func)
     return any(function is one for one in COLLECTED)
 
 
-def takes_elements(func: Node, target: Any) -> bool:
+def has_own(unit: Unit, *names: str) -> bool:
+    """Whether a class that the function can see has a method of the user's of one of these names."""
+    seen = [*unit.fn.__globals__.values(), *unit.statics.values()]
+    classes = {value if isinstance(value, type) else type(value) for value in seen}
+    found = (inspect.getattr_static(cls, name, None) for cls in classes for name in names)
+    return any(isinstance(method, FunctionType) and is_users(method.__code__) for method in found)
+
+
+def takes_elements(unit: Unit, func: Node, target: Any) -> bool:
     """Whether a call of `func`, which means `target`, takes the elements of its arguments, each once."""
     takers = (*CONSUMERS.values(), *LAZY.values(), *COLLECTED)
-    return (isinstance(func, gast.Attribute) and func.attr in METHODS) or any(target is one for one in takers)
+    if isinstance(func, gast.Attribute) and func.attr in METHODS and not has_own(unit, func.attr):
+        return True
+    return any(target is one for one in takers)
 
 
 def whole(unit: Unit, node: Node) -> Node:

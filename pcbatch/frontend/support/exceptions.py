@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from contextvars import ContextVar
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import jax
@@ -21,7 +21,7 @@ from pcbatch.containers.checks import checking_division
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.lane_list import unpacked
 from pcbatch.errors import MustCompileAlong, PcbatchError, Refusal
-from pcbatch.origins import either, note, number
+from pcbatch.origins import Tracer, either, is_noting, leaves, note, number
 
 BUILTIN: tuple[type[BaseException], ...] = tuple(
     value
@@ -29,6 +29,7 @@ BUILTIN: tuple[type[BaseException], ...] = tuple(
     if isinstance(value, type) and issubclass(value, Exception) and not issubclass(value, Warning)
 )
 NONE = 0
+KNOWN = (bool, int, float, complex, str, bytes, type, ModuleType, np.ndarray, np.generic, jax.Array)
 _attempting: ContextVar[bool] = ContextVar("pcbatch_attempting", default=False)
 _classes: list[type[BaseException]] = list(BUILTIN)
 
@@ -95,6 +96,12 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool
         ]
         values = (*values[: count - len(changed)], *kept)
     return (number(code) if isinstance(code, jax.Array) else code, *values)
+
+
+def refuse_catching(*values: Any) -> None:
+    """Refuse a function that catches exceptions where it may have values of lanes: each lane raises by itself."""
+    if is_noting() and not all(isinstance(leaf, KNOWN) and not isinstance(leaf, Tracer) for leaf in leaves(values)):
+        raise Refusal("PCB305", "a helper catches exceptions, which each lane raises by itself")
 
 
 def changing(method: Callable[[], Any], code: CodeType) -> Any:

@@ -28,6 +28,7 @@ from pcbatch.frontend.source.places import NEXT
 from pcbatch.frontend.support import array_items, heaps, iteration, mappings
 from pcbatch.frontend.support.exceptions import changing
 from pcbatch.frontend.support.helpers import load_attribute
+from pcbatch.frontend.support.sequences import users_method
 from pcbatch.frontend.support.truth import ARRAYS
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -171,7 +172,7 @@ def augmented(name: str, old: Any, operand: Any, operators: ModuleType) -> Any:
             return {**old, **dict(operand)}
         case set() | frozenset():
             return getattr(operators, name)(old, operand)
-    method = getattr(type(old), _in_place(name), None)
+    method = users_method(old, _in_place(name)) or getattr(type(old), _in_place(name), None)
     if method is not None and not isinstance(old, (*ARRAYS, int, float, complex, str, tuple)):
         return method(_copy(old), operand)
     if name == "matmul":
@@ -307,7 +308,10 @@ def _store(part: Any, key: Any, new: Any) -> Any:
         setattr(part, key.name, new)
         return part
     part = _indexable(part, key)
-    part[key] = new
+    if (method := users_method(part, "__setitem__")) is not None:
+        method(part, key, new)
+    else:
+        part[key] = new
     return part
 
 

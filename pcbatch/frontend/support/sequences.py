@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import collections
 import functools
+import inspect
 import queue
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -28,6 +30,7 @@ from pcbatch.containers.optional import sure, unwrapped
 from pcbatch.containers.ordered_keys import plain, with_ordered_keys
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
+from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, is_noting, number
@@ -44,8 +47,8 @@ TABLES = {list: "list index out of range", tuple: "tuple index out of range"}
 def get_item(value: Any, index: Any) -> Any:
     """The subscription `value[index]`, also of a list, a tuple or a range with an index of the lane."""
     value, index = data_of(sure(value, "'NoneType' object is not subscriptable")), data_of(index)
-    if isinstance(value, Ref) and (method := own_method(value, "__getitem__")) is not None:
-        return _substituted(method)(value, index)
+    if (method := users_method(value, "__getitem__")) is not None:
+        return method(value, index)
     if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None
         index = unwrapped(index)
     if isinstance(value, list | tuple | range) and _of_lane(index):
@@ -116,17 +119,23 @@ def len_(value: Any, /) -> Any:
     value = sure(value, "object of type 'NoneType' has no len()")
     if mappings.is_mapping(value):
         return value.length()
-    if isinstance(value, Ref) and (method := own_method(value, "__len__")) is not None:
-        return _substituted(method)(value)
+    if (method := users_method(value, "__len__")) is not None:
+        return method(value)
     if isinstance(value, Rows) and isinstance(value.length, Tracer):
         return number(between(value.length, 0, value.capacity))
     return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
 
 
-def _substituted(method: Any) -> Any:
+def users_method(value: Any, name: str) -> Any:
+    """The copy of a method of the user's that Python would call itself; None if the class is not the user's."""
     import pcbatch.frontend.support.operators as operators
 
-    return operators.substitute(method)
+    if isinstance(value, Ref):
+        method = own_method(value, name)
+    else:
+        method = inspect.getattr_static(type(value), name, None) if is_noting() else None
+        method = method if isinstance(method, FunctionType) and is_users(method.__code__) else None
+    return None if method is None else operators.substitute(method)
 
 
 def list_(*args: Any) -> Any:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import linecache
 import re
+from typing import Any
 
 import jax
 
 from pcbatch.containers.lane_iterator import LaneIterator
+from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_set import DictView
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.ir import message as messages
@@ -212,7 +215,9 @@ def _no_result(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
             diagnostics.append(_always_fails(function, first, inferred))
         elif value is None:
             diagnostics += [] if _may_fail(program, function.name, inferred) else [_never_returns(function, inferred)]
-        elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
+        elif function.name == program.entry and (
+            any(isinstance(leaf, Known) for leaf in value.leaves) or _not_shown(value.tree)
+        ):
             diagnostics.append(_bad_result(function, value, inferred.sources.get((function.name, function.results[0]))))
     return diagnostics
 
@@ -264,9 +269,16 @@ def _never_returns(function: Function, inferred: Inferred) -> Diagnostic:
     )
 
 
+def _not_shown(tree: Any) -> str:
+    """What in a result has no form outside of a program."""
+    words = {LaneIterator: "an iterator", LaneRange: "a range", DictView: "a view of a dict"}
+    node = tree.node_data()
+    return words.get(node and node[0], "") or next(filter(None, map(_not_shown, tree.children())), "")
+
+
 def _bad_result(function: Function, value: Abstract, loc: Loc | None) -> Diagnostic:
-    if (node := value.tree.node_data()) is not None and node[0] is LaneIterator:
-        title, help = f"`{function.name}` returns an iterator", "return a list of its elements: `list(it)`"
+    if what := _not_shown(value.tree):
+        title, help = f"`{function.name}` returns {what}", "return a list of its elements: `list(...)`"
         return Diagnostic("PCB311", title, _label(loc or function.loc), helps=(help,))
     return Diagnostic(
         "PCB311",

@@ -82,6 +82,15 @@ def numpy_name(func: ast.expr, names: Names) -> str | None:
     return None
 
 
+def _filled(number: str, shape: ast.expr) -> str:
+    """The expression that makes a list of one number, or lists of lists for a shape that is written out."""
+    *outer, last = shape.elts if isinstance(shape, ast.Tuple | ast.List) and shape.elts else [shape]
+    made = f"[{number}] * ({ast.unparse(last)})"
+    for size in reversed(outer):
+        made = f"[{made} for _ in range({ast.unparse(size)})]"
+    return made
+
+
 def is_sized(name: str, call: ast.Call) -> bool:
     """Return whether the length of the result depends on the values of the arguments."""
     return name in SIZED and not (name == "where" and len(call.args) == 3)
@@ -92,11 +101,16 @@ def numpy_helps(path: str, call: ast.Call, names: Names) -> tuple[str, ...]:
     name = OTHERS.get(path, path)
     size = SHAPES.get(path)
     if size is not None and any(of_lane(arg, names) for key, arg in _bound(path, call) if key in size):
-        of_list = f"or make a list: `[{FILLED[path]}] * ({ast.unparse(call.args[0])})`" if path in FILLED else ""
-        return (SHAPE, *((of_list,) if of_list and call.args else ()))
+        return (
+            SHAPE,
+            *([f"or make a list: `{_filled(FILLED[path], call.args[0])}`"] if path in FILLED and call.args else ()),
+        )
     if path == "vectorize" or _attribute(jnp, name) is MISSING:
         return (GENERAL,)
     arguments, unknown = _arguments(path, name, call, names)
+    bounds = {RENAMED.get((path, key), key): ast.unparse(arg) for key, arg in _bound(path, call)}
+    if path == "clip" and {"arr", "min", "max"} <= {*bounds} and _has_complex(call, names):  # `jnp.clip` refuses them
+        arguments, name = [f"jnp.maximum({bounds['arr']}, {bounds['min']})", bounds["max"]], "minimum"
     if unknown:
         also = ", ".join(f"`{key}`" for key in unknown)
         return (f"use functions of `jnp` in place of that of NumPy; `jnp.{name}` has no {also}",)
@@ -120,6 +134,12 @@ def sized_helps(func: str, arguments: list[str]) -> tuple[str, ...]:
 def own_arguments(call: ast.Call) -> list[str]:
     """Return the source text of the arguments of a call."""
     return [*map(ast.unparse, call.args), *map(ast.unparse, call.keywords)]
+
+
+def _has_complex(call: ast.Call, names: Names) -> bool:
+    """Whether a complex number, or a name of one, stands in a call."""
+    parts = [part.value if isinstance(part, ast.Constant) else held(part, names) for part in ast.walk(call)]  # type: ignore[arg-type]
+    return any(jnp.issubdtype(getattr(part, "dtype", type(part)), jnp.complexfloating) for part in parts)
 
 
 def _by_values(path: str, call: ast.Call, names: Names) -> bool:

@@ -41,8 +41,14 @@ def held(node: ast.expr, names: Names) -> Any:
 
 def of_lane(node: ast.AST, names: Names) -> bool:
     """Return whether an expression may read a value of a lane. Without names, every expression with a name may."""
-    read = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
-    return any(name in names and _traced(names[name]) for name in read) or (not names and bool(read))
+    read = [part for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute)]
+    values = [names.get(part.id) if isinstance(part, ast.Name) else _field(part, names) for part in read]
+    return any(map(_traced, values)) or (not names and bool(read))
+
+
+def _field(node: ast.Attribute, names: Names) -> Any:
+    """The attribute of an object that a name is bound to, such as `self.n`; None if it is no field of it."""
+    return getattr(held(node.value, names), "__dict__", {}).get(node.attr)
 
 
 def _traced(value: Any) -> bool:

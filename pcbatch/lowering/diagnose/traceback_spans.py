@@ -2,7 +2,7 @@
 
 Primitives are compiled from the user's own tree, and JAX keeps the traceback of every operation it records, so that
 the frames of an exception (and of what caused it) name the user's lines: those of the primitive and of the helpers
-below it. Frames of JAX, NumPy and this package say nothing to the user and are left out.
+below it. Frames of JAX, NumPy, this package and what `dataclass` writes say nothing to the user and are left out.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _frames(traceback: TracebackType | None) -> Iterator[Frame]:
 
 
 def _is_users(file: str) -> bool:
-    return not file.startswith((*_PACKAGES, _OURS, "<frozen")) and file not in _WRAPPERS
+    return not file.startswith((*_PACKAGES, _OURS, "<frozen", "<string>")) and file not in _WRAPPERS
 
 
 def _frame(code: CodeType, instruction: int, line: int) -> Frame:

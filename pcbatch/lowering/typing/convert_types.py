@@ -20,6 +20,7 @@ from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
+from pcbatch.containers.stored import UnlikeError
 from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Leaf, array_type, is_array, with_origins
@@ -169,6 +170,8 @@ def made_of(fn: Callable[..., Any], *values: Any) -> Any:
 
     try:
         made: Any = jax.eval_shape(run, *([_aval(cell) for cell in cells] for cells, _ in flat))
+    except UnlikeError:
+        raise JoinError("they hold values of different types", "structure") from None
     except (Refusal, TypeError) as cause:
         raise JoinError(str(cause), "structure") from None
     return jax.tree.map(lambda aval: Cell(from_aval(aval), Origin.ARRAY), made)

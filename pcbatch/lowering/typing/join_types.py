@@ -142,11 +142,9 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
 
 def _entries(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     """Join two dicts or sets, of which one is of the lane or which differ in their keys."""
-    for value, other in ((x, y), (y, x)):
-        text = isinstance(other, dict) and isinstance(value, dict) and any(isinstance(key, str) for key in value)
-        if text or not isinstance(value, dict | Entries | Cell):
-            raise error
-    if isinstance(x, Cell) and isinstance(y, Cell):
+    if not all(
+        isinstance(getattr(getattr(value, "leaf", None), "value", value), dict | Entries | set) for value in (x, y)
+    ):
         raise error
     leads: list[Shape] = []
 

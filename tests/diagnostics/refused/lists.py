@@ -130,7 +130,7 @@ ROWS = [
         "order of a set",
         "PCB314",
         "go over `sorted(s)`, whose order is known",
-        "@pcbatch.batch\ndef f(xs):\n    s = set(xs)\n    s.discard(3)\n    total = 0\n    for x in s:\n        total = 3 * total + x\n"
+        "@pcbatch.batch\ndef f(xs):\n    s = set(xs)\n    s.discard(3)\n    s.add(4)\n    total = 0\n    for x in s:\n        total = 3 * total + x\n"
         "    return total\n",
         LISTS,
         (("for x in s:", "for x in sorted(s):"),),

@@ -3,6 +3,8 @@
 
 from tests.diagnostics.refused.row import Row
 
+NEW_KEY = "    def new_key(): nonlocal key; key, now = jax.random.split(key); return now\n"
+
 ROWS = [
     Row(
         "regular expression",
@@ -81,16 +83,13 @@ ROWS = [
     Row(
         "random.random",
         "PCB318",
-        "draw with `jax.random.uniform(key)`; for the next draw make a new key: `key, now = jax.random.split(key)`",
+        "draw with `jax.random.uniform(new_key())`: each call of `new_key` gives another key",
         "import random\n@pcbatch.batch\ndef f(n):\n    hits = 0\n    for _ in range(n):\n"
         "        if random.random() < 0.5:\n            hits += 1\n    return hits\n",
         "[(8,), (5,)]",
         (
-            ("def f(n):", "def f(n, key):"),
-            (
-                "        if random.random()",
-                "        key, now = jax.random.split(key)\n        if jax.random.uniform(now)",
-            ),
+            ("def f(n):\n", f"def f(n, key):\n{NEW_KEY}"),
+            ("random.random()", "jax.random.uniform(new_key())"),
         ),
         to="np.array([n for n, *_ in examples]), jax.random.split(jax.random.key(0), 2)",
         own=True,
@@ -98,41 +97,47 @@ ROWS = [
     Row(
         "random.Random(n)",
         "PCB303",
-        "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`",
+        "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`, and begin",
         "import random\n@pcbatch.batch\ndef f(n):\n    rng = random.Random(n)\n    return rng.random() < 2\n",
         "[(8,), (5,)]",
-        (("def f(n):\n    rng = random.Random(n)\n", "def f(n, key):\n"), ("rng.random()", "jax.random.uniform(key)")),
+        (
+            ("def f(n):\n    rng = random.Random(n)\n", f"def f(n, key):\n{NEW_KEY}"),
+            ("rng.random()", "jax.random.uniform(new_key())"),
+        ),
         to="np.array([n for n, *_ in examples]), jax.random.split(jax.random.key(0), 2)",
     ),
     Row(
         "random.choice",
         "PCB318",
-        "draw with `xs[jax.random.randint(key, (), 0, len(xs))]`",
+        "draw with `xs[jax.random.randint(new_key(), (), 0, len(xs))]`",
         "import random\n@pcbatch.batch\ndef f(xs):\n    return random.choice(xs) > 0\n",
         "[([3, 1],), ([4, 4],)]",
-        (("def f(xs):", "def f(xs, key):"), ("random.choice(xs)", "xs[jax.random.randint(key, (), 0, len(xs))]")),
+        (
+            ("def f(xs):\n", f"def f(xs, key):\n{NEW_KEY}"),
+            ("random.choice(xs)", "xs[jax.random.randint(new_key(), (), 0, len(xs))]"),
+        ),
         args="np.array([xs for xs, in examples])",
         to="np.array([xs for xs, in examples]), jax.random.split(jax.random.key(0), 2)",
     ),
     Row(
         "generator of NumPy",
         "PCB318",
-        "draw with a function of `jax.random`, for example `jax.random.uniform(key)`",
+        "draw with a function of `jax.random`, for example `jax.random.uniform(new_key())`",
         "@pcbatch.batch\ndef f(x):\n    rng = np.random.default_rng(0)\n    return x + 0 * rng.random()\n",
         "[(0.5,), (2.0,)]",
         (
-            ("def f(x):\n    rng = np.random.default_rng(0)\n", "def f(x, key):\n"),
-            ("rng.random()", "jax.random.uniform(key)"),
+            ("def f(x):\n    rng = np.random.default_rng(0)\n", f"def f(x, key):\n{NEW_KEY}"),
+            ("rng.random()", "jax.random.uniform(new_key())"),
         ),
         to="np.array([x for x, in examples]), jax.random.split(jax.random.key(0), 2)",
     ),
     Row(
         "generator as an argument",
         "PCB405",
-        "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`",
+        "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`, and begin",
         "import random\n@pcbatch.batch\ndef f(n, rng):\n    return n + (rng.random() > 2)\n",
         "[(8, random.Random(0)), (5, random.Random(1))]",
-        (("def f(n, rng)", "def f(n, key)"), ("rng.random()", "jax.random.uniform(key)")),
+        (("def f(n, rng):\n", f"def f(n, key):\n{NEW_KEY}"), ("rng.random()", "jax.random.uniform(new_key())")),
         args="np.array([8, 5]), random.Random(0)",
         to="np.array([8, 5]), jax.random.split(jax.random.key(0), 2)",
     ),
