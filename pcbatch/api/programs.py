@@ -205,7 +205,7 @@ class Programs:
             UsageError: `out_axes` does not fit the result, or `max_length` is less than the function always needs.
         """
         program = self.compile(call, repeats=repeats)
-        program.places()  # refuses a wrong `out_axes` before anything runs
+        _ = program.out_axes  # refuses a wrong `out_axes` before anything runs
         return program
 
     def compile(

@@ -23,7 +23,6 @@ from pcbatch.compiler.fork import NOT_FORKED, Forked
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.compiler.result_axes import OutAxes
-from pcbatch.containers import dict_forms as dict_forms
 from pcbatch.containers.host_forms import in_host_form
 from pcbatch.containers.ragged_forms import shortened
 from pcbatch.errors import TooLargeError
@@ -180,13 +179,9 @@ class Program:
         """Return the program for lanes that do not share these arguments of the executable."""
         return self.recompile(self, names)
 
-    def places(self) -> tuple[int | None, ...]:
-        """Return `out_axes`, or refuse those that do not fit the result."""
-        return self.axes.leaves
-
     @property
     def out_axes(self) -> tuple[int | None, ...]:
-        """The axis of the lanes in each leaf of the result, None where it comes without."""
+        """The axis of the lanes in each leaf of the result, None where it comes without; refuses wrong `out_axes`."""
         return self.axes.leaves
 
     def args(self, given: Arguments) -> dict[str, Any]:
@@ -370,8 +365,7 @@ class Program:
     def value(self, outcome: RawResult, given: Arguments | None = None) -> Any:
         """The result pytree of a run. `given`: its arguments, whose tables results may lead into."""
         assert self.stages.result is not None
-        leaves = zip(outcome.values, self.out_axes, strict=True)
-        tree = self.stages.result.tree
+        tree, leaves = self.stages.result.tree, zip(outcome.values, self.out_axes, strict=True)
         value = jax.tree.unflatten(tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves])
         if given is not None and mentions(tree):
             value = with_packed(value, given.tables)
@@ -388,9 +382,8 @@ class Program:
     def result(self, outcome: RawResult, lanes: int, given: Arguments | None = None) -> Result:
         """Return the `Result` that users get of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
-        known = None if is_symbolic(lanes) else lanes
-        by_tasks = visits is not None and len(visits) > len(self.infos)
-        stats = Stats(outcome.trips, visits, active, offered, known, self.all_infos if by_tasks else self.infos)
+        infos = self.all_infos if visits is not None and len(visits) > len(self.infos) else self.infos
+        stats = Stats(outcome.trips, visits, active, offered, None if is_symbolic(lanes) else lanes, infos)
         return Result(self.value(outcome, given), outcome.status, stats)
 
 

@@ -14,10 +14,10 @@ from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
 VISIT = 12.0  # a visit of one lane: a jump, and its registers
 OPERATION = 0.5  # one arithmetic operation in it
 WORD = 0.1  # one word that it may move
-# Lanes together take so many times the estimate of their trips, since they wait for each other. Where they gather for a
-# block that takes one of them `HEAVY`, the kernels of trips take so many times theirs, and the rest as long as
-# estimated. A part of it is for the time to compile, which is two to eight times as long.
-WAITING, GATHERED = 5.5, 2.5
+# Lanes together take so many times the estimate of their trips, since they wait for each other, and so many more for
+# each block. Where they gather for a block that takes one of them `HEAVY`, the kernels of trips take so many times
+# theirs, and the rest as long as estimated. A part of it is for the time to compile, two to eight times as long.
+WAITING, FOR_EACH_BLOCK, GATHERED = 4.0, 0.25, 2.5
 HEAVY = 3000.0
 SIDE_BY_SIDE = 512  # lanes, from which on independent calls are faster side by side
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
@@ -40,7 +40,8 @@ def times(costs: Costs, schedule: str, lanes: int) -> float:
     modes = costs.modes(lanes)
     started, total = (sum(trip_time.trip_times(each, modes, lanes, schedule)) for each in (kernels, costs))
     heavy = any(of_one_lane(costs.blocks[k]) >= HEAVY for k in costs.expensive)
-    together = GATHERED * started + total - started if heavy else WAITING * total
+    waiting = WAITING + FOR_EACH_BLOCK * len(costs.blocks)
+    together = GATHERED * started + total - started if heavy else waiting * total
     return together / (lanes * sum(block.often * of_one_lane(block) for block in costs.blocks))
 
 
