@@ -253,8 +253,10 @@ class Programs:
         """Whether the lanes of a call may run one after the other: on a CPU, outside of traces, and where no option is
         about lanes that run together."""
         o = self.options
-        together = o.schedule, o.emitter, o.fork, o.modes, o.unroll, o.narrow, o.max_steps, o.stats, o.devices
-        if together != ("auto", "auto", "auto", None, None, None, None, False, None) or o.strategy != "pc":
+        together = o.schedule, o.emitter, o.fork, o.modes, o.unroll, o.max_steps, o.stats, o.strategy
+        if together != ("auto", "auto", "auto", None, None, None, False, "pc") or o.narrow:
+            return False
+        if not (o.devices is None or isinstance(o.devices, int)):
             return False
         traced = is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes)
         return not traced and default_platform() == "cpu" and call.key not in self.refused

@@ -38,7 +38,7 @@ def alone_cost(op: object, types: Any = None) -> float:
     """Estimate one IR operation; `types` maps variables to `ArrayType`."""
     match op:
         case Prim(expr=expr):
-            return _jaxpr(expr.fn.closed.jaxpr) if isinstance(expr.fn, JaxprFn) else math.inf
+            return jaxpr_alone(expr.fn.closed.jaxpr) if isinstance(expr.fn, JaxprFn) else math.inf
         case Move(dst=dst) | Select(dst=dst):
             type_ = types.get(dst) if types is not None else None
             return _elements(float(type_.size)) if isinstance(type_, ArrayType) else 1.0
@@ -46,7 +46,8 @@ def alone_cost(op: object, types: Any = None) -> float:
             return 1.0
 
 
-def _jaxpr(jaxpr: Any) -> float:
+def jaxpr_alone(jaxpr: Any) -> float:
+    """Estimate a jaxpr: the sum over its equations, inner jaxprs included."""
     return sum(map(_equation, jaxpr.eqns))
 
 
@@ -55,12 +56,12 @@ def _equation(eqn: Any) -> float:
     if eqn.primitive is by_width_p:
         alone = eqn.params["alone"].jaxpr
         loops = sum(inner.primitive.name == "while" for inner in alone.eqns)
-        return LOOP * loops if loops else _jaxpr(alone)
+        return LOOP * loops if loops else jaxpr_alone(alone)
     out = sum(map(size, eqn.outvars))
     if name in ("sort", "top_k"):
         largest = max(map(size, eqn.invars))
         return COMPARED * largest * max(1.0, math.log2(max(1.0, largest)))
-    inner = [] if name in EXPENSIVE else [_jaxpr(each) for each in inner_jaxprs(eqn)]
+    inner = [] if name in EXPENSIVE else [jaxpr_alone(each) for each in inner_jaxprs(eqn)]
     if name in WRITES_PART:
         return TOUCH + size(eqn.invars[WRITES_PART[name]])
     match name:
