@@ -347,30 +347,3 @@ def test_what_would_show_an_iterator_as_a_list_is_refused(function: Any, code: s
         pcbatch.batch(function)(pcbatch.ragged(LISTS))
     assert info.value.diagnostics[0].code == code
     assert "Lane" not in str(info.value) and "DictView" not in str(info.value)
-
-
-class Twice:
-    def __init__(self):
-        self.total = 0
-
-    def update(self, it):
-        self.total += sum(it) * 100 + sum(it)
-
-    def join(self, it):
-        return sum(it) * 100 + sum(it)
-
-    def __iadd__(self, it):
-        self.total += sum(it) * 100 + sum(it)
-        return self
-
-
-def _methods_that_go_over_it_twice(n):
-    twice = Twice()
-    twice.update(reversed([n, 1, 2]))
-    twice += reversed([n, 5])
-    return twice.total + twice.join(reversed(list(range(n))))
-
-
-def test_methods_of_the_users_get_an_iterator_whatever_their_name() -> None:
-    found = pcbatch.batch(_methods_that_go_over_it_twice)(np.arange(5))
-    assert found.tolist() == [_methods_that_go_over_it_twice(n) for n in range(5)]
