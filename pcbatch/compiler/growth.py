@@ -105,6 +105,7 @@ def lanes_full(program: Program, raw: RawResult) -> int:
     full = status == int(Status.LIST_FULL)
     if not full.any() or (status == int(Status.RUNNING)).any():  # what was stopped is not begun again
         return 0
+    raw = raw.unpacked()
     pc, most = np.asarray(to_host(raw.pc)), 1
     for place in np.unique(pc[full]):
         fail = program.executable.where(int(place), None).fail

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from pcbatch.runtime.execute.batch_programs import run_whole
 from pcbatch.runtime.execute.program_cache import DeviceProgram
@@ -24,6 +25,7 @@ from pcbatch.runtime.vm.raw_result import RawResult
 if TYPE_CHECKING:
     from pcbatch.runtime.execute.executor import PcExecutable
 
+ONE_TRIP = np.ones((), np.int32)  # of a run without limits
 Outputs = tuple[tuple[Any, ...], Any, Mapping[str, Any], Any]  # `RawResult.values`, `.status`, `.shown`, `.rows`
 
 
@@ -40,12 +42,11 @@ class DirectRun:
     program: Any
     depth: int
     grows: bool
-    trips: Any = field(default_factory=lambda: jnp.ones((), jnp.int32))  # without limits, such a run is one trip
 
     def raw(self, outputs: Outputs) -> RawResult:
         """Return the raw result of what the program gave, packed."""
         values, status, shown, rows = outputs
-        return RawResult(values, status, self.trips, (), None, None, None, shown, self.depth, (), rows)
+        return RawResult(values, status, ONE_TRIP, (), None, None, None, shown, self.depth, (), rows)
 
 
 @dataclass(slots=True)

@@ -166,7 +166,7 @@ class PcExecutable:
             direct = self._direct.at(self, growth)
             outputs = direct.program(*args)
         growth.remember()
-        return direct.raw(outputs).unpacked()
+        return direct.raw(outputs)
 
     def run_traced(
         self, given: ShardedArguments, lanes: int, through: int | None = None, smooth: bool = False

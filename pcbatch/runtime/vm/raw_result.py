@@ -40,20 +40,14 @@ class RawResult:
     rows: Any = None  # of a packed one: `trips` in each lane, `pc`, `depths` and `back`, int32[2 or 4, lanes]
 
     def unpacked(self) -> RawResult:
-        """Return the result with all its arrays."""
-        return (
-            self
-            if self.rows is None
-            else replace(self, **dict(zip(PACKED, _apart(self.rows), strict=False)), rows=None)
-        )
+        """Return the result with all its arrays, of which those that were packed are on the host; waits for them."""
+        if self.rows is None:
+            return self
+        first, *others = np.asarray(self.rows)
+        return replace(self, **dict(zip(PACKED, (first[0], *others), strict=False)), rows=None)
 
 
 PACKED = ("trips", "pc", "depths", "back")
-
-
-@jax.jit
-def _apart(rows: jax.Array) -> tuple[jax.Array, ...]:
-    return rows[0, 0], *rows[1:]
 
 
 KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # whether runs must not donate arguments
