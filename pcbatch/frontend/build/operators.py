@@ -14,6 +14,7 @@ import functools
 import operator
 import queue
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gast
@@ -124,7 +125,7 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
     if isinstance(node, gast.ClassDef):
         return node
     new = _changed(unit, node, hidden, all_, decides)
-    if isinstance(node, gast.FunctionDef) and catches(node.body):
+    if isinstance(node, gast.FunctionDef) and catches(node.body, partial(_is_of_lanes, unit)):
         given = [load(name, node) for name in parameters(node.args)] if node is unit.node else [constant(..., node)]
         asked = gast.copy_location(gast.Expr(value=supported("refuse_catching", given, node)), node)
         fields = dict(gast.iter_fields(new)) | {"body": [asked, *new.body]}
@@ -132,6 +133,12 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
     if decides and new is not node and isinstance(node, gast.Compare | gast.BinOp | gast.UnaryOp):
         return supported("decided", [new], node)
     return new
+
+
+def _is_of_lanes(unit: Unit, handler: Node) -> bool:
+    """Whether a handler may catch what a lane raises: JAX's own errors are none of it."""
+    caught = resolve(unit, handler.type) if handler.type is not None else Exception
+    return not (isinstance(caught, type) and caught.__module__.partition(".")[0] == "jax")
 
 
 def _conditions(node: Node, decides: bool) -> list[Node]:

@@ -5,7 +5,7 @@ A name is local when it is bound anywhere in the function, even after its use or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import gast
 
@@ -178,12 +178,12 @@ def _comprehension(node: Node, names: Mapping[str, str]) -> Node:
     return rebuild(node, change)
 
 
-def catches(nodes: list[Node]) -> bool:
-    """Whether statements catch exceptions, functions inside left out."""
+def catches(nodes: list[Node], counts: Callable[[Node], bool]) -> bool:
+    """Whether statements catch exceptions by handlers that count, functions inside left out."""
     return any(
-        bool(getattr(node, "handlers", ()))
+        any(map(counts, getattr(node, "handlers", ())))
         or (isinstance(node, gast.With) and "suppress" in one_line(node.items[0].context_expr))
-        or catches(list(children(node)))
+        or catches(list(children(node)), counts)
         for node in nodes
         if not isinstance(node, (*FUNCTIONS, gast.Lambda))
     )
