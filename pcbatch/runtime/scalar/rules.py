@@ -138,10 +138,12 @@ def gather(operand: Any, indices: Any, **params: Any) -> jax.Array:
 def dynamic_slice(operand: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> jax.Array:
     """Slice few elements in a function of its own."""
     free = [d for d, size in enumerate(slice_sizes) if size < operand.shape[d]]
+    if not free:
+        return operand  # type: ignore[no-any-return]
 
     def load(array: Any, *given: Any) -> jax.Array:
         at = dict(zip(free, given, strict=True))
-        all_starts = [at.get(d, np.int32(0)) for d in range(array.ndim)]
+        all_starts = [at.get(d, jnp.zeros((), given[0].dtype)) for d in range(array.ndim)]
         return jax.lax.dynamic_slice(array, all_starts, slice_sizes, allow_negative_indices=False)
 
     out: jax.Array = apart(load, operand, *(starts[d] for d in free))
