@@ -64,21 +64,6 @@ class TestSorts:
         check(lambda n: jax.lax.top_k(n, 2), np.array([3, 9, 9, 1], np.int32))
 
 
-class TestLoads:
-    @pytest.mark.parametrize("shape", [(40,), (1, 40), (40, 1), (1, 20, 2), (20, 1, 1)])
-    @pytest.mark.parametrize("index", ["int32", "uint8"])
-    def test_axes_of_one_element_and_narrow_indices(self, shape: tuple[int, ...], index: str) -> None:
-        """A native function whose parameter nothing uses would end the process."""
-        x, i = DRAWN.integers(0, 9, shape).astype(np.int16), jnp.asarray(1, index)
-
-        def loads(x: jax.Array, i: jax.Array) -> Any:
-            sliced = jax.lax.dynamic_slice(x, [i] * x.ndim, [min(n, 2) for n in x.shape])
-            whole = jax.lax.dynamic_slice(x, [i] * x.ndim, x.shape)
-            return x[i], x[..., i], x.at[i].get(mode="fill"), sliced, whole, x.at[i].set(x[0])
-
-        check(loads, x, i)
-
-
 class TestStores:
     @pytest.mark.parametrize("index", [0, 4, 29, -1, -31, 30, 99])
     @pytest.mark.parametrize("mode", ["drop", "clip", "promise_in_bounds"])
@@ -121,6 +106,19 @@ class TestLoads:
 
     def test_a_small_array_is_left(self) -> None:
         check(lambda x, i: x[i], jnp.arange(4.0), np.int32(2), replaced=False)
+
+    @pytest.mark.parametrize("shape", [(40,), (1, 40), (40, 1), (1, 20, 2), (20, 1, 1)])
+    @pytest.mark.parametrize("index", ["int32", "uint8"])
+    def test_axes_of_one_element_and_narrow_indices(self, shape: tuple[int, ...], index: str) -> None:
+        """A native function whose parameter nothing uses would end the process."""
+        x, i = jnp.asarray(DRAWN.integers(0, 9, shape), jnp.int16), jnp.asarray(1, index)
+
+        def loads(x: jax.Array, i: jax.Array) -> Any:
+            sliced = jax.lax.dynamic_slice(x, [i] * x.ndim, [min(n, 2) for n in x.shape])
+            whole = jax.lax.dynamic_slice(x, [i] * x.ndim, x.shape)
+            return x[i], x[..., i], x.at[i].get(mode="fill"), sliced, whole, x.at[i].set(-x[i])
+
+        check(loads, x, i)
 
 
 class TestProducts:
