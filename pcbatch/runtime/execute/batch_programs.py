@@ -81,7 +81,9 @@ def run_whole(
     def body(mapped: ShardedArguments, control: tuple[Any, Any]) -> tuple[RawResult, State | None]:
         common, go = control
         state = machine.start({**mapped.mapped, **common}, spread.each, depth, mapped.end, mapped.names)
-        state = narrowing.advance(machine, state, executable.narrower(spread.each), go)
+        widths = executable.narrower(spread.each)
+        ends = not keep and go is None and not widths
+        state = machine.to_the_end(state) if ends else narrowing.advance(machine, state, widths, go)
         return executable.results.of_state(state, depth), state if keep else None
 
     return spread.run(body, arguments.without_common(), (arguments.common, go))  # type: ignore[no-any-return]

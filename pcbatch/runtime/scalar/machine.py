@@ -17,7 +17,7 @@ from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.visit import visit
 from pcbatch.runtime.vm.block_body import BlockCode, Values
-from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
+from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, reg
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.status import Status, parked
 from pcbatch.runtime.vm.step import written as step_keys
@@ -44,44 +44,77 @@ class ScalarMachine(Machine):
         return replace(machine, emitter=emit.pick("auto"))
 
     def advance(self, state: State, max_trips: int | jax.Array | None = None, go: Any = None) -> State:
+        return self._advance(state, frozenset(), max_trips, go)
+
+    def to_the_end(self, state: State) -> State:
+        lasting = {reg(v) for v in (*self.program.results, *self.layout.shown)}
+        return self._advance(
+            state, frozenset(key for key in state.carry if key.startswith(reg("")) and key not in lasting)
+        )
+
+    def _advance(
+        self, state: State, passing: frozenset[str], max_trips: int | jax.Array | None = None, go: Any = None
+    ) -> State:
+        """Let the lanes run; `passing` are the registers that nothing reads behind the run."""
         if lowering_platform() != "cpu" or is_symbolic(state.carry["pc"].shape[0]):
             return self.trip_by_trip.advance(state, max_trips, go)
         layout, width = self.scalar_layout, jnp.int32(state.carry["pc"].shape[0])
         lanes = width if go is None else jnp.where(go, width, 0)
         budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
+        given = {reg(v) for v in self.program.params}
+        carry = {key: value for key, value in state.carry.items() if key not in passing or key in given}
+        unset = {key: state.carry[key][0] for key in state.carry.keys() - carry.keys()}
 
-        def run(carry: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None) -> tuple[Values, jax.Array]:
-            return _first_lanes(layout, carry, shared, lanes, budget)
+        def run(
+            carry: Values, unset: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None
+        ) -> tuple[Values, jax.Array]:
+            return _first_lanes(layout, carry, unset, passing, shared, lanes, budget)
 
-        carry, trips = in_one_function(run)(state.carry, state.shared, lanes, budget)
-        return State(carry, state.shared, state.trips + trips)
+        left, trips = in_one_function(run)(carry, unset, state.shared, lanes, budget)
+        return State(state.carry | left, state.shared, state.trips + trips)
 
 
 def _first_lanes(
-    layout: Layout, carry: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None
+    layout: Layout,
+    carry: Values,
+    unset: Values,
+    passing: frozenset[str],
+    shared: Values,
+    lanes: jax.Array,
+    budget: jax.Array | None,
 ) -> tuple[Values, jax.Array]:
     """Let each of the first `lanes` lanes run to its end, or until it has used up its budget of visits.
 
+    Args:
+        layout: The machine's arrays.
+        carry: Those of all lanes.
+        unset: Registers of one lane, which each lane sets before it reads them.
+        passing: The registers whose values no lane leaves.
+        shared: The values that all lanes share.
+        lanes, budget: See above.
+
     Returns:
-        The state, and the most visits that a lane has made, int32[]; one where there is no budget.
+        What lanes leave of the state, and the most visits that a lane has made, int32[]; one where there is no budget.
     """
 
     written = {"pc", *layout.buffers} | {key for code in layout.codes for key in step_keys(layout, code)}
     rows = {key: by_lane(layout, key, value, carry["pc"].shape[0]) for key, value in carry.items()}
-    constant = {key: value for key, value in rows.items() if key not in written}
+    leaves = written - passing
+    constant = {key: value for key, value in rows.items() if key not in leaves}
 
-    def one(number: jax.Array, c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
-        changing, most = c
-        lane = cut_out(layout, constant | changing, number)
+    def one(number: jax.Array, c: tuple[Values, Values, jax.Array]) -> tuple[Values, Values, jax.Array]:
+        changing, passed, most = c
+        lane = cut_out(layout, constant | changing, number) | passed
         if budget is not None:
             lane[VISITS] = jnp.int32(0)
         lane = _to_its_end(layout, lane, shared, budget)
         visits = lane.pop(VISITS, jnp.int32(1))
-        return put_back(layout, changing, lane, number), jnp.maximum(most, visits)
+        # What passes goes on to the next lane, in place.
+        return put_back(layout, changing, lane, number), {key: lane[key] for key in passed}, jnp.maximum(most, visits)
 
-    changing = {key: value for key, value in rows.items() if key in written}
-    changed, most = jax.lax.fori_loop(0, lanes, one, (changing, jnp.int32(0)))
-    return carry | {key: value.reshape(carry[key].shape) for key, value in changed.items()}, most
+    changing = {key: value for key, value in rows.items() if key in leaves}
+    changed, _, most = jax.lax.fori_loop(0, lanes, one, (changing, unset, jnp.int32(0)))
+    return {key: value.reshape(carry[key].shape) for key, value in changed.items()}, most
 
 
 def by_lane(layout: Layout, key: str, value: jax.Array, lanes: int) -> jax.Array:

@@ -139,6 +139,10 @@ class Machine:
 
         return self._while(going, state)
 
+    def to_the_end(self, state: State) -> State:
+        """Return a state in which no lane is live, of which only what `results`, `shown` and `back` read is right."""
+        return self.advance(state)
+
     def advance_to_few(self, state: State, few: int, go: Any = None) -> State:
         """Return the state after running until at most `few` lanes are live; if `go` is false, no trip is made."""
 
