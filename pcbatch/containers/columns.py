@@ -185,7 +185,7 @@ def taken(columns: Any, order: Any) -> Any:
 
     def rows(leaf: Any) -> Any:
         if leaf.shape[0] == 0:
-            return jnp.zeros((order.shape[0], *leaf.shape[1:]), leaf.dtype)
+            return jnp.zeros((*order.shape, *leaf.shape[1:]), leaf.dtype)
         return leaf.at[order].get(mode="clip", wrap_negative_indices=False)
 
     return jax.tree.map(rows, columns)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers import list_order, text_search
+from pcbatch.containers import list_order, moves, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import leaf_at
@@ -88,6 +88,8 @@ class LaneText(Letters, Rows):
             place, _ = checked_index(index, self.length, self.codes.shape[0], "string index out of range")
             return self.element(place)
         part = span(index, self.length)
+        if type(part.step) is int and part.step == 1:
+            return self.made(moves.part(self.codes, part.start, part.count), part.count)
         places = part.start + part.step * jnp.arange(self.codes.shape[0], dtype=np.int32)
         return self.made(_taken(self.codes, places), part.count)
 
@@ -246,7 +248,7 @@ class LaneText(Letters, Rows):
         """Return the text without some characters at its start."""
         kept = ~text_search.among(self, _operand(chars, "lstrip arg must be None or str")) & self.valid()
         gone = jnp.where(jnp.any(kept), jnp.argmax(kept).astype(np.int32), self.length)
-        return self.made(_taken(self.codes, gone + jnp.arange(self.codes.shape[0], dtype=np.int32)), self.length - gone)
+        return self.made(moves.part(self.codes, gone, self.length - gone), self.length - gone)
 
     def rstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
         """Return the text without some characters at its end."""
@@ -372,8 +374,7 @@ def joined(a: LaneText, b: LaneText, room: int | None = None) -> LaneText:
         known = isinstance(n, int) and isinstance(m, int)
         room = max(1, n + m) if known else max(start_capacity(), a.codes.shape[0], b.codes.shape[0])
         require_room(n + m, room)
-    k = jnp.arange(room, dtype=np.int32)
-    return LaneText.made(jnp.where(k < n, _taken(a.codes, k), _taken(b.codes, k - n)), n + m)
+    return LaneText.made(moves.concatenated(a.codes, n, b.codes, m, room), n + m)
 
 
 def _taken(codes: Any, places: Any) -> Any:

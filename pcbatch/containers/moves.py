@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.by_width import by_width
-from pcbatch.containers.columns import chosen, room, taken
+from pcbatch.containers.columns import chosen, padded, room, row, taken, with_row
 
 RUN = 8  # rows that are moved at a time
 
@@ -81,6 +81,74 @@ def part(columns: Any, start: Any, count: Any) -> Any:
         return _moved(columns, 0, start, count, columns)
 
     return _by_width(together, alone)(columns, start, count)
+
+
+def concatenated(a: Any, n: Any, b: Any, m: Any, size: int) -> Any:
+    """Return columns of `size` rows with `n` rows of `a`, and behind them `m` of `b`."""
+
+    def together(a: Any, n: Any, b: Any, m: Any) -> Any:
+        k = jnp.arange(size, dtype=np.int32)
+        return chosen(k < n, taken(a, k), taken(b, k - n))
+
+    def alone(a: Any, n: Any, b: Any, m: Any) -> Any:
+        first = jax.tree.map(lambda leaf: leaf[:size], padded(a, 0, size))
+        return _moved(first, n, 0, m, b)
+
+    return by_width(together, alone)(a, n, b, m)
+
+
+def windows(columns: Any, starts: Any, count: Any) -> Any:
+    """Return, for each of `count` starts, as many rows as there are from it on: columns [starts, rows]."""
+    size = room(columns, 0) or 0
+
+    def together(columns: Any, starts: Any, count: Any) -> Any:
+        places = starts[:, None] + jnp.arange(size, dtype=np.int32)[None]
+        return taken(columns, places)
+
+    def alone(columns: Any, starts: Any, count: Any) -> Any:
+        longer = padded(columns, 0, 2 * size)
+        empty = jax.tree.map(lambda leaf: jnp.zeros((starts.shape[0], *leaf.shape), leaf.dtype), columns)
+
+        def step(k: Any, out: Any) -> Any:
+            return with_row(out, k, _rows(longer, row(starts, k), size))
+
+        return jax.lax.fori_loop(0, count, step, empty)
+
+    return by_width(together, alone)(columns, starts, count)
+
+
+def flattened(rows: Any, sizes: Any, count: Any, between: Any, gap: Any, size: int) -> Any:
+    """Return an array [size] of `sizes[k]` numbers of each of `count` rows, with `gap` numbers between two of them.
+
+    Args:
+        rows: [n, numbers].
+        sizes: int32[n].
+        count: int32[], at most n.
+        between, gap: an array [m] of numbers, and how many of them stand between two rows.
+        size: the length of the result, which is enough.
+    """
+
+    def together(rows: Any, sizes: Any, count: Any, between: Any, gap: Any) -> Any:
+        n = jnp.arange(rows.shape[0], dtype=np.int32)
+        gaps = jnp.where(n < count - 1, gap, 0)
+        starts = (jnp.cumsum(sizes + gaps) - sizes - gaps)[:, None]
+        out = jnp.zeros((size,), rows.dtype)
+        spread = jnp.broadcast_to(between[None], (rows.shape[0], between.shape[0]))
+        for values, counts, at in ((rows, sizes, starts), (spread, gaps, starts + sizes[:, None])):
+            offsets = jnp.arange(values.shape[1], dtype=np.int32)[None]
+            out = out.at[jnp.where(offsets < counts[:, None], at + offsets, size)].set(values, mode="drop")
+        return out
+
+    def alone(rows: Any, sizes: Any, count: Any, between: Any, gap: Any) -> Any:
+        def step(k: Any, c: tuple[Any, Any]) -> tuple[Any, Any]:
+            out, at = c
+            long, pause = row(sizes, k), jnp.where(k < count - 1, gap, 0)
+            out = _moved(out, at, 0, long, row(rows, k))
+            return _moved(out, at + long, 0, pause, between), at + long + pause
+
+        return jax.lax.fori_loop(0, count, step, (jnp.zeros((size,), rows.dtype), jnp.int32(0)))[0]
+
+    return by_width(together, alone)(rows, sizes, count, between, gap)
 
 
 def _by_width(together: Any, alone: Any) -> Any:

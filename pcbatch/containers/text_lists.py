@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers import text_search
+from pcbatch.containers import moves, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.lane_list import LaneList
@@ -102,10 +102,8 @@ def translated(text: LaneText, table: Any) -> LaneText:
 
 def _parts(text: LaneText, starts: Any, ends: Any, count: Any) -> LaneList:
     """The list of so many parts of a text, from places to others."""
-    size = text.codes.shape[0]
     inside = jnp.arange(starts.shape[0], dtype=np.int32) < count
-    offsets = starts[:, None] + jnp.arange(size, dtype=np.int32)[None]
-    codes = text.codes.at[offsets].get(mode="clip", wrap_negative_indices=False)
+    codes = moves.windows(text.codes, starts, count)
     parts = LaneText.made(codes, jnp.where(inside, ends - starts, 0))
     made: LaneList = LaneList.tree_unflatten((Origin.ARRAY,), (parts, count))
     return made
@@ -135,17 +133,8 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
     n = jnp.arange(rows, dtype=np.int32)
     sizes = jnp.where(n < texts.length, jnp.broadcast_to(columns.length, (rows,)), 0)
     gaps = jnp.where(n < texts.length - 1, between.length, 0)
-    ends = jnp.cumsum(sizes + gaps)
-    starts = (ends - sizes - gaps)[:, None]
+    total = jnp.sum(sizes + gaps, dtype=np.int32)
     room = max(start_capacity(), rows)
-    total = ends[-1] if rows else jnp.int32(0)
     require_room(total, room)
-    codes = jnp.zeros((room,), np.int32)
-    for characters_, counts, at in (
-        (columns.codes, sizes, starts),
-        (jnp.broadcast_to(between.codes[None], (rows, between.codes.shape[0])), gaps, starts + sizes[:, None]),
-    ):
-        offsets = jnp.arange(characters_.shape[1], dtype=np.int32)[None]
-        place = jnp.where(offsets < counts[:, None], at + offsets, room)
-        codes = codes.at[place].set(characters_, mode="drop")
-    return LaneText.made(codes, total.astype(np.int32))
+    codes = moves.flattened(columns.codes, sizes, texts.length, between.codes, between.length, room)
+    return LaneText.made(codes, total)

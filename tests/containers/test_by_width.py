@@ -138,6 +138,22 @@ def on_dict(ops: Any, values: Any) -> Any:
     return total, list(found.items())
 
 
+def on_text(text: Any) -> Any:
+    out = ""
+    for word in text.split():
+        out += word[1:] + word[:1] + "-"
+    parts = out.split("-")
+    return "+ ".join(parts) + out.lstrip("ab")[2:5]
+
+
+@pytest.mark.parametrize("emitter", ["scalar", "guard"])
+def test_random_texts(emitter: Any) -> None:
+    drawn = np.random.default_rng(2)
+    texts = ["".join("ab  c"[k] for k in drawn.integers(0, 5, n)) for n in range(18)]
+    found = pcbatch.batch(on_text, emitter=emitter)(pcbatch.texts(texts))
+    assert found.tolist() == [on_text(text) for text in texts]
+
+
 @pytest.mark.parametrize("emitter", ["scalar", "guard"])
 @pytest.mark.parametrize("function", [on_heap, on_list, on_dict])
 def test_random_uses(function: Callable[..., Any], emitter: Any) -> None:
