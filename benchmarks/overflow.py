@@ -2,9 +2,9 @@
 
     NPROC=1 python -m benchmarks.overflow [--lanes 256] [--repeats 7] [--only sudoku]
 
-The fourteen of `benchmarks/cpython_programs/classics.py` and the twenty-one of `benchmarks/fifty_lines`, each compiled both ways,
-in one process, in turn. CPU seconds of the process; a ratio is the median of pairs, so 1.05 is five per cent slower.
-Lanes that end are those in which an integer does not fit, where the other way they go on wrapped.
+The fourteen of `benchmarks/cpython_programs/classics.py` and the twenty-one of `benchmarks/fifty_lines`, each compiled
+both ways, in one process, in turn. CPU seconds of the process; a ratio is the median of pairs, so 1.05 is five per cent
+slower. Lanes that end are those in which an integer does not fit, where the other way they go on wrapped.
 """
 
 from __future__ import annotations
