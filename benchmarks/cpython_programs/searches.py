@@ -131,7 +131,7 @@ def tour_length(cities):
         return math.hypot(cities[a][0] - cities[b][0], cities[a][1] - cities[b][1])
 
     n = len(cities)
-    left = set(range(1, n))
+    left = list(range(1, n))
     tour = [0]
     while left:
         nearest = min(left, key=lambda city: distance(tour[-1], city))
