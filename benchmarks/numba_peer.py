@@ -6,8 +6,8 @@ Both sides compile the function as it stands here: Numba with `@njit`, every hel
 the examples; pcbatch with all examples in one call. Results are compared before anything is timed: they are equal, but
 for one Mandelbrot point in a hundred, since Numba's numbers have 64 bits and those of lanes 32 (64 on both sides with
 JAX_ENABLE_X64=1). CPU seconds of the process, in turn, each over as many calls as take 50 ms; a ratio is Numba's median
-over ours, so above 1 lanes are faster. First calls, compiling included, have a table of their own, in seconds of the
-clock. `--quick` takes three repeats. Without Numba the columns of pcbatch are printed alone.
+over ours, so above 1 lanes are faster. First calls, compiling included, have a table of their own, in CPU seconds too.
+`--quick` takes three repeats. Without Numba the columns of pcbatch are printed alone.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import math
 import os
 import random
+import time
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ import jax
 import numpy as np
 
 import pcbatch
-from benchmarks.common import interleaved_cpu_medians, timed
+from benchmarks.common import interleaved_cpu_medians
 from benchmarks.cpython import column
 from benchmarks.cpython_programs import classics
 from benchmarks.cpython_programs.program import Program, entering
@@ -115,16 +116,23 @@ def check(name: str, ours: Any, theirs: Any) -> None:
         raise SystemExit(f"{name}: {equal:.1%} of the lanes are equal, and {least:.0%} must be: nothing to measure")
 
 
+def first_call(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the CPU seconds of a call that compiles, and what it gives."""
+    start = time.process_time()
+    found = jax.block_until_ready(call())
+    return time.process_time() - start, found
+
+
 def measure(program: Program, lanes: int, repeats: int) -> Measured:
     """Run one program on both sides, compare the results, and time it."""
     columns = [list(values) for values in zip(*program.examples(random.Random(0), lanes), strict=True)]
     ours, inputs = pcbatch.batch(program.function), [column(values) for values in columns]
-    first, found = timed(lambda: ours(*inputs))
+    first, found = first_call(lambda: ours(*inputs))
     calls = {"ours": lambda: ours(*inputs)}
     if numba is None:
         return Measured(program.name, lanes, interleaved_cpu_medians(calls, repeats)["ours"], first)
     theirs, arrays = by_numba(program.function), [np.array(values) for values in columns]
-    numba_first, wanted = timed(lambda: theirs(*arrays))
+    numba_first, wanted = first_call(lambda: theirs(*arrays))
     check(program.name, found, wanted)
     medians = interleaved_cpu_medians(calls | {"numba": lambda: theirs(*arrays)}, repeats)
     return Measured(program.name, lanes, medians["ours"], first, medians["numba"], numba_first)
@@ -143,7 +151,7 @@ def means(rows: Sequence[Measured]) -> list[str]:
 def first_calls(rows: Sequence[Measured]) -> list[str]:
     """Return the table of the first calls, compiling included: Numba's with the fewest lanes, ours with all numbers."""
     widths = list(dict.fromkeys(row.lanes for row in rows))
-    lines = [f"| first call, s | Numba | {' | '.join(f'pcbatch, {lanes} lanes' for lanes in widths)} |"]
+    lines = [f"| first call, CPU s | Numba | {' | '.join(f'pcbatch, {lanes} lanes' for lanes in widths)} |"]
     lines.append("|---|" + "---:|" * (len(widths) + 1))
     for name in dict.fromkeys(row.name for row in rows):
         mine = [row for row in rows if row.name == name]
