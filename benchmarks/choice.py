@@ -2,8 +2,8 @@
 
     NPROC=1 python -m benchmarks.choice [--lanes 16 256 4096] [--repeats 5] [--only sudoku]
 
-The fourteen programs of `benchmarks.cpython` and the twenty-one of `benchmarks/fifty_lines`. CPU seconds of the
-process, in turn; `over the best` is the time of the choice over that of the faster one. First calls, compiling
+The fourteen of `benchmarks/cpython_programs/classics.py` and the twenty-one of `benchmarks/fifty_lines`. CPU seconds of
+the process, in turn; `over the best` is the time of the choice over that of the faster one. First calls, compiling
 included, are CPU seconds too.
 """
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import pcbatch
 
-CLOCK_SECONDS = 0.02  # the least that is measured with the clock of the process
+CLOCK_SECONDS = 0.05  # the least that is measured with the clock of the process
 PACKAGES = ("jax", "jaxlib", "numpy", "blackjax", "numpyro", "diffrax", "optimistix", "torch")
 
 
@@ -111,17 +111,22 @@ def cpu_seconds(call: Callable[[], Any], calls: int = 1) -> float:
 
 
 def calls_to_time(call: Callable[[], Any]) -> int:
-    """How many calls in a row take `CLOCK_SECONDS`, after one that warms up.
+    """Return how many calls in a row take `CLOCK_SECONDS` of the process, after one that warms up.
 
     The clock of a process hears late of what XLA's threads did, by up to some milliseconds: where two things take
-    turns, a call of a tenth of a millisecond is charged to the other one.
+    turns, a call of a tenth of a millisecond is charged to the other one. The clock on the wall would count too few
+    calls where the machine has other work.
     """
     seconds(call)
-    return math.ceil(CLOCK_SECONDS / max(seconds(call), 1e-6))
+    calls = 1
+    while (spent := cpu_seconds(call, calls) * calls) < CLOCK_SECONDS:
+        more = math.ceil(1.2 * calls * CLOCK_SECONDS / max(spent, 1e-9))
+        calls = min(max(more, calls + 1), 10 * calls)
+    return calls
 
 
 def interleaved_cpu_seconds(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, list[float]]:
-    """CPU seconds of things that take turns, after two calls of each that do not count."""
+    """CPU seconds of one call of things that take turns, each in batches of calls, after some that do not count."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     counts = {name: calls_to_time(call) for name, call in calls.items()}
     for _ in range(repeats):
@@ -131,7 +136,7 @@ def interleaved_cpu_seconds(calls: Mapping[str, Callable[[], Any]], repeats: int
 
 
 def interleaved_cpu_medians(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
-    """Medians of CPU seconds of things that take turns, after two calls of each that do not count."""
+    """Medians of CPU seconds of one call of things that take turns, each in batches of calls."""
     return {name: statistics.median(some) for name, some in interleaved_cpu_seconds(calls, repeats).items()}
 
 

@@ -2,10 +2,10 @@
 
     NPROC=1 python -m benchmarks.cpython [--quick] [--lanes 32 256 2048] [--only sudoku] [--emitter scalar]
 
-Both sides run the function as it stands in `benchmarks/cpython_programs.py`, on the same core: CPython example after
+Both sides run the function as it stands in `benchmarks/cpython_programs/`, on the same core: CPython example after
 example, pcbatch all lanes in one call. Results are compared before anything is timed. CPU seconds of the process, in
-turn; a ratio is CPython's median over ours, so above 1 lanes are faster. The first call, compiling included, is the
-clock's. `--quick` takes 256 lanes and three repeats.
+turn, each over as many calls as take 50 ms; a ratio is CPython's median over ours, so above 1 lanes are faster. The
+first call, compiling included, is the clock's. `--quick` takes 256 lanes and three repeats.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import copy
 import math
 import os
 import random
+import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 os.environ.setdefault("NPROC", "1")
@@ -31,8 +33,29 @@ LANES = (32, 256, 2048)
 HEAD = "| program | lanes | CPython ms | pcbatch ms | times as fast | first call s |"
 
 
-def row(program: Program, lanes: int, repeats: int, emitter: str = "auto") -> tuple[str, float]:
-    """Return a line of the table for one program, and how many times as fast as CPython its lanes are."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One row of the table: seconds of all examples on either side, and of the first call."""
+
+    name: str
+    lanes: int
+    plain: float
+    ours: float
+    first: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast as CPython the lanes are."""
+        return self.plain / self.ours
+
+    def line(self) -> str:
+        """Return the line of the table."""
+        times = f"{self.plain * 1e3:.2f} | {self.ours * 1e3:.2f}"
+        return f"| {self.name} | {self.lanes} | {times} | {self.ratio:.2f} | {self.first:.1f} |"
+
+
+def measure(program: Program, lanes: int, repeats: int, emitter: str = "auto") -> Measured:
+    """Run one program on both sides, compare the results, and time it."""
     examples = program.examples(random.Random(0), lanes)
     columns = [column(list(values)) for values in zip(*examples, strict=True)]
     batched = pcbatch.batch(program.function, emitter=emitter)
@@ -42,9 +65,7 @@ def row(program: Program, lanes: int, repeats: int, emitter: str = "auto") -> tu
         {"plain": lambda: [program.function(*one) for one in examples], "lanes": lambda: batched(*columns)},
         repeats,
     )
-    ratio = medians["plain"] / medians["lanes"]
-    cells = (program.name, str(lanes), f"{medians['plain'] * 1e3:.2f}", f"{medians['lanes'] * 1e3:.2f}")
-    return f"| {' | '.join(cells)} | {ratio:.2f} | {first:.1f} |", ratio
+    return Measured(program.name, lanes, medians["plain"], medians["lanes"], first)
 
 
 def column(values: list[Any]) -> Any:
@@ -65,8 +86,21 @@ def check(program: Program, examples: Sequence[tuple[object, ...]], found: objec
             raise SystemExit(f"{program.name}: lane {lane} of {example} gives {got!r} instead of {want!r}")
 
 
+def summary(rows: Sequence[Measured]) -> list[str]:
+    """Return the last lines of a table: the mean of the ratios, how many are low, and the first calls."""
+    ratios, first, lanes = [row.ratio for row in rows], [row.first for row in rows], rows[0].lanes
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    slowest = max(rows, key=lambda row: row.first)
+    low = [f"below {least} times: {sum(ratio < least for ratio in ratios)} of {len(rows)}" for least in (1, 2)]
+    calls = f"median {statistics.median(first):.1f}, at most {slowest.first:.1f} ({slowest.name})"
+    return [
+        f"| geometric mean | {lanes} | | | {mean:.2f} | {', '.join(low)} |",
+        f"| first calls | {lanes} | | | | {calls} |",
+    ]
+
+
 def main() -> None:
-    """Print the table, and the geometric mean of the ratios for each number of lanes."""
+    """Print the table, and for each number of lanes a summary."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lanes", type=int, nargs="+", help="numbers of lanes; 32, 256 and 2048 unless given")
     parser.add_argument("--only", default="", help="the programs with this in their name")
@@ -78,17 +112,14 @@ def main() -> None:
     repeats = given.repeats or (3 if given.quick else 7)
     print(HEAD, "|---|---:|---:|---:|---:|---:|", sep="\n")
     for lanes in widths:
-        ratios = []
+        rows = []
         for program in PROGRAMS:
             if given.only.lower() in program.name.lower():
-                line, ratio = row(program, lanes, repeats, given.emitter)
-                ratios.append(ratio)
-                print(line, flush=True)
+                rows.append(measure(program, lanes, repeats, given.emitter))
+                print(rows[-1].line(), flush=True)
                 jax.clear_caches()
-        if ratios:
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            slower = sum(ratio < 1 for ratio in ratios)
-            print(f"| geometric mean | {lanes} | | | {mean:.2f} | slower than CPython: {slower} of {len(ratios)} |")
+        if rows:
+            print(*summary(rows), sep="\n")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     NPROC=1 python -m benchmarks.overflow [--lanes 256] [--repeats 7] [--only sudoku]
 
-The fourteen programs of `benchmarks.cpython` and the twenty-one of `benchmarks/fifty_lines`, each compiled both ways,
-in one process, in turn. CPU seconds of the process; a ratio is the median of pairs, so 1.05 is five per cent slower.
-Lanes that end are those in which an integer does not fit, where the other way they go on wrapped.
+The fourteen of `benchmarks/cpython_programs/classics.py` and the twenty-one of `benchmarks/fifty_lines`, each compiled
+both ways, in one process, in turn. CPU seconds of the process; a ratio is the median of pairs, so 1.05 is five per cent
+slower. Lanes that end are those in which an integer does not fit, where the other way they go on wrapped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 import pcbatch
 from benchmarks.common import paired_cpu
 from benchmarks.cpython import column
-from benchmarks.cpython_programs import PROGRAMS as SHORT
+from benchmarks.cpython_programs.classics import PROGRAMS as SHORT
 from benchmarks.fifty_lines import PROGRAMS as LONG
 
 HEAD = "| program | wrap ms | fail ms | ratio | lanes that end |"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import random
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,10 +24,12 @@ from benchmarks import (
     break_even,
     common,
     compile_stages,
+    cpython,
     devices,
     first_call,
     frames,
     narrowing,
+    numba_peer,
     nuts,
     policies,
     queue,
@@ -37,6 +40,9 @@ from benchmarks import (
 )
 from benchmarks.__main__ import chosen_jobs
 from benchmarks.common import Curve, Row
+from benchmarks.cpython_programs import PROGRAMS as STRANGERS
+from benchmarks.cpython_programs import classics, sorting
+from benchmarks.cpython_programs.program import Program
 from benchmarks.fifty_lines import PROGRAMS
 from benchmarks.jobs import JOBS, Job, run
 from benchmarks.queues import __main__ as queues
@@ -335,3 +341,78 @@ def test_ratios_of_the_break_even() -> None:
     assert break_even.cell(number, times=False) == "0.5"
     assert break_even.cell(number, times=True) == "0.5 (2.00, 4.00)"
     assert break_even.cell(break_even.Number(240.0, 20.0, 12.03), times=False) == "12"
+
+
+def test_programs_of_strangers_have_names_and_leave_their_arguments_alone() -> None:
+    assert len({program.name for program in STRANGERS}) == len(STRANGERS) >= 32
+    for program in STRANGERS:
+        examples = program.examples(random.Random(1), 3)
+        assert examples == program.examples(random.Random(1), 3), program.name
+        wanted = [program.function(*example) for example in examples]
+        assert [program.function(*example) for example in examples] == wanted, program.name
+        assert examples == program.examples(random.Random(1), 3), program.name
+
+
+def insertion_sort() -> Program:
+    (program,) = (program for program in sorting.PROGRAMS if program.function is sorting.insertion_sort)
+    return program
+
+
+def test_lanes_that_differ_from_cpython_are_not_measured() -> None:
+    program = insertion_sort()
+    examples = program.examples(random.Random(0), 3)
+    found = pcbatch.batch(program.function)(cpython.column([xs for (xs,) in examples]))
+    cpython.check(program, examples, found)
+    with pytest.raises(SystemExit, match="insertion sort: lane 0 of .* instead of"):
+        cpython.check(program, examples[::-1], found)
+    changing = Program("sort", list.sort, lambda rng, lanes: [])
+    with pytest.raises(SystemExit, match="sort: lane 0 changes its arguments"):
+        cpython.check(changing, [([2, 1],)], [[1, 2]])
+
+
+def test_the_end_of_the_table_against_cpython() -> None:
+    rows = [cpython.Measured(name, 8, 1.0, ours, first) for name, ours, first in (("a", 2.0, 1.0), ("b", 0.125, 3.0))]
+    assert rows[1].line() == "| b | 8 | 1000.00 | 125.00 | 8.00 | 3.0 |"
+    mean, first = cpython.summary(rows)
+    assert mean == "| geometric mean | 8 | | | 2.00 | below 1 times: 1 of 2, below 2 times: 1 of 2 |"
+    assert first == "| first calls | 8 | | | | median 2.0, at most 3.0 (b) |"
+
+
+@pytest.mark.parametrize("cost", [1e-5, 1e-3, 1.0])
+def test_short_calls_are_timed_in_batches(monkeypatch: pytest.MonkeyPatch, cost: float) -> None:
+    monkeypatch.setattr(common, "cpu_seconds", lambda call, calls=1: cost if calls > 3 else 0.0)
+    calls = common.calls_to_time(lambda: None)
+    assert calls * cost >= common.CLOCK_SECONDS and (cost < 1 or calls <= 10)
+
+
+def test_lanes_and_numba_give_the_same() -> None:
+    pytest.importorskip("numba")
+    assert numba_peer.by_numba(classics.queens)(np.array([4, 5, 6])).tolist() == [2, 10, 4]
+    assert numba_peer.by_numba(classics.mandelbrot)(np.array([2.0, 0.0]), np.zeros(2)).tolist() == [2, 200]
+    seeds = np.array([1, 7, 1000])
+    wanted = [numba_peer.walk(int(seed)) for seed in seeds]
+    assert numba_peer.by_numba(numba_peer.walk)(seeds).tolist() == wanted
+
+
+def test_results_that_differ_from_those_of_numba_are_not_measured() -> None:
+    numba_peer.check("Mandelbrot", np.arange(100), np.r_[np.arange(99), 0])
+    with pytest.raises(SystemExit, match="queens: 99.0% of the lanes are equal, and 100% must be"):
+        numba_peer.check("queens", np.arange(100), np.r_[np.arange(99), 0])
+
+
+def test_without_numba_lanes_are_measured_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(numba_peer, "numba", None)
+    monkeypatch.setattr(common, "CLOCK_SECONDS", 1e-4)
+    numba_peer.main(["--lanes", "2", "--only", "walk", "--repeats", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == numba_peer.MISSING
+    assert lines[3].startswith("| random walk to a barrier | 2 |  | ")
+
+
+def test_the_tables_against_numba() -> None:
+    rows = [numba_peer.Measured("a", 4, 1.0, 2.5, 2.0, 3.5), numba_peer.Measured("a", 8, 1.0, 4.5, 0.5, 0.1)]
+    assert rows[0].line() == "| a | 4 | 2000.000 | 1000.000 | 2.000 |"
+    assert numba_peer.means(rows)[1] == "| geometric mean | 8 | | | 0.500 |"
+    assert numba_peer.first_calls(rows)[2] == "| a | 3.5 | 2.5 | 4.5 |"

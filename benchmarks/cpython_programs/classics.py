@@ -1,41 +1,15 @@
-"""Programs as people write them for one example, with random examples, for `benchmarks.cpython`.
-
-Nothing in a program is there for pcbatch. Examples are plain Python values, which both sides get.
-"""
+"""Programs that everybody writes first: recursions, loops, lists, deques, dicts, heaps, texts."""
 
 from __future__ import annotations
 
 import heapq
 import math
-import random
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
-Examples = list[tuple[Any, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A function of one example, and what makes the examples of so many lanes from a generator of random numbers."""
-
-    name: str
-    function: Callable[..., Any]
-    examples: Callable[[random.Random, int], Examples]
-
+from benchmarks.cpython_programs.program import Program, entering
 
 PROGRAMS: list[Program] = []
-
-
-def program(name: str, example: Callable[[random.Random], tuple[Any, ...]]) -> Callable[..., Any]:
-    """Return a decorator that enters a function into the table, and leaves it as it is."""
-
-    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
-        PROGRAMS.append(Program(name, function, lambda rng, lanes: [example(rng) for _ in range(lanes)]))
-        return function
-
-    return enter
+program = entering(PROGRAMS)
 
 
 @program("Fibonacci by recursion, 5 to 17", lambda rng: (rng.randint(5, 17),))
