@@ -119,8 +119,7 @@ def in_helper(unit: Unit, node: Node) -> Node:
 def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool = False) -> Node:
     """Rewrite one node: everything if `all_`, as in lane code, else as in a helper.
 
-    `decides`: Python itself takes the value as a condition. A call of `decided` around it gives an error of that
-    condition the location of this node.
+    `decides`: Python takes the value as a condition, so a call of `decided` gives errors of it this location.
     """
     if isinstance(node, gast.ClassDef):
         return node
@@ -128,8 +127,7 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
     if isinstance(node, gast.FunctionDef) and catches(node.body, partial(_is_of_lanes, unit)):
         given = [load(name, node) for name in parameters(node.args)] if node is unit.node else [constant(..., node)]
         asked = gast.copy_location(gast.Expr(value=supported("refuse_catching", given, node)), node)
-        fields = dict(gast.iter_fields(new)) | {"body": [asked, *new.body]}
-        new = gast.copy_location(gast.FunctionDef(**fields), node)
+        new = gast.copy_location(gast.FunctionDef(**dict(gast.iter_fields(new)) | {"body": [asked, *new.body]}), node)
     if decides and new is not node and isinstance(node, gast.Compare | gast.BinOp | gast.UnaryOp):
         return supported("decided", [new], node)
     return new
@@ -137,8 +135,7 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
 
 def _is_of_lanes(unit: Unit, handler: Node) -> bool:
     """Whether a handler may catch what a lane raises: JAX's own errors are none of it."""
-    caught = resolve(unit, handler.type) if handler.type is not None else Exception
-    return not (isinstance(caught, type) and caught.__module__.partition(".")[0] == "jax")
+    return not getattr(handler.type and resolve(unit, handler.type), "__module__", "").startswith("jax.")
 
 
 def _conditions(node: Node, decides: bool) -> list[Node]:
