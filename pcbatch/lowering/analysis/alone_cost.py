@@ -17,7 +17,6 @@ from pcbatch.lowering.analysis.cost import (
     FREE,
     READS_PART,
     TRANSCENDENTAL,
-    UNKNOWN_TRIPS,
     WRITES_PART,
     equation_cost,
     inner_jaxprs,
@@ -26,6 +25,7 @@ from pcbatch.lowering.analysis.cost import (
 )
 from pcbatch.lowering.typing.trace import JaxprFn
 
+TRIPS = 16.0  # iterations of an inner while loop: lanes together make as many as the one that makes the most
 LOOP = 60.0  # of a loop of a form for a lane alone (`by_width`), such as the steps of an element in a heap
 TOUCH = 12.0  # of a load or a store of a part of an array
 PASS = 2.0  # of an operation on arrays, and for each element:
@@ -70,7 +70,7 @@ def _equation(eqn: Any) -> float:
         case "scan":
             return float(eqn.params["length"]) * sum(inner)
         case "while":
-            return UNKNOWN_TRIPS * sum(inner)
+            return TRIPS * sum(inner)
         case "cond":
             return max(inner)
     if inner:
