@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import pcbatch
 
@@ -122,3 +125,50 @@ def _methods_that_go_over_it_twice(n):
 def test_methods_of_the_users_get_an_iterator_whatever_their_name() -> None:
     found = pcbatch.batch(_methods_that_go_over_it_twice)(np.arange(5))
     assert found.tolist() == [_methods_that_go_over_it_twice(n) for n in range(5)]
+
+
+class Shares:
+    """Numbers divided among so many, with -7 where there is nobody."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __getitem__(self, k):
+        try:
+            return (10 + k) // self.n
+        except ZeroDivisionError:
+            return -7
+
+    def __iter__(self):
+        try:
+            first = 10 // self.n
+        except ZeroDivisionError:
+            first = -7
+        return iter([first, first + 1])
+
+
+def test_what_python_calls_for_a_subscript_may_catch_exceptions() -> None:
+    def known_and_computed(n):
+        shares = Shares(n)
+        return shares[0] + 100 * shares[n]
+
+    assert pcbatch.batch(known_and_computed)(np.arange(4)).tolist() == [known_and_computed(n) for n in range(4)]
+
+
+def _summed(n):
+    total = 0
+    for share in Shares(n):
+        total += share
+    return total
+
+
+def _unpacked(n):
+    first, second = Shares(n)
+    return first + second
+
+
+@pytest.mark.parametrize("function", [_summed, _unpacked, lambda n: sum(list(Shares(n)))])
+def test_what_python_calls_for_a_loop_may_not(function: Any) -> None:
+    with pytest.raises(pcbatch.CompileError) as info:
+        pcbatch.batch(function)(np.arange(4))
+    assert info.value.diagnostics[0].code == "PCB305"

@@ -34,6 +34,7 @@ from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import bindings, catches, parameters
+from pcbatch.frontend.source.streams import has_own
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -198,7 +199,7 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         test = constant(type(node.ops[0]).__name__, node)
         return supported("type_test", [test, node.left.args[0], node.comparators[0]], node)
     if not isinstance(node, gast.Call):
-        return _operator(node, all_)
+        return _operator(unit, node, all_)
     replacement = _replacement(target, all_)
     if replacement is None and numpy:
         node = _call_of(supported("from_numpy", [node.func], node.func), node.args, node)
@@ -260,9 +261,8 @@ def _stand_in(unit: Unit, written: Node, arg: Node, hidden: Names) -> Node:
 def _load_attribute(node: Node) -> Node:
     """Rewrite a read of an attribute, which may be a property; names that belong to a class stay as they are."""
     name = node.attr
-    if not isinstance(node.ctx, gast.Load) or name in (*PARTS, "__class__") or name.startswith("__"):
-        return node
-    return supported("load_attribute", [node.value, constant(name, node)], node)
+    kept = not isinstance(node.ctx, gast.Load) or name in (*PARTS, "__class__") or name.startswith("__")
+    return node if kept else supported("load_attribute", [node.value, constant(name, node)], node)
 
 
 def _is_nested(unit: Unit, node: Node, hidden: Names) -> bool:
@@ -270,8 +270,8 @@ def _is_nested(unit: Unit, node: Node, hidden: Names) -> bool:
     return isinstance(node, gast.Name) and node.id in unit.nested and node.id not in hidden
 
 
-def _operator(node: Node, all_: bool) -> Node:
-    """Return an operator as a call of its support function; other nodes unchanged, but for text made of values."""
+def _operator(unit: Unit, node: Node, all_: bool) -> Node:
+    """Return an operator as a call of its support function, text made of values too; other nodes unchanged."""
     if not all_ and isinstance(node, gast.UnaryOp | gast.Compare) and isinstance(_sign(node), PYTHONS):
         return node
     match node:
@@ -281,7 +281,7 @@ def _operator(node: Node, all_: bool) -> Node:
             return supported(BINARY[type(node.op)], [node.left, node.right], node)
         case gast.Compare() if len(node.ops) == 1:
             return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
-        case gast.Subscript() if isinstance(node.ctx, gast.Load) and _is_computed(node.slice):
+        case gast.Subscript(ctx=gast.Load()) if _is_computed(node.slice) or has_own(unit, "__getitem__"):
             return supported("get_item", [node.value, _index(node.slice)], node)
         case gast.Set():
             return supported("set_display", node.elts, node)

@@ -19,8 +19,8 @@ import numpy as np
 from pcbatch.containers import checks
 from pcbatch.containers.checks import checking_division
 from pcbatch.containers.columns import Unset
-from pcbatch.containers.lane_list import unpacked
 from pcbatch.errors import MustCompileAlong, PcbatchError, Refusal
+from pcbatch.frontend.support.sequences import unpacked
 from pcbatch.origins import Tracer, either, is_noting, leaves, note, number
 
 BUILTIN: tuple[type[BaseException], ...] = tuple(

@@ -26,7 +26,7 @@ from pcbatch.containers.stored import lists_in, parts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
-from pcbatch.frontend.support.sequences import len_, list_
+from pcbatch.frontend.support.sequences import iterated, len_, list_
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.origins import number
 from pcbatch.records import questions
@@ -114,6 +114,7 @@ def rows(value: Any) -> Any:
         return value
     if mappings.is_mapping(value):
         return mappings.gone_over(value)
+    value = iterated(value)
     if isinstance(value, DICT_VIEWS):
         # What shows changes of the dict counts as the dict itself, so that none is overlooked.
         return one_of(list(value), gc.get_referents(value))

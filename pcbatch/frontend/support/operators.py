@@ -24,7 +24,6 @@ from pcbatch.containers.container import Container
 from pcbatch.containers.elements import Rows, text_of
 from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_list import unpacked as unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import transposed as transposed
@@ -42,6 +41,7 @@ from pcbatch.frontend.support.iteration import DICT_VIEWS, KEYS_VIEW
 from pcbatch.frontend.support.python_numbers import iadd as iadd
 from pcbatch.frontend.support.sequence_operators import are_sequences, compare
 from pcbatch.frontend.support.sequences import product
+from pcbatch.frontend.support.sequences import unpacked as unpacked
 from pcbatch.frontend.support.texts import equals_one
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth

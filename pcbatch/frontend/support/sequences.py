@@ -21,6 +21,7 @@ from pcbatch.containers.integer_marks import between
 from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_list import unpacked as elements_of
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
@@ -138,11 +139,22 @@ def users_method(value: Any, name: str) -> Any:
     return None if method is None else operators.substitute(method)
 
 
+def iterated(value: Any) -> Any:
+    """Return the list of what a method `__iter__` of the user's gives; other values as they are."""
+    method = users_method(value, "__iter__")
+    return value if method is None else list(method(value))
+
+
+def unpacked(value: Any, count: int) -> Any:
+    """Return what is unpacked to `count` variables, as Python unpacks it."""
+    return elements_of(iterated(value), count)
+
+
 def list_(*args: Any) -> Any:
     """The builtin `list`, also for the lane's containers."""
     if len(args) == 1 and (made := in_order(args[0])) is not None:
         return made.copy()
-    return list(*args)
+    return list(*map(iterated, args))
 
 
 def list_display(stars: str, *values: Any) -> Any:
