@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from pcbatch.api.repeated_calls import RepeatedCall, RepeatedCalls, key_of, repeatable, with_jax_arrays
+from pcbatch.api.repeated_calls import RepeatedCall, RepeatedCalls, key_of, repeatable, with_jax_arrays, with_room
 from pcbatch.call.arguments import Arguments, prepare, types_of_fixed
 from pcbatch.call.placement import requested_devices
 from pcbatch.call.signature import checked_names, signature
@@ -177,13 +177,17 @@ class Programs:
     ) -> tuple[list[Any], Hashable | None]:
         around = default_platform(), ambient_mesh().empty, is_staged(), debug_checks()
         rest = settings(), self.fn.__code__, repeats, alone, around
-        return key_of((*self.fixed, *args), kwargs, rest)
+        roomy = with_room((*self.fixed, *args), kwargs)
+        return ([], None) if roomy is None else key_of(*roomy, rest)
 
     def _remember_call(
         self, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], call: Arguments, program: Program
     ) -> None:
         """Keep what was found out of a call, if it is the same for a call with arrays of JAX in place of all leaves."""
-        args, kwargs = with_jax_arrays((*self.fixed, *args), kwargs, apart=TABLES not in call.types)
+        roomy = with_room((*self.fixed, *args), kwargs)
+        if roomy is None:
+            return
+        args, kwargs = with_jax_arrays(*roomy, apart=TABLES not in call.types)
         leaves = jax.tree.leaves((args, tuple(kwargs.values())))
         try:
             like = replace(self.prepare(args[len(self.fixed) :], kwargs), alone=call.alone)

@@ -21,7 +21,11 @@ from jax.sharding import SingleDeviceSharding
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.growth import may_grow
 from pcbatch.compiler.program import Program
+from pcbatch.containers import ragged_forms
+from pcbatch.containers.dict_forms import Dicts, Sets
 from pcbatch.containers.host_forms import replaced
+from pcbatch.containers.ragged import Ragged
+from pcbatch.containers.texts import Texts
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.records.tables import TABLES
@@ -34,6 +38,7 @@ NUMBERS = "biufc"  # the kinds of NumPy's dtypes whose arrays JAX takes as they 
 _NUMPY = frozenset({np.ndarray, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number | np.bool_))})
 _config: Any = jax.config  # untyped in JAX
 _PYTHON = frozenset({bool, int, float, complex})
+_LISTS, _OTHERS = (Ragged, Texts), (Dicts, Sets)  # the forms of arguments that have lengths
 _arrays: set[type] = set()  # the classes of concrete arrays that have been seen; `isinstance` takes longer
 
 
@@ -191,6 +196,35 @@ def repeatable(call: Arguments, program: Program) -> bool:
     if program.captures or call.mapped.keys() != call.types.keys():
         return False
     return all(isinstance(leaf, ArrayType) for type_ in call.types.values() for leaf in type_.leaves)
+
+
+def with_room(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Return arguments whose lists and texts have the room that they get in lanes; None where values of arrays decide
+    more, the lengths of lists among them."""
+    try:
+        if not _has_forms(jax.tree.structure((args, tuple(kwargs.values())))):
+            return args, kwargs
+    except (TypeError, ValueError):  # no pytree
+        return None
+    known = True
+
+    def room(form: Any) -> Any:
+        nonlocal known
+        found = (
+            None if isinstance(form, _OTHERS) else ragged_forms.with_room(form) if isinstance(form, _LISTS) else form
+        )
+        known = known and found is not None
+        return found
+
+    args, kwargs = jax.tree.map(room, (args, kwargs), is_leaf=lambda part: isinstance(part, (*_LISTS, *_OTHERS)))
+    return (args, kwargs) if known else None
+
+
+@lru_cache(maxsize=4096)
+def _has_forms(tree: Any) -> bool:
+    """Return whether a structure has lists, texts, dicts or sets of lanes."""
+    node = tree.node_data()
+    return (node is not None and issubclass(node[0], (*_LISTS, *_OTHERS))) or any(map(_has_forms, tree.children()))
 
 
 def with_jax_arrays(

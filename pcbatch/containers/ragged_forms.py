@@ -153,6 +153,22 @@ def _is_empty(lists: Ragged) -> bool:
     return getattr(values, "shape", ())[axis:] == (0,) and values.dtype == jax.dtypes.canonicalize_dtype(float)
 
 
+def with_room(lists: Ragged | Texts) -> Ragged | Texts | None:
+    """Return lists or texts on the host with the room that they get in lanes; None for others, or wrong lengths."""
+    if isinstance(lists, Texts):
+        values, axis = lists.codes, np.ndim(lists.lengths)
+    elif isinstance(lists.values, np.ndarray) and not _is_empty(lists):
+        values, axis = lists.values, np.ndim(lists.lengths)
+    else:
+        return None
+    if not all(isinstance(part, np.ndarray) for part in (values, lists.lengths)) or axis != 1:
+        return None
+    size, lengths = values.shape[axis], lists.lengths
+    if len(lengths) and not (lengths.min() >= 0 and lengths.max() <= size):
+        return None
+    return type(lists)(_padded(values, axis, rounded(max(1, size) if isinstance(lists, Texts) else size)), lengths)
+
+
 def _as_container(lists: Ragged | Texts, shared: bool, beside: bool) -> Rows:
     if beside and type(lists) is Ragged and _is_empty(lists):
         untyped: LaneList = LaneList.tree_unflatten((), (Unset(), lists.lengths))

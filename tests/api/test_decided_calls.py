@@ -319,3 +319,22 @@ def test_one_array_for_two_parameters() -> None:
         assert f(a, a).tolist() == NUMBERS.tolist()
         with decided(f):
             assert f(a, b).tolist() == [1, 1, 1] and f(b, b).tolist() == NUMBERS[::-1].tolist()
+
+
+def _total(xs):
+    total = 0
+    for x in xs:
+        total += x
+    return total
+
+
+@pytest.mark.parametrize("width", [5, 32])
+def test_lengths_of_lists_are_looked_at_in_each_call(width: int) -> None:
+    """Also where a call before had lists of the same types; those of any width are planned."""
+    f, lists = pcbatch.batch(_total), pcbatch.ragged([[1] * width, [2, 3]])
+    assert f(lists).tolist() == f(lists).tolist() == [width, 5]
+    assert any(plan is not None for plan in f._programs.repeated.plans.values())
+    for lengths in ([-1, 2], [2, width + 1]):
+        with pytest.raises(pcbatch.UsageError):
+            f(pcbatch.Ragged(lists.values, np.array(lengths, np.int32)))
+    assert f(lists).tolist() == [width, 5]
