@@ -153,10 +153,10 @@ class Programs:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True, alone: bool = False
     ) -> tuple[Program, Arguments]:
         """The program that a call runs, and the call's arguments as leaves; see `program`, and `Arguments.alone`."""
-        if (repeated := self.repeated_call(args, kwargs, repeats, alone)) is not None:
+        leaves, key = self._key_of(args, kwargs, repeats, alone)
+        if (repeated := self.repeated.find(key, leaves)) is not None:
             with suppress(OverflowError):  # of a number, which `prepare` names
                 return repeated.plan.program, repeated.on_device()
-        key = None if inside_primitive() else self._key_of(args, kwargs, repeats, alone)[1]
         call = replace(self.prepare(args, kwargs), alone=alone)
         program = self.program(call, repeats)
         if repeatable(call, program) and self.repeated.may_plan(key):
@@ -167,14 +167,14 @@ class Programs:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True, alone: bool = False
     ) -> RepeatedCall | None:
         """The plan of a call that repeats an earlier one, with its leaves; see `of_call`."""
-        if inside_primitive():
-            return None
         leaves, key = self._key_of(args, kwargs, repeats, alone)
-        return None if key is None else self.repeated.find(key, leaves)
+        return self.repeated.find(key, leaves)
 
     def _key_of(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool, alone: bool
     ) -> tuple[list[Any], Hashable | None]:
+        if inside_primitive():
+            return [], None
         around = default_platform(), ambient_mesh().empty, is_staged(), debug_checks()
         rest = settings(), self.fn.__code__, repeats, alone, around
         roomy = with_room((*self.fixed, *args), kwargs)

@@ -153,10 +153,10 @@ class RepeatedCalls:
 
     plans: dict[Hashable, CallPlan | None] = field(default_factory=dict)
 
-    def find(self, key: Hashable, leaves: Sequence[Any]) -> RepeatedCall | None:
+    def find(self, key: Hashable | None, leaves: Sequence[Any]) -> RepeatedCall | None:
         """Return a call with its plan, if there is one."""
         try:
-            plan = self.plans.get(key)
+            plan = None if key is None else self.plans.get(key)
         except (TypeError, ValueError):  # static parts of the user's that have no hash, or no truth value of `==`
             return None
         if plan is None or (plan.same is not None and plan.same != _same(leaves)):
@@ -210,10 +210,8 @@ def with_room(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any,
 
     def room(form: Any) -> Any:
         nonlocal known
-        found = (
-            None if isinstance(form, _OTHERS) else ragged_forms.with_room(form) if isinstance(form, _LISTS) else form
-        )
-        known = known and found is not None
+        found = ragged_forms.with_room(form) if isinstance(form, _LISTS) else form
+        known = known and found is not None and not isinstance(form, _OTHERS)
         return found
 
     args, kwargs = jax.tree.map(room, (args, kwargs), is_leaf=lambda part: isinstance(part, (*_LISTS, *_OTHERS)))

@@ -114,7 +114,7 @@ class Entries(Stored):
 
     @property
     def history(self) -> int:
-        """How the entries came: ADDED one by one, then some REMOVED, or MIXED. A set's order needs it; static."""
+        """The way the entries came: ADDED one by one, then some REMOVED, or MIXED. A set's order needs it; static."""
         return self._node._history
 
     @history.setter

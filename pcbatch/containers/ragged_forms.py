@@ -155,18 +155,15 @@ def _is_empty(lists: Ragged) -> bool:
 
 def with_room(lists: Ragged | Texts) -> Ragged | Texts | None:
     """Return lists or texts on the host with the room that they get in lanes; None for others, or wrong lengths."""
-    if isinstance(lists, Texts):
-        values, axis = lists.codes, np.ndim(lists.lengths)
-    elif isinstance(lists.values, np.ndarray) and not _is_empty(lists):
-        values, axis = lists.values, np.ndim(lists.lengths)
-    else:
+    values, least = (lists.codes, 1) if isinstance(lists, Texts) else (lists.values, 0)
+    lengths = lists.lengths
+    if not all(isinstance(part, np.ndarray) for part in (values, lengths)) or lengths.ndim != 1 or values.ndim < 2:
         return None
-    if not all(isinstance(part, np.ndarray) for part in (values, lists.lengths)) or axis != 1:
+    size = values.shape[1]
+    untyped = isinstance(lists, Ragged) and _is_empty(lists)
+    if untyped or lengths.min(initial=0) < 0 or lengths.max(initial=0) > size:
         return None
-    size, lengths = values.shape[axis], lists.lengths
-    if len(lengths) and not (lengths.min() >= 0 and lengths.max() <= size):
-        return None
-    return type(lists)(_padded(values, axis, rounded(max(1, size) if isinstance(lists, Texts) else size)), lengths)
+    return type(lists)(_padded(values, 1, rounded(max(least, size))), lengths)
 
 
 def _as_container(lists: Ragged | Texts, shared: bool, beside: bool) -> Rows:

@@ -158,7 +158,7 @@ def _up_in_steps(heap: Any, item: Any, at: Any, active: Any = True, *, less: Les
 # For a lane alone each step stores before it reads what the next one moves: so XLA works on one array in place.
 
 
-def _down_alone(heap: Any, item: Any, start: Any, at: Any, active: Any = True, *, less: Less) -> Any:
+def _down_alone(heap: Any, item: Any, start: Any, at: Any, *, less: Less) -> Any:
     def above(columns: Any, at: Any) -> tuple[Any, Any, Any]:
         one = heap.with_data(columns, heap.length, heap.origins)
         parent = jnp.maximum(at - 1, 0) // 2
@@ -170,7 +170,7 @@ def _down_alone(heap: Any, item: Any, start: Any, at: Any, active: Any = True, *
         return columns, above(columns, (at - 1) // 2)
 
     at = jnp.asarray(at, jnp.int32)
-    columns, (at, element, _) = jax.lax.while_loop(lambda c: c[1][2], step, (heap.columns, above(heap.columns, at)))
+    columns, (at, _, _) = jax.lax.while_loop(lambda c: c[1][2], step, (heap.columns, above(heap.columns, at)))
     return with_row(columns, at, item)
 
 

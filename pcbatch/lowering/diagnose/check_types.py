@@ -270,7 +270,7 @@ def _never_returns(function: Function, inferred: Inferred) -> Diagnostic:
 
 
 def _not_shown(tree: Any) -> str:
-    """What in a result has no form outside of a program."""
+    """Return in words the first part of a result that has no form outside of a program; "" if there is none."""
     words = {LaneIterator: "an iterator", LaneRange: "a range", DictView: "a view of a dict"}
     node = tree.node_data()
     return words.get(node and node[0], "") or next(filter(None, map(_not_shown, tree.children())), "")
