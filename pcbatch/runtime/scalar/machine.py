@@ -107,7 +107,7 @@ def _first_lanes(
         lane = cut_out(layout, constant | changing, number) | passed
         if budget is not None:
             lane[VISITS] = jnp.int32(0)
-        lane = _to_its_end(layout, lane, shared, budget)
+        lane = _to_its_end(layout, lane, shared, lanes, budget)
         visits = lane.pop(VISITS, jnp.int32(1))
         # What passes goes on to the next lane, in place.
         return put_back(layout, changing, lane, number), {key: lane[key] for key in passed}, jnp.maximum(most, visits)
@@ -150,12 +150,20 @@ def put_back(layout: Layout, rows: Values, lane: Values, number: jax.Array) -> V
     return out
 
 
-def _to_its_end(layout: Layout, lane: Values, shared: Values, budget: jax.Array | None) -> Values:
-    """Return the state of a lane that has run until it returns, fails, lacks room or has used up its budget."""
+def _to_its_end(layout: Layout, lane: Values, shared: Values, some: jax.Array, budget: jax.Array | None) -> Values:
+    """Return the state of a lane that has run until it returns, fails, lacks room or has used up its budget.
+
+    `some` is any value that XLA does not know.
+    """
 
     def may_go_on(lane: Values) -> jax.Array:
         may = jnp.ones((), bool) if budget is None else lane[VISITS] < budget
-        return may if layout.max_steps is None else may & (lane["steps"] < layout.max_steps)
+        may = may if layout.max_steps is None else may & (lane["steps"] < layout.max_steps)
+        # Where a loop's condition reads one number, XLA copies all that this number depends on in the loop, loops inside
+        # of it included, to find out how often the loop goes round: half the time of a compilation.
+        barrier: Any = jax.lax.optimization_barrier  # untyped
+        unknown: jax.Array = barrier((may, some))[0]
+        return unknown
 
     def step(code: BlockCode, lane: Values) -> Values:
         out = visit(layout, code, lane, shared)
