@@ -15,7 +15,8 @@ from pcbatch.runtime import emit
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
-from pcbatch.runtime.scalar.visit import visit
+from pcbatch.runtime.scalar.visit import scalars_of, visit
+from pcbatch.runtime.scalar.words import Words
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, reg
 from pcbatch.runtime.vm.machine import Machine, State
@@ -156,19 +157,25 @@ def _to_its_end(layout: Layout, lane: Values, shared: Values, some: jax.Array, b
     `some` is any value that XLA does not know.
     """
 
-    def may_go_on(lane: Values) -> jax.Array:
-        may = jnp.ones((), bool) if budget is None else lane[VISITS] < budget
-        may = may if layout.max_steps is None else may & (lane["steps"] < layout.max_steps)
-        # Where a loop's condition reads one number, XLA copies all that this number depends on in the loop, loops inside
-        # of it included, to find out how often the loop goes round: half the time of a compilation.
+    words = Words.of(lane)
+
+    def pc(lane: Values) -> jax.Array:
+        # Where a loop's condition reads one number alone, XLA copies all that the number depends on in the loop, loops
+        # inside of it included, to find out how often the loop goes round: half the time of a compilation.
         barrier: Any = jax.lax.optimization_barrier  # untyped
-        unknown: jax.Array = barrier((may, some))[0]
+        unknown: jax.Array = barrier((words.scalar(lane, "pc"), some))[0]
         return unknown
 
-    def step(code: BlockCode, lane: Values) -> Values:
-        out = visit(layout, code, lane, shared)
-        return lane | out | ({VISITS: lane[VISITS] + 1} if VISITS in lane else {})
+    def may_go_on(lane: Values) -> jax.Array:
+        may = jnp.ones((), bool) if budget is None else words.scalar(lane, VISITS) < budget
+        return may if layout.max_steps is None else may & (words.scalar(lane, "steps") < layout.max_steps)
 
+    def step(code: BlockCode, lane: Values) -> Values:
+        lane = words.read(lane, [*scalars_of(layout, code), VISITS])
+        out = visit(layout, code, lane, shared)
+        return words.stored(lane, out | ({VISITS: lane[VISITS] + 1} if VISITS in lane else {}))
+
+    lane = words.packed(lane)
     awaited = [code for code in layout.codes if code.awaited]
     written = {code.index: jax.eval_shape(partial(_changed, partial(step, code)), lane) for code in awaited}
 
@@ -177,18 +184,20 @@ def _to_its_end(layout: Layout, lane: Values, shared: Values, some: jax.Array, b
         for part in nest:
             inside = (part,) if isinstance(part, int) else blocks_of(part)
             names = {name for k in inside for name in written.get(k, ())}
+            waits = partial(_waits, inside, pc, may_go_on)
             if isinstance(part, int) and part in written:
                 code = layout.codes[part]
                 with jax.named_scope(code.scope):
-                    lane = _repeated(partial(step, code), inside, lane, names, may_go_on)
+                    lane = _repeated(partial(step, code), waits, lane, names)
             elif not isinstance(part, int) and names:
-                lane = _repeated(partial(sweep, part), inside, lane, names, may_go_on)
+                lane = _repeated(partial(sweep, part), waits, lane, names)
         return lane
 
     nest = loop_nest(layout.program)
     ran: Values = jax.lax.while_loop(
-        lambda lane: (lane["pc"] < layout.exit) & may_go_on(lane), partial(sweep, nest), lane
+        lambda lane: (pc(lane) < layout.exit) & may_go_on(lane), partial(sweep, nest), lane
     )
+    ran = words.unpacked(ran)
     if layout.max_steps is None:
         return ran
     over = (ran["pc"] < layout.exit) & (ran["steps"] >= layout.max_steps)
@@ -201,25 +210,30 @@ def _changed(step: Callable[[Values], Values], lane: Values) -> Values:
 
 
 def _repeated(
-    step: Callable[[Values], Values],
-    blocks: tuple[int, ...],
-    lane: Values,
-    names: Collection[str],
-    may_go_on: Callable[[Values], jax.Array],
+    step: Callable[[Values], Values], waits: Callable[[Values], jax.Array], lane: Values, names: Collection[str]
 ) -> Values:
-    """Repeat a step while the lane waits for one of these blocks. The loop carries what the step writes, `names`: XLA
-    updates it in place."""
+    """Repeat a step while the lane waits for it. The loop carries what the step writes, `names`: XLA updates it in
+    place."""
     rest = {key: value for key, value in lane.items() if key not in names}
 
     def body(c: Values) -> Values:
         new = step({**rest, **c})
         return {key: new[key] for key in c}
 
-    def waits(c: Values) -> jax.Array:
-        return _is_among(blocks, c["pc"]) & may_go_on({**rest, **c})
-
-    new: Values = jax.lax.while_loop(waits, body, {key: lane[key] for key in lane if key in names})
+    new: Values = jax.lax.while_loop(
+        lambda c: waits({**rest, **c}), body, {key: lane[key] for key in lane if key in names}
+    )
     return {**lane, **new}
+
+
+def _waits(
+    blocks: tuple[int, ...],
+    pc: Callable[[Values], jax.Array],
+    may_go_on: Callable[[Values], jax.Array],
+    lane: Values,
+) -> jax.Array:
+    """Whether a lane waits for one of these blocks."""
+    return _is_among(blocks, pc(lane)) & may_go_on(lane)
 
 
 def _is_among(blocks: tuple[int, ...], pc: jax.Array) -> jax.Array:

@@ -65,6 +65,17 @@ def visit(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> Valu
     return out | _counted(layout, code, lane)
 
 
+def scalars_of(layout: Layout, code: BlockCode) -> tuple[str, ...]:
+    """Return the state keys that a visit of a block reads, beside its stacks."""
+    terminator = code.block.terminator
+    moves = code.pops or code.pushes or calls(terminator) or may_return(terminator)
+    return (
+        *map(reg, code.reads),
+        *(("depth",) if layout.frames is not None and moves else ()),
+        *(("steps",) if layout.max_steps is not None else ()),
+    )
+
+
 def _read(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> tuple[Values, Values, jax.Array | None]:
     """Return the values that a block reads, by variable; those that it pops, in storage form; and the number of the
     block that its body returns to."""
