@@ -154,16 +154,33 @@ def _is_empty(lists: Ragged) -> bool:
 
 
 def with_room(lists: Ragged | Texts) -> Ragged | Texts | None:
-    """Return lists or texts on the host with the room that they get in lanes; None for others, or wrong lengths."""
-    values, least = (lists.codes, 1) if isinstance(lists, Texts) else (lists.values, 0)
+    """Return lists or texts on the host with the room that they get in lanes, those in them as well; None for others,
+    or wrong lengths."""
     lengths = lists.lengths
-    if not all(isinstance(part, np.ndarray) for part in (values, lengths)) or lengths.ndim != 1 or values.ndim < 2:
+    if not isinstance(lengths, np.ndarray):
         return None
-    size = values.shape[1]
-    untyped = isinstance(lists, Ragged) and _is_empty(lists)
-    if untyped or lengths.min(initial=0) < 0 or lengths.max(initial=0) > size:
+    axis = lengths.ndim
+    if isinstance(lists, Texts):
+        parts, tree, least = [lists.codes], None, 1
+    else:
+        parts, tree = jax.tree.flatten(lists.values, is_leaf=is_form)
+        if _is_empty(lists) or not _is_of_tuples(tree):
+            return None
+        parts, least = [with_room(part) if is_form(part) else part for part in parts], 0
+    leaves = jax.tree.leaves(parts, is_leaf=lambda part: part is None)
+    if not all(isinstance(leaf, np.ndarray) and leaf.ndim > axis for leaf in leaves):
         return None
-    return type(lists)(_padded(values, 1, rounded(max(least, size))), lengths)
+    sizes = {leaf.shape[axis] for leaf in leaves}
+    if len(sizes) != 1 or lengths.min(initial=0) < 0 or lengths.max(initial=0) > (size := sizes.pop()):
+        return None
+    parts = jax.tree.map(lambda leaf: _padded(leaf, axis, rounded(max(least, size))), parts)
+    return Texts(parts[0], lengths) if tree is None else type(lists)(jax.tree.unflatten(tree, parts), lengths)
+
+
+def _is_of_tuples(tree: Any) -> bool:
+    """Return whether a structure consists of tuples and leaves."""
+    node = tree.node_data()
+    return node is None or (issubclass(node[0], tuple) and all(map(_is_of_tuples, tree.children())))
 
 
 def _as_container(lists: Ragged | Texts, shared: bool, beside: bool) -> Rows:
@@ -184,8 +201,13 @@ def _padded(leaf: Any, axis: int, capacity: int) -> Any:
     if isinstance(leaf, jax.ShapeDtypeStruct):
         shape = (*leaf.shape[:axis], capacity, *leaf.shape[axis + 1 :])
         return jax.ShapeDtypeStruct(shape, leaf.dtype)  # type: ignore[no-untyped-call]
-    width = [(0, capacity - leaf.shape[axis] if k == axis else 0) for k in range(leaf.ndim)]
-    return (np if isinstance(leaf, np.ndarray) else jnp).pad(leaf, width) if width[axis][1] else leaf
+    more = capacity - leaf.shape[axis]
+    if not more:
+        return leaf
+    rest = (*leaf.shape[:axis], more, *leaf.shape[axis + 1 :])
+    if isinstance(leaf, np.ndarray):
+        return np.concatenate([leaf, np.zeros(rest, leaf.dtype)], axis)
+    return jnp.pad(leaf, [(0, more if k == axis else 0) for k in range(leaf.ndim)])
 
 
 def _as_list(lists: Ragged, shared: bool) -> LaneList:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -338,3 +338,52 @@ def test_lengths_of_lists_are_looked_at_in_each_call(width: int) -> None:
         with pytest.raises(pcbatch.UsageError):
             f(pcbatch.Ragged(lists.values, np.array(lengths, np.int32)))
     assert f(lists).tolist() == [width, 5]
+
+
+def _heaviest(edges):
+    best = (0, 0, 0)
+    for edge in edges:
+        if edge[2] > best[2]:
+            best = edge
+    return best
+
+
+def _sums(rows):
+    return [sum(row) for row in rows]
+
+
+def _lengths(words):
+    return sum(len(word) * k for k, word in enumerate(words))
+
+
+NESTED: list[tuple[Callable[..., Any], list[Any], list[Any]]] = [
+    (_heaviest, [[(1, 2, 3), (4, 5, 6)], [(7, 8, 9)], []], [[(1, 1, 1)], [(2, 2, 2), (0, 0, 7)], [(0, 0, 1)]]),
+    (_sums, [[[1], [2, 3, 4]], [], [[]]], [[[5, 5]], [[1, 1, 1]], [[9], [8]]]),
+    (_lengths, [["a", "bcd"], ["efg"], []], [["ab"], ["", "h"], ["x", "yyy"]]),
+]
+
+
+@pytest.mark.parametrize(("plain", "first", "second"), NESTED)
+def test_lists_of_lists_tuples_and_texts(plain: Callable[..., Any], first: list[Any], second: list[Any]) -> None:
+    """A call is decided once whatever is in the lists; another one has its own elements and lengths."""
+    f = pcbatch.batch(plain)
+    f(pcbatch.ragged(first))
+    with decided(f):
+        for lists in (first, second, first):
+            found = f(pcbatch.ragged(lists))
+            for lane, each in enumerate(lists):
+                want = plain(each)
+                one = found[lane] if not isinstance(want, tuple) else [int(part[lane]) for part in found]
+                assert np.asarray(one).tolist() == (list(want) if isinstance(want, tuple) else want)
+
+
+def test_lengths_of_inner_lists_are_looked_at() -> None:
+    f, lists = pcbatch.batch(_sums), pcbatch.ragged([[[1], [2, 3]], [[4]]])
+    f(lists)
+    inner = lists.values
+    for lengths in (inner.lengths + 2, inner.lengths - 3):
+        with pytest.raises(pcbatch.UsageError):
+            f(pcbatch.Ragged(pcbatch.Ragged(inner.values, lengths.astype(np.int32)), lists.lengths))
+    with pytest.raises(pcbatch.UsageError):
+        f(pcbatch.Ragged(inner, lists.lengths + 1))
+    assert f(lists).tolist() == [[1, 5], [4]]
