@@ -15,7 +15,7 @@ from pcbatch.runtime import emit
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
-from pcbatch.runtime.scalar.visit import scalars_of, visit
+from pcbatch.runtime.scalar.visit import read_back, scalars_of, visit
 from pcbatch.runtime.scalar.words import Words
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, reg
@@ -24,6 +24,7 @@ from pcbatch.runtime.vm.status import Status, parked
 from pcbatch.runtime.vm.step import written as step_keys
 
 VISITS = "visits of this lane"  # of a lane: those since it was cut out, int32[]; counted if they have a budget
+BACK = "return address"  # of each lane, int32[lanes], where it leaves no frames
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,17 @@ class ScalarMachine(Machine):
 
     def to_the_end(self, state: State) -> State:
         lasting = {reg(v) for v in (*self.program.results, *self.layout.shown)}
-        return self._advance(
-            state, frozenset(key for key in state.carry if key.startswith(reg("")) and key not in lasting)
-        )
+        passing = {key for key in state.carry if key.startswith(reg("")) and key not in lasting}
+        return self._advance(state, frozenset({*passing, *self.layout.buffers}))
+
+    def back(self, carry: Values) -> jax.Array:
+        """Return the return address of each lane, int32[lanes]: see `Machine.back`."""
+        return carry[BACK] if BACK in carry else super().back(carry)
 
     def _advance(
         self, state: State, passing: frozenset[str], max_trips: int | jax.Array | None = None, go: Any = None
     ) -> State:
-        """Let the lanes run; `passing` are the registers that nothing reads behind the run."""
+        """Let the lanes run; `passing` are the registers, and frames, that nothing reads behind the run."""
         if lowering_platform() != "cpu" or is_symbolic(state.carry["pc"].shape[0]):
             return self.trip_by_trip.advance(state, max_trips, go)
         layout, width = self.scalar_layout, jnp.int32(state.carry["pc"].shape[0])
@@ -64,7 +68,11 @@ class ScalarMachine(Machine):
         budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
         given = {reg(v) for v in self.program.params}
         carry = {key: value for key, value in state.carry.items() if key not in passing or key in given}
-        unset = {key: state.carry[key][0] for key in state.carry.keys() - carry.keys()}
+        unset = {key: state.carry[key][0] for key in state.carry.keys() - carry.keys() - {*layout.buffers}}
+        if layout.frames is not None and passing & {*layout.buffers}:
+            depth = state.carry["frames"].shape[0] // carry["pc"].shape[0] - 2
+            unset |= layout.frames.empty(1, depth, layout.exit)
+            carry[BACK] = jnp.zeros(carry["pc"].shape, jnp.int32)
 
         def run(
             carry: Values, unset: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None
@@ -89,8 +97,8 @@ def _first_lanes(
     Args:
         layout: The machine's arrays.
         carry: Those of all lanes.
-        unset: Registers of one lane, which each lane sets before it reads them.
-        passing: The registers whose values no lane leaves.
+        unset: Registers and frames of one lane, which each lane sets before it reads them.
+        passing: The registers whose values no lane leaves, and frames.
         shared: The values that all lanes share.
         lanes, budget: See above.
 
@@ -98,7 +106,7 @@ def _first_lanes(
         What lanes leave of the state, and the most visits that a lane has made, int32[]; one where there is no budget.
     """
 
-    written = {"pc", *layout.buffers} | {key for code in layout.codes for key in step_keys(layout, code)}
+    written = {"pc", BACK, *layout.buffers} | {key for code in layout.codes for key in step_keys(layout, code)}
     rows = {key: by_lane(layout, key, value, carry["pc"].shape[0]) for key, value in carry.items()}
     leaves = written - passing
     constant = {key: value for key, value in rows.items() if key not in leaves}
@@ -110,6 +118,8 @@ def _first_lanes(
             lane[VISITS] = jnp.int32(0)
         lane = _to_its_end(layout, lane, shared, lanes, budget)
         visits = lane.pop(VISITS, jnp.int32(1))
+        if BACK in lane:
+            lane[BACK] = read_back(lane)
         # What passes goes on to the next lane, in place.
         return put_back(layout, changing, lane, number), {key: lane[key] for key in passed}, jnp.maximum(most, visits)
 

@@ -7,7 +7,7 @@ storage form, frames [depth + 2, words], and scalars.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +45,7 @@ def visit(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> Valu
     Returns:
         The parts of the state that the block writes, by state key.
     """
-    env, popped, back = _read(layout, code, lane, shared)
+    env, popped, back, row = _read(layout, code, lane, shared)
     saved: Values = {}
     for op in code.block.ops:
         match op:
@@ -60,7 +60,7 @@ def visit(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> Valu
     out: Values = {reg(v): to_storage(env[v], code.type(v)) for v in code.updates}
     leap = _leap(layout, code, back, env)
     if layout.frames is not None:
-        out |= _write_frames(layout.frames, lane, saved, leap.back)
+        out |= _write_frames(layout.frames, lane, row, saved, leap.back)
     out |= _moved(layout, lane, leap)
     return out | _counted(layout, code, lane)
 
@@ -76,29 +76,35 @@ def scalars_of(layout: Layout, code: BlockCode) -> tuple[str, ...]:
     )
 
 
-def _read(layout: Layout, code: BlockCode, lane: Values, shared: Values) -> tuple[Values, Values, jax.Array | None]:
-    """Return the values that a block reads, by variable; those that it pops, in storage form; and the number of the
-    block that its body returns to."""
+def _read(
+    layout: Layout, code: BlockCode, lane: Values, shared: Values
+) -> tuple[Values, Values, jax.Array | None, jax.Array | None]:
+    """Return the values that a block reads, by variable; those that it pops, in storage form; the number of the block
+    that its body returns to; and the row of the current frame, None where it reads none.
+
+    The row depends on what was read: XLA copies a stack unless all that is stored in it comes behind what is read.
+    """
     env = {v: from_storage(shared[v], code.type(v)) for v in code.shared}
     env |= {v: from_storage(lane[reg(v)], code.type(v)) for v in code.reads}
     if layout.frames is None:
-        return env, {}, None
+        return env, {}, None, None
     frames = layout.frames
 
     returns = may_return(code.block.terminator)
 
-    def read(lane: Values) -> tuple[Values, jax.Array | None]:
-        return _read_frames(frames, lane, code.pops), _read_back(lane) if returns else None
+    def read(lane: Values) -> tuple[Values, jax.Array | None, jax.Array]:
+        return _read_frames(frames, lane, code.pops), read_back(lane) if returns else None, lane["depth"] + 1
 
     needed = {*(frames.columns[v].buffer for v in code.pops), *(("frames",) if returns else ())}
     if not needed:
-        return env, {}, None
+        return env, {}, None, None
     stacks = {key: lane[key] for key in (*sorted(needed), "depth")}
     writes = bool(code.pushes or calls(code.block.terminator))
     return env, *(apart(read, stacks) if writes else read(stacks))
 
 
-def _read_back(lane: Values) -> jax.Array:
+def read_back(lane: Values) -> jax.Array:
+    """Return the number of the block that the current body of a lane returns to, int32[]."""
     at = lane["depth"], jnp.int32(0)
     return jax.lax.dynamic_slice(lane["frames"], at, (1, RETURN_COLUMN), allow_negative_indices=False)[0, 0].astype(
         jnp.int32
@@ -117,7 +123,7 @@ def _read_frames(frames: Frames, lane: Values, names: Sequence[str]) -> Values:
     return out
 
 
-def _write_frames(frames: Frames, lane: Values, saved: Values, back: jax.Array | int | None) -> Values:
+def _write_frames(frames: Frames, lane: Values, row: Any, saved: Values, back: jax.Array | int | None) -> Values:
     """Return the stacks after values and a return address are saved in the current frame; only those that change."""
     parts: dict[str, dict[tuple[int, int], jax.Array]] = {}
     for v, value in saved.items():
@@ -131,7 +137,7 @@ def _write_frames(frames: Frames, lane: Values, saved: Values, back: jax.Array |
     for buffer, values in parts.items():
         stack = lane[buffer]
         for low, _, words in runs_of(values):
-            at = lane["depth"] + 1, jnp.int32(low)
+            at = lane["depth"] + 1 if row is None else row, jnp.int32(low)
             stack = jax.lax.dynamic_update_slice(stack, words, at, allow_negative_indices=False)
         out[buffer] = stack
     return out

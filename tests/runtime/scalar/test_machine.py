@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,29 @@ class TestRuns:
         assert f(NUMBERS).tolist() == [either(int(n)) for n in NUMBERS]
         lowered = f.lower(NUMBERS).as_text("opt")
         assert not [line for line in lowered.splitlines() if "select" in line and "xs._0" in line]
+
+    def test_stacks_are_those_of_one_lane_and_are_not_copied(self) -> None:
+        """A block that takes lists from a frame and stores others there does so in place."""
+
+        def sums(xs, n):
+            if n <= 0:
+                return [x + 1 for x in xs]
+            left = sums(xs, n - 1)
+            right = sums(left, n - 2)
+            return [x + y for x, y in zip(left, right, strict=False)]
+
+        f, xs = scalar(sums, max_depth=30), pcbatch.ragged([[1, 2, 3], [4], [5, 6], [], [1, 1], [2]])
+        depths = [3, 2, 1, 0, 4, 2]
+        assert f(xs, np.array(depths)).tolist() == [sums(x, n) for x, n in zip(xs.tolist(), depths, strict=True)]
+        text = f.lower(xs, np.array(depths)).compile().as_text()
+        stacks = r"u32\[32,\d+\]"
+        assert len(re.findall(rf"= {stacks}\S* copy\(", text)) <= 1  # before the first lane
+        assert re.search(stacks, text) and not re.search(r"u32\[32,6,", text)
+
+    def test_a_full_stack_tells_the_call(self) -> None:
+        """The return address of a lane is that of its own last call, not of the lanes behind it."""
+        with pytest.raises(pcbatch.BatchRuntimeError, match=r"return 0 if n == 0 else 1 \+ deep\(n - 1\)"):
+            scalar(deep, max_depth=5)(np.array([3, 9, 2], np.int32))
 
     def test_statistics_count_visits_of_lanes(self) -> None:
         blocks = scalar(classical, stats=True).run(NUMBERS).stats.blocks
