@@ -162,7 +162,9 @@ class RepeatedCalls:
         if plan is None or (plan.same is not None and plan.same != _same(leaves)):
             return None
         if plan.direct is not None and plan.depth != (depth := plan.program.executable.depth):
-            plan = self.plans[key] = replace(plan, direct=plan.program.direct(plan.call), depth=depth)
+            plan = self.plans[key] = replace(
+                plan, direct=plan.program.direct(plan.call, plan.direct.mapped), depth=depth
+            )
         return RepeatedCall(plan, leaves)
 
     def may_plan(self, key: Hashable | None) -> bool:

@@ -207,8 +207,7 @@ class Program:
         where = self.placed(given, mesh)
 
         def run(args: Any, traced: bool) -> RawResult:
-            program = self._operation(traced)
-            if program is not None:
+            if (program := self._operation(traced)) is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
             if (tasks := self._tasks_for(given)) is not None:
                 return self._run_tasks(tasks, args, given, where)
@@ -217,12 +216,13 @@ class Program:
 
         return self._execute(given, where, run)
 
-    def direct(self, given: Arguments) -> DirectRun | None:
-        """The run of a call outside traces, on one device, if it is decided before it begins."""
+    def direct(self, given: Arguments, mapped: tuple[bool, ...] | None = None) -> DirectRun | None:
+        """The run of a call outside traces, on one device, if it is decided; `mapped`: which arguments have lanes."""
         if not given.lanes or not isinstance(self.executable, PcExecutable) or self._tasks_for(given) is not None:
             return None
+        mapped = mapped or self.executable.mapped(self.args(given))
         try:
-            return self.executable.direct(LaneSharding(None, given.lanes))
+            return self.executable.direct(LaneSharding(None, given.lanes), mapped)
         except TooLargeError:  # the run itself says so, or takes a smaller program
             return None
 

@@ -8,7 +8,7 @@ compiled then anyway.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.runtime.execute.batch_programs import run_whole
+from pcbatch.runtime.execute.dealt_program import cores, dealt
 from pcbatch.runtime.execute.program_cache import DeviceProgram
 from pcbatch.runtime.execute.stack_depths import StackGrowth
+from pcbatch.runtime.scalar import worth
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.raw_result import RawResult
 
@@ -37,11 +39,13 @@ class DirectRun:
         program: the jitted program, a function of the arguments in order.
         depth: the depth of stacks.
         grows: whether they may grow.
+        mapped: which arguments have an axis of lanes.
     """
 
     program: Any
     depth: int
     grows: bool
+    mapped: tuple[bool, ...]
 
     def raw(self, outputs: Outputs) -> RawResult:
         """Return the raw result of what the program gave, packed."""
@@ -51,20 +55,28 @@ class DirectRun:
 
 @dataclass(slots=True)
 class DirectRuns:
-    """The direct runs of one executable, by number of lanes and depth of stacks."""
+    """The direct runs of one executable, by number of lanes, depth of stacks and shared arguments."""
 
-    _made: dict[tuple[int, int], DirectRun] = field(default_factory=dict)
+    _made: dict[tuple[int, int, tuple[bool, ...]], DirectRun] = field(default_factory=dict)
 
-    def at(self, executable: PcExecutable, growth: StackGrowth) -> DirectRun:
-        """Return the run of an executable with stacks as deep as they are now."""
-        key = growth.sharding.each, growth.depth
+    def at(self, executable: PcExecutable, growth: StackGrowth, mapped: tuple[bool, ...]) -> DirectRun:
+        """Return the run of an executable with stacks as deep as they are now, of arguments that have an axis of lanes
+        or not."""
+        key = growth.sharding.each, growth.depth, mapped
         if key not in self._made:
-            function = partial(_run, spread=growth.sharding, depth=growth.depth)
-            function.__name__ = function.__qualname__ = "run_whole_direct"  # type: ignore[attr-defined]
-            jitted = executable.jitted(DeviceProgram(function, ()), growth.sharding.each)
             grows = growth.grows and executable.stacks.next(growth.depth, growth.sharding, key[0]) is not None
-            self._made.setdefault(key, DirectRun(jitted, growth.depth, grows))
+            program = _program(executable, growth.sharding.each, growth.depth, mapped)
+            self._made.setdefault(key, DirectRun(program, growth.depth, grows, mapped))
         return self._made[key]
+
+
+def _program(executable: PcExecutable, lanes: int, depth: int, mapped: Sequence[bool]) -> Any:
+    """Return the program of all lanes, dealt to cores where they are estimated to be worth it."""
+    width = -(-lanes // worth.chunks(executable.costs, lanes, cores()))
+    function = partial(_run, spread=LaneSharding(None, width), depth=depth)
+    function.__name__ = function.__qualname__ = "run_whole_direct"  # type: ignore[attr-defined]
+    jitted = executable.jitted(DeviceProgram(function, ()), width)
+    return jitted if width == lanes else dealt(jitted, lanes, width, mapped)
 
 
 def _run(executable: PcExecutable, *arrays: Any, spread: LaneSharding, depth: int) -> Outputs:

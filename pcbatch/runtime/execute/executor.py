@@ -143,27 +143,32 @@ class PcExecutable:
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end. Outside traces."""
         sharding = LaneSharding(mesh, lanes)
-        if (direct := self.direct(sharding)) is not None:
+        if (direct := self.direct(sharding, self.mapped(args))) is not None:
             return self._run_directly(direct, [args[v] for v in self.params], sharding)
         width = self.width(sharding.each)
         if width is not sharding.each and width < sharding.each:
             return self.map(args, lanes, width, mesh)
         return run_batch(self, args, sharding)
 
-    def direct(self, sharding: LaneSharding) -> DirectRun | None:
-        """Return the direct run of so many lanes; None where a run has more to decide. Outside traces."""
+    def mapped(self, args: Mapping[str, Any]) -> tuple[bool, ...]:
+        """Return which parameters have a value of each lane, in order."""
+        return tuple([self.arguments.is_mapped(v, args[v]) for v in self.params])
+
+    def direct(self, sharding: LaneSharding, mapped: tuple[bool, ...]) -> DirectRun | None:
+        """Return the direct run of so many lanes, of arguments that are `mapped`; None where a run has more to decide.
+        Outside traces."""
         lanes = sharding.inputs
         native = isinstance(self.machine, ScalarMachine) and lowering_platform() == "cpu" and not self.machine.counts
         if not native or sharding.over is not None or self.donated or self.width(lanes) < lanes:
             return None
-        return self._direct.at(self, self.stacks.last_growth("run", sharding, lanes, 0))
+        return self._direct.at(self, self.stacks.last_growth("run", sharding, lanes, 0), mapped)
 
     def _run_directly(self, direct: DirectRun, args: Sequence[Any], sharding: LaneSharding) -> RawResult:
         """Run all lanes to their end, or until stacks may not grow any more."""
         growth = self.stacks.last_growth("run", sharding, sharding.inputs, 0)
         outputs = direct.program(*args)
         while growth.grow_if_full(outputs[1]):
-            direct = self._direct.at(self, growth)
+            direct = self._direct.at(self, growth, direct.mapped)
             outputs = direct.program(*args)
         growth.remember()
         return direct.raw(outputs)

@@ -20,6 +20,8 @@ WORD = 0.1  # one word that it may move
 WAITING, FOR_EACH_BLOCK, GATHERED = 4.0, 0.25, 2.5
 HEAVY = 3000.0
 SIDE_BY_SIDE = 512  # lanes, from which on independent calls are faster side by side
+ROUNDS = 16  # visits of a block for one that `often` counts: of loops in loops it counts those of the innermost alone
+DEALT, LEAST_DEALT = 4e5, 32  # the time of a call from which on lanes are dealt to cores, and the fewest lanes of each
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
 ALWAYS = 1 << 62  # more lanes than the widest machine has are rounds of no more
 
@@ -43,6 +45,12 @@ def times(costs: Costs, schedule: str, lanes: int) -> float:
     waiting = WAITING + FOR_EACH_BLOCK * len(costs.blocks)
     together = GATHERED * started + total - started if heavy else waiting * total
     return together / (lanes * sum(block.often * of_one_lane(block) for block in costs.blocks))
+
+
+def chunks(costs: Costs, lanes: int, cores: int) -> int:
+    """Return the number of chunks in which lanes run one after the other, each chunk on a core of its own."""
+    time = ROUNDS * lanes * sum(block.often * of_one_lane(block) for block in costs.blocks)
+    return max(1, min(cores, lanes // LEAST_DEALT)) if time >= DEALT else 1
 
 
 def of_one_lane(block: BlockCost) -> float:
