@@ -20,12 +20,11 @@ from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail
 from pcbatch.lowering.speculated import limits_for, within
-from pcbatch.lowering.tasks import qualify
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable
 from pcbatch.runtime.scalar import ScalarMachine
-from pcbatch.runtime.scalar.worth import SIDE_BY_SIDE, crossover
+from pcbatch.runtime.scalar.worth import crossover
 
 
 def compile_signature(
@@ -50,14 +49,10 @@ def compile_signature(
         if not given.alone:
             return _program(fn, typed, options, given, recompile, rounds)
         alone = _program(fn, typed, replace(options, emitter="scalar", fork="never"), given, recompile, 1)
-        lanes, side_by_side = _crossover(alone), qualify.why_not(alone.stages.inlined_cfg) is None
-        sure = min(lanes, SIDE_BY_SIDE) if side_by_side else lanes
-        if given.lanes < sure:
-            return replace(alone, together=sure)
-        program = _program(fn, typed, options, given, recompile, rounds)
-    if given.lanes < lanes and program.tasks is None:
-        return replace(alone, together=lanes)
-    return replace(program, together=sure)
+        lanes = _crossover(alone)
+        if given.lanes < lanes:
+            return replace(alone, together=lanes)
+        return replace(_program(fn, typed, options, given, recompile, rounds), together=lanes)
 
 
 def _crossover(program: Program) -> int:

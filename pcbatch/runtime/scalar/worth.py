@@ -11,16 +11,15 @@ from dataclasses import replace
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
 
-VISIT = 12.0  # a visit of one lane: a jump, and its registers
+VISIT = 5.0  # a visit of one lane: a jump, and its registers
 OPERATION = 0.5  # one arithmetic operation in it
 WORD = 0.1  # one word that it may move
 # Lanes together take so many times the estimate of their trips, since they wait for each other, and so many more for
 # each block. Where they gather for a block that takes one of them `HEAVY`, the kernels of trips take so many times
 # theirs, and the rest as long as estimated. A part of it is for the time to compile, two to eight times as long.
-WAITING, FOR_EACH_BLOCK, GATHERED = 4.0, 0.25, 2.5
+WAITING, FOR_EACH_BLOCK, GATHERED = 5.5, 0.25, 2.5
 HEAVY = 3000.0
-SIDE_BY_SIDE = 512  # lanes, from which on independent calls are faster side by side
-ROUNDS = 16  # visits of a block for one that `often` counts: of loops in loops it counts those of the innermost alone
+ROUNDS = 24  # visits of a block for one that `often` counts: of loops in loops it counts those of the innermost alone
 DEALT, LEAST_DEALT = 4e5, 32  # the time of a call from which on lanes are dealt to cores, and the fewest lanes of each
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
 ALWAYS = 1 << 62  # more lanes than the widest machine has are rounds of no more

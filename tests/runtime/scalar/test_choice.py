@@ -15,7 +15,7 @@ import pcbatch
 from pcbatch.runtime.costs.plan_modes import BlockCost, Costs
 from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
-from pcbatch.runtime.scalar.worth import ALWAYS, SIDE_BY_SIDE, crossover, of_one_lane
+from pcbatch.runtime.scalar.worth import ALWAYS, crossover, of_one_lane
 from tests.programs.classics import fib
 
 
@@ -65,9 +65,10 @@ class TestPlainCalls:
         assert f(many).tolist() == [halvings(int(n)) for n in many] and ran(f) == [True, False]
         assert f(few[:2]).tolist() == [0, 1] and len(ran(f)) == 2
 
-    def test_independent_calls_run_side_by_side_in_many_lanes(self) -> None:
+    def test_independent_calls_run_side_by_side_in_many_lanes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: 10)
         f = pcbatch.batch(fib)
-        ns = np.arange(SIDE_BY_SIDE, dtype=np.int32) % 5
+        ns = np.arange(600, dtype=np.int32) % 5
         assert f(ns[:9]).tolist() == [fib(int(n)) for n in ns[:9]] and ran(f) == [True]
         assert f(ns).tolist() == [fib(int(n)) for n in ns]
         assert [p.tasks is not None for p in f._programs.cache.values()] == [False, True]
@@ -75,7 +76,7 @@ class TestPlainCalls:
     def test_many_lanes_without_such_calls(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: ALWAYS)
         f = pcbatch.batch(halvings)
-        ns = np.arange(SIDE_BY_SIDE + 1, dtype=np.int32) % 50
+        ns = np.arange(600, dtype=np.int32) % 50
         assert f(ns).tolist() == [halvings(int(n)) for n in ns] and ran(f) == [True]
         assert f(ns[:3]).tolist() == [0, 0, 1] and ran(f) == [True]
 
