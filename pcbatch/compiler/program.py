@@ -39,8 +39,7 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ambient_mesh, partition_spec, run_without_mesh
-from pcbatch.runtime.tasks.chunks import CHUNK, run_chunks
-from pcbatch.runtime.tasks.executable import TaskExecutable
+from pcbatch.runtime.tasks.executable import CHUNK, TaskExecutable, run_chunks
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
