@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from pcbatch.containers.columns import Unset
+from pcbatch.containers.columns import Unset, room
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.host_forms import register
@@ -19,7 +19,7 @@ from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
-from pcbatch.containers.members import in_results
+from pcbatch.containers.members import is_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.diagnostics.short_repr import clipped
@@ -91,7 +91,7 @@ class Dicts(_OfLanes):
     kind = dict
 
     def _entry(self, table: Any, place: tuple[Any, ...]) -> Any:
-        return _element(table.keys, place), _element(table.values, place)
+        return element_of(table.keys, place), element_of(table.values, place)
 
 
 @pytree_node("table", "lengths")
@@ -101,7 +101,7 @@ class Sets(_OfLanes):
     kind = set
 
     def _entry(self, table: Any, place: tuple[Any, ...]) -> Any:
-        return _element(table.keys, place)
+        return element_of(table.keys, place)
 
 
 @pytree_node("table", "lengths")
@@ -111,7 +111,7 @@ class Lists(_OfLanes):
     kind = list
 
     def _of_lane(self, table: Any) -> Any:
-        return _element(table, ())
+        return element_of(table, ())
 
 
 def sequence_of(rows: Rows, elements: list[Any]) -> list[Any] | tuple[Any, ...] | str | bytes:
@@ -126,25 +126,29 @@ def sequence_of(rows: Rows, elements: list[Any]) -> list[Any] | tuple[Any, ...] 
     return elements
 
 
-def _element(columns: Any, place: tuple[Any, ...]) -> Any:
-    """The element at a place of columns, as a value of Python."""
+def element_of(columns: Any, place: tuple[Any, ...]) -> Any:
+    """Return the element at a place of columns, which are on the host, as a value of Python."""
     if isinstance(columns, Entries):
         form = Sets if isinstance(columns, LaneSet) else Dicts
         table = None if columns.table is None else jax.tree.map(lambda leaf: leaf[place], columns.table)
         return form.kind([]) if table is None else form(None, None)._of_lane(table)
     if isinstance(columns, LaneDeque):
         length, start = map(int, columns.state[place][:2])
-        return deque(_element(columns.columns, (*place, (start + k) % columns.capacity)) for k in range(length))
+        size = room(columns.columns, len(place)) or 1
+        return deque(element_of(columns.columns, (*place, (start + k) % size)) for k in range(length))
     if isinstance(columns, Rows):
         count = 0 if isinstance(columns.columns, Unset) else int(columns.length[place])
-        return sequence_of(columns, [_element(columns.columns, (*place, k)) for k in range(count)])
+        return sequence_of(columns, [element_of(columns.columns, (*place, k)) for k in range(count)])
     if isinstance(columns, Optional):
-        return _element(columns.value, place) if columns.present[place] else None
+        return element_of(columns.value, place) if columns.present[place] else None
+    if isinstance(columns, dict):
+        return {key: element_of(part, place) for key, part in columns.items()}
     children, tree = jax.tree.flatten(columns, is_leaf=lambda part: part is not columns)
     if len(children) == 1 and children[0] is columns:
         value = columns[place]
         return value.item() if value.shape == () else value
-    return in_results(jax.tree.unflatten(tree, [_element(child, place) for child in children]))
+    element = jax.tree.unflatten(tree, [element_of(child, place) for child in children])
+    return element.tolist() if is_member(element) else element
 
 
 def _form(kind: type[_OfLanes]) -> Callable[[Entries], _OfLanes]:
