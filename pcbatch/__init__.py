@@ -2,10 +2,10 @@
 
 from pcbatch.api.batch import batch as batch
 from pcbatch.api.batch import inline as inline
+from pcbatch.api.batch import primitive as primitive
 from pcbatch.api.batch import unroll as unroll
 from pcbatch.api.batched import Batched as Batched
 from pcbatch.api.learn_schedule import learn_schedule as learn_schedule
-from pcbatch.api.primitive import primitive as primitive
 from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.call.results import BlockStats as BlockStats
 from pcbatch.call.results import Result as Result

@@ -1,4 +1,4 @@
-"""`pcbatch.batch`, `pcbatch.inline` and `pcbatch.unroll`."""
+"""`pcbatch.batch`, `pcbatch.inline`, `pcbatch.unroll` and `pcbatch.primitive`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pcbatch.api.inlined import Inline
 from pcbatch.api.programs import check_option_names
 from pcbatch.call.signature import checked_names
 from pcbatch.call.usage import usage
+from pcbatch.frontend.source.along import keep_primitive
 from pcbatch.options import Options
 
 P = ParamSpec("P")  # the parameters of a function of one example
@@ -220,3 +221,38 @@ def _make(fn: Any, options: Options) -> Any:
             help=_what_to_decorate(fn),
         )
     return Batched(fn, checked_names(fn, options))
+
+
+def primitive(fn: F) -> F:
+    """Keep calls of `fn` in batched functions one operation, which JAX traces for one example.
+
+    A function without a decorator is traced where that works, and compiled along, as if it were decorated with
+    `pcbatch.batch`, where it branches on values of the lane or calls itself. Under this decorator it is never compiled:
+    what tracing cannot do is an error.
+
+    Args:
+        fn: a plain Python function, or a `staticmethod` of one.
+
+    Returns:
+        The function itself.
+
+    Raises:
+        UsageError: something that is not a Python function.
+
+    Example:
+        >>> import jax.numpy as jnp, pcbatch
+        >>> @pcbatch.primitive
+        ... def norm(x):
+        ...     return jnp.sqrt(jnp.sum(x * x))
+        >>> @pcbatch.batch
+        ... def f(x):
+        ...     return x / norm(x) if norm(x) > 1 else x
+        >>> f(jnp.array([[3.0, 4.0]])).tolist()
+        [[0.6000000238418579, 0.800000011920929]]
+    """
+    inner = fn.__func__ if isinstance(fn, staticmethod) else fn
+    if not isinstance(inner, FunctionType):
+        title = f"pcbatch.primitive needs a Python function, not {type(inner).__name__}"
+        raise usage("PCB409", title, help="decorate a `def`, which may call it")
+    keep_primitive(inner)
+    return fn

@@ -21,7 +21,7 @@ from pcbatch.compiler.compile_signature import compile_signature
 from pcbatch.compiler.expand import Copy
 from pcbatch.compiler.program import Program, Recompile
 from pcbatch.containers.capacity import LARGEST, START_CAPACITY, FullError, next_capacities, rounded, using_capacity
-from pcbatch.containers.ragged import is_concrete
+from pcbatch.containers.host_forms import is_concrete
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.frontend.source.callee import BatchedTest

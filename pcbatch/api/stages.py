@@ -13,8 +13,8 @@ from jax.sharding import NamedSharding
 
 from pcbatch import frontend
 from pcbatch.call.arguments import Arguments, prepare
+from pcbatch.call.array_leaves import is_static
 from pcbatch.call.out_axes import aval_with_lanes
-from pcbatch.call.static_leaves import is_static
 from pcbatch.call.usage import usage
 from pcbatch.compiler.pipeline import Stages, compile_stages, show
 from pcbatch.compiler.program import Program

@@ -12,11 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.call.array_leaves import as_jax_array, lane_axis_first, type_of
+from pcbatch.call.array_leaves import as_jax_array, has_hash, is_static, lane_axis_first, type_of
 from pcbatch.call.out_axes import axes_by_name, leaf_axes
 from pcbatch.call.plain_values import check_rows
 from pcbatch.call.signature import bind, signature
-from pcbatch.call.static_leaves import has_hash, is_static
 from pcbatch.call.usage import usage
 from pcbatch.containers.ragged import Ragged
 from pcbatch.containers.ragged_forms import as_containers, ragged_in

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.export
 
+from pcbatch.containers.dict_forms import Dicts, Lists, Sets
 from pcbatch.containers.ragged import Ragged, RaggedBytes, RaggedTuples
 from pcbatch.containers.texts import Texts
 from pcbatch.diagnostics.short_repr import short
@@ -194,7 +195,7 @@ def _sources(info: dict[str, Any]) -> tuple[Written, ...]:
 jax.export.register_pytree_node_serialization(
     Stats, serialized_name="pcbatch.Stats", serialize_auxdata=_written, deserialize_auxdata=_read
 )
-for _kind in (Ragged, RaggedBytes, RaggedTuples, Texts):
+for _kind in (Ragged, RaggedBytes, RaggedTuples, Texts, Dicts, Sets, Lists):
     jax.export.register_pytree_node_serialization(
         _kind,
         serialized_name=f"pcbatch.{_kind.__name__}",

@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from pcbatch.call.usage import usage
-from pcbatch.diagnostics.short_repr import Short, short
+from pcbatch.diagnostics.short_repr import Shown, short
 from pcbatch.options import Options
 
 
@@ -55,7 +55,7 @@ def _in_short(full: inspect.Signature) -> inspect.Signature:
     """A signature whose defaults are shown in short."""
     parameters = full.parameters.values()
     return full.replace(
-        parameters=[p if p.default is p.empty else p.replace(default=Short(p.default)) for p in parameters]
+        parameters=[p if p.default is p.empty else p.replace(default=Shown(short(p.default))) for p in parameters]
     )
 
 

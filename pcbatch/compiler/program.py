@@ -39,8 +39,7 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ambient_mesh, partition_spec, run_without_mesh
-from pcbatch.runtime.tasks.chunks import CHUNK, run_chunks
-from pcbatch.runtime.tasks.executable import TaskExecutable
+from pcbatch.runtime.tasks.executable import CHUNK, TaskExecutable, run_chunks
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
@@ -64,12 +63,6 @@ class Executable(Protocol):
 
     def run(self, args: Any, lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end, spread over the devices of a mesh."""
-
-    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Devices) -> RawResult:
-        """Run all inputs through `lanes` lanes on each device; None: the executable decides."""
-
-    def map_chunks(self, pieces: Iterable[Chunk], common: Any, flow: ChunkPlan, mesh: Devices) -> RawResult:
-        """Run inputs that come in chunks."""
 
     def lower(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of a run."""
@@ -270,7 +263,7 @@ class Program:
             if program is None and lanes is None and (tasks := self._tasks_for(given)) is not None:
                 return self._run_tasks(tasks, args, given, where)
             if program is None:
-                return self.executable.map(args, given.lanes, lanes, without_explicit_axes(where))
+                return self.with_pc("map").map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
             return traced_run(program, args, given.lanes, width, without_explicit_axes(where))
 
@@ -297,7 +290,7 @@ class Program:
             return empty
         mapped = self.mapped(self.args(given))
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
-        outcome = self._attempt(given, lambda: self.executable.map_chunks(pieces(), common, flow, mesh)).run()
+        outcome = self._attempt(given, lambda: self.with_pc("map").map_chunks(pieces(), common, flow, mesh)).run()
         self.flush()
         return outcome
 

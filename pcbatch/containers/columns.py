@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.diagnostics.lane_words import type_name
+from pcbatch.diagnostics.short_repr import Shown
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, kind_of
 
@@ -40,16 +41,8 @@ class Unset:
 
 def element_text(columns: Any, axes: int = 1) -> str:
     """Return the type of the elements of columns in words, which have so many axes in front."""
-    text = repr(jax.tree.map(lambda leaf: _Words(_without_axes(leaf, axes)), columns))
+    text = repr(jax.tree.map(lambda leaf: Shown(_without_axes(leaf, axes)), columns))
     return "texts" if text == "a text of the lane" else text
-
-
-class _Words:
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
 
 
 def _without_axes(leaf: Any, axes: int) -> str:

@@ -9,25 +9,22 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from pcbatch.containers.columns import Unset
+from pcbatch.containers.columns import Unset, room
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
-from pcbatch.containers.host_forms import register
+from pcbatch.containers.host_forms import OfLanes, register
 from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
-from pcbatch.containers.members import in_results
+from pcbatch.containers.members import is_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.pytree_node import pytree_node
-from pcbatch.diagnostics.short_repr import clipped
-
-MOST = 2000  # characters of a `repr`
 
 
-class _OfLanes:
+class _Tables(OfLanes):
     """The dicts or sets of all lanes, one for each; a pytree of JAX.
 
     Attributes:
@@ -36,82 +33,71 @@ class _OfLanes:
     """
 
     __slots__ = ("lengths", "table")
+    content = "table"
     kind: ClassVar[type]
 
     def __init__(self, table: Any, lengths: Any) -> None:
         self.table, self.lengths = table, lengths
 
-    def __len__(self) -> int:
-        """Return the number of lanes."""
-        return int(np.shape(self.lengths)[0])
+    def _of_lane(self, lane: int, length: int) -> Any:
+        return self._read(None if self.table is None else jax.tree.map(lambda leaf: np.asarray(leaf[lane]), self.table))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def __repr__(self) -> str:
-        shown = repr(self.table) if isinstance(self.lengths, jax.core.Tracer | jax.ShapeDtypeStruct) else self.tolist()
-        return f"{type(self).__name__}({clipped(str(shown), MOST)})"
-
-    def __getitem__(self, lane: int) -> Any:
-        """Return the dict or set of a lane.
-
-        Raises:
-            ValueError: the lane has failed, and has none.
-        """
-        if int(np.asarray(self.lengths[lane])) < 0:
-            raise ValueError(f"lane {lane} has failed, and has no {type(self).kind.__name__}")
-        if self.table is None:
-            return type(self).kind([])
-        return self._of_lane(jax.tree.map(lambda leaf: np.asarray(leaf[lane]), self.table))
-
     def tolist(self) -> list[Any]:
         """Return Python's own dicts or sets, one for each lane; None for a lane that has failed."""
         failed = np.asarray(self.lengths) < 0
-        if self.table is None:
-            return [None if failed[k] else type(self).kind([]) for k in range(len(self))]
         table = jax.tree.map(np.asarray, self.table)
         return [
-            None if failed[k] else self._of_lane(jax.tree.map(lambda leaf, k=k: leaf[k], table))
-            for k in range(len(self))
+            None if failed[k] else self._read(jax.tree.map(lambda leaf, k=k: leaf[k], table)) for k in range(len(self))
         ]
 
-    def _of_lane(self, table: Any) -> Any:
+    @classmethod
+    def _read(cls, table: Any) -> Any:
+        """The dict or set of one table; None is a table without entries."""
+        if table is None:
+            return cls.kind([])
         buckets, columns = np.nonzero(table.stamps >= 0)
         order = np.argsort(table.stamps[buckets, columns])
-        return type(self).kind([self._entry(table, (buckets[k], columns[k])) for k in order])
+        return cls.kind([cls._entry(table, (buckets[k], columns[k])) for k in order])
 
-    def _entry(self, table: Any, place: tuple[Any, ...]) -> Any:
+    @staticmethod
+    def _entry(table: Any, place: tuple[Any, ...]) -> Any:
         raise NotImplementedError
 
 
 @pytree_node("table", "lengths")
-class Dicts(_OfLanes):
+class Dicts(_Tables):
     """The dicts of all lanes, one for each; `tolist()` gives Python's own."""
 
-    kind = dict
+    name, kind = "dict", dict
 
-    def _entry(self, table: Any, place: tuple[Any, ...]) -> Any:
-        return _element(table.keys, place), _element(table.values, place)
+    @staticmethod
+    def _entry(table: Any, place: tuple[Any, ...]) -> Any:
+        return element_of(table.keys, place), element_of(table.values, place)
 
 
 @pytree_node("table", "lengths")
-class Sets(_OfLanes):
+class Sets(_Tables):
     """The sets of all lanes, one for each; `tolist()` gives Python's own."""
 
-    kind = set
+    name, kind = "set", set
 
-    def _entry(self, table: Any, place: tuple[Any, ...]) -> Any:
-        return _element(table.keys, place)
+    @staticmethod
+    def _entry(table: Any, place: tuple[Any, ...]) -> Any:
+        return element_of(table.keys, place)
 
 
 @pytree_node("table", "lengths")
-class Lists(_OfLanes):
+class Lists(_Tables):
     """The lists of all lanes, one for each, in which there are dicts, sets or deques; `tolist()` gives Python's own."""
 
     kind = list
 
-    def _of_lane(self, table: Any) -> Any:
-        return _element(table, ())
+    @classmethod
+    def _read(cls, table: Any) -> Any:
+        return element_of(table, ())
 
 
 def sequence_of(rows: Rows, elements: list[Any]) -> list[Any] | tuple[Any, ...] | str | bytes:
@@ -126,29 +112,32 @@ def sequence_of(rows: Rows, elements: list[Any]) -> list[Any] | tuple[Any, ...] 
     return elements
 
 
-def _element(columns: Any, place: tuple[Any, ...]) -> Any:
-    """The element at a place of columns, as a value of Python."""
+def element_of(columns: Any, place: tuple[Any, ...]) -> Any:
+    """Return the element at a place of columns, which are on the host, as a value of Python."""
     if isinstance(columns, Entries):
         form = Sets if isinstance(columns, LaneSet) else Dicts
-        table = None if columns.table is None else jax.tree.map(lambda leaf: leaf[place], columns.table)
-        return form.kind([]) if table is None else form(None, None)._of_lane(table)
+        return form._read(None if columns.table is None else jax.tree.map(lambda leaf: leaf[place], columns.table))
     if isinstance(columns, LaneDeque):
         length, start = map(int, columns.state[place][:2])
-        return deque(_element(columns.columns, (*place, (start + k) % columns.capacity)) for k in range(length))
+        size = room(columns.columns, len(place)) or 1
+        return deque(element_of(columns.columns, (*place, (start + k) % size)) for k in range(length))
     if isinstance(columns, Rows):
         count = 0 if isinstance(columns.columns, Unset) else int(columns.length[place])
-        return sequence_of(columns, [_element(columns.columns, (*place, k)) for k in range(count)])
+        return sequence_of(columns, [element_of(columns.columns, (*place, k)) for k in range(count)])
     if isinstance(columns, Optional):
-        return _element(columns.value, place) if columns.present[place] else None
+        return element_of(columns.value, place) if columns.present[place] else None
+    if isinstance(columns, dict):
+        return {key: element_of(part, place) for key, part in columns.items()}
     children, tree = jax.tree.flatten(columns, is_leaf=lambda part: part is not columns)
     if len(children) == 1 and children[0] is columns:
         value = columns[place]
         return value.item() if value.shape == () else value
-    return in_results(jax.tree.unflatten(tree, [_element(child, place) for child in children]))
+    element = jax.tree.unflatten(tree, [element_of(child, place) for child in children])
+    return element.tolist() if is_member(element) else element
 
 
-def _form(kind: type[_OfLanes]) -> Callable[[Entries], _OfLanes]:
-    def form(value: Entries) -> _OfLanes:
+def _form(kind: type[_Tables]) -> Callable[[Entries], _Tables]:
+    def form(value: Entries) -> _Tables:
         return kind(value.table, value.none if value.table is None else value.table.count)
 
     return form
@@ -162,10 +151,3 @@ def holds_tables(rows: Rows) -> bool:
 
 register(LaneDict, _form(Dicts))
 register(LaneSet, _form(Sets))
-for _kind in (Dicts, Sets, Lists):
-    jax.export.register_pytree_node_serialization(
-        _kind,
-        serialized_name=f"pcbatch.{_kind.__name__}",
-        serialize_auxdata=lambda _: b"",
-        deserialize_auxdata=lambda _: None,
-    )

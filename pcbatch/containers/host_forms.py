@@ -6,10 +6,78 @@ made for reading: a `Ragged` for lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import jax
+import numpy as np
+
+from pcbatch.diagnostics.short_repr import clipped
+
+MOST = 2000  # characters of a `repr`
+
+
+class OfLanes:
+    """The base of forms: a pytree of JAX with a value for each lane.
+
+    Attributes:
+        lengths: int32[lanes], the length of each value; negative for a lane that has failed.
+    """
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+    name: ClassVar[str] = "list"
+    content: ClassVar[str] = "values"
+    lengths: Any
+
+    def __len__(self) -> int:
+        """Return the number of lanes."""
+        return int(np.shape(self.lengths)[0])
+
+    def __getitem__(self, lane: Any) -> Any:
+        """Return the value of a lane; a slice gives those of several lanes.
+
+        Raises:
+            IndexError: there is no such lane.
+            ValueError: the lane has failed, and has no value.
+        """
+        if not isinstance(lane, slice) and not -len(self) <= lane < len(self):
+            raise IndexError(f"there is no lane {lane} of {len(self)}")
+        if isinstance(lane, slice) or np.ndim(self.lengths) > 1:
+            return jax.tree.map(lambda leaf: leaf[lane], self)
+        length = int(np.asarray(self.lengths[lane]))
+        if length < 0:
+            raise ValueError(f"lane {lane} has failed, and has no {self.name}")
+        return self._of_lane(lane, length)
+
+    def _of_lane(self, lane: int, length: int) -> Any:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[lane] for lane in range(len(self)))
+
+    def tolist(self) -> list[Any]:
+        """Return the values of all lanes as Python's own; None for a lane that has failed."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, OfLanes):
+            return self.tolist() == other.tolist()
+        return self.tolist() == other if isinstance(other, list) else NotImplemented
+
+    def __repr__(self) -> str:
+        leaves = jax.tree.leaves(self)  # lengths of a gradient are of JAX's type without values, float0
+        known = all(is_concrete(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind != "V") for leaf in leaves)
+        if known and np.ndim(self.lengths):
+            return f"{type(self).__name__}({clipped(repr(self.tolist()), MOST)})"
+        content = getattr(self, self.content)
+        return f"{type(self).__name__}({self.content}={content!r}, lengths={self.lengths!r})"
+
+
+def is_concrete(leaf: Any) -> bool:
+    """Whether a leaf is an array of JAX whose elements this process can read."""
+    return isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_fully_addressable
+
 
 _forms: dict[type, Callable[[Any], Any]] = {}
 

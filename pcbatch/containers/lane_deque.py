@@ -208,10 +208,6 @@ class LaneDeque(LaneList):
         k = self._numbers()
         self._rearrange(jnp.where(k < size, (k - n) % size, k))
 
-    def clear(self) -> None:
-        """Remove all elements, in place."""
-        self.length = 0
-
     def sort(self, **options: Any) -> None:
         """Refuse: a deque of Python has no such method."""
         raise AttributeError("'collections.deque' object has no attribute 'sort'")

@@ -35,7 +35,7 @@ from pcbatch.containers.indices import (
     repetitions,
     span,
 )
-from pcbatch.containers.lane_sequence import LaneSequence
+from pcbatch.containers.list_order import LaneSequence
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.stored import lists_in
 from pcbatch.errors import Refusal

@@ -74,6 +74,35 @@ class DictView(Container):
         return bool(self.contains(value))
 
 
+def _of_copy(change: str, doc: str) -> Any:
+    """Make the method that gives a changed copy, by the name of the one that changes the set itself."""
+
+    def method(self: LaneSet, *others: Any) -> LaneSet:
+        new = self.copy()
+        getattr(new, change)(*others)
+        return new
+
+    method.__doc__ = doc
+    return method
+
+
+def _operator(name: str) -> Any:
+    """Make the operator that is a method for sets, and none for other operands."""
+    return lambda self, other: getattr(self, name)(other) if isinstance(other, SETS) else NotImplemented
+
+
+def _in_place(shown: str, change: str) -> Any:
+    """Make the operator that changes a set, by the name of the method that does so."""
+
+    def method(self: LaneSet, other: Any) -> LaneSet:
+        if not isinstance(other, SETS):
+            raise TypeError(f"unsupported operand type(s) for {shown}: 'set' and '{type_name(other)}'")
+        getattr(self, change)(other)
+        return self
+
+    return method
+
+
 @jax.tree_util.register_pytree_node_class
 class LaneSet(Entries):
     """A mutable set of the lane."""
@@ -193,29 +222,13 @@ class LaneSet(Entries):
             self.table = self.table.kept(found if which else self.table.live & ~found)
             self.history = MIXED
 
-    def union(self, *others: Any) -> Self:
-        """Return the set of the elements of this set or others."""
-        new = self.copy()
-        new.update(*others)
-        return new
-
-    def intersection(self, *others: Any) -> Self:
-        """Return the set of the elements that are in this set and all others."""
-        new = self.copy()
-        new.intersection_update(*others)
-        return new
-
-    def difference(self, *others: Any) -> Self:
-        """Return the set of the elements that are in none of the others."""
-        new = self.copy()
-        new.difference_update(*others)
-        return new
-
-    def symmetric_difference(self, other: Any, /) -> Self:
-        """Return the set of the elements that are in this set or the other, but not in both."""
-        new = self.copy()
-        new.symmetric_difference_update(other)
-        return new
+    union = _of_copy("update", "Return the set of the elements of this set or others.")
+    intersection = _of_copy("intersection_update", "Return the set of the elements in this set and all others.")
+    difference = _of_copy("difference_update", "Return the set of the elements that are in none of the others.")
+    symmetric_difference = _of_copy(
+        "symmetric_difference_update",
+        "Return the set of the elements in one of the two sets, but not in both.",
+    )
 
     # Comparisons.
 
@@ -244,11 +257,7 @@ class LaneSet(Entries):
     def __ne__(self, other: Any) -> Any:
         return list_order.not_(self == other)
 
-    def __le__(self, other: Any) -> Any:
-        return self.issubset(other) if isinstance(other, SETS) else NotImplemented
-
-    def __ge__(self, other: Any) -> Any:
-        return self.issuperset(other) if isinstance(other, SETS) else NotImplemented
+    __le__, __ge__ = _operator("issubset"), _operator("issuperset")
 
     def __lt__(self, other: Any) -> Any:
         if not isinstance(other, SETS):
@@ -261,38 +270,16 @@ class LaneSet(Entries):
 
     # Operators.
 
-    def __or__(self, other: Any) -> Any:
-        return self.union(other) if isinstance(other, SETS) else NotImplemented
-
-    def __and__(self, other: Any) -> Any:
-        return self.intersection(other) if isinstance(other, SETS) else NotImplemented
-
-    def __sub__(self, other: Any) -> Any:
-        return self.difference(other) if isinstance(other, SETS) else NotImplemented
-
-    def __xor__(self, other: Any) -> Any:
-        return self.symmetric_difference(other) if isinstance(other, SETS) else NotImplemented
+    __or__, __and__ = _operator("union"), _operator("intersection")
+    __sub__, __xor__ = _operator("difference"), _operator("symmetric_difference")
 
     def __rsub__(self, other: Any) -> Any:
         return as_set(other).difference(self) if isinstance(other, SETS) else NotImplemented
 
     __ror__, __rand__, __rxor__ = __or__, __and__, __xor__
 
-    def __ior__(self, other: Any) -> Self:
-        self.update(_checked(other, "|="))
-        return self
-
-    def __iand__(self, other: Any) -> Self:
-        self.intersection_update(_checked(other, "&="))
-        return self
-
-    def __isub__(self, other: Any) -> Self:
-        self.difference_update(_checked(other, "-="))
-        return self
-
-    def __ixor__(self, other: Any) -> Self:
-        self.symmetric_difference_update(_checked(other, "^="))
-        return self
+    __ior__, __iand__ = _in_place("|=", "update"), _in_place("&=", "intersection_update")
+    __isub__, __ixor__ = _in_place("-=", "difference_update"), _in_place("^=", "symmetric_difference_update")
 
 
 SETS = (LaneSet, set, frozenset, DictView)
@@ -301,13 +288,6 @@ SETS = (LaneSet, set, frozenset, DictView)
 def as_set(values: Any) -> LaneSet:
     """Return the set of the elements of a collection; a set itself."""
     return values if isinstance(values, LaneSet) else LaneSet.from_items(values)
-
-
-def _checked(other: Any, operator: str) -> Any:
-    if isinstance(other, SETS):
-        return other
-    name = type_name(other)
-    raise TypeError(f"unsupported operand type(s) for {operator}: 'set' and '{name}'")
 
 
 def _and(a: Any, b: Any) -> Any:

@@ -7,7 +7,6 @@ import inspect
 from types import FunctionType, MethodType
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -72,11 +71,6 @@ def data_of(value: Any) -> Any:
     """Return the value of a member of an enumeration whose members are numbers or texts; other values as they are."""
     is_data = isinstance(value, MemberValue) and issubclass(value.members, int | float | str)
     return value.value if is_data else value
-
-
-def in_results(value: Any) -> Any:
-    """Return a value of one lane of a result with the members themselves in it."""
-    return jax.tree.map(lambda part: part.tolist() if is_member(part) else part, value, is_leaf=is_member)
 
 
 def is_member(value: object) -> bool:

@@ -9,13 +9,14 @@ lists have the capacity of the program in place of the longest length; what lies
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.host_forms import OfLanes
 from pcbatch.containers.members import is_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.pytree_node import pytree_node
@@ -24,11 +25,9 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import UsageError
 
-MOST = 2000  # characters of a `repr`
-
 
 @pytree_node("values", "lengths", named=True)
-class Ragged:
+class Ragged(OfLanes):
     """Lists of different lengths, one for each lane; a pytree of JAX.
 
     A result of a batched function that is a list comes as one, and `pcbatch.ragged` makes one of Python's lists, as an
@@ -55,34 +54,14 @@ class Ragged:
     """
 
     __slots__ = ("lengths", "values")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
+    kind: ClassVar[type] = list
 
     def __init__(self, values: Any, lengths: Any) -> None:
         self.values, self.lengths = values, lengths
 
-    def __len__(self) -> int:
-        """Return the number of lanes."""
-        return int(np.shape(self.lengths)[0])
-
-    def __getitem__(self, lane: Any) -> Any:
-        """Return the list of a lane as an array (or a pytree of arrays, or a `Ragged`) of its length; a slice gives the
-        lists of several lanes.
-
-        Raises:
-            IndexError: there is no such lane.
-            ValueError: the lane has failed, and has no list.
-        """
-        if isinstance(lane, slice) or np.ndim(self.lengths) > 1:
-            _check_lane(lane, len(self))
-            return jax.tree.map(lambda leaf: leaf[lane], self)
-        _check_lane(lane, len(self))
-        length = int(np.asarray(self.lengths[lane]))
-        if length < 0:
-            raise ValueError(f"lane {lane} has failed, and has no list")
+    def _of_lane(self, lane: int, length: int) -> Any:
         return jax.tree.map(lambda leaf: leaf[lane, :length], self.values)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[lane] for lane in range(len(self)))
 
     def tolist(self) -> list[Any]:
         """Return Python lists of Python numbers, one for each lane; None for a lane that has failed."""
@@ -93,7 +72,8 @@ class Ragged:
             return []
         columns = [_rows(column) for column in jax.tree.leaves(self.values, is_leaf=is_form)]
         tree = jax.tree.structure(self.values, is_leaf=is_form)
-        return [_elements(tree, columns, lane, int(n)) if n >= 0 else None for lane, n in enumerate(lengths)]
+        rows = (_elements(tree, columns, lane, int(n)) if n >= 0 else None for lane, n in enumerate(lengths))
+        return [None if row is None else self.kind(row) for row in rows]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Return an array, where all lists have the same length."""
@@ -118,19 +98,6 @@ class Ragged:
             raise ValueError("lists of tuples or other structures are no array: use `.values`")
         return cut(inner, lengths.ndim, different[0] if different else 0)
 
-    def __eq__(self, other: object) -> Any:
-        if isinstance(other, Ragged):
-            return self.tolist() == other.tolist()
-        return self.tolist() == other if isinstance(other, list) else NotImplemented
-
-    def __repr__(self) -> str:
-        leaves = jax.tree.leaves(self)  # lengths of a gradient are of JAX's type without values, float0
-        known = all(is_concrete(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind != "V") for leaf in leaves)
-        name = type(self).__name__
-        if known and np.ndim(self.lengths):
-            return f"{name}({clipped(repr(self.tolist()), MOST)})"
-        return f"{name}(values={self.values!r}, lengths={self.lengths!r})"
-
 
 @pytree_node("values", "lengths", named=True)
 class RaggedTuples(Ragged):
@@ -138,11 +105,7 @@ class RaggedTuples(Ragged):
 
     __slots__ = ()
     __hash__ = None
-
-    def tolist(self) -> list[Any]:
-        """Return Python tuples of Python numbers, one for each lane; None for a lane that has failed."""
-        found = super().tolist()
-        return found if np.ndim(self.lengths) > 1 else [None if row is None else tuple(row) for row in found]
+    name, kind = "tuple", tuple
 
 
 @pytree_node("values", "lengths", named=True)
@@ -151,11 +114,7 @@ class RaggedBytes(Ragged):
 
     __slots__ = ()
     __hash__ = None
-
-    def tolist(self) -> list[Any]:
-        """Return Python's bytes, one for each lane; None for a lane that has failed."""
-        found = super().tolist()
-        return found if np.ndim(self.lengths) > 1 else [None if row is None else bytes(row) for row in found]
+    name, kind = "bytes", bytes
 
 
 ALIKE = "the elements of lists must be alike"
@@ -269,16 +228,6 @@ def _is_list(value: object) -> bool:
 def is_form(value: object) -> bool:
     """Whether a value is a `Ragged` or a `Texts`: lists or texts of several lanes."""
     return isinstance(value, Ragged | Texts)
-
-
-def is_concrete(leaf: Any) -> bool:
-    """Whether a leaf is an array of JAX whose elements this process can read."""
-    return isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_fully_addressable
-
-
-def _check_lane(lane: Any, lanes: int) -> None:
-    if not isinstance(lane, slice) and not -lanes <= lane < lanes:
-        raise IndexError(f"there is no lane {lane} of {lanes}")
 
 
 def _rows(column: Any) -> Any:

@@ -13,14 +13,14 @@ from pcbatch.containers.capacity import rounded
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.dict_forms import Lists, holds_tables
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.host_forms import register, replaced
+from pcbatch.containers.host_forms import is_concrete, register, replaced
 from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.ordered_keys import with_ordered_keys
-from pcbatch.containers.ragged import Ragged, RaggedBytes, RaggedTuples, cut, is_concrete, is_form, is_key
+from pcbatch.containers.ragged import Ragged, RaggedBytes, RaggedTuples, cut, is_form, is_key
 from pcbatch.containers.texts import Texts
 from pcbatch.origins import Origin
 

@@ -7,22 +7,19 @@ Where texts are elements of lists of the lanes, both have the axes of the lists 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
+from pcbatch.containers.host_forms import OfLanes
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.diagnostics.diagnostic import Diagnostic
-from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import UsageError
-
-MOST = 2000  # characters of a `repr`
 
 
 @pytree_node("codes", "lengths", named=True)
-class Texts:
+class Texts(OfLanes):
     """Strings, one for each lane; a pytree of JAX.
 
     A result of a batched function that is a string comes as one, and `pcbatch.texts` makes one of Python's strings, as
@@ -46,7 +43,8 @@ class Texts:
     """
 
     __slots__ = ("codes", "lengths")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
+    name, content = "text", "codes"
 
     def __init__(self, codes: Any, lengths: Any) -> None:
         self.codes, self.lengths = codes, lengths
@@ -60,28 +58,8 @@ class Texts:
             row[: len(text)] = [ord(character) for character in text]
         return cls(codes, np.array([len(text) for text in texts], np.int32))
 
-    def __len__(self) -> int:
-        """Return the number of lanes."""
-        return int(np.shape(self.lengths)[0])
-
-    def __getitem__(self, lane: Any) -> Any:
-        """Return the text of a lane (of texts in lists, the texts of a lane); a slice gives those of several lanes.
-
-        Raises:
-            IndexError: there is no such lane.
-            ValueError: the lane has failed, and has no text.
-        """
-        if isinstance(lane, slice) or np.ndim(self.lengths) > 1:
-            return Texts(self.codes[lane], self.lengths[lane])
-        if not -len(self) <= lane < len(self):
-            raise IndexError(f"there is no lane {lane} of {len(self)}")
-        found = _text(np.asarray(self.codes[lane]), int(np.asarray(self.lengths[lane])))
-        if found is None:
-            raise ValueError(f"lane {lane} has failed, and has no text")
-        return found
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[lane] for lane in range(len(self)))
+    def _of_lane(self, lane: int, length: int) -> Any:
+        return _text(np.asarray(self.codes[lane]), length)
 
     def tolist(self) -> list[Any]:
         """Return Python's strings, one for each lane; None for a lane that has failed."""
@@ -89,17 +67,6 @@ class Texts:
         if lengths.ndim > 1:
             return [texts.tolist() for texts in self]
         return [_text(row, int(n)) for row, n in zip(codes, lengths, strict=True)]
-
-    def __eq__(self, other: object) -> Any:
-        if isinstance(other, Texts):
-            return self.tolist() == other.tolist()
-        return self.tolist() == other if isinstance(other, list) else NotImplemented
-
-    def __repr__(self) -> str:
-        traced = any(isinstance(leaf, jax.core.Tracer | jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(self))
-        if traced or not np.ndim(self.lengths):  # parts of one, as `jax.tree.map` may make them
-            return f"Texts(codes={self.codes!r}, lengths={self.lengths!r})"
-        return f"Texts({clipped(repr(self.tolist()), MOST)})"
 
 
 def texts(strings: Sequence[str]) -> Texts:

@@ -30,11 +30,11 @@ def clipped(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-class Short:
-    """An object whose `repr` is the short one of a value."""
+class Shown:
+    """An object that shows as a given text."""
 
-    def __init__(self, value: object) -> None:
-        self.text = short(value)
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     def __repr__(self) -> str:
         return self.text

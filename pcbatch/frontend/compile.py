@@ -14,7 +14,6 @@ from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
-from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters, touching
 from pcbatch.frontend.source.along import NONE, Along, CodeKey, Decisions, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
@@ -28,7 +27,7 @@ from pcbatch.frontend.source.method_calls import write_out_methods
 from pcbatch.frontend.source.stored_defaults import write_stored_defaults
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
-from pcbatch.frontend.subset.undefined import check_defined
+from pcbatch.frontend.subset.undefined import check_defined, check_deleted, check_nested
 from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.ops import Return

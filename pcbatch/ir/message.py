@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.diagnostics.short_repr import Shown
+
 CONVERSIONS = ("", "r", "s", "a", "c", "q")
 """Those of f-strings; `c` shows the codes of characters as a text, whose length and format the spec is, "5:>8"; `q` in
 quotes."""
@@ -98,21 +100,8 @@ def _plain(value: Any) -> Any:
     """An array as a NumPy one, one without axes as its scalar; other objects as they are."""
     if hasattr(value, "__array__"):
         value = np.asarray(value)
-        return value[()] if value.ndim == 0 else _Array(value)
+        return value[()] if value.ndim == 0 else Shown(str(value))  # `!r` shows an array as `print` does
     return value
-
-
-class _Array:
-    """An array that `!r` shows as `print` does."""
-
-    def __init__(self, value: np.ndarray) -> None:
-        self._text = str(value)
-
-    def __repr__(self) -> str:
-        return self._text
-
-    def __str__(self) -> str:
-        return self._text
 
 
 # Text form

@@ -12,19 +12,18 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.call.usage import usage
 from pcbatch.compiler.program import Program
 from pcbatch.compiler.schedules import source_of
-from pcbatch.learning import fixed, lane_trace
+from pcbatch.learning import fixed
 from pcbatch.learning.q_learning import Learner, State, Training, in_order
 from pcbatch.learning.task_graph import Choose, Ints, Simulation, TaskGraph, simulate
-from pcbatch.learning.task_trace import TooLong, Tracer
+from pcbatch.learning.task_trace import TooLong, Tracer, trace_of_lanes
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
 from pcbatch.runtime.learned.summary import BlockVisits, Summary
 from pcbatch.runtime.tasks import bodies
-from pcbatch.runtime.tasks.by_policy import chosen_among
 from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.reading import Machine
-from pcbatch.runtime.tasks.trip import Trips
+from pcbatch.runtime.tasks.trip import Trips, chosen_among
 from pcbatch.runtime.vm.raw_result import is_tracing
 
 MOST = 200_000  # executions of blocks in a graph
@@ -215,7 +214,7 @@ def examples_of(program: Program, tasks: TaskExecutable, given: Arguments) -> li
 def of_lanes(program: Program, given: Arguments, source: str) -> Task:
     """Return what there is to learn about a program of lanes."""
     executable = program.with_pc("learn_schedule")
-    graph = lane_trace.trace(executable, program.args(given), given.lanes, MOST)
+    graph = trace_of_lanes(executable, program.args(given), given.lanes, MOST)
     costs, expensive = bodies.costs(executable.program), executable.machine.expensive
     order = range(len(graph.labels))
     cheap = [k for k in order if k not in expensive]

@@ -13,7 +13,7 @@ import numpy as np
 from pcbatch.api.batched import Batched
 from pcbatch.call.array_leaves import as_jax
 from pcbatch.call.devices import mesh_of
-from pcbatch.lowering.analysis.alone_cost import jaxpr_alone
+from pcbatch.lowering.analysis.cost import jaxpr_alone
 from pcbatch.mcmc.hamiltonian import Mass, Point, Sample, kinetic, leapfrog, momentum
 from pcbatch.mcmc.mass_matrix import unit
 from pcbatch.mcmc.nuts import GRADIENT, LEAF, NUMBERS, Trace, nuts

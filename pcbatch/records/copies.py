@@ -122,13 +122,6 @@ class _Copies:
                     stack.append(k)
         return found
 
-    @cached_property
-    def _starts(self) -> dict[int, int]:
-        """The number of the first class of each table."""
-        return dict(
-            zip(self.base, np.cumsum([0, *(len(t.schema.classes) for t in self.tables)]).tolist(), strict=False)
-        )
-
     def _fields(self) -> Iterator[tuple[int, int, int, str, Kind, int]]:
         """The fields of all classes: table, the class in it and among all, name, kind and first column."""
         column = cls = 0

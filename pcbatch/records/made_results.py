@@ -7,7 +7,6 @@ of which objects of Python are made again, with the sharing and the cycles that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
 from typing import Any
 
 import jax
@@ -16,17 +15,13 @@ import numpy as np
 
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
-from pcbatch.containers.dict_forms import sequence_of
-from pcbatch.containers.elements import Rows
-from pcbatch.containers.entries import Entries
+from pcbatch.containers.dict_forms import element_of
 from pcbatch.containers.host_forms import register, replaced
-from pcbatch.containers.lane_deque import LaneDeque
-from pcbatch.containers.members import MemberValue
-from pcbatch.containers.optional import Optional
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.records.made import CopiedSchema, MadeSchema, heap_lists, made_schema, mentions_made
 from pcbatch.records.packed import Packed
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
+from pcbatch.records.unpack import Objects
 
 
 @pytree_node("value", "rows", static="schema", named=True)
@@ -76,19 +71,24 @@ class Made:
         """
         if not -len(self) <= lane < len(self):
             raise IndexError(f"there are {len(self)} lanes, and no lane {lane}")
-        part = _mapped(lambda leaf: np.asarray(leaf)[lane], (self.value, self.rows))
-        if any(rows.length < 0 for rows in part[1]):
+        return self._on_host()._of_lane(lane)
+
+    def _on_host(self) -> Made:
+        value, rows = _mapped(np.asarray, (self.value, self.rows))
+        return Made(value, rows, self.schema)
+
+    def _of_lane(self, lane: int) -> Any:
+        if any(rows.length[lane] < 0 for rows in self.rows):
             raise ValueError(f"lane {lane} has failed, and has no objects")
-        return _Objects(self.schema, part[1]).of(part[0])
+        return _MadeObjects(self.schema, self.rows, lane).of(element_of(self.value, (lane,)))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[lane] for lane in range(len(self)))
 
     def tolist(self) -> list[Any]:
         """Return the objects of all lanes."""
-        value, rows = _mapped(np.asarray, (self.value, self.rows))
-        host = Made(value, rows, self.schema)
-        return [host[lane] for lane in range(len(self))]
+        host = self._on_host()
+        return [host._of_lane(lane) for lane in range(len(self))]
 
     def columns(self, cls: type, field: str) -> Any:
         """Return a field of all objects of a class: an array [lanes, rows, ...], or a pytree of such.
@@ -119,116 +119,30 @@ def _mapped(fn: Callable[[Any], Any], value: Any) -> Any:
     return replaced(value, lambda part: isinstance(part, jax.Array | np.ndarray | np.generic), fn)
 
 
-class _Objects:
-    """Makes the objects of one lane; each row once."""
+class _MadeObjects(Objects):
+    """The objects of one lane; `rows` are those of all lanes, in NumPy's arrays."""
 
-    def __init__(self, schema: MadeSchema, rows: Sequence[Any]) -> None:
-        self.schema, self.rows = schema, rows
-        self.known: dict[int, Any] = {}
-        self.unfinished: list[tuple[Any, str, Any]] = []  # attributes that objects get when all are there
+    def __init__(self, schema: MadeSchema, rows: Sequence[Any], lane: int) -> None:
+        super().__init__()
+        self.schema, self.rows, self.lane = schema, rows, lane
 
-    def of(self, value: Any) -> Any:
-        """Return a value of the lane with objects in place of references."""
-        match value:
-            case Ref() if value.pcbatch_type.table == MADE_TABLE:
-                return self.object(int(value.pcbatch_id))
-            case Ref():
-                raise ValueError("this refers to packed objects, whose tables are not here")
-            case Packed():
-                return Packed(value.ids[None], value.columns, value.schema, value.roots).unpack()[0]
-            case Optional():
-                return self.of(value.value) if bool(value.present) else None
-            case MemberValue():
-                return list(value.members)[int(value.index)]
-            case Rows():
-                return sequence_of(value, self.elements(value))
-            case Entries():
-                return self.entries(value)
-            case dict():
-                return {key: self.of(part) for key, part in value.items()}
-            case None | bool() | int() | float() | complex() | str():
-                return value
-            case np.ndarray() | np.generic() | jax.Array():
-                array = np.asarray(value)
-                return array.item() if array.ndim == 0 else array
-        children, tree = jax.tree.flatten(value, is_leaf=lambda part: part is not value)
-        return jax.tree.unflatten(tree, [self.of(child) for child in children])
-
-    def elements(self, rows: Any) -> list[Any]:
-        """Return the elements of a list of the lane."""
-        if isinstance(rows, LaneDeque):
-            rows = jax.tree.map(np.asarray, jax.tree.map(jnp.asarray, rows).straight())
-        columns, length = rows.columns, int(rows.length)
-        return [self.of(_mapped(itemgetter(k), columns)) for k in range(length)]
-
-    def entries(self, value: Any) -> Any:
-        """Return a dict or a set of the lane."""
-        if hasattr(value, "items_list"):
-            return dict(self.elements(jax.tree.map(np.asarray, value.items_list())))
-        return set(self.elements(jax.tree.map(np.asarray, value.keys_list())))
-
-    def object(self, number: int) -> Any:
-        """Return the object with a number, with all that it leads to."""
-        if number < 0:
+    def number(self, value: Any) -> int | None:
+        if not isinstance(value, Ref):
             return None
-        if number in self.known:
-            return self.known[number]
-        pending = [number]
-        while pending:  # a chain of a thousand objects is no recursion of a thousand calls
-            one = pending[-1]
-            cls = self.schema.classes[one % len(self.schema.classes)]
-            fields = self._fields(one)
-            if issubclass(cls.cls, tuple) and (waiting := self._unknown(fields)):
-                pending += waiting
-                continue
-            pending.pop()
-            if one in self.known:
-                continue
-            if issubclass(cls.cls, tuple):  # its fields are there before it
-                self.known[one] = cls.cls._make(self.of(part) for part in fields)  # type: ignore[attr-defined]
-                continue
-            made = self.known[one] = object.__new__(cls.cls)
-            pending += self._unknown(fields)
-            self.unfinished += [(made, name, part) for name, part in zip(cls.fields, fields, strict=True)]
-        unfinished, self.unfinished = self.unfinished, []
-        for made, name, part in unfinished:
-            object.__setattr__(made, name, self.of(part))
-        return self.known[number]
+        if value.pcbatch_type.table != MADE_TABLE:
+            raise ValueError("this refers to packed objects, whose tables are not here")
+        return int(value.pcbatch_id)
 
-    def _fields(self, number: int) -> list[Any]:
-        cls, row = number % len(self.schema.classes), number // len(self.schema.classes)
-        columns = self.rows[cls].columns
-        return [_mapped(lambda leaf: np.asarray(leaf)[row], column) for column in columns][
-            : len(self.schema.classes[cls].fields)
-        ]
+    def row(self, number: int) -> tuple[type, Sequence[str], list[Any]]:
+        row, cls = divmod(number, len(self.schema.classes))
+        names = self.schema.classes[cls].fields
+        columns = self.rows[cls].columns[: len(names)]
+        return self.schema.classes[cls].cls, names, [element_of(column, (self.lane, row)) for column in columns]
 
-    def _unknown(self, values: Sequence[Any]) -> list[int]:
-        """The numbers of objects in values that have not been made yet."""
-        found: list[int] = []
-        for value in values:
-            parts = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Ref | Rows | Entries))
-            for part in parts:
-                if isinstance(part, Ref) and part.pcbatch_type.table == MADE_TABLE:
-                    found += [int(part.pcbatch_id)]
-                elif isinstance(part, Entries) and part.table is not None:
-                    live = np.asarray(part.table.stamps) >= 0
-                    for leaf in jax.tree.leaves(part.table, is_leaf=lambda leaf: isinstance(leaf, Ref)):
-                        if isinstance(leaf, Ref) and leaf.pcbatch_type.table == MADE_TABLE:
-                            found += np.asarray(leaf.pcbatch_id)[live].ravel().tolist()
-                elif isinstance(part, Rows):
-                    places = list(_places(part))
-                    rows = jax.tree.leaves(part.columns, is_leaf=lambda leaf: isinstance(leaf, Ref))
-                    for leaf in rows:
-                        if isinstance(leaf, Ref) and leaf.pcbatch_type.table == MADE_TABLE:
-                            found += np.asarray(leaf.pcbatch_id)[places].ravel().tolist()
-        return [one for one in found if one >= 0 and one not in self.known]
-
-
-def _places(rows: Rows) -> Sequence[int]:
-    """The places of the elements of a list of one lane, in order; a deque begins anywhere."""
-    if not isinstance(rows, LaneDeque):
-        return range(int(rows.length))
-    return [(int(rows.start) + k) % rows.capacity for k in range(int(rows.length))]
+    def _made(self, value: Any) -> Any:
+        if isinstance(value, Packed):
+            return Packed(np.asarray(value.ids)[None], value.columns, value.schema, value.roots).unpack()[0]
+        return super()._made(value)
 
 
 @pytree_node("value", "rows", static="schema")

@@ -1,7 +1,14 @@
-"""Objects made of their tables again, with the sharing and the cycles that they had."""
+"""Objects made of their rows again, each once, with the sharing and the cycles that they had.
+
+An object that can change is made empty, and gets its attributes later, as a list gets its elements. One that cannot, a
+named tuple, is made after those that it holds: there is no cycle of such alone.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,95 +18,112 @@ from pcbatch.records.packed import Packed
 from pcbatch.records.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer
 
 
+class Objects:
+    """Makes the objects of records, by the numbers of these."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, Any] = {}
+        self._later: list[tuple[Callable[[Any], Any], Any]] = []  # what takes a value when all objects of it are there
+
+    def number(self, value: Any) -> int | None:
+        """Return the number of the record that a value refers to, negative for None; None for other values."""
+        raise NotImplementedError
+
+    def row(self, number: int) -> tuple[type, Sequence[str], list[Any]]:
+        """Return the class of a record, and the names and values of its fields, with references in place of objects."""
+        raise NotImplementedError
+
+    def of(self, value: Any) -> Any:
+        """Return a value of Python with objects in place of references."""
+        made = self._with_objects(value)
+        while self._later:
+            put, part = self._later.pop()
+            put(self._with_objects(part))
+        return made
+
+    def _with_objects(self, value: Any) -> Any:
+        waiting = self._unknown(value)
+        while waiting:  # a chain of a thousand objects is no recursion of a thousand calls
+            if waiting[-1] in self.known:
+                waiting.pop()
+                continue
+            cls, names, fields = self.row(waiting[-1])
+            if not issubclass(cls, tuple):
+                made = self.known[waiting.pop()] = object.__new__(cls)
+                puts = (partial(object.__setattr__, made, name) for name in names)
+                self._later += zip(puts, fields, strict=True)
+            elif needed := [number for field in fields for number in self._unknown(field)]:
+                waiting += needed
+            else:
+                self.known[waiting.pop()] = tuple.__new__(cls, map(self._made, fields))
+        return self._made(value)
+
+    def _unknown(self, value: Any) -> list[int]:
+        """The numbers of records in a value that have no object yet; lists get their elements later."""
+        number = self.number(value)
+        if number is not None:
+            return [number] if number >= 0 and number not in self.known else []
+        return [found for part in _parts(value) for found in self._unknown(part)]
+
+    def _made(self, value: Any) -> Any:
+        number = self.number(value)
+        if number is not None:
+            return self.known[number] if number >= 0 else None
+        match value:
+            case list():
+                made: list[Any] = []
+                self._later.append((made.extend, tuple(value)))
+                return made
+            case dict():
+                return {key: self._made(part) for key, part in value.items()}
+            case tuple() if hasattr(value, "_make"):
+                return value._make(map(self._made, value))
+            case tuple() | deque():
+                return type(value)(map(self._made, value))
+        return value
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """The parts of a value of Python that are there when it is made."""
+    match value:
+        case dict():
+            return iter(value.values())
+        case tuple() | deque():
+            return iter(value)
+    return iter(())
+
+
 def unpack(packed: Packed) -> Any:
     """Return the roots of packed objects as objects."""
     ids = np.asarray(packed.ids)
-    maker = _Maker(packed)
-    flat = [maker.make(int(number)) for number in ids.reshape(-1)]
-    nested: Any = flat
+    objects = _PackedObjects(packed)
+    nested: Any = [objects.of(_Row(number)) for number in ids.reshape(-1)]
     for size in reversed(ids.shape[1:]):
         nested = [nested[k : k + size] for k in range(0, len(nested), size)]
     return nested if ids.ndim else nested[0]
 
 
-class _Maker:
-    """The maker of records, each of which is made once.
+class _Row(int):
+    """The number of a record."""
 
-    A record that can change is made empty and filled later. One that cannot, a named tuple, is made after those that
-    it holds: there is no cycle of such alone.
-    """
 
+class _PackedObjects(Objects):
     def __init__(self, packed: Packed) -> None:
+        super().__init__()
         self.schema = packed.schema
         self.columns = [np.asarray(column) for column in packed.columns]
-        self.made: dict[int, Any] = {}
-        self.unfilled: list[int] = []
 
-    def make(self, number: int) -> Any:
-        """Return the record of a number; None for a negative one."""
-        if number < 0:
-            return None
-        self.build(number)
-        while self.unfilled:
-            self.fill(self.unfilled.pop())
-        return self.made[number]
+    def number(self, value: Any) -> int | None:
+        return value if isinstance(value, _Row) else None
 
-    def build(self, start: int) -> None:
-        """Make a record, and before it the named tuples that it needs."""
-        stack = [start]
-        while stack:
-            number = stack[-1]
-            if number in self.made:
-                stack.pop()
-                continue
-            cls = self.class_of(number)
-            if not issubclass(self.schema.classes[cls].cls, tuple):
-                self.made[number] = object.__new__(self.schema.classes[cls].cls)
-                self.unfilled.append(number)
-                continue
-            needed = [n for n in self.held(number, cls) if n not in self.made]
-            if needed:
-                stack += needed
-                continue
-            record = self.schema.classes[cls].cls
-            self.made[number] = tuple.__new__(record, self.values(number, cls))
-            if any(isinstance(kind, schema.Sequence) for _, kind in self.schema.classes[cls].fields):
-                self.unfilled.append(number)
+    def row(self, number: int) -> tuple[type, Sequence[str], list[Any]]:
+        cls = int(np.searchsorted(self.schema.first, number, "right")) - 1
+        record = self.schema.classes[cls]
+        names = [name for name, _ in record.fields]
+        places = [place for name in names if (place := self.schema.place(cls, name)) is not None]
+        return record.cls, names, [self._value(*place, number - self.schema.first[cls]) for place in places]
 
-    def class_of(self, number: int) -> int:
-        return int(np.searchsorted(self.schema.first, number, "right")) - 1
-
-    def held(self, number: int, cls: int) -> list[int]:
-        """The records that a named tuple holds, directly or in tuples; lists are filled later."""
-        row = number - self.schema.first[cls]
-        held: list[int] = []
-        for name, kind in self.schema.classes[cls].fields:
-            place = self.schema.place(cls, name)
-            assert place is not None
-            self._held(kind, place[1], row, held)
-        return held
-
-    def _held(self, kind: Kind, column: int, row: int, held: list[int]) -> None:
-        match kind:
-            case Pointer():
-                held += [n for n in [int(self.columns[column][row])] if n >= 0]
-            case schema.Sequence(element=element, type=type_) if type_ is tuple:
-                start, length = int(self.columns[column][row]), int(self.columns[column + 1][row])
-                for k in range(start, start + length):
-                    self._held(element, column + 2, k, held)
-
-    def values(self, number: int, cls: int) -> list[Any]:
-        """The values of all fields; lists of records are empty as yet."""
-        row = number - self.schema.first[cls]
-        values = []
-        for name, kind in self.schema.classes[cls].fields:
-            place = self.schema.place(cls, name)
-            assert place is not None
-            values.append(self.value(kind, place[1], row))
-        return values
-
-    def value(self, kind: Kind, column: int, row: int) -> Any:
-        """One value. A list has its elements when `fill` has been there."""
+    def _value(self, kind: Kind, column: int, row: int) -> Any:
         match kind:
             case Nothing():
                 return None
@@ -109,69 +133,19 @@ class _Maker:
                     return np.array(cell)
                 return cell if python is None else python(cell)
             case Maybe(element=element):
-                return self.value(element, column + 1, row) if self.columns[column][row] else None
+                return self._value(element, column + 1, row) if self.columns[column][row] else None
             case Member(enum=enum):
                 return list(enum)[int(self.columns[column][row])]
             case Pointer():
-                number = int(self.columns[column][row])
-                return None if number < 0 else self.made.get(number)
+                return _Row(self.columns[column][row])
             case Fixed(items=items):
                 parts = []
                 for item in items:
-                    parts.append(self.value(item, column, row))
+                    parts.append(self._value(item, column, row))
                     column += schema.width(item)
                 return tuple(parts)
             case schema.Sequence(element=element, type=type_):
                 start, length = int(self.columns[column][row]), int(self.columns[column + 1][row])
                 if length < 0:
                     return None
-                if type_ is list and _holds_records(element):
-                    return []
-                return type_(self.value(element, column + 2, k) for k in range(start, start + length))
-
-    def fill(self, number: int) -> None:
-        """Give a record that can change its attributes, and lists of a named tuple their elements."""
-        cls = self.class_of(number)
-        row = number - self.schema.first[cls]
-        record = self.made[number]
-        for k, (name, kind) in enumerate(self.schema.classes[cls].fields):
-            place = self.schema.place(cls, name)
-            assert place is not None
-            if isinstance(record, tuple):
-                if isinstance(record[k], list):
-                    self.fill_list(record[k], kind, place[1], row)
-                continue
-            for needed in self.all_held(kind, place[1], row):
-                self.build(needed)
-            value = self.value(kind, place[1], row)
-            if isinstance(value, list):
-                self.fill_list(value, kind, place[1], row)
-            object.__setattr__(record, name, value)
-
-    def fill_list(self, target: list[Any], kind: Kind, column: int, row: int) -> None:
-        """Put the records of a list into it."""
-        if not isinstance(kind, schema.Sequence) or target:
-            return
-        for needed in self.all_held(kind, column, row):
-            self.build(needed)
-        start, length = int(self.columns[column][row]), int(self.columns[column + 1][row])
-        for k in range(start, start + length):
-            value = self.value(kind.element, column + 2, k)
-            if isinstance(value, list):
-                self.fill_list(value, kind.element, column + 2, k)
-            target.append(value)
-
-    def all_held(self, kind: Kind, column: int, row: int) -> list[int]:
-        """All records that a value holds, those in lists as well."""
-        held: list[int] = []
-        if isinstance(kind, schema.Sequence):
-            start, length = int(self.columns[column][row]), int(self.columns[column + 1][row])
-            for k in range(start, start + length):
-                held += self.all_held(kind.element, column + 2, k)
-        else:
-            self._held(kind, column, row, held)
-        return held
-
-
-def _holds_records(kind: Kind) -> bool:
-    return isinstance(kind, Pointer) or (isinstance(kind, schema.Sequence) and _holds_records(kind.element))
+                return type_(self._value(element, column + 2, k) for k in range(start, start + length))

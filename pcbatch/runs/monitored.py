@@ -19,7 +19,7 @@ from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.records.tables import TABLES
 from pcbatch.runs import checkpoint_file, fingerprint
-from pcbatch.runs.checkpoint_header import check, check_kind, refused, with_saved_capacity
+from pcbatch.runs.checkpoint_file import check, check_kind, refused, with_saved_capacity
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.run_handle import Machine, checkpointing, traced
 from pcbatch.runs.run_options import RunOptions, deadline, reporting

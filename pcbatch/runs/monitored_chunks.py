@@ -13,7 +13,7 @@ import numpy as np
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.program import Program
 from pcbatch.runs import checkpoint_file, fingerprint
-from pcbatch.runs.checkpoint_header import check, header, refused, with_saved_capacity
+from pcbatch.runs.checkpoint_file import check, header, refused, with_saved_capacity
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.run_options import RunOptions, deadline, reporting
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkCheckpoint, ChunkPlan, StreamMismatch

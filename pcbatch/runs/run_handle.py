@@ -20,7 +20,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.diagnostics.tables import ranges, table
 from pcbatch.errors import TooLargeError, UsageError
 from pcbatch.runs import checkpoint_file, fingerprint
-from pcbatch.runs.checkpoint_header import header
+from pcbatch.runs.checkpoint_file import header
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.run_options import deadline, reporting, whole_number
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.runtime.tasks.chunks import run_chunks
+from pcbatch.runtime.tasks.executable import run_chunks
 from tests.programs.compare import assert_lanes_equal
 
 

@@ -146,7 +146,7 @@ def test_examples_that_fail_on_one_device(count: int) -> None:
 
 
 def test_more_examples_than_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pcbatch.runtime.tasks.chunks, "CHUNK", 8)
+    monkeypatch.setattr(pcbatch.runtime.tasks.executable, "CHUNK", 8)
     numbers = np.arange(45, dtype=np.int32) % 9
     found = pcbatch.batch(pairs, fork="always").map(numbers, devices=2).value
     assert_lanes_equal(found, [pairs(int(n)) for n in numbers], rtol=1e-6)

@@ -11,8 +11,8 @@ import pcbatch
 from pcbatch.compiler.schedules import source_of
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
-from pcbatch.runtime.tasks.by_policy import chosen_among
 from pcbatch.runtime.tasks.plan import TaskPlan
+from pcbatch.runtime.tasks.trip import chosen_among
 
 MOST = 8  # blocks of which all states of "base" are in a table
 DRAWN = 300  # states of other tables

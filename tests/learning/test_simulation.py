@@ -18,7 +18,7 @@ from pcbatch.learning.task_graph import simulate
 from pcbatch.runtime.learned import encodings
 from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
-from pcbatch.runtime.tasks.by_policy import chosen_among
+from pcbatch.runtime.tasks.trip import chosen_among
 from pcbatch.runtime.vm import wide_counters
 from tests.learning import random_policies
 from tests.runtime import task_programs as programs

@@ -13,7 +13,7 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.interpret import interpret_cfg
-from pcbatch.lowering.typing import swallowed_errors
+from pcbatch.lowering.typing import trace_errors
 
 XS = np.array([[1.0, -2.0, 4.0], [0.5, 3.0, -1.0]], np.float32)
 
@@ -98,9 +98,9 @@ def test_only_inside() -> None:
 
 
 def test_the_first_error_is_raised_as_it_is() -> None:
-    with pytest.raises(KeyError), swallowed_errors.noticed():
+    with pytest.raises(KeyError), trace_errors.noticed():
         raise KeyError
-    with pytest.raises(TypeError, match="bool"), swallowed_errors.noticed(), contextlib.suppress(ZeroDivisionError):
+    with pytest.raises(TypeError, match="bool"), trace_errors.noticed(), contextlib.suppress(ZeroDivisionError):
         jax.make_jaxpr(bool)(1.0)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import pcbatch
 from pcbatch.api import programs as signatures
 from pcbatch.compiler.program import Program
-from pcbatch.containers.dict_forms import _OfLanes
+from pcbatch.containers.dict_forms import _Tables
 from pcbatch.containers.host_forms import in_host_form
 from pcbatch.containers.ragged import Ragged
 from pcbatch.containers.ragged_forms import shortened
@@ -222,7 +222,7 @@ def _decoded(program: Program, leaves: Sequence[Any]) -> Any:
 def of_lane(value: Any, k: int) -> Any:
     """A lane's part of a result, as Python's own data."""
     match value:
-        case Ragged() | _OfLanes():
+        case Ragged() | _Tables():
             return value.tolist()[k]
         case tuple():
             return tuple(of_lane(part, k) for part in value)

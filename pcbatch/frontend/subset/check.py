@@ -34,10 +34,7 @@ from pcbatch.frontend.source.streams import (
     takes_list,
 )
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, SUPPORT, Node, children, one_line
-from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
-from pcbatch.frontend.subset.check_loops import check_iterable, write_out
-from pcbatch.frontend.subset.check_names import check_names
-from pcbatch.frontend.subset.check_try import check_try, check_with, in_handlers
+from pcbatch.frontend.subset import check_statements as statements
 from pcbatch.frontend.subset.outside import refuse_change
 from pcbatch.frontend.subset.rules import (
     EXPRESSIONS,
@@ -77,11 +74,11 @@ class Checker:
         self.faults = faults
         self.printed: Node = None  # the current statement's call of `print`
         loops = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.For | gast.While))
-        self.in_handlers = in_handlers(unit.body)
+        self.in_handlers = statements.in_handlers(unit.body)
         self.looped = {id(part) for loop in loops for part in gast.walk(loop)}  # the nodes inside loops
         self.written_out: set[int] = set()  # comprehensions, lambdas and functions that become loops of the lane
-        statements = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.Expr))
-        self.yields = {id(part.value) for part in statements} if unit.generates else set[int]()
+        values = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.Expr))
+        self.yields = {id(part.value) for part in values} if unit.generates else set[int]()
         self.given_to: Node = None  # the function that gets the current node as an argument
 
     def run(self) -> None:
@@ -96,7 +93,7 @@ class Checker:
         for part in gast.walk(node):
             if isinstance(part, gast.Name) and part.id.startswith(SUPPORT) and not hasattr(part, "made"):
                 self.faults.add("PCB210", f"the name `{part.id}` is reserved", part, helps=("choose another name",))
-        check_names(self.unit, self.faults)
+        statements.check_names(self.unit, self.faults)
         for statement in self.unit.body:
             self.visit(statement, Where())
 
@@ -106,7 +103,7 @@ class Checker:
         self._table(node, kind, where)
         self._private(node)
         if isinstance(node, gast.For) and not where.scope:
-            check_iterable(self.unit, self.faults, node.iter, self.written_out)
+            statements.check_iterable(self.unit, self.faults, node.iter, self.written_out)
             if reads_what_changes(self.unit, node) and not is_special(self.unit, node.iter):
                 title = "a generator in this iterable reads what the loop changes"
                 helps = ("make a list of it before the loop, if it is to read the values from before",)
@@ -121,7 +118,7 @@ class Checker:
             self._function(node, where)
         elif isinstance(node, COMPREHENSIONS):
             if not where.scope and expands(self.unit, node):
-                write_out(self.unit, node, self.written_out)
+                statements.write_out(self.unit, node, self.written_out)
             bound = frozenset(n for g in node.generators for n, _ in bindings([g.target]))
             scope = "" if id(node) in self.written_out else where.scope or "a comprehension"
             self._below(node, replace(where, scope=scope, hidden=where.hidden | bound))
@@ -242,11 +239,11 @@ class Checker:
     def _consumed(self, node: Node) -> None:
         """Note what becomes a loop because a call takes all elements of it."""
         if expands(self.unit, node):
-            write_out(self.unit, node, self.written_out)
+            statements.write_out(self.unit, node, self.written_out)
         elif takes_list(self.unit, node):
             for arg in node.args:
                 if becomes_list(self.unit, arg):
-                    write_out(self.unit, arg, self.written_out)
+                    statements.write_out(self.unit, arg, self.written_out)
 
     def _batched(self, node: Node, where: Where) -> Target | None:
         value = resolve(self.unit, node, where.hidden)
@@ -310,16 +307,16 @@ class Checker:
         elif kind == "Expr":
             self._effect(node.value)
         elif kind == "Try":
-            check_try(self.unit, self.faults, node)
+            statements.check_try(self.unit, self.faults, node)
         elif kind == "With":
-            check_with(self.unit, self.faults, node)
+            statements.check_with(self.unit, self.faults, node)
         elif kind == "Raise" and node.exc is None and id(node) in self.in_handlers:
             pass
         elif kind == "Raise":
-            check_raise(self.unit, self.faults, node)
-            check_no_walrus(self.faults, node)
+            statements.check_raise(self.unit, self.faults, node)
+            statements.check_no_walrus(self.faults, node)
         elif kind == "Assert" and node.msg is not None:
-            check_no_walrus(self.faults, node.msg)
+            statements.check_no_walrus(self.faults, node.msg)
 
     def _deleted(self, node: Node) -> None:
         if isinstance(node, gast.Tuple | gast.List):
@@ -351,8 +348,8 @@ class Checker:
             return
         if is_print(self.unit, value):
             self.printed = value
-            check_print(self.unit, self.faults, value)
-            check_no_walrus(self.faults, value)
+            statements.check_print(self.unit, self.faults, value)
+            statements.check_no_walrus(self.faults, value)
             return
         is_call = isinstance(value, gast.Call)
         if getattr(value, "written_out", False):

@@ -16,7 +16,7 @@ import numpy as np
 
 from pcbatch.containers.checks import limit, require, rules
 from pcbatch.containers.integer_marks import SIGNS, checked
-from pcbatch.frontend.support.math_functions.wide_integers import product_fits
+from pcbatch.frontend.support.math_functions.integers import product_fits
 from pcbatch.origins import Origin, Tracer, both, kind_of, source_of
 
 jax.extend.source_info_util.register_exclusion(__file__)

@@ -21,7 +21,7 @@ from pcbatch.containers.checks import limit, rules
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import number_checks
 from pcbatch.frontend.support.math_functions import integers, reals
-from pcbatch.frontend.support.math_functions.wide_integers import magnitude, unsigned
+from pcbatch.frontend.support.math_functions.integers import magnitude, unsigned
 from pcbatch.frontend.support.sequences import as_lane_list
 from pcbatch.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
 

@@ -27,7 +27,7 @@ from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import HOST, all_equations, op_cost
 from pcbatch.lowering.speculated import limits
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
+from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -68,12 +68,11 @@ class _Converter:
         self.blocks = {block.label: block for block in function.blocks}
         self.preds = {label: set(sources) for label, sources in predecessors(function.blocks).items()}
         self.live = liveness.live_in(function)
-        self.types: dict[str, ArrayType | None] = dict(function.types)
-        self.fresh = Fresh(set(function.types))
+        self.new = TypedFresh(function.types)
 
     def function(self) -> Function:
         """The function as converted so far."""
-        return replace(self.source, blocks=tuple(self.blocks.values()), types=self.types)
+        return replace(self.source, blocks=tuple(self.blocks.values()), types=self.new.types)
 
     def at(self, block: Block, branch: Branch) -> bool:
         """Convert the branch that ends `block`, if it qualifies."""
@@ -96,7 +95,7 @@ class _Converter:
             return None
         if any(isinstance(op, Call | Print) or not is_speculable(op) for op in block.ops):
             return None
-        return block if sum(op_cost(op, self.types) for op in block.ops) <= limits().arm else None
+        return block if sum(op_cost(op, self.new.types) for op in block.ops) <= limits().arm else None
 
     def live_at(self, label: str) -> frozenset[str]:
         return frozenset(self.source.results) if label == RETURN else self.live[label]
@@ -123,11 +122,6 @@ class _Converter:
             out.append(op)
         return out
 
-    def new(self, name: str) -> str:
-        fresh = self.fresh(name)
-        self.types[fresh] = self.types.get(name)
-        return fresh
-
     def meet(self, block: Block, branch: Branch, true: Block | None, false: Block | None) -> bool:
         """Convert a branch whose arms (None: an empty arm) go to one block, unless a variable is too large."""
         target = _after(true or false)  # type: ignore[arg-type]
@@ -140,7 +134,7 @@ class _Converter:
             ops += self.masked(more, branch.cond, arm is true)
             ends.append(current)
         changed = [v for v in dict.fromkeys([*ends[0], *ends[1]]) if v in live]
-        if not all(_selectable(self.types.get(v)) for v in changed):
+        if not all(_selectable(self.new.types.get(v)) for v in changed):
             return False
         # The arms may write the condition, which all selections read: its own comes last.
         in_order = sorted(changed, key=lambda v: v == branch.cond)
@@ -163,8 +157,7 @@ class _Converter:
         if any(v in self.live_at(shared_exit) for op in arm.ops for v in writes(op)):
             return False
         ops, current = self.speculate(arm)
-        cond = self.fresh("both")
-        self.types[cond] = BOOL
+        cond = self.new("both", BOOL)
         test = both(branch.cond, taken, current.get(inner.cond, inner.cond), inner_taken)
         renames: list[Op] = [Move(v, current[v], inner.loc) for v in current if v in self.live_at(other_exit)]
         ops = self.masked(ops, branch.cond, taken)

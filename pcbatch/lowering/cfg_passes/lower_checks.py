@@ -19,8 +19,8 @@ import jax.numpy as jnp
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Move, Prim, Print, Return
 from pcbatch.ir.roles import reads, rename_reads, writes
-from pcbatch.ir.types import BOOL, ArrayType
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
+from pcbatch.ir.types import BOOL
+from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -36,7 +36,7 @@ def _function(function: Function) -> Function:
     lowering = _Lowering(function)
     for block in function.blocks:
         lowering.block(block)
-    return replace(function, blocks=(*lowering.blocks, *lowering.failing), types=lowering.types)
+    return replace(function, blocks=(*lowering.blocks, *lowering.failing), types=lowering.new.types)
 
 
 class _Lowering:
@@ -46,8 +46,7 @@ class _Lowering:
         self.blocks: list[Block] = []
         self.failing: list[Block] = []
         self.known: dict[tuple[object, ...], str] = {}  # failure -> the label of its block
-        self.types: dict[str, ArrayType | None] = dict(function.types)
-        self.fresh = Fresh(set(function.types))
+        self.new = TypedFresh(function.types)
         self.number = function.last_label
 
     def label(self) -> str:
@@ -89,8 +88,7 @@ class _Lowering:
                 checks[k] = rename_reads(check, lambda v, copies=copies: copies.get(v, v))  # type: ignore[misc]
 
     def copy(self, name: str, ops: list[Op], check: Check) -> str:
-        temp = self.fresh(name)
-        self.types[temp] = self.types.get(name)
+        temp = self.new(name)
         ops.append(Move(temp, name, check.loc))
         return temp
 
@@ -100,8 +98,7 @@ class _Lowering:
         loc = checks[0].loc
         failed = names[0]
         if len(names) > 1:
-            failed = self.fresh("failed")
-            self.types[failed] = BOOL
+            failed = self.new("failed", BOOL)
             ops.append(Prim((failed,), _any(names), loc))
         self.blocks.append(Block(label, tuple(ops), Branch(failed, self.cold(checks), after, loc)))
 

@@ -8,7 +8,7 @@ import itertools
 import linecache
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -60,17 +60,6 @@ CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with 
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """A diagnostic without its spans."""
-
-    code: str
-    title: str
-    notes: tuple[str, ...] = ()
-    helps: tuple[str, ...] = ()
-    label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class _Where:
     """The span in the primitive that failed, and the frames of the helpers below it, outermost first."""
 
@@ -102,30 +91,29 @@ def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagn
     narrower = None if op.loc is None else spans(frames, op.loc)
     place, helpers = (op.loc, ()) if narrower is None else narrower
     own, chain = below(frames, op.loc) if op.loc is not None else (None, [])
-    words = _words(op, types, error, _Where(place, chain, own))
-    primary = None if place is None else Label(place, words.label)
-    notes = tuple(map(readable, words.notes))
-    return Diagnostic(words.code, readable(words.title), primary, helpers, notes, words.helps)
+    found = _without_spans(op, types, error, _Where(place, chain, own))
+    primary = None if place is None else Label(place, "")
+    notes = tuple(map(readable, found.notes))
+    return replace(found, title=readable(found.title), primary=primary, secondary=helpers, notes=notes)
 
 
-def _unequal_loop(length: int) -> _Words:
+def _unequal_loop(length: int) -> Diagnostic:
     title = "a loop over a Python object needs a length that is the same for all lanes"
     note = f"it goes over {length} elements, one copy of its body for each"
     helps = ("make the elements an array: `jnp.array(xs)`", "or go over all of them, and leave the loop with `break`")
-    return _Words("PCB315", title, (note,), helps)
+    return Diagnostic("PCB315", title, notes=(note,), helps=helps)
 
 
-def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> _Words:
+def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> Diagnostic:
     if isinstance(error, PcbatchError):
-        diagnostic = error.diagnostics[0]
-        return _Words(diagnostic.code, diagnostic.title, diagnostic.notes, diagnostic.helps)
+        return error.diagnostics[0]
     if isinstance(error, NeedsUnrolling):
         return _unequal_loop(error.length)
     if isinstance(error, Refusal):
         helps = refusal_helps(error, where.innermost)
         if not helps and error.code == "PCB306":
             helps = constant_helps(error, expression(where.innermost), where.names)
-        return _Words(error.code, str(error), error.notes, helps)
+        return Diagnostic(error.code, str(error), notes=error.notes, helps=helps)
     if (
         isinstance(error, NameError)
         and error.name is not None
@@ -133,7 +121,7 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
         and not isinstance(error, UnboundLocalError)
     ):
         title = f"the name `{error.name}` is not defined"
-        return _Words("PCB202", title, helps=(undefined_help(error.name, _names(op)),))
+        return Diagnostic("PCB202", title, helps=(undefined_help(error.name, _names(op)),))
     if isinstance(error, jax.errors.TracerBoolConversionError):
         return _branching(op, error, where)
     if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
@@ -145,12 +133,13 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
         if where.chain and HASH in str(error):
             compared = any(frame.name == "__lt__" for frame in where.chain)
             helps = (RANK_HELP,) if compared else (KEYS_HELP,)
-        return _Words("PCB306", title, (_first_line(error),), helps)
+        return Diagnostic("PCB306", title, notes=(_first_line(error),), helps=helps)
     if isinstance(error, OverflowError) and (number := TOO_LARGE.search(str(error))) is not None:
         bits = 8 * jax.dtypes.canonicalize_dtype(int).itemsize
         title = f"the number {number[1] or number[2]} does not fit the integers of lanes, which have {bits} bits"
         wide = bits == 64 or abs(int(number[1] or number[2])) >= 2**63
-        return _Words("PCB312", title, _types_note(op, types), (FLOAT_HELP, REST) if wide else (WIDER_HELP,))
+        helps = (FLOAT_HELP, REST) if wide else (WIDER_HELP,)
+        return Diagnostic("PCB312", title, notes=_types_note(op, types), helps=helps)
     attribute = _attribute_helps(op, types, error, where)
     notes = (
         clipped(readable(f"{type(error).__name__}: {error}"), LONGEST).strip().removesuffix(":"),
@@ -158,7 +147,7 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
     )
     called, visible = where.called
     if helps := lacking.of_values(error, expression(called), visible):
-        return _Words("PCB303", LACKING, notes, attribute or helps)
+        return Diagnostic("PCB303", LACKING, notes=notes, helps=attribute or helps)
     node = expression(where.innermost)
     if isinstance(error, AttributeError) and NONE in str(error) and isinstance(node, ast.Attribute):
         attribute = (
@@ -167,7 +156,7 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
     name = getattr(op.expr.fn, "__name__", "")
     call = f"`{name}.plain(...)`" if name.isidentifier() else "the plain function"
     helps = attribute or (f"{call} with one example shows the whole traceback",)
-    return _Words("PCB303", "this fails for one lane", notes, helps)
+    return Diagnostic("PCB303", "this fails for one lane", notes=notes, helps=helps)
 
 
 def _attribute_helps(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> tuple[str, ...]:
@@ -204,17 +193,17 @@ def _types_note(op: Prim, types: Mapping[str, Abstract]) -> tuple[str, ...]:
     return (f"for one lane, {', '.join(f'`{v}` is {t}' for v, t in shown.items())}",) if shown else ()
 
 
-def _branching(op: Prim, error: Exception, where: _Where) -> _Words:
+def _branching(op: Prim, error: Exception, where: _Where) -> Diagnostic:
     note = _first_line(error)
     if where.chain and op.loc is not None:
         why = "which way it goes depends on the lane, and JAX traces a helper once for all lanes"
         helps = lacking.of_key(expression(op.loc)) or decorator_hints.helps(
             op.expr.fn, op.loc, where.chain, expression(where.place)
         )
-        return _Words("PCB305", "a helper needs control flow of its own for each lane", (note, why), helps)
-    return _Words(
-        "PCB305", "a value of one lane decides here, where Python decides once for all lanes", (note,), (CHOOSE,)
-    )
+        title = "a helper needs control flow of its own for each lane"
+        return Diagnostic("PCB305", title, notes=(note, why), helps=helps)
+    title = "a value of one lane decides here, where Python decides once for all lanes"
+    return Diagnostic("PCB305", title, notes=(note,), helps=(CHOOSE,))
 
 
 def _names(op: Prim) -> frozenset[str]:

@@ -5,10 +5,11 @@ before:  (a, b) = (b, a)                    after:  a.t0 = a; a = b; b = a.t0   
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.ops import Move
+from pcbatch.ir.types import ArrayType
 
 
 def parallel_moves(
@@ -45,4 +46,17 @@ class Fresh:
         self._next[name] = k + 1
         self._used.add(new)
         self.origins[new] = name
+        return new
+
+
+class TypedFresh(Fresh):
+    """A source of unused names that have types: one that is given, or that of the variable they are made for."""
+
+    def __init__(self, types: Mapping[str, ArrayType | None]) -> None:
+        super().__init__(set(types))
+        self.types = dict(types)
+
+    def __call__(self, name: str, type_: ArrayType | None = None) -> str:
+        new = super().__call__(name)
+        self.types[new] = type_ or self.types.get(name)
         return new

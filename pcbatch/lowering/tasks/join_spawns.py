@@ -22,7 +22,7 @@ from pcbatch.ir.ops import Fail, Move, Prim, PureOp, Select
 from pcbatch.ir.tasks import OpenFrame, Spawn, SpawnInto, TaskBlock, TaskEdge, TaskJump, TaskOp, TaskProgram
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
+from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.tasks.tail_duplication import copied, references, without_unreached
 
 COMPUTED = 32.0  # cost per record of the operations of both arms
@@ -50,17 +50,11 @@ class _Joining:
         self.program = program
         self.blocks = {block.label: block for block in program.blocks}
         self.counts = Counter(label for block in program.blocks for label in references(block))
-        self.types = dict(program.types)
-        self.fresh = Fresh(set(program.types))
+        self.new = TypedFresh(program.types)
 
     def run(self) -> TaskProgram:
         blocks = tuple(self.joined(block) for block in self.program.blocks)
-        return replace(self.program, types=self.types, blocks=blocks)
-
-    def new(self, name: str) -> str:
-        made = self.fresh(name)
-        self.types[made] = self.types[name]
-        return made
+        return replace(self.program, types=self.new.types, blocks=blocks)
 
     def joined(self, block: TaskBlock) -> TaskBlock:
         end = block.terminator

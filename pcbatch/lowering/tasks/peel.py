@@ -29,7 +29,7 @@ from pcbatch.ir.tasks import (
     TaskProgram,
     Way,
 )
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
+from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.tasks.tail_duplication import copied, is_cheap_test, without_unreached
 
 PEELED = 32.0  # cost per record of a first test, in about one arithmetic operation each
@@ -37,17 +37,10 @@ PEELED = 32.0  # cost per record of a first test, in about one arithmetic operat
 
 def run(program: TaskProgram) -> TaskProgram:
     """Return the program in which tasks begin behind cheap first tests."""
-    types = dict(program.types)
-    fresh = Fresh(set(types))
-
-    def new(name: str) -> str:
-        made = fresh(name)
-        types[made] = types[name]
-        return made
-
+    new = TypedFresh(program.types)
     first = {block.label: block for block in program.blocks if _is_peeled(block)}
     blocks = tuple(_peeled(block, first, new) for block in program.blocks)
-    return without_unreached(replace(program, types=types, blocks=blocks))
+    return without_unreached(replace(program, types=new.types, blocks=blocks))
 
 
 def _is_peeled(block: TaskBlock) -> bool:

@@ -31,7 +31,7 @@ from pcbatch.ir.tasks import (
 )
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
+from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 
 COPIED = 64.0  # cost per record of a copy that all records need, in about one arithmetic operation each
 SPECULATED = 24.0  # cost of what a block computes for records that take another way, in all
@@ -71,18 +71,12 @@ class _Duplication:
     def __init__(self, program: TaskProgram) -> None:
         self.program = program
         self.blocks = {block.label: block for block in program.blocks}
-        self.types = dict(program.types)
-        self.fresh = Fresh(set(program.types))
+        self.new = TypedFresh(program.types)
 
     def run(self) -> TaskProgram:
         for label in [*self.blocks]:
             self.blocks[label] = self.grown(self.blocks[label])
-        return replace(self.program, types=self.types, blocks=tuple(self.blocks.values()))
-
-    def new(self, name: str) -> str:
-        made = self.fresh(name)
-        self.types[made] = self.types[name]
-        return made
+        return replace(self.program, types=self.new.types, blocks=tuple(self.blocks.values()))
 
     def grown(self, block: TaskBlock) -> TaskBlock:
         """The block with copies of its successors."""

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.diagnostics.short_repr import clipped, short
+from pcbatch.diagnostics.short_repr import Shown, clipped, short
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
 from pcbatch.lowering.typing.pytree import flatten, without_order
@@ -116,7 +116,7 @@ class Abstract:
             return short(leaf.value) if isinstance(leaf, Known) else str(leaf).removeprefix("~")
 
         try:
-            text = short(jax.tree.unflatten(self.tree, [_Shown(show(leaf)) for leaf in self.leaves]), LONGEST)
+            text = short(jax.tree.unflatten(self.tree, [Shown(show(leaf)) for leaf in self.leaves]), LONGEST)
         except Exception:  # a class that checks what it is made of
             text = " object at 0x"
         if " object at 0x" not in text:
@@ -125,14 +125,6 @@ class Abstract:
         node = self.tree.node_data()
         kind = "value" if node is None else node[0].__name__
         return clipped(f"{kind} of {', '.join(map(show, self.leaves))}", LONGEST)
-
-
-class _Shown:
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
 
 
 def is_array(value: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.diagnostics.short_repr import Shown
 from pcbatch.ir.message import Field, Message, formatted, joined
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
@@ -61,19 +62,9 @@ def _structure(value: Abstract, names: tuple[str, ...]) -> Message:
     """The text of a pytree around the values of its leaves."""
     fields = {f"{MARK}{k}{MARK}": name for k, name in enumerate(names)}
     shown: list[Any] = [
-        _Written(mark) if isinstance(leaf, ArrayType) else leaf.value
+        Shown(mark) if isinstance(leaf, ArrayType) else leaf.value
         for leaf, mark in zip(value.leaves, fields, strict=True)
     ]
     text = str(jax.tree.unflatten(value.tree, shown))
     parts = text.split(MARK)  # text, number, text, number, ..., text
     return tuple(Field(names[int(part)], "r") if k % 2 else part for k, part in enumerate(parts))
-
-
-class _Written:
-    """An object that shows as a given text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text

@@ -25,7 +25,7 @@ from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing import swallowed_errors
+from pcbatch.lowering.typing import trace_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.objects import on_cycle, register_made
@@ -251,7 +251,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
     try:
         with (
             setting(_tracing, True),
-            swallowed_errors.noticed(),
+            trace_errors.noticed(),
             noting() as notes,
             collecting() as made,
             noting_copies(),

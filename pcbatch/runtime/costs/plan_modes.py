@@ -16,8 +16,8 @@ from pcbatch.errors import UsageError
 from pcbatch.ir.def_use import block_uses, block_writes, edges, holds, pops, pushes
 from pcbatch.ir.ops import Jump, Prim
 from pcbatch.ir.stack import StackBlock, StackProgram
-from pcbatch.lowering.analysis.alone_cost import alone_cost
 from pcbatch.lowering.analysis.block_frequency import flow, has_cycle, inner_loops, visits
+from pcbatch.lowering.analysis.cost import alone_cost
 from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.options import Dense, Few, Mode, Strips

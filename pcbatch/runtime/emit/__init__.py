@@ -54,18 +54,11 @@ class Auto:
 
 
 @dataclass(frozen=True, slots=True)
-class OfMachine:
+class OfMachine(Auto):
     """The emitter of a machine that runs its blocks by itself; where single visits are asked for, it is another one."""
 
     name: str
     visits_singly: bool = False
-    instead: Emitter = Auto()
-
-    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
-        return self.instead.visit(blocks, block, carry)
-
-    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
-        return self.instead.run(blocks, block, carry, among)
 
 
 def pick(name: object) -> Emitter:

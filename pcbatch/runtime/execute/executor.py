@@ -16,10 +16,9 @@ from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.options import Options
 from pcbatch.runtime.costs import plan_modes, xla_options
 from pcbatch.runtime.costs.memory import Memory
-from pcbatch.runtime.execute import refill, result_reader
-from pcbatch.runtime.execute.batch_programs import run_whole
-from pcbatch.runtime.execute.batch_runner import run_batch
-from pcbatch.runtime.execute.call_arguments import ArgumentSharding
+from pcbatch.runtime.execute import call_values, refill
+from pcbatch.runtime.execute.batch_programs import run_batch, run_whole
+from pcbatch.runtime.execute.call_values import ArgumentSharding, ResultReader
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, ChunkRunner
 from pcbatch.runtime.execute.direct_run import DirectRun, DirectRuns
 from pcbatch.runtime.execute.host_loop import FOREVER, TripBudget
@@ -27,7 +26,6 @@ from pcbatch.runtime.execute.machines import machine_of
 from pcbatch.runtime.execute.program_cache import DeviceProgram, ProgramCache, device_program
 from pcbatch.runtime.execute.queue_programs import started
 from pcbatch.runtime.execute.queue_runner import QueueRunner
-from pcbatch.runtime.execute.result_reader import ResultReader
 from pcbatch.runtime.execute.stack_depths import StackDepth
 from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
@@ -332,7 +330,7 @@ class PcExecutable:
 
     def collected(self, out: RawResult, *, spread: LaneSharding) -> RawResult:
         """The raw results of all devices in the order of the inputs, inside a trace or out of one."""
-        return result_reader.collected(out, spread)
+        return call_values.collected(out, spread)
 
     # The compiled program, for those who look at it
 
@@ -355,7 +353,7 @@ class PcExecutable:
 
     def outcome(self, result: tuple[RawResult, State | None], depth: int, lanes: int, mesh: Devices) -> RawResult:
         """The raw result of what the compiled form of `lower` returned."""
-        return replace(result_reader.collected(result[0], LaneSharding(mesh, lanes)), depth=depth)
+        return replace(call_values.collected(result[0], LaneSharding(mesh, lanes)), depth=depth)
 
     def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """The jaxpr of the whole run."""
@@ -370,14 +368,14 @@ def _deal(executable: PcExecutable, array: Any, *, spread: LaneSharding) -> Any:
 
 @device_program("spread")
 def _collect(executable: PcExecutable, out: RawResult, *, spread: LaneSharding) -> RawResult:
-    return result_reader.collected(out, spread)
+    return call_values.collected(out, spread)
 
 
 @device_program("spread")
 def _rows(executable: PcExecutable, out: RawResult, *, spread: LaneSharding) -> RawResult:
-    return result_reader.in_order(out, spread)
+    return call_values.in_order(out, spread)
 
 
 @device_program("spread")
 def _totals(executable: PcExecutable, each: tuple[Any, Any], *, spread: LaneSharding) -> tuple[Any, Any]:
-    return result_reader.totals(*each, spread)
+    return call_values.totals(*each, spread)

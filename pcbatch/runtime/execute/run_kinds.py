@@ -11,7 +11,7 @@ from pcbatch.runtime.execute import run_state
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.run_state import RunState
 from pcbatch.runtime.execute.task_run import TaskRun
-from pcbatch.runtime.tasks.chunks import CHUNK
+from pcbatch.runtime.tasks.executable import CHUNK
 
 
 def begin(

@@ -90,18 +90,6 @@ class LocalExecutable:
         """The names of the arguments."""
         return self.program.function(self.program.entry).params
 
-    def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any) -> RawResult:
-        """Refuse `f.map`, which needs program counters.
-
-        Raises:
-            UsageError: PCB415.
-        """
-        raise needs_pc("`map`")
-
-    def map_chunks(self, pieces: Any, common: Any, flow: Any, mesh: Any) -> RawResult:
-        """Refuse `f.map` of chunks, see `map`."""
-        raise needs_pc("`map`")
-
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial, reduce
 from typing import Any
@@ -10,10 +10,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from pcbatch.ir.dataflow import components, invert
+from pcbatch.ir.stack import StackProgram
+from pcbatch.lowering.analysis.block_frequency import flow
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime import emit
 from pcbatch.runtime.lowering_platform import lowering_platform
-from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.visit import read_back, scalars_of, visit
 from pcbatch.runtime.scalar.words import Words
@@ -262,3 +264,44 @@ def scalar(machine: Machine, layout: Layout) -> ScalarMachine:
     """Return the machine that runs lane after lane by this layout, which is `for_one_lane` of the machine's."""
     values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
     return ScalarMachine(**values | {"emitter": emit.OfMachine("scalar")}, scalar_layout=layout)
+
+
+# The loop nest of a program, in which a lane goes round an inner loop without a look at the blocks around it.
+#
+# before:  bb0 -> bb1 <-> bb2, bb2 -> bb1, bb1 -> bb3
+# after:   0, (1, 2), 3
+
+Nest = tuple["int | Nest", ...]
+"""Numbers of blocks in the order of control flow; a tuple inside is a loop."""
+
+
+def loop_nest(program: StackProgram) -> Nest:
+    """Return the loop nest of a program; calls and returns are edges as jumps are."""
+    labels = [block.label for block in program.blocks]
+    graph = flow(program)
+    return _in_order(labels, graph, invert(graph), {label: k for k, label in enumerate(labels)})
+
+
+def blocks_of(nest: Nest) -> tuple[int, ...]:
+    """Return the numbers of all blocks of a nest."""
+    return tuple(sorted(k for part in nest for k in ((part,) if isinstance(part, int) else blocks_of(part))))
+
+
+def _in_order(
+    labels: Sequence[str],
+    graph: Mapping[str, Sequence[str]],
+    before: Mapping[str, Sequence[str]],
+    index: Mapping[str, int],
+) -> Nest:
+    inside = frozenset(labels)
+    parts: list[int | Nest] = []
+    for component in reversed(components({n: [s for s in graph[n] if s in inside] for n in labels})):
+        if len(component) == 1:
+            parts.append(index[component[0]])
+            continue
+        members = sorted(component, key=index.__getitem__)
+        # Without the blocks where control enters the loop its back edges are gone, and inner loops remain.
+        entered = [n for n in members if not frozenset(component).issuperset(before[n])] or members[:1]
+        rest = [n for n in members if n not in entered]
+        parts.append((*(index[n] for n in entered), *_in_order(rest, graph, before, index)))
+    return tuple(parts)

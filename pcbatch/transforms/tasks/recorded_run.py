@@ -15,7 +15,7 @@ from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.runtime.execute.traced_tasks import merged_by_mask, run_in_lanes
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.tasks import TaskExecutable, state
-from pcbatch.runtime.tasks.chunks import CHUNK
+from pcbatch.runtime.tasks.executable import CHUNK
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.tasks.growing import Outcome
 from pcbatch.runtime.tasks.sizes import Sizes

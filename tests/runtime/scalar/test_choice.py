@@ -14,7 +14,7 @@ import pytest
 import pcbatch
 from pcbatch.runtime.costs.plan_modes import BlockCost, Costs
 from pcbatch.runtime.scalar import ScalarMachine, worth
-from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
+from pcbatch.runtime.scalar.machine import blocks_of, loop_nest
 from pcbatch.runtime.scalar.worth import ALWAYS, crossover, of_one_lane
 from tests.programs.classics import fib
 

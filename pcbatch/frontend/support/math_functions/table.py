@@ -23,12 +23,12 @@ import numpy as np
 from pcbatch.containers.optional import unwrapped
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import heaps
-from pcbatch.frontend.support.math_functions import arguments, complexes, integers, reals, sequences, wide_integers
+from pcbatch.frontend.support.math_functions import arguments, complexes, integers, reals, sequences
 from pcbatch.origins import Origin, Tracer, is_noted, number, source_of
 
 Function = Callable[..., Any]
 
-for module in (arguments, complexes, integers, reals, sequences, wide_integers):
+for module in (arguments, complexes, integers, reals, sequences):
     jax.extend.source_info_util.register_exclusion(str(module.__file__))
 jax.extend.source_info_util.register_exclusion(__file__)
 

@@ -16,7 +16,7 @@ from pcbatch.runtime.kernel.rules.registry import RULES, Unsupported
 FAMILIES = tuple(
     import_module(f"{__name__}.{name}")
     for name in (
-        "arithmetic control_flow elementwise indexing products random reductions reshapes shape sorting special"
+        "arithmetic control_flow elementwise indexing random reductions reshapes shape sorting special"
     ).split()
 )
 
