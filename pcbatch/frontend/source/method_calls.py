@@ -14,7 +14,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
-from enum import EnumType
 from types import FunctionType
 from typing import Any
 
@@ -137,7 +136,7 @@ class _Writer:
     def made(self, node: Node) -> Node | None:
         """The expression that makes an object whose `__init__` is compiled along."""
         cls = resolve(self.unit, node.func)
-        if not isinstance(cls, type) or type(cls) is not type:
+        if not isinstance(cls, type) or type(cls).__call__ is not type.__call__:
             return None
         init = inspect.getattr_static(cls, "__init__", None)
         if not isinstance(init, FunctionType) or self.unit.batched(init) is None:
@@ -183,27 +182,16 @@ def _is_super(node: Node) -> bool:
 
 
 def _candidates(unit: Unit, name: str) -> Iterator[tuple[Node, FunctionType]]:
-    """The functions that are compiled along and that classes of the function's module have under a name."""
+    """The functions that are compiled along and that classes of the user's have under a name."""
     if unit.along is None or not any(key[2] == name for key in unit.along.reasons):
         return
     seen: set[int] = set()
     at = unit.node
-    cells = zip(unit.fn.__code__.co_freevars, unit.fn.__closure__ or (), strict=False)
-    names = [*unit.fn.__globals__.items(), *((key, _contents(cell)) for key, cell in cells)]
-    for key, cls in names:
-        if type(cls) not in (type, EnumType) or resolve(unit, load(key, at)) is not cls:
-            continue
+    for key, cls in unit.classes.items():
         function = inspect.getattr_static(cls, name, None)
         if isinstance(function, FunctionType) and id(function) not in seen and unit.batched(function) is not None:
             seen.add(id(function))
             yield load(key, at), function
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not bound yet
-        return None
 
 
 def _function(unit: Unit, owner: tuple[type, Node], node: Node) -> tuple[Node, bool] | None:
@@ -244,7 +232,7 @@ def _assigned(unit: Unit, name: str) -> list[Node]:
 
 def _constructed(unit: Unit, value: Node) -> tuple[type, Node] | None:
     cls: Any = resolve(unit, value.func) if isinstance(value, gast.Call) else None
-    plain = isinstance(cls, type) and isinstance(value.func, gast.Name) and type(cls) is type
+    plain = isinstance(cls, type) and type(cls).__call__ is type.__call__
     return (cls, value.func) if plain else None
 
 
