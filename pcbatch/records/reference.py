@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partialmethod, reduce
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ import jax.numpy as jnp
 
 from pcbatch.containers.checks import limit, require
 from pcbatch.containers.joinable import Joinable
-from pcbatch.errors import Refusal
+from pcbatch.errors import MustCompileAlong, Refusal
 from pcbatch.origins import number
 from pcbatch.records import decode
 from pcbatch.records.schema import NONE, Pointer, Schema
@@ -25,6 +26,8 @@ from pcbatch.records.tables import WantsCopies, columns_of
 
 REFUSED = "a record of packed objects"
 MADE_TABLE = -1
+TRUTH = ("__bool__", "__len__")
+"""The methods that Python asks for the truth of an object, in this order."""
 """The number of the table of records that are made in lanes, which are in none."""
 
 
@@ -246,10 +249,15 @@ def truth(ref: Ref) -> Any:
     """Return the condition that a record stands for: it is true, and None is not."""
     if _is_array(ref):
         return len(ref) > 0
-    for cls in ref.pcbatch_type.types:
-        if not issubclass(cls, tuple) and (hasattr(cls, "__bool__") or hasattr(cls, "__len__")):
-            raise refused(f"{cls.__name__} says itself whether it is true", "write `x is not None`, or read a field")
-        if issubclass(cls, tuple) and (not cls._fields or {"__bool__", "__len__"} & _own(cls)):  # type: ignore[attr-defined]
+    types = ref.pcbatch_type.types
+    for cls in types:
+        if not issubclass(cls, tuple) and any(hasattr(cls, name) for name in TRUTH):
+            title = f"{cls.__name__} says itself whether it is true"
+            error = MustCompileAlong("PCB320", title, helps=("write `x is not None`, or read a field",))
+            own = (next((getattr(one, name) for name in TRUTH if hasattr(one, name)), None) for one in types)
+            error.functions = tuple(method.__code__ for method in own if isinstance(method, FunctionType))
+            raise error
+        if issubclass(cls, tuple) and (not cls._fields or set(TRUTH) & _own(cls)):  # type: ignore[attr-defined]
             raise refused(f"{cls.__name__} may be false as a tuple", "write `x is not None`, or `isinstance`")
     empty = is_none(ref)
     return not empty if isinstance(empty, bool) else number(jnp.logical_not(empty))

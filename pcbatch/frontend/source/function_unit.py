@@ -158,7 +158,7 @@ def make_unit(
     imports = {} if outer is None else {name: v for name, v in outer.imports.items() if name not in bound}
     imports |= imported(fn, {name: p[0] for name, p in bound.items() if len(p) == 1 and name not in params})
     classes = own_classes(fn, statics.values(), {*bound, *statics, *lifted, *imports})
-    imports |= {name: cls for name, cls in classes.items() if "." in name}
+    imports |= {name: cls for name, cls in classes.items() if " " in name}
     names = identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names)
     unit = Unit(
         fn=fn,

@@ -36,8 +36,8 @@ def own_classes(fn: FunctionType, known: Iterable[object], hidden: Collection[st
     found: dict[str, type] = {}
     for cls in seen.values():
         if isinstance(cls, type) and is_users(cls.__module__):
-            name = names.get(id(cls), f"{cls.__module__}.{cls.__qualname__}")
-            found[name if name not in found else f"{name}.{len(found)}"] = cls
+            name = names.get(id(cls), f"class {cls.__qualname__} of {cls.__module__}")
+            found[name if name not in found else f"{name} {len(found)}"] = cls
     return found
 
 

@@ -207,8 +207,10 @@ def complex_(*args: Any, **options: Any) -> Any:
 
 def bool_(*args: Any) -> Any:
     """The builtin `bool`, of a scalar of a lane."""
-    of_lane = len(args) == 1 and isinstance(args[0], jax.Array | Container | LaneRange | Optional)
-    return number(truth(args[0]), *args) if of_lane else bool(*args)
+    if len(args) != 1 or isinstance(args[0], np.ndarray):
+        return bool(*args)
+    given = truth(args[0])
+    return number(given, *args) if isinstance(given, jax.Array) else given
 
 
 def _real_scalar(name: str, value: jax.Array) -> jax.Array:
