@@ -26,9 +26,8 @@ from pcbatch.records.tables import WantsCopies, columns_of
 
 REFUSED = "a record of packed objects"
 MADE_TABLE = -1
-TRUTH = ("__bool__", "__len__")
-"""The methods that Python asks for the truth of an object, in this order."""
 """The number of the table of records that are made in lanes, which are in none."""
+TRUTH = ("__bool__", "__len__")  # the methods that Python asks, in this order
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +249,12 @@ def truth(ref: Ref) -> Any:
     if _is_array(ref):
         return len(ref) > 0
     types = ref.pcbatch_type.types
+    own = {c: next((getattr(c, n) for n in TRUTH if hasattr(c, n)), None) for c in types if not issubclass(c, tuple)}
+    if named := [cls.__name__ for cls in own if own[cls] is not None]:
+        codes = (method.__code__ for method in own.values() if isinstance(method, FunctionType))
+        helps = ("write `x is not None`, or read a field",)
+        raise MustCompileAlong("PCB320", f"{named[0]} says itself whether it is true", helps=helps, functions=codes)
     for cls in types:
-        if not issubclass(cls, tuple) and any(hasattr(cls, name) for name in TRUTH):
-            title = f"{cls.__name__} says itself whether it is true"
-            error = MustCompileAlong("PCB320", title, helps=("write `x is not None`, or read a field",))
-            own = (next((getattr(one, name) for name in TRUTH if hasattr(one, name)), None) for one in types)
-            error.functions = tuple(method.__code__ for method in own if isinstance(method, FunctionType))
-            raise error
         if issubclass(cls, tuple) and (not cls._fields or set(TRUTH) & _own(cls)):  # type: ignore[attr-defined]
             raise refused(f"{cls.__name__} may be false as a tuple", "write `x is not None`, or `isinstance`")
     empty = is_none(ref)
