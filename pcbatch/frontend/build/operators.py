@@ -68,6 +68,7 @@ REPLACED = [
     *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
     (collections.Counter, "counter"),
     (collections.defaultdict, "defaultdict"),
+    (collections.OrderedDict, "ordered_dict"),
     (collections.deque, "deque_"),
     (queue.Queue, "queue_"),
     (queue.SimpleQueue, "queue_"),

@@ -23,7 +23,7 @@ from pcbatch.frontend.source.tree import Node
 
 METHODS = frozenset(
     "append appendleft extend extendleft insert pop popleft popitem remove discard clear sort reverse rotate update "
-    "setdefault add fill subtract intersection_update difference_update symmetric_difference_update "
+    "setdefault move_to_end add fill subtract intersection_update difference_update symmetric_difference_update "
     "put put_nowait get_nowait".split()
 )
 """Methods of lists, dicts, sets, deques, queues and arrays that change the object."""

@@ -203,11 +203,16 @@ def takes_elements(unit: Unit, func: Node, target: Any) -> bool:
     return any(target is one for one in takers)
 
 
-def whole(unit: Unit, node: Node) -> Node:
-    """A list in place of an iterator by `reversed` whose elements are all taken; in a choice, too."""
+def is_reversed(unit: Unit, node: Node) -> bool:
+    """Whether a node is an iterator by `reversed`."""
+    return lazy(unit, node) == "reversed"
+
+
+def whole(unit: Unit, node: Node, test: Callable[[Unit, Node], bool] = is_reversed) -> Node:
+    """A list in place of an iterator that passes a test and whose elements are all taken; in a choice, too."""
     if isinstance(node, gast.IfExp):
-        return rebuild(node, lambda arm: arm if arm is node.test else whole(unit, arm))
-    is_iterator = lazy(unit, node) == "reversed" and resolve(unit, load("list", node)) is list
+        return rebuild(node, lambda arm: arm if arm is node.test else whole(unit, arm, test))
+    is_iterator = test(unit, node) and resolve(unit, load("list", node)) is list
     return call(load("list", node), [node], node) if is_iterator else node
 
 
