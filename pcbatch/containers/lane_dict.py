@@ -17,7 +17,7 @@ from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
 from pcbatch.containers.elements import element_at, prepare, unify
 from pcbatch.containers.entries import Entries
-from pcbatch.containers.hash_table import Place
+from pcbatch.containers.hash_table import LAST, Place
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList, as_list
@@ -202,7 +202,7 @@ class LaneDict(Entries):
             raise KeyError("popitem(): dictionary is empty")
         stamps = self.table.stamps
         require(self.table.count > 0, "KeyError", "popitem(): dictionary is empty")
-        end = jnp.argmax(stamps) if last else jnp.argmin(jnp.where(self.table.live, stamps, jnp.iinfo(jnp.int32).max))
+        end = jnp.argmax(stamps) if last else jnp.argmin(jnp.where(self.table.live, stamps, LAST))
         bucket, column = jnp.divmod(end.astype(jnp.int32), stamps.shape[1])
         place = Place(bucket, column, self.table.count > 0, jnp.bool_(False), stamps[bucket, column])
         key = self._noted_key(jax.tree.map(lambda leaf: leaf[bucket, column], self.table.keys))
