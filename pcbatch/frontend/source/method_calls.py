@@ -29,6 +29,7 @@ from pcbatch.frontend.source.tree import Node, call, constant, display, load, re
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
     gast.MatMult: "matmul", gast.BitAnd: "and", gast.BitOr: "or", gast.BitXor: "xor",
+    gast.Pow: "pow", gast.LShift: "lshift", gast.RShift: "rshift",
 }  # fmt: skip
 COMPARED = {
     gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne",
@@ -126,12 +127,14 @@ class _Writer:
                 taken = [taken]
             case gast.Starred(value=taken, ctx=gast.Load()):
                 taken = [taken]
+            case gast.Compare(ops=[gast.In() | gast.NotIn()], comparators=taken):
+                pass
             case gast.Call() if takes_elements(self.unit, node.func, resolve(self.unit, node.func)):
                 taken = node.args
             case _:
                 return node
-        found = {id(part): values for part in taken if (values := _iterated(self.unit, part)) is not None}
-        if isinstance(node, gast.Starred):
+        found = {id(part): values for part in taken if (values := _iterated(self.unit, part, node)) is not None}
+        if isinstance(node, gast.Starred | gast.Compare):
             found = {key: call(load("list", node), [values], node) for key, values in found.items()}
         return rebuild(node, lambda child: found.get(id(child), child))
 
@@ -253,11 +256,13 @@ def _with_receiver(node: Node, value: Node) -> Node:
     return subscript(value, node.slice, node)
 
 
-def _iterated(unit: Unit, node: Node) -> Node | None:
+def _iterated(unit: Unit, node: Node, taker: Node) -> Node | None:
     """The call of the generator `__iter__` of the object that an expression gives, if its class is known."""
     owner = _class_of(unit, node.id, node) if isinstance(node, gast.Name) else _constructed(unit, node)
     function = None if owner is None else inspect.getattr_static(owner[0], "__iter__", None)
     if owner is None or not isinstance(function, FunctionType) or not inspect.isgeneratorfunction(function):
+        return None
+    if isinstance(taker, gast.Compare) and any(own_methods([owner[0]], "__contains__")):
         return None
     method = gast.copy_location(gast.Attribute(value=owner[1], attr="__iter__", ctx=gast.Load()), node)
     return call(method, [node], node)
