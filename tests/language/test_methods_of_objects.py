@@ -267,3 +267,47 @@ def test_methods_that_branch_of_classes_that_stand_anywhere(function: Any) -> No
     wanted = [function(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
     rows = wanted if isinstance(wanted[0], tuple) else [(row,) for row in wanted]
     assert [tuple(row) for row in zip(*(column.tolist() for column in columns), strict=True)] == rows
+
+
+class Machine:
+    """A machine whose operations stand in a table of the class."""
+
+    OPERATIONS = {"+": lambda a, b: a + b, "*": lambda a, b: a * b}
+
+    def __init__(self):
+        self.stack = []
+
+    def run(self, text):
+        for sign in text:
+            if sign in self.OPERATIONS:
+                right = self.stack.pop()
+                self.stack.append(self.OPERATIONS[sign](self.stack.pop(), right))
+            else:
+                self.stack.append(int(sign))
+        return self.stack[-1]
+
+
+class Other(Base):
+    """A class of which a subclass has another table."""
+
+    TABLE = {1: lambda a: a + 1, 2: lambda a: a * 5}
+
+    def asked(self, k):
+        return self.TABLE[k](self.x)
+
+
+class Another(Other):
+    """That subclass."""
+
+    TABLE = {1: lambda a: a - 1, 2: lambda a: a * 7}
+
+
+def test_a_table_of_functions_of_the_class() -> None:
+    texts = ["12+", "34*5+", "7", "99*9*"]
+    found = pcbatch.batch(lambda text: Machine().run(text))(pcbatch.texts(texts))
+    assert found.tolist() == [Machine().run(text) for text in texts]
+
+
+def test_a_table_of_a_subclass_is_not_taken_for_another() -> None:
+    with pytest.raises(pcbatch.CompileError):
+        pcbatch.batch(lambda k: Another(3).asked(k) + Other(3).asked(k))(np.array([1, 2]))

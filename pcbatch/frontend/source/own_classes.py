@@ -6,10 +6,11 @@ They are found from the names that the function can see, through modules, functi
 
 from __future__ import annotations
 
+import dis
 import inspect
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from pcbatch.containers.object_parts import attributes, is_users
@@ -45,6 +46,17 @@ def own_methods(classes: Iterable[type], name: str) -> Iterator[FunctionType]:
     """Yield the functions of classes that are methods of a name."""
     found = (inspect.getattr_static(cls, name, None) for cls in classes)
     return (method for method in found if isinstance(method, FunctionType) and is_users(method.__module__ or ""))
+
+
+def stores(fn: FunctionType, classes: Iterable[type], attribute: str) -> bool:
+    """Whether a function beside this one, or a method of a class, assigns an attribute of this name."""
+    spaces = [fn.__globals__, *(vars(cls) for cls in classes)]
+    codes = [value.__code__ for space in spaces for value in space.values() if isinstance(value, FunctionType)]
+    codes.append(fn.__code__)
+    for code in codes:
+        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
+    found = (one for code in codes for one in dis.get_instructions(code))
+    return any(one.opname == "STORE_ATTR" and one.argval == attribute for one in found)
 
 
 def contents(cells: tuple[CellType, ...]) -> Iterator[object]:
