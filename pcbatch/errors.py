@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import CodeType
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, render_all
@@ -78,4 +78,6 @@ class MustCompileAlong(Refusal):
     """A primitive has no meaning in a lane, but its calls of some functions of the user have one, as functions of the
     program: `functions` are these."""
 
-    functions: tuple[CodeType, ...] = ()
+    def __init__(self, code: str, title: str, *, functions: Iterable[CodeType], helps: Sequence[str] = ()) -> None:
+        super().__init__(code, title, helps=helps)
+        self.functions = tuple(functions)

@@ -17,7 +17,7 @@ from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
 from pcbatch.containers.elements import element_at, prepare, unify
 from pcbatch.containers.entries import Entries
-from pcbatch.containers.hash_table import Place
+from pcbatch.containers.hash_table import LAST, Place
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList, as_list
@@ -36,7 +36,7 @@ class Missing:
     """The value of keys that a dict lacks.
 
     Attributes:
-        name: the name of the class in Python, "Counter" or "defaultdict".
+        name: the name of the class in Python: "Counter", "defaultdict" or, for `ORDERED`, "OrderedDict".
         kind: the type of the value, for 0, 0.0 and False are equal.
         value: a number; for an empty container, None, or what becomes of keys that it lacks.
         stored: whether the key is stored when it is read.
@@ -57,6 +57,8 @@ class Missing:
 EMPTY: dict[type, Callable[[], Any]] = {list: list, dict: dict, set: set, deque: LaneDeque.of}
 
 COUNTER = Missing("Counter", int, 0, stored=False)
+ORDERED = Missing("OrderedDict", dict, None, stored=False)
+"""The mark of an `OrderedDict`, which has no value for keys that it lacks."""
 
 
 def missing_of(factory: Callable[[], Any] | None) -> Missing | None:
@@ -79,7 +81,7 @@ def missing_of(factory: Callable[[], Any] | None) -> Missing | None:
 
 @jax.tree_util.register_pytree_node_class
 class LaneDict(Entries):
-    """A dict of the lane; with `missing` a `Counter` or a `defaultdict`."""
+    """A dict of the lane; with `missing` a `Counter`, a `defaultdict` or an `OrderedDict`."""
 
     @property
     def is_counter(self) -> bool:
@@ -117,7 +119,7 @@ class LaneDict(Entries):
 
     def __getitem__(self, key: Any) -> Any:
         lane_keys.hashable(key)
-        if self.missing is not None:
+        if self.missing not in (None, ORDERED):
             if not self.missing.stored:
                 return self.get(key, self.missing.make())
             return self._or_stored(key, self.missing.make())
@@ -178,15 +180,31 @@ class LaneDict(Entries):
         require(place.present, "KeyError", *lane_keys.shown(key))
         return value
 
-    def popitem(self) -> Any:
-        """Remove the entry that was stored last and return it."""
+    def move_to_end(self, key: Any, last: bool = True) -> None:
+        """Move the entry of a key behind all others of an `OrderedDict`, or before them."""
+        self._ordered("move_to_end")
+        value, rest = self.pop(key), LaneDict.of_items([])
+        if not last:
+            rest.update(self)
+            self.clear()
+        self.store(key, value)
+        self.update(rest)
+
+    def _ordered(self, name: str) -> None:
+        if self.missing != ORDERED:
+            raise AttributeError(f"'dict' object has no attribute '{name}'")
+
+    def popitem(self, last: bool = True) -> Any:
+        """Remove the entry that was stored last, of an `OrderedDict` the first one if asked, and return it."""
+        if not last:
+            self._ordered("popitem(last=False)")
         if self.table is None:
             raise KeyError("popitem(): dictionary is empty")
         stamps = self.table.stamps
         require(self.table.count > 0, "KeyError", "popitem(): dictionary is empty")
-        last = jnp.argmax(stamps).astype(jnp.int32)
-        bucket, column = last // stamps.shape[1], last % stamps.shape[1]
-        place = Place(bucket, column, self.table.count > 0, jnp.bool_(False), jnp.max(stamps))
+        end = jnp.argmax(stamps) if last else jnp.argmin(jnp.where(self.table.live, stamps, LAST))
+        bucket, column = jnp.divmod(end.astype(jnp.int32), stamps.shape[1])
+        place = Place(bucket, column, self.table.count > 0, jnp.bool_(False), stamps[bucket, column])
         key = self._noted_key(jax.tree.map(lambda leaf: leaf[bucket, column], self.table.keys))
         value = self._taken(place)
         self.table = self.table.remove(place)
@@ -317,6 +335,8 @@ class LaneDict(Entries):
         if self.table is None or other.table is None:
             return self.count == other.count
         table = other.table
+        if self.missing == other.missing == ORDERED:
+            return self.items_list() == other.items_list()
 
         def same(key: Any, value: Any) -> Any:
             place = table.find(key)

@@ -21,7 +21,7 @@ IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Arra
 PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
 INSTALLED = (*PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 """The folders of installed packages, and of Python."""
-OTHERS = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
+OTHERS = frozenset({"jax", "jaxlib", "numpy", "pcbatch", *sys.builtin_module_names})
 
 
 def is_users(module: str) -> bool:

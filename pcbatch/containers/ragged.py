@@ -133,8 +133,8 @@ def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
     a power of two.
 
     Args:
-        lists: a list, or an array, for each lane. Their elements are numbers, arrays of one shape, lists, or tuples
-            and other pytrees of these, all alike. Or `bytes` for each lane.
+        lists: a list, or an array, for each lane. Their elements are numbers, texts, arrays of one shape, lists, or
+            tuples and other pytrees of these, all alike. Or `bytes` for each lane.
         dtype: of the numbers. None: as `jnp.array` chooses it.
 
     Returns:
@@ -159,7 +159,7 @@ def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
             made = _ragged([list(row) for row in lists], int)
             return RaggedBytes(made.values, made.lengths)
         return _ragged([_items(row, lane) for lane, row in enumerate(lists)], dtype)
-    except (ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         helps = MIXED if ALIKE in str(error) else (NUMBERS,)
         raise UsageError(Diagnostic("PCB405", str(error), helps=helps)) from None
 

@@ -229,6 +229,8 @@ def _check_lengths(lists: Ragged) -> None:
     if not (isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths)):
         return
     axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
+    if any(np.ndim(leaf) <= axis for leaf in jax.tree.leaves(lists.values)):
+        raise ValueError(f"the values of a `Ragged` have {axis + 1} axes or more: of lanes, and of the elements")
     sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
     if (lengths < 0).any():
         failed = ", ".join(map(str, np.flatnonzero(lengths.reshape(len(lengths), -1).min(axis=1) < 0)[:5]))

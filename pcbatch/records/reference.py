@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partialmethod, reduce
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ import jax.numpy as jnp
 
 from pcbatch.containers.checks import limit, require
 from pcbatch.containers.joinable import Joinable
-from pcbatch.errors import Refusal
+from pcbatch.errors import MustCompileAlong, Refusal
 from pcbatch.origins import number
 from pcbatch.records import decode
 from pcbatch.records.schema import NONE, Pointer, Schema
@@ -26,6 +27,7 @@ from pcbatch.records.tables import WantsCopies, columns_of
 REFUSED = "a record of packed objects"
 MADE_TABLE = -1
 """The number of the table of records that are made in lanes, which are in none."""
+TRUTH = ("__bool__", "__len__")  # the methods that Python asks, in this order
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +248,14 @@ def truth(ref: Ref) -> Any:
     """Return the condition that a record stands for: it is true, and None is not."""
     if _is_array(ref):
         return len(ref) > 0
-    for cls in ref.pcbatch_type.types:
-        if not issubclass(cls, tuple) and (hasattr(cls, "__bool__") or hasattr(cls, "__len__")):
-            raise refused(f"{cls.__name__} says itself whether it is true", "write `x is not None`, or read a field")
-        if issubclass(cls, tuple) and (not cls._fields or {"__bool__", "__len__"} & _own(cls)):  # type: ignore[attr-defined]
+    types = ref.pcbatch_type.types
+    own = {c: next((getattr(c, n) for n in TRUTH if hasattr(c, n)), None) for c in types if not issubclass(c, tuple)}
+    if named := [cls.__name__ for cls in own if own[cls] is not None]:
+        codes = (method.__code__ for method in own.values() if isinstance(method, FunctionType))
+        helps = ("write `x is not None`, or read a field",)
+        raise MustCompileAlong("PCB320", f"{named[0]} says itself whether it is true", helps=helps, functions=codes)
+    for cls in types:
+        if issubclass(cls, tuple) and (not cls._fields or set(TRUTH) & _own(cls)):  # type: ignore[attr-defined]
             raise refused(f"{cls.__name__} may be false as a tuple", "write `x is not None`, or `isinstance`")
     empty = is_none(ref)
     return not empty if isinstance(empty, bool) else number(jnp.logical_not(empty))

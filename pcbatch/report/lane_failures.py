@@ -15,6 +15,8 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
 from pcbatch.compiler.program import Program
 from pcbatch.containers.capacity import LARGEST, rounded
+from pcbatch.containers.entries import TOO_LARGE
+from pcbatch.containers.list_reductions import SET_ORDER
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
 from pcbatch.ir import message as messages
@@ -29,6 +31,8 @@ from pcbatch.transforms.failure_callback import Notice, failure_mode, notify_if
 
 SHOWN = 5  # lanes listed in a message
 SHOWN_LOCATIONS = 3  # spans where lanes of one kind stopped
+WIDER = 'for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array'
+LIMIT_HELPS = {"`**`": REST, SET_ORDER: "give equal keys an order: `key=lambda x: (f(x), x)` in place of `key=f`"}
 
 Locate = Callable[[int], Site]  # from a lane to the block where it stopped
 
@@ -204,10 +208,10 @@ def _failure(report: FailedRun, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
     elif fail.message:
         title += f": {messages.text(fail.message, {})}"
     helps: tuple[str, ...] = (f"call `{report.name}.run(...)` for a per-lane status",)
-    if fail.kind == LIMIT and "`**`" in title:
-        helps = (REST, *helps)
-    if fail.kind == LIMIT and jnp.result_type(int) != np.int64:
-        helps = ('for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array', *helps)
+    if fail.kind == LIMIT:
+        helps = (*(help for part, help in LIMIT_HELPS.items() if part in title), *helps)
+        if jnp.result_type(int) != np.int64 and any(words in title for words in (" fit ", TOO_LARGE)):
+            helps = (WIDER, *helps)
     primary = None if fail.loc is None else Label(fail.loc, label)
     return Diagnostic(code, title, primary, notes=notes, helps=helps)
 

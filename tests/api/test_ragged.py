@@ -54,6 +54,7 @@ class TestMaking:
             [[(1, 2.5)], [(3, 4.0), (5, 6.0)], []],
             [[{"a": 1, "b": [2]}], [{"a": 3, "b": []}]],
             [[], []],
+            [["a", "bc"], []],
         ],
     )
     def test_it_gives_back_what_it_was_made_of(self, lists: Any) -> None:
@@ -74,10 +75,25 @@ class TestMaking:
         assert ragged([[1]], np.float32).values.dtype == np.float32
         assert ragged([[], []]).values.dtype == jnp.array([]).dtype
 
-    @pytest.mark.parametrize("lists", [[1, 2], [[1], [(1, 2)]], [["a"]], [[2**40]], [[1], [[2]]], [[np.zeros(2), 1]]])
+    @pytest.mark.parametrize(
+        "lists", [5, [1, 2], [[1], [(1, 2)]], [["a", 1]], [[2**40]], [[1], [[2]]], [[np.zeros(2), 1]]]
+    )
     def test_what_is_refused(self, lists: Any) -> None:
         with pytest.raises(pcbatch.UsageError, match="PCB405"):
             ragged(lists)
+
+    def test_values_without_an_axis_of_elements_are_refused(self) -> None:
+        with pytest.raises(pcbatch.UsageError, match="2 axes or more"):
+            pcbatch.batch(lambda xs: len(xs))(pcbatch.Ragged(np.arange(3), np.ones(3, int)))
+
+    def test_lists_of_texts(self) -> None:
+        def sorted_and_marked(words, word):
+            return sorted(words), [k.upper() if k == word else k + word for k in words], words.count(word)
+
+        words, word = [["b", "a"], [], ["hello", "a", "zz"]], ["a", "b", "hello"]
+        found = pcbatch.batch(sorted_and_marked)(ragged(words), pcbatch.texts(word))
+        rows = zip(*(part.tolist() for part in found), strict=True)
+        assert [*rows] == [sorted_and_marked(*example) for example in zip(words, word, strict=True)]
 
 
 class TestReading:

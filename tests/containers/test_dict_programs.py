@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 
 import jax
 import numpy as np
@@ -440,3 +440,85 @@ def test_keys_with_known_tuples_and_tuples_of_the_lane_are_gone_over():
     rows = [[3, 1, 2], [], [9, 5]]
     values, sizes = pcbatch.batch(parted)(pcbatch.ragged(rows))
     assert list(zip(values.tolist(), sizes.tolist(), strict=True)) == [parted(row) for row in rows]
+
+
+class Recent:
+    """A cache that drops what was used longest ago."""
+
+    def __init__(self, room):
+        self.room = room
+        self.kept = OrderedDict()
+
+    def get(self, key):
+        if key not in self.kept:
+            return -1
+        self.kept.move_to_end(key)
+        return self.kept[key]
+
+    def put(self, key, value):
+        if key in self.kept:
+            self.kept.move_to_end(key)
+        self.kept[key] = value
+        if len(self.kept) > self.room:
+            self.kept.popitem(last=False)
+
+
+def used_longest_ago(x, y):
+    cache = Recent(2)
+    found = []
+    for key in (x, y, x + y, y, 1, x):
+        found.append(cache.get(key))
+        cache.put(key, key + 1)
+    return tuple(found), list(cache.kept), cache.kept
+
+
+def moved_to_both_ends(x, y):
+    d = OrderedDict([(x, 1), (y + 10, 2), (7, 3)])
+    d.move_to_end(x)
+    d.move_to_end(7, last=False)
+    first = d.popitem(last=False)
+    return first, d.popitem(), list(d.items())
+
+
+def compared_in_order(x, y):
+    one, other = OrderedDict(), OrderedDict()
+    one[x], one[y] = 1, 2
+    other[y], other[x] = 2, 1
+    return one == other, one == {y: 2, x: 1}, one != other, isinstance(one, OrderedDict)
+
+
+def moved_that_is_not_there(x, y):
+    d = OrderedDict()
+    d[x] = y
+    if y == 1:
+        d.move_to_end(x + 1)
+    if y == 2:
+        d.popitem()
+    return d.popitem(last=False)[0]
+
+
+@pytest.mark.parametrize("f", [used_longest_ago, moved_to_both_ends, compared_in_order, moved_that_is_not_there])
+def test_ordered_dicts(f):
+    xs, ys = np.arange(1, 7), np.array([1, 2, 0, 1, 2, 3])
+    result = pcbatch.batch(f).run(xs, ys)
+    parts = result.value if isinstance(result.value, tuple) else (result.value,)
+    for lane, (x, y) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True)):
+        try:
+            plain = f(x, y)
+        except KeyError:
+            assert result.status[lane] == pcbatch.Status.ERROR
+            continue
+        wanted = plain if isinstance(plain, tuple) else (plain,)
+        assert result.status[lane] == pcbatch.Status.OK
+        assert jax.tree.map(int, tuple(_of_lane(part, lane) for part in parts)) == jax.tree.map(int, wanted)
+
+
+def _of_lane(part, lane):
+    if isinstance(part, tuple):
+        return tuple(_of_lane(each, lane) for each in part)
+    return part.tolist()[lane]
+
+
+def test_methods_that_only_ordered_dicts_have():
+    with pytest.raises(pcbatch.CompileError, match="move_to_end"):
+        pcbatch.batch(lambda n: [d := {n: 1}, d.move_to_end(n)][0])(np.arange(3))

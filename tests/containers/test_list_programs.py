@@ -193,10 +193,37 @@ def by_keys(n):
     return total, max(pairs, key=lambda pair: pair[1] - pair[0])
 
 
+def reversed_in_place(n):
+    xs = [n, 5, 2 * n, 9]
+    xs[1:3] = reversed(xs[1:3])
+    ys = list(range(n))
+    ys[:] = reversed(ys)
+    i = n // 2
+    ys[i:] = reversed(ys[i:])
+    return xs, ys
+
+
+def made_one_by_one(n):
+    xs = list(range(n + 2))
+    xs[n : n + 1] = (k * k for k in range(n))
+    xs[:2] = map(lambda k: k + n, xs)
+    xs[1:] = filter(lambda k: k != 5, xs[1:])
+    return xs
+
+
+def of_other_containers(n):
+    xs, ys = [3, 1, 2], [3, 1, 2]
+    xs[1:] = {n: 1}
+    ys[:2] = range(n)
+    ys[len(ys) :] = (n, 4)
+    return xs, ys
+
+
 PROGRAMS: dict[Callable[..., Any], tuple[list[int], ...]] = {
     sieve: ([10, 1, 30],), halves: ([5, 1, 20],), squares: ([3, 0, 10],), knapsack: ([3, 4], [5, 7]),
     pascal: ([1, 2, 5],), merge_sort: ([0, 1, 12],), breadth_first: ([0, 3], [11, 3]),
     greatest_in_windows: ([5, 12], [2, 4]), run_lengths: ([1, 6, 10],), two_pointers: ([5, 8], [4, 100]),
+    reversed_in_place: ([0, 3, 5],), made_one_by_one: ([0, 3, 5],), of_other_containers: ([0, 1, 5],),
     reachable: ([0, 3, 5],), methods: ([1, 9, 3],), by_keys: ([1, 4, 9],),
 }  # fmt: skip
 

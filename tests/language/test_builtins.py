@@ -37,7 +37,13 @@ def flag(n):
 
 
 def made_complex(x):
-    return complex(x, 1).imag + complex(x, x).real
+    z = complex(x)
+    return complex(x, 1).imag + complex(x, x).real + abs(z * 1j + z.conjugate()) + complex(imag=x).imag
+
+
+def complex_of_complex(x):
+    z = complex(complex(x, 2), complex(1, x))
+    return z.real + 10 * z.imag + 100 * complex(z).imag
 
 
 def larger(x):
@@ -125,7 +131,7 @@ def seeded(n):
     return n + np.random.default_rng(0).integers(10) + random.Random(3).randint(1, 9)
 
 
-SCALARS = [whole, real, flag, made_complex, larger, of_a_list, nearest]
+SCALARS = [whole, real, flag, made_complex, complex_of_complex, larger, of_a_list, nearest]
 ARRAYS = [best_place, best_pair, first_of_equals, of_an_array, of_nothing, some, every, every_of_none, decided_early]
 
 
@@ -203,8 +209,8 @@ def number_of_an_array(xs):
     return float(xs)
 
 
-def complex_of_one(xs):
-    return complex(xs[0]).real
+def complex_of_an_array(xs):
+    return complex(xs).real
 
 
 def text_as_a_value(xs):
@@ -231,7 +237,7 @@ REFUSED = [
     (compared_arrays, "PCB308", "jnp.maximum(xs, ys)"),
     (rows_of_an_array, "PCB308", "jnp.min(xs)"),
     (number_of_an_array, "PCB306", ".astype(float)"),
-    (complex_of_one, "PCB306", ", complex)"),
+    (complex_of_an_array, "PCB306", ", complex)"),
     (text_as_a_value, "PCB304", "print(f"),
     (text_in_a_lambda, "PCB304", "print(f"),
     (one_object, "PCB305", "write `==`"),

@@ -251,6 +251,51 @@ LISTS = [[1, -1, 0, 2, 3], [], [5], [0], [-1, -1, 2, 3, 4], [2, 0, 4, 0, 1]]
 TEXTS = ["12+3", "7", "(3-1)+4-(2-(5-1))"]
 
 
+def map_ends(xs):
+    it = iter(xs)
+    total = 0
+    for x in map(lambda k: next(it) + k, range(4)):
+        total = 3 * total + x
+    return total, len(list(map(lambda k, m: next(it) * k + m, range(3), range(3))))
+
+
+def _first(it):
+    return next(it)
+
+
+def map_ends_in_a_helper(xs):
+    it = iter(xs)
+
+    def taken(k):
+        return _first(it) * k
+
+    return list(map(taken, range(4))), sum(it)
+
+
+def filter_ends(xs):
+    it = iter(xs)
+    return list(filter(lambda k: next(it) > 1, range(4))), next(it, -1)
+
+
+def _squares(xs):
+    for x in xs:
+        yield x * x
+
+
+def _some(it):
+    total = 0
+    for x in it:
+        total += x
+        if total > 3:
+            break
+    return total
+
+
+def a_generator_in_parts(xs):
+    it = iter(list(_squares(xs)))
+    return _some(it), _some(it), next(it, -1)
+
+
 KEEPING = [
     prefix,
     tokens,
@@ -263,6 +308,10 @@ KEEPING = [
     in_a_closure,
     of_a_range,
     chosen,
+    map_ends,
+    map_ends_in_a_helper,
+    filter_ends,
+    a_generator_in_parts,
 ]
 
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import pcbatch
+from tests.language import own_shapes
+from tests.language.own_shapes import Holder
 
 
 class Cache:
@@ -172,3 +174,140 @@ def test_what_python_calls_for_a_loop_may_not(function: Any) -> None:
     with pytest.raises(pcbatch.CompileError) as info:
         pcbatch.batch(function)(np.arange(4))
     assert info.value.diagnostics[0].code == "PCB305"
+
+
+def _through_a_module(x, y):
+    v = own_shapes.Vector(x, y)
+    v.grow(y)
+    return v.norm(), (v + v)[0], v[0] + v[1]
+
+
+def _through_a_function(x, y):
+    v = own_shapes.made(x, y)
+    return v.norm(), v[0], v(y), abs(v)
+
+
+def _through_an_attribute(x, y):
+    holder = Holder(x)
+    holder.bag += y
+    return holder.bag.n, len(holder.bag)
+
+
+def _with_a_metaclass(x, y):
+    shape = own_shapes.Square(x) if x > 3 else own_shapes.Line(y)
+    return shape.area() + sum(each.area() for each in [own_shapes.Square(x), own_shapes.Square(y)])
+
+
+def _stored_by_methods(x, y):
+    v = own_shapes.Vector(x, y)
+    v[x % 2] = 5
+    v[1] += y
+    w = own_shapes.Vector(x, y)
+    del w[y % 2]
+    return v.x, v.y, w.x, w.y
+
+
+def _augmented_by_methods(x, y):
+    v = own_shapes.Vector(x, y)
+    v += own_shapes.Vector(y, y)
+    bag = same = own_shapes.Bag(x)
+    bag += y
+    return v.x, v.y, bag.n, same.n
+
+
+def _true_by_methods(x, y):
+    v, bag, nothing = own_shapes.Vector(x, y), own_shapes.Bag(x), None if x > 3 else own_shapes.Bag(y)
+    rounds = 0
+    while bag and rounds < 9:
+        bag.n -= 1
+        rounds += 1
+    return bool(v), not v, 1 if v and y else 2, rounds, not nothing, (-v).x
+
+
+def _gone_over_by_methods(x, y):
+    v = own_shapes.Vector(x, y)
+    total = sum(k * each for k, each in enumerate(v))
+    for each in own_shapes.Vector(y, x):
+        total = 3 * total + each
+    return total, max(v), len([*v])
+
+
+def _around(k):
+    class Turned:
+        def __init__(self, x):
+            self.x = x
+
+        def __getitem__(self, i):
+            return 7 if self.x > k else self.x + i
+
+    def turned(x, y):
+        return Turned(x)[1] + Turned(y)[0]
+
+    return turned
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        _through_a_module,
+        _through_a_function,
+        _through_an_attribute,
+        _with_a_metaclass,
+        _stored_by_methods,
+        _augmented_by_methods,
+        _true_by_methods,
+        _gone_over_by_methods,
+        _around(2),
+    ],
+)
+def test_methods_that_branch_of_classes_that_stand_anywhere(function: Any) -> None:
+    xs, ys = np.arange(1, 9), np.array([1, 2, 0, 1, 2, 3, 1, 2])
+    found = pcbatch.batch(function)(xs, ys)
+    columns = found if isinstance(found, tuple) else (found,)
+    wanted = [function(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
+    rows = wanted if isinstance(wanted[0], tuple) else [(row,) for row in wanted]
+    assert [tuple(row) for row in zip(*(column.tolist() for column in columns), strict=True)] == rows
+
+
+class Machine:
+    """A machine whose operations stand in a table of the class."""
+
+    OPERATIONS = {"+": lambda a, b: a + b, "*": lambda a, b: a * b}
+
+    def __init__(self):
+        self.stack = []
+
+    def run(self, text):
+        for sign in text:
+            if sign in self.OPERATIONS:
+                right = self.stack.pop()
+                self.stack.append(self.OPERATIONS[sign](self.stack.pop(), right))
+            else:
+                self.stack.append(int(sign))
+        return self.stack[-1]
+
+
+class Other(Base):
+    """A class of which a subclass has another table."""
+
+    TABLE = {1: lambda a: a + 1, 2: lambda a: a * 5}
+
+    def asked(self, k):
+        return self.TABLE[k](self.x)
+
+
+class Another(Other):
+    """That subclass."""
+
+    TABLE = {1: lambda a: a - 1, 2: lambda a: a * 7}
+
+
+def test_a_table_of_functions_of_the_class() -> None:
+    texts = ["12+", "34*5+", "7", "99*9*"]
+    found = pcbatch.batch(lambda text: Machine().run(text))(pcbatch.texts(texts))
+    assert found.tolist() == [Machine().run(text) for text in texts]
+
+
+def test_a_table_of_a_subclass_is_not_taken_for_another() -> None:
+    with pytest.raises(pcbatch.CompileError):
+        pcbatch.batch(lambda k: Another(3).asked(k) + Other(3).asked(k))(np.array([1, 2]))

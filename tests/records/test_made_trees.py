@@ -178,3 +178,54 @@ def of_one_set_in_a_list(n):
 def test_a_change_that_another_name_would_show_is_refused(fn):
     with pytest.raises(pcbatch.CompileError, match="PCB330"):
         pcbatch.batch(fn)(jnp.array([2]))
+
+
+class Branch:
+    """A node that holds a list and a dict of nodes."""
+
+    def __init__(self, v):
+        self.v = v
+        self.parts = []
+        self.named = {}
+
+
+def branched(depth):
+    node = Branch(depth)
+    for _ in range(depth):
+        node.parts.append(branched(depth - 1))
+    return node
+
+
+def grown_by_name(depth):
+    node = Branch(depth)
+    for k in range(depth):
+        node.named[k] = grown_by_name(depth - 1)
+    return node
+
+
+class Whole:
+    """A node that gets the list of its parts when it is made."""
+
+    def __init__(self, v, parts):
+        self.v = v
+        self.parts = parts
+
+
+def grown_at_once(depth):
+    return Whole(depth, [grown_at_once(depth - 1) for _ in range(2)] if depth else [])
+
+
+def worth(node):
+    return node.v + 2 * sum(worth(part) for part in node.parts)
+
+
+def worth_by_name(node):
+    return node.v + 3 * sum(worth_by_name(part) for part in node.named.values())
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [lambda n: worth(branched(n)), lambda n: worth_by_name(grown_by_name(n)), lambda n: worth(grown_at_once(n))],
+)
+def test_trees_that_a_recursion_makes(fn):
+    assert pcbatch.batch(fn)(jnp.arange(4)).tolist() == [fn(n) for n in range(4)]

@@ -29,7 +29,7 @@ from pcbatch.frontend.build.mutations import (
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.places import Place, mutation, place_of
-from pcbatch.frontend.source.streams import IN_PLACE, has_own, whole
+from pcbatch.frontend.source.streams import IN_PLACE, has_own, is_stream, whole
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
 from pcbatch.ir.ops import Change, Move
 
@@ -47,8 +47,12 @@ def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
         keys, more = operands(b, first.operands), operands(b, second.operands)
         swap_places(b, first, second, keys, more, targets[0])
         return
-    unpacked = len(targets) == 1 and isinstance(targets[0], gast.Tuple | gast.List)
-    value = lower(b, whole(b.unit, value) if unpacked else value)
+    match targets:
+        case [gast.Tuple() | gast.List()]:
+            value = whole(b.unit, value)
+        case [gast.Subscript(slice=gast.Slice())] if not has_own(b.unit, "__setitem__"):
+            value = whole(b.unit, value, is_stream)
+    value = lower(b, value)
     if len(targets) > 1:
         value = _once(b, value)
     for target in targets:

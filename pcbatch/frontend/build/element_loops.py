@@ -9,17 +9,19 @@ The names of a comprehension are its own: they become temporaries, shown in mess
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import gast
 
 from pcbatch.frontend.build import loops
 from pcbatch.frontend.build.assignments import assign
-from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.builder import Builder, Handlers
 from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.exceptions import leave_on
 from pcbatch.frontend.build.expressions import call_into, condition, in_order, lower, lower_into, where
-from pcbatch.frontend.build.generators import each_yielded, goes_over_itself, refuse_itself
+from pcbatch.frontend.build.generators import each_yielded, goes_over_itself, may_stop, refuse_itself
 from pcbatch.frontend.build.inner_names import Names, applied, own_name
 from pcbatch.frontend.build.iterables import zipped
 from pcbatch.frontend.build.itertools_loops import ITERTOOLS, Consume, indexed
@@ -154,16 +156,40 @@ def store_of(node: Node) -> Node:
 
 def _map(b: Builder, node: Node, consume: Consume) -> None:
     function, *sources = node.args
-    if len(sources) == 1:
-        each(b, sources[0], lambda value, after: consume(applied(b, function, [value], node), after))
+    with _calls(b, function, node) as called:
+        if len(sources) == 1:
+            each(b, sources[0], lambda value, after: consume(called([value]), after))
+            return
+        together = zipped(b, sources, node)
+
+        def step(_: Node, value: Node, after: str) -> None:
+            consume(called([subscript(value, constant(k, node), node) for k in range(len(sources))]), after)
+
+        indexed(b, together, constant(0, node), node, step)
+
+
+@contextmanager
+def _calls(b: Builder, function: Node, node: Node) -> Iterator[Callable[[list[Node]], Node]]:
+    """What calls the function of a stream, around the loop over its elements, which a StopIteration of it ends."""
+    if not may_stop(b.unit, [function]):
+        yield lambda values: applied(b, function, values, node)
         return
-    together = zipped(b, sources, node)
+    end = b.label()
 
-    def step(_: Node, value: Node, after: str) -> None:
-        parts = [subscript(value, constant(k, node), node) for k in range(len(sources))]
-        consume(applied(b, function, parts, node), after)
+    def called(values: list[Node]) -> Node:
+        tried, going = Handlers(b.label(), b.temp()), b.label()
+        b.handlers.append(tried)
+        value = copied(b, lower(b, applied(b, function, values, node)))
+        b.handlers.pop()
+        b.jump(going)
+        b.start(tried.label)
+        leave_on(b, tried, (StopIteration,), node, end)
+        b.start(going)
+        return value
 
-    indexed(b, together, constant(0, node), node, step)
+    yield called
+    b.jump(end)
+    b.start(end)
 
 
 def _starmap(b: Builder, node: Node, consume: Consume) -> None:
@@ -193,12 +219,13 @@ def _filter(b: Builder, node: Node, consume: Consume, wanted: bool = True) -> No
     def step(value: Node, after: str) -> None:
         kept_value = copied(b, lower(b, value))
         holds = b.label()
-        test = kept_value if is_none(function) else applied(b, function, [kept_value], node)
+        test = kept_value if is_none(function) else called([kept_value])
         condition(b, test, *((holds, after) if wanted else (after, holds)))
         b.start(holds)
         consume(kept_value, after)
 
-    each(b, source, step)
+    with _calls(b, function, node) as called:
+        each(b, source, step)
 
 
 def _enumerate(b: Builder, node: Node, consume: Consume) -> None:

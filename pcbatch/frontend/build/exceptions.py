@@ -107,6 +107,14 @@ def _build_handlers(
     b.start(after)
 
 
+def leave_on(b: Builder, tried: Handlers, classes: tuple[type[BaseException], ...], at: Node, leave: str) -> None:
+    """Build what handles the exceptions of some classes by going to a label; others go on."""
+    others = b.label()
+    _branch_on_class(b, tried.code, classes, at, leave, others)
+    b.start(others)
+    raise_again(b, tried, at)
+
+
 def _branch_on_class(
     b: Builder, code: str, classes: tuple[type[BaseException], ...], at: Node, matched: str, others: str
 ) -> None:

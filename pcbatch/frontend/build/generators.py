@@ -78,15 +78,19 @@ def each_yielded(b: Builder, node: Node, target: Target, consume: Callable[[Node
         for new, old in {new: old for old, new in written.names.items()}.items():
             b.stands_for.setdefault(new, load(old, node))
         body = written.unit.body
-        b.build([_with_own_error(body, node)] if _may_stop(written.unit, body) else body)
+        b.build([_with_own_error(body, node)] if may_stop(written.unit, body) else body)
     b.jump(end)
     _leave(b)
     b.start(end)
 
 
-def _may_stop(unit: Unit, body: list[Node]) -> bool:
+def may_stop(unit: Unit, body: list[Node]) -> bool:
     """Whether a generator, or a function that it calls, may raise StopIteration, as far as their names tell."""
-    names = {part.id for node in body for part in gast.walk(node) if isinstance(part, gast.Name)}
+    nodes, names = list(body), set[str]()
+    for node in nodes:
+        new = {part.id for part in gast.walk(node) if isinstance(part, gast.Name)} - names
+        names |= new
+        nodes += [unit.definitions[name] for name in sorted(new) if name in unit.definitions]
     called = (callee_of(value)[0] for name in names if (value := resolve(unit, load(name, body[0]))) is not MISSING)
     codes = [fn.__code__.co_names for fn in called if fn is not None]
     return any(not STOPPING.isdisjoint(each) for each in (names, *codes))

@@ -68,6 +68,7 @@ REPLACED = [
     *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
     (collections.Counter, "counter"),
     (collections.defaultdict, "defaultdict"),
+    (collections.OrderedDict, "ordered_dict"),
     (collections.deque, "deque_"),
     (queue.Queue, "queue_"),
     (queue.SimpleQueue, "queue_"),
@@ -272,7 +273,8 @@ def _is_nested(unit: Unit, node: Node, hidden: Names) -> bool:
 
 def _operator(unit: Unit, node: Node, all_: bool) -> Node:
     """Return an operator as a call of its support function, text made of values too; other nodes unchanged."""
-    if not all_ and isinstance(node, gast.UnaryOp | gast.Compare) and isinstance(_sign(node), PYTHONS):
+    sign = getattr(node, "op", None) or next(iter(getattr(node, "ops", ())), None)
+    if not all_ and isinstance(node, gast.UnaryOp | gast.Compare) and isinstance(sign, PYTHONS):
         return node
     match node:
         case gast.UnaryOp() if not is_constant(node.operand):
@@ -335,10 +337,6 @@ def _as_tuple(node: Node, comparison: Node) -> Node:
     if not display or not isinstance(comparison.ops[0], gast.In | gast.NotIn):
         return node
     return gast.copy_location(gast.Tuple(elts=node.args, ctx=gast.Load()), node)
-
-
-def _sign(node: Node) -> Node:
-    return node.op if isinstance(node, gast.UnaryOp) else node.ops[0]
 
 
 def _is_type_test(unit: Unit, node: Node, hidden: Names) -> bool:

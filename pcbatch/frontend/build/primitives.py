@@ -119,7 +119,8 @@ def _compile(unit: Unit, node: Node, nested: tuple[str, ...], ins: tuple[str, ..
     body = [gast.gast_to_ast(rewritten(unit, unit.nested[name])) for name in nested]
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
     body = [guarded_defaults(part) for part in body]
-    constants = {**unit.imports, SUPPORT: operators}
+    read = {part.id for statement in body for part in ast.walk(statement) if isinstance(part, ast.Name)}
+    constants = {**{name: value for name, value in unit.imports.items() if name in read}, SUPPORT: operators}
     primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, constants)
     assert primitive is not None  # all that it reads is a parameter, a global or a cell
     return kept(primitive, constants)

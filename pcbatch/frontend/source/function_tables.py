@@ -18,6 +18,7 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.method_calls import owner_of
+from pcbatch.frontend.source.own_classes import stores
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import (
     FUNCTIONS,
@@ -101,6 +102,7 @@ class _Choices:
         """The keys and functions of a table; None for what is none."""
         if isinstance(node, gast.Name) and node.id in self.tables:
             return self._elements(self.values[node.id][0])
+        node = self._of_class(node)
         known = resolve(self.unit, node)
         match node, known:
             case gast.Dict(keys=keys, values=values), _:
@@ -115,6 +117,21 @@ class _Choices:
                 return None
         fine = 0 < len(found) <= MOST and all(key is not None and self._is_function(value) for key, value in found)
         return found if fine else None
+
+    def _of_class(self, node: Node) -> Node:
+        """The table of a class for that of its object, `Machine.OPS` for `self.OPS`; other expressions as they are."""
+        unit, owner = self.unit, owner_of(self.unit.fn)
+        match node:
+            case gast.Attribute(value=gast.Name(id=name), attr=attr) if (name,) == unit.params[
+                :1
+            ] and owner is not None:
+                family = {key: cls for key, cls in unit.classes.items() if issubclass(cls, owner)}
+                tables = [inspect.getattr_static(cls, attr, None) for cls in family.values()]
+                same = all(table is tables[0] and isinstance(table, dict | list | tuple) for table in tables)
+                key = next((key for key, cls in family.items() if cls is owner), None)
+                if key and same and name not in self.written and not stores(unit.fn, unit.classes.values(), attr):
+                    return gast.copy_location(gast.Attribute(load(key, node), attr, gast.Load()), node)
+        return node
 
     def _taken(self, node: Node) -> list[Node] | None:
         """The functions that an expression chooses from, None (the literal) among them; None if it is no choice."""
@@ -222,7 +239,7 @@ class _Choices:
             return node
         elements = self._elements(node) or []
         keys, values = [key for key, _ in elements], [self.number(value) for _, value in elements]
-        is_dict = isinstance(node, gast.Dict) or isinstance(resolve(self.unit, node), dict)
+        is_dict = isinstance(node, gast.Dict) or isinstance(resolve(self.unit, self._of_class(node)), dict)
         made = gast.Dict(keys=keys, values=values) if is_dict else gast.Tuple(elts=values, ctx=gast.Load())
         return gast.copy_location(made, node)
 

@@ -14,6 +14,7 @@ from pcbatch.frontend.source.along import NONE, Along, Decisions
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
 from pcbatch.frontend.source.locate import Source, locate
 from pcbatch.frontend.source.nested import lift, scope_of, to_lift
+from pcbatch.frontend.source.own_classes import own_classes
 from pcbatch.frontend.source.scope import bindings, identifiers, parameters
 from pcbatch.frontend.source.tree import FUNCTIONS, Node
 
@@ -76,8 +77,9 @@ class Unit:
     defined in the body. `params` end with variables of functions around this one (see `source.nested`); `rebound` are
     those that this one assigns. `is_entry`: the function is the one that a batch runs; `generates`: it is a generator
     whose body stands in another function. `shape` gives the number of
-    arguments in `*args` ("*") and the names in `**kwargs` ("**"), where they are known; `imports` has the objects of
-    names that an `import` in the body binds.
+    arguments in `*args` ("*") and the names in `**kwargs` ("**"), where they are known. `classes` are those of the user
+    whose objects the function may meet, by name; `imports` has the objects of names that an `import` in the body binds,
+    and of those that only the compiler gives to classes.
     """
 
     fn: FunctionType
@@ -100,6 +102,7 @@ class Unit:
     generates: bool = False
     shape: Mapping[str, str] = field(default_factory=dict)
     imports: Mapping[str, object] = field(default_factory=dict)
+    classes: Mapping[str, type] = field(default_factory=dict)
     passed: dict[str, Target] = field(default_factory=dict, compare=False)  # functions given to others, as targets
 
     @property
@@ -154,6 +157,8 @@ def make_unit(
     lifted = {} if outer is None else {name: t for name, t in outer.lifted.items() if name not in bound}
     imports = {} if outer is None else {name: v for name, v in outer.imports.items() if name not in bound}
     imports |= imported(fn, {name: p[0] for name, p in bound.items() if len(p) == 1 and name not in params})
+    classes = own_classes(fn, statics.values(), {*bound, *statics, *lifted, *imports})
+    imports |= {name: cls for name, cls in classes.items() if " " in name}
     names = identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names)
     unit = Unit(
         fn=fn,
@@ -174,6 +179,7 @@ def make_unit(
         rebound=rebound,
         shape={star: str(statics[star]) for star in ("*", "**") if star in statics},
         imports=imports,
+        classes=classes,
     )
     inner = lift(unit, to_lift(source.file, defined, unit.along), defined)
     lifted.update(inner)  # the functions inside refer to this unit

@@ -7,24 +7,23 @@ assignment to the variable at its root.
 from __future__ import annotations
 
 import dis
-import inspect
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from types import CodeType, FunctionType
+from types import CodeType
 from weakref import WeakKeyDictionary
 
 import gast
 
-from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node
 
 METHODS = frozenset(
     "append appendleft extend extendleft insert pop popleft popitem remove discard clear sort reverse rotate update "
-    "setdefault add fill subtract intersection_update difference_update symmetric_difference_update "
+    "setdefault move_to_end add fill subtract intersection_update difference_update symmetric_difference_update "
     "put put_nowait get_nowait".split()
 )
 """Methods of lists, dicts, sets, deques, queues and arrays that change the object."""
@@ -169,10 +168,7 @@ def _of_own_class(unit: Unit, func: Node) -> bool:
     """Whether a callee may be a method of a class of the user's that changes its object, by the name of the method."""
     if not isinstance(func, gast.Attribute) or place_of(unit, func.value) is None:
         return False
-    classes = (value for value in unit.fn.__globals__.values() if isinstance(value, type))
-    methods = (inspect.getattr_static(cls, func.attr, None) for cls in classes)
-    codes = (method.__code__ for method in methods if isinstance(method, FunctionType))
-    return any(is_users(code) and _changes_object(code) for code in codes)
+    return any(_changes_object(method.__code__) for method in own_methods(unit.classes.values(), func.attr))
 
 
 @cache

@@ -107,10 +107,11 @@ def compile_inner(
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     cells |= {key: CellType(value) for key, value in values.items()}
     # The function around it makes free variables of the names that have cells.
-    tree = ast.parse(f"def {CELLS}({', '.join(cells)}):\n pass")
+    tree = ast.parse(f"def {CELLS}():\n pass")
     outer = tree.body[0]
     assert isinstance(outer, ast.FunctionDef)
     ast.copy_location(outer, definition)
+    outer.args.args = [ast.arg(key) for key in cells]
     outer.body = [definition]
     own = getattr(definition, "name", None)
     if own is not None and own not in cells:  # in the definition its own name is the global one, as in the user's file

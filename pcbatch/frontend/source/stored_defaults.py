@@ -7,13 +7,10 @@ xs = d.setdefault(k, [])         ==>      d.setdefault(k, []); xs = d[k]
 
 from __future__ import annotations
 
-import inspect
-from types import FunctionType
-
 import gast
 
-from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.tree import (
     FUNCTIONS,
@@ -34,9 +31,7 @@ MADE = (gast.List, gast.Dict, gast.Set, gast.ListComp, gast.SetComp, gast.DictCo
 
 def write_stored_defaults(unit: Unit) -> Node:
     """Return the tree of a function with such calls written out; the tree itself where there are none."""
-    classes = (value for value in unit.fn.__globals__.values() if isinstance(value, type))
-    own = (inspect.getattr_static(cls, "setdefault", None) for cls in classes)
-    if any(isinstance(method, FunctionType) and is_users(method.__code__) for method in own):
+    if any(own_methods(unit.classes.values(), "setdefault")):
         return unit.node
     writer = _Writer(unit)
     return rebuild_bodies(rebuild(unit.node, writer.rewritten), writer.statements)

@@ -10,18 +10,16 @@ from __future__ import annotations
 import builtins
 import collections
 import functools
-import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from types import FunctionType
 from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
+from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.scope import bindings, free_names
@@ -194,10 +192,7 @@ def takes_list(unit: Unit, node: Node) -> bool:
 
 def has_own(unit: Unit, *names: str) -> bool:
     """Whether a class that the function can see has a method of the user's of one of these names."""
-    seen = [*unit.fn.__globals__.values(), *unit.statics.values()]
-    classes = {value if isinstance(value, type) else type(value) for value in seen}
-    found = (inspect.getattr_static(cls, name, None) for cls in classes for name in names)
-    return any(isinstance(method, FunctionType) and is_users(method.__code__) for method in found)
+    return any(any(own_methods(unit.classes.values(), name)) for name in names)
 
 
 def takes_elements(unit: Unit, func: Node, target: Any) -> bool:
@@ -208,11 +203,16 @@ def takes_elements(unit: Unit, func: Node, target: Any) -> bool:
     return any(target is one for one in takers)
 
 
-def whole(unit: Unit, node: Node) -> Node:
-    """A list in place of an iterator by `reversed` whose elements are all taken; in a choice, too."""
+def is_reversed(unit: Unit, node: Node) -> bool:
+    """Whether a node is an iterator by `reversed`."""
+    return lazy(unit, node) == "reversed"
+
+
+def whole(unit: Unit, node: Node, test: Callable[[Unit, Node], bool] = is_reversed) -> Node:
+    """A list in place of an iterator that passes a test and whose elements are all taken; in a choice, too."""
     if isinstance(node, gast.IfExp):
-        return rebuild(node, lambda arm: arm if arm is node.test else whole(unit, arm))
-    is_iterator = lazy(unit, node) == "reversed" and resolve(unit, load("list", node)) is list
+        return rebuild(node, lambda arm: arm if arm is node.test else whole(unit, arm, test))
+    is_iterator = test(unit, node) and resolve(unit, load("list", node)) is list
     return call(load("list", node), [node], node) if is_iterator else node
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.streams import consumer, lazy
 from pcbatch.frontend.source.tree import Node, one_line
 
 LEAVE = "assign its value to a variable, or leave it out"
@@ -38,6 +39,14 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
     if isinstance(value.func, gast.Name) and name in unit.nested:
         end = f", and end it with {RETURN}"
         return (f"move `{name}` out of the batched function, as a `def` with `@pcbatch.inline`{end}: {THEN}",)
+    if isinstance(value.func, gast.Name) and name in unit.variables:
+        return (
+            f"where `{name}` is a method such as `out.append`, give it as a function: `lambda x: out.append(x)`",
+            LEAVE,
+        )
+    if consumer(unit, value) and lazy(unit, value.args[0]) == "map" and len(value.args[0].args) == 2:
+        called, elements = map(one_line, value.args[0].args)
+        return (f"write `for x in {elements}: {called}(x)`",)
     if getattr(function, "__name__", None) in CALLBACKS:
         return ("print in a statement of the batched function itself; return what is to be saved",)
     if isinstance(function, FunctionType) and str(function.__module__).split(".")[0] not in PURE:

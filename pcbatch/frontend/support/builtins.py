@@ -195,20 +195,27 @@ def float_(*args: Any) -> Any:
 
 
 def complex_(*args: Any, **options: Any) -> Any:
-    """The builtin `complex`, of two real scalars of a lane."""
-    parts = [*args, *options.values()]
-    if not any(isinstance(part, jax.Array) for part in parts):
+    """The builtin `complex`, of one or two scalars of a lane."""
+    if not any(isinstance(part, jax.Array | Optional) for part in (*args, *options.values())):
         return complex(*args, **options)
-    if options or len(args) == 1:
-        raise Refusal("PCB306", "`complex` of a lane needs two parts", helps=("write `jnp.asarray(z, complex)`",))
-    real, imag = (_real_scalar("complex", jnp.asarray(part)).astype(float) for part in args)
-    return number(jax.lax.complex(real, imag))
+    return number(_complex(*map(unwrapped, args), **{name: unwrapped(part) for name, part in options.items()}))
+
+
+def _complex(real: Any = 0.0, imag: Any = None) -> jax.Array:
+    """The number `real + imag * 1j`, of which either part may be complex."""
+    x, y = (jnp.asarray(part) for part in (real, 0.0 if imag is None else imag))
+    parts = [_real_scalar("complex", jnp.real(part)).astype(float) for part in (x, y)]
+    if jnp.iscomplexobj(x):
+        parts[1] = x.imag if imag is None else parts[1] + x.imag
+    return jax.lax.complex(parts[0] - y.imag if jnp.iscomplexobj(y) else parts[0], parts[1])
 
 
 def bool_(*args: Any) -> Any:
     """The builtin `bool`, of a scalar of a lane."""
-    of_lane = len(args) == 1 and isinstance(args[0], jax.Array | Container | LaneRange | Optional)
-    return number(truth(args[0]), *args) if of_lane else bool(*args)
+    if len(args) != 1 or isinstance(args[0], np.ndarray):
+        return bool(*args)
+    given = truth(args[0])
+    return number(given, *args) if isinstance(given, jax.Array) else given
 
 
 def _real_scalar(name: str, value: jax.Array) -> jax.Array:

@@ -112,8 +112,8 @@ def changing(method: Callable[[], Any], code: CodeType) -> Any:
     """
     if not _attempting.get():
         return method()
-    refused = MustCompileAlong("PCB304", f"`{code.co_name}` changes its object and may raise, which a `try` catches")
-    refused.functions = (code,)
+    title = f"`{code.co_name}` changes its object and may raise, which a `try` catches"
+    refused = MustCompileAlong("PCB304", title, functions=(code,))
     try:
         with checks.collecting() as made:
             result = method()

@@ -6,6 +6,7 @@ lane is looked up or stored in it.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -18,7 +19,7 @@ from pcbatch.containers.aliasing import holds_same
 from pcbatch.containers.container import Container
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
-from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
+from pcbatch.containers.lane_dict import COUNTER, ORDERED, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import DictView, LaneSet
 from pcbatch.containers.members import of_member
@@ -239,6 +240,16 @@ def defaultdict(*args: Any, **named: Any) -> Any:
     factory: Callable[[], Any] | None = args[0] if args else None
     new = LaneDict(missing_of(factory))
     new.update(*args[1:], **named)
+    return new
+
+
+def ordered_dict(*args: Any, **named: Any) -> Any:
+    """The class `collections.OrderedDict`; one with names for keys is a pytree of JAX."""
+    source = dict_(*args, **named)
+    if type(source) is dict and source and all(isinstance(key, str) for key in source):
+        return collections.OrderedDict(source)
+    new = LaneDict(ORDERED)
+    new.update(source)
     return new
 
 

@@ -28,7 +28,7 @@ from pcbatch.frontend.source.places import NEXT
 from pcbatch.frontend.support import array_items, heaps, iteration, mappings
 from pcbatch.frontend.support.exceptions import changing
 from pcbatch.frontend.support.helpers import load_attribute
-from pcbatch.frontend.support.sequences import users_method
+from pcbatch.frontend.support.sequences import list_, users_method
 from pcbatch.frontend.support.truth import ARRAYS
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -308,6 +308,9 @@ def _store(part: Any, key: Any, new: Any) -> Any:
         setattr(part, key.name, new)
         return part
     part = _indexable(part, key)
+    if isinstance(key, slice) and isinstance(part, list | Container) and isinstance(new, Container):
+        new = list_(new)
+        part = _lane_list(part) if isinstance(part, list) else part
     if (method := users_method(part, "__setitem__")) is not None:
         method(part, key, new)
     else:

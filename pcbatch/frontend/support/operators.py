@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.container import Container
-from pcbatch.containers.elements import Rows, text_of
+from pcbatch.containers.elements import text_of
 from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
@@ -201,12 +201,10 @@ def decided(value: Any) -> bool:
 
 def not_(value: Any) -> Any:
     """The operator `not value`."""
-    if isinstance(value, (Optional, Rows, LaneRange, *RECORDS)) or mappings.is_mapping(value):
-        holds = truth(value)
-        return number(jnp.logical_not(holds)) if isinstance(holds, jax.Array) else not holds
-    if not isinstance(value, ARRAYS):
-        return not value
-    return number(jnp.logical_not(truth(value))) if isinstance(value, jax.Array) else np.logical_not(truth(value))
+    holds = truth(value)
+    if isinstance(holds, jax.Array):
+        return number(jnp.logical_not(holds))
+    return np.logical_not(holds) if isinstance(value, ARRAYS) else not holds
 
 
 def contains(item: Any, container: Any) -> Any:

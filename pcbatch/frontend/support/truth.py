@@ -31,7 +31,10 @@ def truth(value: Any) -> Any:
     if isinstance(value, Entries | DictView):
         return value.length() > 0
     if not isinstance(value, ARRAYS):
-        return bool(value)
+        from pcbatch.frontend.support.sequences import users_method
+
+        method = users_method(value, "__bool__") or users_method(value, "__len__")
+        return bool(value) if method is None else truth(method(value))
     if value.shape != ():
         raise Refusal(
             "PCB308",

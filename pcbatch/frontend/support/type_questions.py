@@ -166,7 +166,7 @@ def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
 def _in_plain_python(value: Any) -> Any:
     """Return an object of the type that a container of a lane has in the plain function; other objects as they are."""
     if isinstance(value, LaneDict) and value.missing is not None:
-        return collections.Counter() if value.missing.name == "Counter" else collections.defaultdict()
+        return getattr(collections, value.missing.name)()
     for kind, example in CONTAINERS:
         if isinstance(value, kind):
             return example

@@ -28,6 +28,7 @@ OF_TEXTS = (
     "or ask the text itself: `part in text`, `text.find(part)`, `text.replace(a, b)`, `text.split(c)`, `for c in text`"
 )
 LISTED = "make a list of it: `{}`"
+ITERATED = "where several loops or calls take elements, one after the other: `iter({})`"
 BEFORE = "compare each element with the one before it, in a loop: `if k == 0 or xs[k] != xs[k - 1]`, for `xs = {}`"
 EVEN = "pass the elements as an array, `jnp.array([...])`, which has one length for all lanes"
 NESTED = "or write the loops out, one inside the other"
@@ -111,8 +112,12 @@ def of_key(node: ast.expr | None) -> tuple[str, ...]:
 def of_lists(node: ast.expr | None, names: Names) -> tuple[str, ...]:
     """Return the helps for a list of the lane that Python itself goes over; none for what is no call of a library."""
     if isinstance(node, ast.GeneratorExp):
-        return (LISTED.format(ast.unparse(ast.ListComp(node.elt, node.generators))),)
+        return _listed(ast.unparse(ast.ListComp(node.elt, node.generators)))
     return of_call(node, names) if isinstance(node, ast.Call) and ast.unparse(node.func) not in CONVERSIONS else ()
+
+
+def _listed(elements: str) -> tuple[str, ...]:
+    return LISTED.format(elements), ITERATED.format(elements)
 
 
 def of_call(call: ast.Call, names: Names) -> tuple[str, ...]:
@@ -140,7 +145,7 @@ def of_call(call: ast.Call, names: Names) -> tuple[str, ...]:
         again = "`for x in xs[k:]` in place of a loop over the iterator"
         return (f"go over it with an index: `k = 0`, then `xs[k]` and `k += 1` in place of `next`, {again}",)
     if name in LAZY:
-        return (LISTED.format(f"list({ast.unparse(call)})"),)
+        return _listed(f"list({ast.unparse(call)})")
     return OUTSIDE.format(name), OF_TEXTS if package == "re" else WRITTEN
 
 

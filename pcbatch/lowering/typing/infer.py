@@ -191,6 +191,7 @@ class _Inference:
                     self.deepened[place] = self.deepened.get(place, 0) + deeper
                     if self.deepened[place] > LEVELS:
                         self.inferred.conflicts.setdefault(place, replace(self.changed, cause=NESTS, kind="levels"))
+                        self.inferred.wanted |= wanted(old, new, JoinError(NESTS, "levels"))
                         return
             self.inferred.types[place] = new
             for (user, label), k in self.users.get(place, {}).items():

@@ -119,12 +119,12 @@ def _heap_type(classes: int) -> Abstract:
 
 def wanted(old: Abstract, new: Abstract, error: JoinError) -> frozenset[MadeClass]:
     """Return the classes that have to be records made in lanes, so that two types may have one that covers both."""
-    if error.kind not in ("made", "structure"):
+    if error.kind not in ("made", "structure", "levels"):
         return frozenset()
     examples = [_example(value) for value in (old, new)]
     one, other = map(classes_in, examples)
     nested = error.kind == "made" and one and other
-    differ = error.kind == "structure" and one and other and (one != other or any(map(nests, examples)))
+    differ = error.kind != "made" and one and other and (one != other or any(map(nests, examples)))
     with_made = (one or other) and any(_mentions_made(value.tree) for value in (old, new))
     if nested or differ or with_made:
         return frozenset((one | other) - set(made_schema().classes))

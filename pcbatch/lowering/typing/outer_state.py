@@ -141,7 +141,7 @@ def has_state(value: Any) -> bool:
         return not value.__code__.co_filename.startswith(INSTALLED)
     iterates = hasattr(cls, "__next__") and cls.__module__ in ("builtins", "itertools")
     module = str((value if isinstance(value, type) else cls).__module__)
-    return isinstance(value, CONTAINERS + WRAPPERS) or iterates or (module != "builtins" and is_users(module))
+    return isinstance(value, CONTAINERS + WRAPPERS) or iterates or is_users(module)
 
 
 def contents_of(value: Any) -> Contents:

@@ -79,7 +79,8 @@ def check_not_iterator(value: Any) -> None:
     if isinstance(value, Iterator) and not isinstance(value, LaneIterator):
         raise TraceError(
             f"an iterator ({type(value).__name__}) cannot be kept in a variable of a lane",
-            "make a tuple of it at once, `tuple(...)`, or use it in the expression that makes it",
+            "if it ends, keep one over the list of its elements, `iter(list(...))`, "
+            "or use it in the expression that makes it",
         )
 
 
