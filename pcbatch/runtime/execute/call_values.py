@@ -39,8 +39,12 @@ class ArgumentSharding:
 
     def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the arguments with a value per input, and those that all inputs share."""
-        mapped = {v for v, value in args.items() if jnp.ndim(value) > len(self._type(v).shape)}
+        mapped = {v for v, value in args.items() if self.is_mapped(v, value)}
         return {v: args[v] for v in args if v in mapped}, {v: args[v] for v in args if v not in mapped}
+
+    def is_mapped(self, name: str, value: Any) -> bool:
+        """Whether the value of a parameter has an axis of lanes."""
+        return jnp.ndim(value) > len(self._type(name).shape)
 
     def sharded(self, args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
         """Shard the arguments of a call, in a trace or out of one."""
