@@ -20,8 +20,17 @@ from pcbatch.call.usage import usage
 from pcbatch.compiler.compile_signature import compile_signature
 from pcbatch.compiler.expand import Copy
 from pcbatch.compiler.program import Program, Recompile
-from pcbatch.containers.capacity import LARGEST, START_CAPACITY, FullError, next_capacities, rounded, using_capacity
+from pcbatch.containers.capacity import (
+    LARGEST,
+    START_CAPACITY,
+    FullError,
+    first_capacity,
+    next_capacities,
+    rounded,
+    using_capacity,
+)
 from pcbatch.containers.host_forms import is_concrete
+from pcbatch.containers.ragged_forms import longest
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.frontend.source.callee import BatchedTest
@@ -244,7 +253,7 @@ class Programs:
             program = None if limit is None else self.cache.get(place(limit))
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
-                    remember = partial(self._remember, signature[:-1])
+                    remember = partial(self._remember, signature[:-1], _told(call))
                     program = self._compiled(call, varying, capacity, remember, rounds)
                 limit = program.together or 0
                 if call.alone:
@@ -286,7 +295,7 @@ class Programs:
             again = partial(self.compile, rounds=rounds)
             recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, capacity, remember)
             try:
-                with using_capacity(capacity):
+                with using_capacity(capacity, limit):
                     return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds)
             except FullError as full:
                 larger = next_capacities(capacity, full.needed, limit)
@@ -297,20 +306,23 @@ class Programs:
     def _first_capacity(self, signature: Any, call: Arguments, repeats: bool) -> int:
         """The capacity with which a run begins; the only one inside a trace, where no run is repeated."""
         limit = self.options.max_length
-        if limit is None and not self.capacities:
-            return START_CAPACITY
-        if is_tracing(call.arrays):
+        if is_tracing(call.arrays) or not (repeats or limit is None):
             return START_CAPACITY if limit is None else rounded(limit)
-        if limit is not None and not repeats:
-            return rounded(limit)
-        first = START_CAPACITY if limit is None else min(START_CAPACITY, rounded(limit))
+        start = _told(call) if repeats else START_CAPACITY
+        first = start if limit is None else min(start, rounded(limit))
         return max(first, self.capacities.get(signature, 0))
 
-    def _remember(self, signature: Any, capacity: int) -> None:
+    def _remember(self, signature: Any, first: int, capacity: int) -> None:
         with self.compiling:
-            if capacity > self.capacities.get(signature, START_CAPACITY):
+            if capacity > self.capacities.get(signature, first):
                 self.repeated.plans.clear()  # of programs with less room
             self.capacities[signature] = max(capacity, self.capacities.get(signature, 0))
+
+
+def _told(call: Arguments) -> int:
+    """The capacity that the arguments of a call tell; those of packed objects tell none."""
+    values = (jax.tree.unflatten(type_.tree, type_.leaves) for type_ in call.types.values())
+    return first_capacity(0 if TABLES in call.types else max(map(longest, values), default=0))
 
 
 def _rounds(call: Arguments, options: Options) -> int | None:

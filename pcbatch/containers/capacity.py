@@ -1,6 +1,8 @@
 """The capacity of new containers: how many elements a list, dict or set of a lane has room for.
 
-It belongs to the program. Where a lane needs more, the run is repeated by a program with a larger one.
+It belongs to the program. Where a lane needs more, the run is repeated by a program with a larger one. Lists that are
+made of others at once (by a comprehension or `+`) seldom have more elements than these, so they may begin with the
+room of the lists among the arguments; what gets its elements one by one begins with `START_CAPACITY` at least.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ from contextvars import ContextVar
 from pcbatch.contexts import setting
 
 START_CAPACITY = 32  # first guess, a power of two
+LEAST_CAPACITY = 8  # that of lists which are made of others, where the lists of the arguments are short
 LARGEST = 2**24  # elements, beyond which no container gets more room by itself
 FACTORS = (4, 2, 1)  # by how much the capacity grows, each time a program to compile: the first that memory allows
 
-_capacity: ContextVar[int] = ContextVar("pcbatch_capacity", default=START_CAPACITY)
+_capacity: ContextVar[tuple[int, int]] = ContextVar("pcbatch_capacity", default=(START_CAPACITY, START_CAPACITY))
 
 
 class FullError(BaseException):  # no error of the program, and no `except Exception` may take it for one
@@ -25,14 +28,31 @@ class FullError(BaseException):  # no error of the program, and no `except Excep
         self.needed = needed
 
 
-def capacity() -> int:
-    """Return the number of elements that a new container of the program being compiled has room for."""
-    return _capacity.get()
+def capacity(grows: bool = True) -> int:
+    """Return the number of elements that a new container of the program being compiled has room for.
+
+    Args:
+        grows: whether it gets its elements one by one; else it is a list that is made of others.
+    """
+    return _capacity.get()[grows]
 
 
-def using_capacity(elements: int) -> AbstractContextManager[None]:
-    """Give new containers room for this many elements within the context."""
-    return setting(_capacity, elements)
+def using_capacity(elements: int, limit: int = 0) -> AbstractContextManager[None]:
+    """Give new containers room for this many elements within the context.
+
+    Those that grow have room for as many as runs begin with, up to `limit`.
+    """
+    return setting(_capacity, (elements, max(elements, min(START_CAPACITY, limit))))
+
+
+def made_of_others() -> AbstractContextManager[None]:
+    """Count what is made and changed within the context as lists that are made of others."""
+    return using_capacity(capacity(grows=False))
+
+
+def first_capacity(longest: int) -> int:
+    """Return the capacity with which a run begins whose arguments hold lists of so many elements, 0 for none."""
+    return min(max(rounded(longest), LEAST_CAPACITY), START_CAPACITY) if longest else START_CAPACITY
 
 
 def next_capacities(elements: int, needed: int, limit: int) -> tuple[int, ...]:
@@ -43,7 +63,10 @@ def next_capacities(elements: int, needed: int, limit: int) -> tuple[int, ...]:
         needed: the largest number of elements that lanes are known to need.
         limit: the largest capacity.
     """
-    wanted = [min(max(factor * elements, rounded(needed)), limit) for factor in FACTORS]
+    grown = max(elements, min(START_CAPACITY, limit))  # what containers that grow had room for
+    if elements < grown and needed <= grown:
+        return (grown,)
+    wanted = [min(max(factor * grown, rounded(needed)), limit) for factor in FACTORS]
     return tuple(dict.fromkeys(capacity for capacity in wanted if capacity > elements))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from pcbatch.containers import list_order, moves
 from pcbatch.containers.aliasing import holds_objects, holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
-from pcbatch.containers.capacity import rounded
+from pcbatch.containers.capacity import made_of_others, rounded
 from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import Unset, padded, put, room, taken
 from pcbatch.containers.container import Container
@@ -350,14 +350,16 @@ class LaneList(LaneSequence):
         if not isinstance(other, list | LaneList) or type(other) not in (list, type(self)):
             return NotImplemented
         new = self.copy()
-        new.extend(other)
+        with made_of_others():
+            new.extend(other)
         return new
 
     def __radd__(self, other: Any) -> Any:
         if not isinstance(other, list):
             return NotImplemented
         new = LaneList.from_list(other)
-        new.extend(self)
+        with made_of_others():
+            new.extend(self)
         return new
 
     def __iadd__(self, other: Any) -> Any:

@@ -229,25 +229,43 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
     places = jnp.arange(values.capacity, dtype=np.int32)
     if room(values.columns, 0) is None:
         return places
-    if key is not None or has_order(element_at(values, 0), "lt", True):
-        key = partial(_fields, key)
-    keys = values.columns if key is None else mapped(key, values)
+    keys = _keys(values, key)
     inside = places < values.length
     backwards = jnp.where(inside, values.length - 1 - places, places)
     first = _where(reverse if not isinstance(reverse, int) else bool(reverse), backwards, places)
     if reverse is not False:
         keys = jax.tree.map(lambda leaf: leaf[first], keys)
-    leaves = parts(keys)
-    if any(isinstance(leaf, Optional) or leaf is None for leaf in leaves):
-        title = "elements that may be None have no order"
-        raise Refusal("PCB304", title, helps=("sort with a key that is a number for None, too",))
-    if any(isinstance(leaf, Rows) for leaf in leaves):
-        order = _order_by_ranks(keys, inside)
-    else:
-        order = _order_by_keys(keys, inside, values.length)
+    by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
+    order = _order_by_ranks(keys, inside) if by_ranks else _order_by_keys(keys, inside, values.length)
     if reverse is False:
         return order
     return first[order][first]
+
+
+def extreme_place(values: Any, key: Callable[[Any], Any] | None, largest: bool) -> Any:
+    """Return the place of the first greatest or least element of a list that has one, int32[]."""
+    keys = _keys(values, key)
+    if not any(isinstance(leaf, Rows) for leaf in parts(keys)):
+        return sorted_order(values, key, largest)[0]
+
+    def step(place: Any, best: Any) -> Any:
+        """Compare as Python does, from left to right: to compare each with each takes the square of the room."""
+        new, old = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (place, best))
+        better = compare(operator.lt, old, new) if largest else compare(operator.lt, new, old)
+        return jnp.where((place < values.length) & better, place, best)
+
+    return jax.lax.fori_loop(np.int32(1), np.int32(values.capacity), step, jnp.int32(0))
+
+
+def _keys(values: Any, key: Callable[[Any], Any] | None) -> Any:
+    """The columns of what is compared of the elements of a list."""
+    if key is not None or has_order(element_at(values, 0), "lt", True):
+        key = partial(_fields, key)
+    keys = values.columns if key is None else mapped(key, values)
+    if any(isinstance(leaf, Optional) or leaf is None for leaf in parts(keys)):
+        title = "elements that may be None have no order"
+        raise Refusal("PCB304", title, helps=("sort with a key that is a number for None, too",))
+    return keys
 
 
 def _fields(key: Callable[[Any], Any] | None, element: Any) -> Any:

@@ -146,9 +146,7 @@ def _place(values: LaneList, largest: bool, key: Callable[[Any], Any] | None) ->
     keys = values.columns if key is None else mapped(key, values)
     if isinstance(keys, jax.Array) and keys.ndim == 1 and not jnp.issubdtype(keys.dtype, np.complexfloating):
         return _place_of_number(keys, _inside(values), largest)
-    plain = values._plain()
-    order = list_order.sorted_order(plain, key, largest)
-    return order[0]
+    return list_order.extreme_place(values._plain(), key, largest)
 
 
 def _place_of_number(keys: Any, inside: Any, largest: bool) -> Any:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.capacity import rounded
-from pcbatch.containers.columns import Unset
+from pcbatch.containers.columns import Unset, room
 from pcbatch.containers.dict_forms import Lists, holds_tables
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import is_concrete, register, replaced
@@ -21,6 +21,7 @@ from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.ordered_keys import with_ordered_keys
 from pcbatch.containers.ragged import Ragged, RaggedBytes, RaggedTuples, cut, is_form, is_key
+from pcbatch.containers.stored import inner_parts
 from pcbatch.containers.texts import Texts
 from pcbatch.origins import Origin
 
@@ -244,6 +245,12 @@ def _check_lengths(lists: Ragged) -> None:
 def _origin(part: Any, axis: int) -> Origin:
     scalar = not isinstance(part, Rows) and part.ndim == axis + 1 and not is_key(part)
     return Origin.NUMBER if scalar else Origin.ARRAY
+
+
+def longest(value: Any, around: int = 0) -> int:
+    """Return the most elements that lists in a value, which lies in so many others, have room for; 0 without any."""
+    lists = [x for x in inner_parts(value) if isinstance(x, Rows) and not isinstance(x, LaneText)]
+    return max((max(room(x._columns, around) or 0, longest(x._columns, around + 1)) for x in lists), default=0)
 
 
 def as_lists(value: Any) -> Any:

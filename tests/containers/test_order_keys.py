@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,29 @@ def called(n: int) -> str:
 def test_of_a_list(function: Any) -> None:
     found = [part.tolist() for part in pcbatch.batch(function)(pcbatch.ragged(LISTS))]
     assert list(zip(*found, strict=True)) == [function(xs) for xs in LISTS]
+
+
+def ends(words: str) -> Any:
+    counts: dict[str, int] = {}
+    for word in words.split():
+        counts[word] = counts.get(word, 0) + 1
+    most = max(counts, key=lambda word: (counts[word], word))
+    return most, min(counts, key=lambda word: (counts[word], word)), max(words.split(), key=lambda word: word[1:])
+
+
+def of_rows(rows: list[list[float]]) -> Any:
+    return max(rows), min(rows), max(rows, key=lambda row: row[:1])
+
+
+def test_extremes_by_texts_and_lists_compare_each_element_once() -> None:
+    sentences = ["the cat sat on a mat", "b a b a", "one", "ab bb cb ab"]
+    f = pcbatch.batch(ends)
+    found = [part.tolist() for part in f(pcbatch.texts(sentences))]
+    assert list(zip(*found, strict=True)) == [ends(words) for words in sentences]
+    assert not re.search(r"\[32,32(,\d+)?\] = (lt|and|or)", str(f.lower(pcbatch.texts(sentences)).as_text("jaxpr")))
+    rows = [[[1.5, 2.0], [1.5], [0.0, 9.0]], [[-1.0]], [[2.0, 3.0], [2.0, 4.0], [2.0], [1.0, 7.0]]]
+    found = [part.tolist() for part in pcbatch.batch(of_rows)(pcbatch.ragged(rows))]
+    assert list(zip(*found, strict=True)) == [of_rows(each) for each in rows]
 
 
 def test_builtins_that_are_values() -> None:

@@ -297,3 +297,77 @@ class TestRuns:
         mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
         f = jax.shard_map(fresh(max_length=100), mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"))
         assert f(NUMBERS).tolist() == plain()
+
+
+@pcbatch.batch
+def tripled(xs, n):
+    """A list that is made of another one, and one that grows by n elements."""
+    more = []
+    for k in range(n):
+        more.append(k)
+    return [2 * x for x in xs] + xs + xs, more
+
+
+class TestRoomOfArguments:
+    """Lists made of others begin with the room of the lists among the arguments; results never depend on it."""
+
+    @staticmethod
+    def run(f: Any, lists: Any, *numbers: int) -> None:
+        xs, n = pcbatch.ragged(lists), np.array(numbers, np.int32)
+        made, more = f(xs, n)
+        expected = [tripled.plain(x, int(k)) for x, k in zip(lists, numbers, strict=True)]
+        assert list(zip(made.tolist(), more.tolist(), strict=True)) == expected
+
+    @pytest.mark.parametrize(("longest", "room"), [(1, 8), (5, 8), (9, 16), (10, 16), (20, 32), (40, 32)])
+    def test_it_is_that_of_the_longest_list_within_bounds(self, longest: int, room: int) -> None:
+        f = pcbatch.batch(lambda xs: [x + 1 for x in xs])
+        assert f(pcbatch.ragged([[0] * longest, []])).tolist() == [[1] * longest, []]
+        assert min(capacities(f)) == room
+
+    def test_lists_in_lists_count(self) -> None:
+        f = pcbatch.batch(lambda rows: [[x + 1 for x in row] for row in rows])
+        assert f(pcbatch.ragged([[[1] * 12, []], [[3]]])).tolist() == [[[2] * 12, []], [[4]]]
+        assert capacities(f) == [16]
+
+    def test_what_gets_its_elements_one_by_one_has_room_for_32(self) -> None:
+        f = tripled.with_options()
+        self.run(f, [[1, 2], []], 32, 5)
+        assert capacities(f) == [8]
+
+    def test_wrong_guesses_grow(self) -> None:
+        f = tripled.with_options()
+        self.run(f, [[1, 2, 3, 4], [5]], 3, 0)
+        assert capacities(f) == [8, 32]
+        self.run(f, [[1, 2, 3, 4], [5]], 3, 0)
+        assert capacities(f) == [8, 32]
+        self.run(f, [[1, 2, 3, 4], [5]], 33, 0)
+        assert capacities(f) == [8, 32, 128]
+        self.run(tripled.with_options(), [[1], [5]], 33, 0)  # at once to what a list of more than 32 gets
+
+    def test_other_arguments_tell_nothing(self) -> None:
+        f = pcbatch.batch(lambda text: [c for c in text if c != "a"])
+        assert f(pcbatch.texts(["ab", "c"])).tolist() == [["b"], ["c"]]
+        assert capacities(f) == [32]
+
+    def test_inside_jit_nothing_grows_so_room_is_that_of_the_option(self) -> None:
+        xs, n = pcbatch.ragged([[1, 2, 3, 4], [5]]), np.array([3, 0], np.int32)
+        for f in (jax.jit(tripled), tripled.lower(xs, n).compile()):
+            assert f(xs, n)[0].tolist() == [[2, 4, 6, 8] + 2 * [1, 2, 3, 4], [10, 5, 5]]
+
+    def test_max_length_means_what_it_says(self) -> None:
+        xs, n = pcbatch.ragged([[1, 2, 3, 4], [1, 2, 3, 4, 5, 6], [5]]), np.array([3, 0, 17], np.int32)
+        result = tripled.run(xs, n)
+        assert result.status.tolist() == [0, 0, 0]
+        result = tripled.with_options(max_length=16).run(xs, n)
+        assert result.status.tolist() == [0, FULL, FULL]
+        assert result.value[0].tolist()[0] == [2, 4, 6, 8] + 2 * [1, 2, 3, 4]
+
+    def test_a_file_keeps_the_room(self, tmp_path: Any) -> None:
+        xs, n = pcbatch.ragged([[1, 2, 3, 4], [5]]), np.array([20, 0], np.int32)
+        f = tripled.with_options()
+        begun = f.start(xs, n).advance(max_trips=3)
+        begun.save(tmp_path / "run")
+        ended = tripled.with_options().load(tmp_path / "run", xs, n).advance()
+        while not ended.done:
+            ended = ended.advance()
+        assert [part.tolist() for part in ended.result().value] == [part.tolist() for part in f(xs, n)]

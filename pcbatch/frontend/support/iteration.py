@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.aliasing import holds_objects, one_of
-from pcbatch.containers.capacity import FullError
+from pcbatch.containers.capacity import FullError, made_of_others
 from pcbatch.containers.checks import require
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.indices import LARGEST, traced_range_length
@@ -183,11 +183,12 @@ def star_item(values: Any, k: int, count: int) -> Any:
 
 
 def appended(items: Any, item: Any) -> Any:
-    """The list after `items.append(item)`."""
+    """The list of a comprehension or of a consumer of an iterable with one more item."""
     if isinstance(items, list):
         return [*items, item]
     items = items.copy()
-    items.append(item)
+    with made_of_others():
+        items.append(item)
     return items
 
 

@@ -246,9 +246,9 @@ def _alike(x: Any, y: Any) -> bool:
 
 
 def _grown(x: Any, y: Any) -> int:
-    """The capacity of a list that is known to grow: one of the program, at least."""
+    """The capacity of a list of which several lengths are known: that of lists made of others, at least."""
     if isinstance(x, list) and isinstance(y, list):
-        return max(capacity(), rounded(max(len(x), len(y))))
+        return max(capacity(grows=False), rounded(max(len(x), len(y))))
     return 0
 
 

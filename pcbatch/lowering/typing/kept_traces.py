@@ -97,7 +97,7 @@ class KeptTraces:
 
 def _circumstances() -> tuple[Hashable, ...]:
     """All that a trace may read beside its function and operands."""
-    return capacity(), rules(), made_schema(), settings(), registered_classes()
+    return capacity(), capacity(grows=False), rules(), made_schema(), settings(), registered_classes()
 
 
 def _indistinguishable(old: Sequence[Abstract], new: Sequence[Abstract]) -> bool:
