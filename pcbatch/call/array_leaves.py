@@ -1,4 +1,4 @@
-"""The array leaves of arguments: dtypes, the axis of the lanes and its size."""
+"""The leaves of arguments: arrays with their dtypes and the axis of the lanes, constants, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check for names that nothing defines, before anything is traced.
+"""The checks for names that nothing defines, before anything is traced, and for names that are used too early.
 
 Tracing finds them too, but only in a function that could be built. So that a function with other mistakes shows its
 misspelt names at once, they are looked for in the tree, where there is no doubt: not in nested functions, which may

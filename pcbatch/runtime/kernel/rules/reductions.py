@@ -1,4 +1,4 @@
-"""Rules of reductions and cumulative operations; what lies beyond an axis is masked by what changes no result."""
+"""Rules of reductions, cumulative operations and products; what lies beyond an axis changes no result."""
 
 from __future__ import annotations
 
