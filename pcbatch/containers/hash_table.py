@@ -165,9 +165,11 @@ class Table:
         free = jnp.int32(-1) if self.values is not None else -2 - place.stamp
         stamps = put(self.stamps, (jnp.where(gone, place.bucket, self.shape[0]), place.column), free)
         count = self.count - gone.astype(jnp.int32)
-        # The order of the others stays if the last stamp is given again: so programs that take back what they stored
-        # last never leave a gap, and their entries need no sorting.
-        clock = jnp.where(gone & (place.stamp == self.clock - 1), place.stamp, self.clock)
+        clock = self.clock
+        if self.values is None:
+            clock = _last_stamp_again(stamps, clock, place.stamp, gone)[1]
+        else:
+            stamps, clock = by_width(_last_stamp_again, _stamps_without_gap)(stamps, clock, place.stamp, gone)
         return self.replace(stamps=stamps, count=count, clock=jnp.where(count == 0, 0, clock))
 
     def emptied(self) -> Table:
@@ -323,3 +325,15 @@ def _row(column: Any, bucket: Any) -> Any:
 def slots(table: Table) -> Any:
     """Return the numbers of all places of a table, int32[buckets, WIDTH]."""
     return jnp.arange(np.prod(table.shape), dtype=jnp.int32).reshape(table.shape)
+
+
+def _last_stamp_again(stamps: Any, clock: Any, stamp: Any, gone: Any) -> tuple[Any, Any]:
+    """Return stamps and clock after an entry is gone. The order of the others stays if the last stamp is given again: so
+    programs that take back what they stored last never leave a gap, and their entries need no sorting."""
+    return stamps, jnp.where(gone & (stamp == clock - 1), stamp, clock)
+
+
+def _stamps_without_gap(stamps: Any, clock: Any, stamp: Any, gone: Any) -> tuple[Any, Any]:
+    """Return stamps and clock after an entry is gone, where those behind it move up: no entry ever needs sorting."""
+    later = gone & (stamps > stamp)
+    return stamps - later.astype(jnp.int32), clock - gone.astype(jnp.int32)
