@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from types import FunctionType
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.fork import forked
+from pcbatch.compiler.growth import limit_of
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.compiler.program import Program, Recompile
 from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.compiler.schedules import lane_schedule, order_for
 from pcbatch.compiler.typed_program import Typed, typed_program
+from pcbatch.containers.capacity import ALONE_CAPACITY, LEAST_CAPACITY, NestedError, of_lanes_alone
 from pcbatch.containers.checks import NumberRules
 from pcbatch.containers.checks import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
@@ -45,14 +49,31 @@ def compile_signature(
         rounds: of a small loop, in one visit; None: by cost.
     """
     with using_rules(NumberRules(options.overflow, options.math_errors)):
-        typed = typed_program(fn, is_batched, given.types, given.shared)
+        typing = partial(typed_program, fn, is_batched, given.types, given.shared)
         if not given.alone:
-            return _program(fn, typed, options, given, recompile, rounds)
+            return _program(fn, typing(), options, given, recompile, rounds)
+        typed = _typed_for_one_lane(typing, options)
         alone = _program(fn, typed, replace(options, emitter="scalar", fork="never"), given, recompile, 1)
         lanes = _crossover(alone)
         if given.lanes < lanes:
             return replace(alone, together=lanes)
+        typed = typing() if alone.may_be_full else typed
         return replace(_program(fn, typed, options, given, recompile, rounds), together=lanes)
+
+
+def _typed_for_one_lane(typing: Callable[[], Typed], options: Options) -> Typed:
+    """Return the typed program for lanes one after the other, whose containers have more room unless nested."""
+    with suppress(NestedError), of_lanes_alone(limit_of(options)):
+        typed = typing()
+        if not _has_much_room(typed):
+            return typed
+    return typing()
+
+
+def _has_much_room(typed: Typed) -> bool:
+    """Whether containers in others have the room of lanes one after the other, however they have come there."""
+    shapes = {type_.shape for function in typed.cfg.functions for type_ in function.types.values() if type_ is not None}
+    return any(ALONE_CAPACITY in shape and sum(n >= LEAST_CAPACITY for n in shape) > 1 for shape in shapes)
 
 
 def _crossover(program: Program) -> int:

@@ -7,17 +7,22 @@ room of the lists among the arguments; what gets its elements one by one begins 
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 from pcbatch.contexts import setting
 
 START_CAPACITY = 32  # first guess, a power of two
+ALONE_CAPACITY = 64  # that of lanes one after the other, which take the time of what lists hold
 LEAST_CAPACITY = 8  # that of lists which are made of others, where the lists of the arguments are short
 LARGEST = 2**24  # elements, beyond which no container gets more room by itself
 FACTORS = (4, 2, 1)  # by how much the capacity grows, each time a program to compile: the first that memory allows
 
 _capacity: ContextVar[tuple[int, int]] = ContextVar("pcbatch_capacity", default=(START_CAPACITY, START_CAPACITY))
+
+
+_alone: ContextVar[bool] = ContextVar("pcbatch_room_of_lanes_alone", default=False)
 
 
 class FullError(BaseException):  # no error of the program, and no `except Exception` may take it for one
@@ -26,6 +31,19 @@ class FullError(BaseException):  # no error of the program, and no `except Excep
     def __init__(self, needed: int) -> None:
         super().__init__(f"a container needs room for {needed} elements")
         self.needed = needed
+
+
+class NestedError(BaseException):  # as `FullError`
+    """A container in others has the room of one in lanes one after the other, all of which is moved with the others."""
+
+
+def check_nested(*rooms: int | None) -> None:
+    """Raise NestedError if containers of these rooms, one inside of the other, are to have less.
+
+    Without another around it a container has any room.
+    """
+    if len(rooms) > 1 and _alone.get() and ALONE_CAPACITY in rooms:
+        raise NestedError
 
 
 def capacity(grows: bool = True) -> int:
@@ -43,6 +61,18 @@ def using_capacity(elements: int, limit: int = 0) -> AbstractContextManager[None
     Those that grow have room for as many as runs begin with, up to `limit`.
     """
     return setting(_capacity, (elements, max(elements, min(START_CAPACITY, limit))))
+
+
+@contextmanager
+def of_lanes_alone(limit: int) -> Iterator[None]:
+    """Give containers that grow more room within the context, up to `limit`, for lanes that run one after the other.
+
+    One that is inside of another is moved with it, all its room: NestedError is raised there.
+    """
+    elements, grows = _capacity.get()
+    larger = max(grows, min(ALONE_CAPACITY, limit))
+    with setting(_capacity, (elements, larger)), setting(_alone, grows < larger == ALONE_CAPACITY):
+        yield
 
 
 def made_of_others() -> AbstractContextManager[None]:

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.aliasing import note_copy
-from pcbatch.containers.capacity import capacity
+from pcbatch.containers.capacity import capacity, check_nested
 from pcbatch.containers.columns import (
     Shape,
     Unset,
@@ -76,6 +76,7 @@ class Rows(Stored):
     def blanked(self, lead: Shape, new: Shape) -> Any:
         """Return empty lists of this type with another lead."""
         size = room(self.columns, len(lead))
+        check_nested(*new, size)
         inner = self.columns if size is None else blank(self.columns, (*lead, size), (*new, size))
         return self.with_data(inner, self.no_state(lead, new), self.origins)
 

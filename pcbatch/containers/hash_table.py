@@ -32,7 +32,7 @@ import numpy as np
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers.by_width import by_width
-from pcbatch.containers.capacity import rounded
+from pcbatch.containers.capacity import check_nested, rounded
 from pcbatch.containers.checks import collecting, require_room
 from pcbatch.containers.columns import put
 from pcbatch.containers.elements import blank, prepare, unify
@@ -87,12 +87,11 @@ class Table:
     @classmethod
     def empty(cls, key: Any, value: Any, capacity: int) -> Table:
         """Return a table without entries for keys and values like these."""
-        shape = (rounded(-(-SPARE * capacity // WIDTH)), WIDTH)
+        key, shape = lane_keys.plain(key), (rounded(-(-SPARE * capacity // WIDTH)), WIDTH)
+        check_nested(capacity, *[0] * any(map(jnp.ndim, jax.tree.leaves(key))))  # of keys that are texts
         zero = jnp.int32(0)
         stamps = jnp.full(shape, -1, jnp.int32)
-        return cls(
-            blank(lane_keys.plain(key), (), shape), blank(prepare(value), (), shape), stamps, zero, zero, capacity
-        )
+        return cls(blank(key, (), shape), blank(prepare(value), (), shape), stamps, zero, zero, capacity)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -290,6 +289,7 @@ class Table:
     def blanked(self, lead: tuple[int, ...], new: tuple[int, ...]) -> Table:
         """Return empty tables of this type with another lead."""
         shape = self.stamps.shape[-2:]
+        check_nested(*new, self.capacity)
         keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
         zeros = jnp.zeros(new, np.int32)
         return Table(keys, values, jnp.full((*new, *shape), -1, jnp.int32), zeros, zeros, self.capacity)
@@ -328,8 +328,11 @@ def slots(table: Table) -> Any:
 
 
 def _last_stamp_again(stamps: Any, clock: Any, stamp: Any, gone: Any) -> tuple[Any, Any]:
-    """Return stamps and clock after an entry is gone. The order of the others stays if the last stamp is given again: so
-    programs that take back what they stored last never leave a gap, and their entries need no sorting."""
+    """Return stamps and clock after an entry is gone.
+
+    The order of the others stays if the last stamp is given again: so programs that take back what they stored last
+    never leave a gap, and their entries need no sorting.
+    """
     return stamps, jnp.where(gone & (stamp == clock - 1), stamp, clock)
 
 

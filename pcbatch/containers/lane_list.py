@@ -20,7 +20,7 @@ import numpy as np
 from pcbatch.containers import list_order, moves
 from pcbatch.containers.aliasing import holds_objects, holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
-from pcbatch.containers.capacity import made_of_others, rounded
+from pcbatch.containers.capacity import check_nested, made_of_others, rounded
 from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import Unset, padded, put, room, taken
 from pcbatch.containers.container import Container
@@ -101,8 +101,8 @@ class LaneList(LaneSequence):
 
     def _reserve(self, size: int) -> None:
         """Give the list room for so many elements at least."""
-        here = room(self.node._columns, len(self.lead))
-        if here is not None and here < size:
+        if (here := room(self.node._columns, len(self.lead))) is not None and here < size:
+            check_nested(*self.lead, size, *[0] * lists_in(self.node._columns))
             self.node._columns = padded(self.node._columns, len(self.lead), size)
 
     def _make_room(self, needed: Any) -> None:

@@ -329,10 +329,35 @@ class TestRoomOfArguments:
         assert f(pcbatch.ragged([[[1] * 12, []], [[3]]])).tolist() == [[[2] * 12, []], [[4]]]
         assert capacities(f) == [16]
 
-    def test_what_gets_its_elements_one_by_one_has_room_for_32(self) -> None:
+    def test_what_gets_its_elements_one_by_one_has_room_for_64(self) -> None:
         f = tripled.with_options()
-        self.run(f, [[1, 2], []], 32, 5)
+        self.run(f, [[1, 2], []], 64, 5)
         assert capacities(f) == [8]
+        together = tripled.with_options(emitter="guard")
+        self.run(together, [[1, 2], []], 33, 5)
+        assert capacities(together) == [8, 128]
+
+    def test_lists_in_lists_have_room_for_32(self) -> None:
+        f = pcbatch.batch(lambda n: [[k] * 2 for k in range(n)] + [[]])
+        assert f(np.array([31, 3])).tolist() == [[[k] * 2 for k in range(n)] + [[]] for n in (31, 3)]
+        (program,) = f._programs.cache.values()
+        assert {shape for v in program.stages.opt.vars.values() if len(shape := v.type.shape) > 1} == {(32, 2)}
+
+        def rows(n):
+            found = []
+            for k in range(n):
+                row = []
+                for j in range(k):
+                    row.append(j)
+                found.append(row)
+            return found
+
+        f = pcbatch.batch(rows)
+        assert f(np.array([4, 9])).tolist() == [rows(4), rows(9)]
+        (program,) = f._programs.cache.values()
+        assert (32, 32) in {v.type.shape for v in program.stages.opt.vars.values()}
+        f(np.array([40, 9]))
+        assert capacities(f) == [32, 128]
 
     def test_wrong_guesses_grow(self) -> None:
         f = tripled.with_options()
@@ -340,9 +365,9 @@ class TestRoomOfArguments:
         assert capacities(f) == [8, 32]
         self.run(f, [[1, 2, 3, 4], [5]], 3, 0)
         assert capacities(f) == [8, 32]
-        self.run(f, [[1, 2, 3, 4], [5]], 33, 0)
+        self.run(f, [[1, 2, 3, 4], [5]], 65, 0)
         assert capacities(f) == [8, 32, 128]
-        self.run(tripled.with_options(), [[1], [5]], 33, 0)  # at once to what a list of more than 32 gets
+        self.run(tripled.with_options(), [[1], [5]], 65, 0)  # at once to what a list of more than 32 gets
 
     def test_other_arguments_tell_nothing(self) -> None:
         f = pcbatch.batch(lambda text: [c for c in text if c != "a"])
