@@ -102,12 +102,16 @@ def paired(first: Callable[[], Any], second: Callable[[], Any], repeats: int) ->
     return median(a for a, _ in pairs), median(b for _, b in pairs), median(b / a for a, b in pairs)
 
 
-def cpu_seconds(call: Callable[[], Any], calls: int = 1) -> float:
-    """CPU seconds of the process for one call, the mean of so many: other programs of a busy machine do not count."""
-    start = time.process_time()
+Clock = Callable[[], float]
+
+
+def cpu_seconds(call: Callable[[], Any], calls: int = 1, clock: Clock = time.process_time) -> float:
+    """CPU seconds of the process for one call, the mean of so many: other programs of a busy machine do not count.
+    Another clock, that on the wall, counts several threads once."""
+    start = clock()
     for _ in range(calls):
         jax.block_until_ready(call())
-    return (time.process_time() - start) / calls
+    return (clock() - start) / calls
 
 
 def calls_to_time(call: Callable[[], Any]) -> int:
@@ -125,19 +129,23 @@ def calls_to_time(call: Callable[[], Any]) -> int:
     return calls
 
 
-def interleaved_cpu_seconds(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, list[float]]:
+def interleaved_cpu_seconds(
+    calls: Mapping[str, Callable[[], Any]], repeats: int = 7, clock: Clock = time.process_time
+) -> dict[str, list[float]]:
     """CPU seconds of one call of things that take turns, each in batches of calls, after some that do not count."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     counts = {name: calls_to_time(call) for name, call in calls.items()}
     for _ in range(repeats):
         for name, call in calls.items():
-            times[name].append(cpu_seconds(call, counts[name]))
+            times[name].append(cpu_seconds(call, counts[name], clock))
     return times
 
 
-def interleaved_cpu_medians(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
+def interleaved_cpu_medians(
+    calls: Mapping[str, Callable[[], Any]], repeats: int = 7, clock: Clock = time.process_time
+) -> dict[str, float]:
     """Medians of CPU seconds of one call of things that take turns, each in batches of calls."""
-    return {name: statistics.median(some) for name, some in interleaved_cpu_seconds(calls, repeats).items()}
+    return {name: statistics.median(some) for name, some in interleaved_cpu_seconds(calls, repeats, clock).items()}
 
 
 def check_lanes_agree(ours: Any, theirs: Any, least: float) -> None:

@@ -1,11 +1,13 @@
 """Programs that people write for one example, against plain CPython in a loop over the same examples.
 
     NPROC=1 python -m benchmarks.cpython [--quick] [--lanes 32 256 2048] [--only sudoku] [--emitter scalar]
+    NPROC=2 python -m benchmarks.cpython --wall --lanes 2048
 
 Both sides run the function as it stands in `benchmarks/cpython_programs/`, on the same core: CPython example after
 example, pcbatch all lanes in one call. Results are compared before anything is timed. CPU seconds of the process, in
 turn, each over as many calls as take 50 ms; a ratio is CPython's median over ours, so above 1 lanes are faster. The
-first call, compiling included, is the clock's. `--quick` takes 256 lanes and three repeats.
+first call, compiling included, is the clock's. `--quick` takes 256 lanes and three repeats. `--wall` takes all times
+from the clock on the wall: on several cores, to which calls of much work deal their lanes, it needs an idle machine.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import math
 import os
 import random
 import statistics
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +28,7 @@ os.environ.setdefault("NPROC", "1")
 import jax
 
 import pcbatch
-from benchmarks.common import interleaved_cpu_medians, timed
+from benchmarks.common import Clock, interleaved_cpu_medians, timed
 from benchmarks.cpython_programs import PROGRAMS, Program
 from tests.strangers.rows import alike, argument, as_plain, lane_of
 
@@ -54,7 +57,9 @@ class Measured:
         return f"| {self.name} | {self.lanes} | {times} | {self.ratio:.2f} | {self.first:.1f} |"
 
 
-def measure(program: Program, lanes: int, repeats: int, emitter: str = "auto") -> Measured:
+def measure(
+    program: Program, lanes: int, repeats: int, emitter: str = "auto", clock: Clock = time.process_time
+) -> Measured:
     """Run one program on both sides, compare the results, and time it."""
     examples = program.examples(random.Random(0), lanes)
     columns = [column(list(values)) for values in zip(*examples, strict=True)]
@@ -64,6 +69,7 @@ def measure(program: Program, lanes: int, repeats: int, emitter: str = "auto") -
     medians = interleaved_cpu_medians(
         {"plain": lambda: [program.function(*one) for one in examples], "lanes": lambda: batched(*columns)},
         repeats,
+        clock,
     )
     return Measured(program.name, lanes, medians["plain"], medians["lanes"], first)
 
@@ -107,7 +113,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, help="rounds of each side; 7, or 3 with --quick")
     parser.add_argument("--emitter", default="auto", help="the option of ours: auto, or scalar")
     parser.add_argument("--quick", action="store_true", help="256 lanes, three repeats")
+    parser.add_argument("--wall", action="store_true", help="the clock on the wall instead of CPU seconds")
     given = parser.parse_args()
+    clock = time.perf_counter if given.wall else time.process_time
     widths = given.lanes or ((256,) if given.quick else LANES)
     repeats = given.repeats or (3 if given.quick else 7)
     print(HEAD, "|---|---:|---:|---:|---:|---:|", sep="\n")
@@ -115,7 +123,7 @@ def main() -> None:
         rows = []
         for program in PROGRAMS:
             if given.only.lower() in program.name.lower():
-                rows.append(measure(program, lanes, repeats, given.emitter))
+                rows.append(measure(program, lanes, repeats, given.emitter, clock))
                 print(rows[-1].line(), flush=True)
                 jax.clear_caches()
         if rows:
