@@ -414,7 +414,7 @@ class TestPrograms:
         assert stats.utilisation("x - 1") > 0.5
 
     def test_a_call_with_many_inputs_is_a_map(self) -> None:
-        f, numbers = collatz.with_options(), np.resize(NUMBERS, plan_modes.WIDEST + 1)
+        f, numbers = collatz.with_options(emitter="guard"), np.resize(NUMBERS, plan_modes.WIDEST + 1)
         assert f(numbers).tolist() == [_plain(int(n)) for n in numbers]
         assert {name for name, _ in f._compiled((NUMBERS,), {})[0].executable.programs} == {"run_to_the_end"}
 
