@@ -53,10 +53,12 @@ class DealtProgram:
         part = rows[start : start + self.width] if mapped else rows
         if isinstance(arg, jax.Array) and arg.committed:
             return jax.device_put(part, arg.sharding)
-        return jnp.asarray(part)
+        # The thread makes it an array of JAX, which takes ten times as long as to cut it; but not one of 64 bits, of
+        # which a thread does not know whether JAX has them.
+        return part if isinstance(part, np.ndarray) and part.dtype.itemsize <= 4 else jnp.asarray(part)
 
     def _program(self, chunk: Sequence[Any]) -> Any:
-        key = tuple(array.sharding for array in chunk)
+        key = tuple(None if isinstance(array, np.ndarray) else array.sharding for array in chunk)
         if key not in self._compiled:
             self._compiled[key] = self.jitted.lower(*chunk).compile()
         return self._compiled[key]

@@ -156,3 +156,16 @@ def test_an_error_of_a_chunk_is_that_of_the_call(cores: int) -> None:
         program._compiled[key] = fails
     with pytest.raises(jax.errors.JaxRuntimeError):
         program(np.arange(4))
+
+
+@pytest.mark.parametrize("of", [np.asarray, jnp.asarray])
+def test_numbers_of_64_bits_in_threads_that_have_settings_of_their_own(cores: int, of: Callable[..., Any]) -> None:
+    """`jax.enable_x64` holds in the thread of the call alone."""
+    with jax.enable_x64(True):
+        x, n, table = of(np.linspace(0, 1, LANES)), of(NUMBERS.astype(np.int64)), of(np.array([0.5, 1.5, 2.5]))
+        f = pcbatch.batch(walk, in_axes=(0, 0, None))
+        want = on_one_core(walk, x, n, table, in_axes=(0, 0, None))
+        assert want[0].dtype == np.float64 and want[1].dtype == np.int64
+        for _ in range(2):
+            assert same(f(x, n, table), want)
+        assert dealt_programs(f)
