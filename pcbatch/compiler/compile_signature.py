@@ -52,22 +52,23 @@ def compile_signature(
         typing = partial(typed_program, fn, is_batched, given.types, given.shared)
         if not given.alone:
             return _program(fn, typing(), options, given, recompile, rounds)
-        typed = _typed_for_one_lane(typing, options)
+        typed, has_more_room = _typed_for_one_lane(typing, options)
         alone = _program(fn, typed, replace(options, emitter="scalar", fork="never"), given, recompile, 1)
         lanes = _crossover(alone)
         if given.lanes < lanes:
             return replace(alone, together=lanes)
-        typed = typing() if alone.may_be_full else typed
+        typed = typing() if has_more_room and alone.may_be_full else typed
         return replace(_program(fn, typed, options, given, recompile, rounds), together=lanes)
 
 
-def _typed_for_one_lane(typing: Callable[[], Typed], options: Options) -> Typed:
-    """Return the typed program for lanes one after the other, whose containers have more room unless nested."""
+def _typed_for_one_lane(typing: Callable[[], Typed], options: Options) -> tuple[Typed, bool]:
+    """Return the typed program for lanes one after the other, and whether its containers have more room than those of
+    lanes together: not if they are nested."""
     with suppress(NestedError), of_lanes_alone(limit_of(options)):
         typed = typing()
         if not _has_much_room(typed):
-            return typed
-    return typing()
+            return typed, True
+    return typing(), False
 
 
 def _has_much_room(typed: Typed) -> bool:

@@ -20,8 +20,6 @@ LARGEST = 2**24  # elements, beyond which no container gets more room by itself
 FACTORS = (4, 2, 1)  # by how much the capacity grows, each time a program to compile: the first that memory allows
 
 _capacity: ContextVar[tuple[int, int]] = ContextVar("pcbatch_capacity", default=(START_CAPACITY, START_CAPACITY))
-
-
 _alone: ContextVar[bool] = ContextVar("pcbatch_room_of_lanes_alone", default=False)
 
 

@@ -170,7 +170,7 @@ def _map(b: Builder, node: Node, consume: Consume) -> None:
 
 @contextmanager
 def _calls(b: Builder, function: Node, node: Node) -> Iterator[Callable[[list[Node]], Node]]:
-    """What calls the function of a stream, around the loop over its elements, which a StopIteration of it ends."""
+    """Yield what calls the function of a stream, around the loop over its elements, which its StopIteration ends."""
     if not may_stop(b.unit, [function]):
         yield lambda values: applied(b, function, values, node)
         return

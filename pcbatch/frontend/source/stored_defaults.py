@@ -85,8 +85,8 @@ class _Writer:
         return subscript(first, index, node)
 
     def parts(self, node: Node, func: Node) -> tuple[Node, Node, Node, Node] | None:
-        """Of a call `d.setdefault(k, v)`: `d`, `d` once more, `k` once more, and the call after the first; None for
-        other calls."""
+        """Return the parts of a call `d.setdefault(k, v)`: `d`, `d` once more, `k` once more, and the call after the
+        first; None for other calls."""
         match node:
             case gast.Call(func=gast.Attribute(value=value, attr="setdefault"), args=[key, *rest], keywords=[]):
                 wrong = len(rest) > 1 or any(isinstance(arg, gast.Starred) for arg in node.args)

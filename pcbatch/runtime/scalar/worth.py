@@ -43,13 +43,18 @@ def times(costs: Costs, schedule: str, lanes: int) -> float:
     heavy = any(of_one_lane(costs.blocks[k]) >= HEAVY for k in costs.expensive)
     waiting = WAITING + FOR_EACH_BLOCK * len(costs.blocks)
     together = GATHERED * started + total - started if heavy else waiting * total
-    return together / (lanes * sum(block.often * of_one_lane(block) for block in costs.blocks))
+    return together / (lanes * _of_visits(costs))
 
 
 def chunks(costs: Costs, lanes: int, cores: int) -> int:
     """Return the number of chunks in which lanes run one after the other, each chunk on a core of its own."""
-    time = ROUNDS * lanes * sum(block.often * of_one_lane(block) for block in costs.blocks)
+    time = ROUNDS * lanes * _of_visits(costs)
     return max(1, min(cores, lanes // LEAST_DEALT)) if time >= DEALT else 1
+
+
+def _of_visits(costs: Costs) -> float:
+    """Return the time of the visits of one lane that `often` counts."""
+    return sum(block.often * of_one_lane(block) for block in costs.blocks)
 
 
 def of_one_lane(block: BlockCost) -> float:
