@@ -36,8 +36,6 @@ from pcbatch.runtime.lowering_platform import lowering_platform
 
 ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 ON_CPUS: dict[str, Any] = {}  # of every program; the tests choose XLA's emitters here
-# In a native function a block is a loop that may go round no time at all: nothing of it may run before that is known.
-NATIVE = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner,while-loop-invariant-code-motion"}
 IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
 # Those behind "while" have loops in what they lower to; "pcbatch" is the primitive of runs of other programs.
 LOOPS = {"scan", "while", "pcbatch", "igamma", "igammac", "igamma_grad_a", "random_gamma", "random_gamma_grad"}
@@ -54,7 +52,7 @@ WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measur
 
 
 def compiler_options(
-    kernel: float, lanes: int, in_place: bool = True, command_buffers: bool = True, native: bool = False
+    kernel: float, lanes: int, in_place: bool = True, command_buffers: bool = True
 ) -> dict[str, Any] | None:
     """Return options for the `jax.jit` of a run outside any trace; None for XLA's defaults.
 
@@ -63,21 +61,20 @@ def compiler_options(
         lanes: The number of lanes.
         in_place: Whether XLA may analyse the order of reads and writes, see `keeps_in_place`.
         command_buffers: Whether loops become parts of CUDA graphs.
-        native: Whether lanes run one after the other, in one native function.
     """
     match lowering_platform():
         case "cuda" if command_buffers and _known(tuple(LOOPS_IN_GRAPHS.items())):
             return LOOPS_IN_GRAPHS
         case "cpu":
-            return _for_cpu(kernel, lanes, in_place, native)
+            return _for_cpu(kernel, lanes, in_place)
         case _:
             return None
 
 
-def _for_cpu(kernel: float, lanes: int, in_place: bool, native: bool) -> dict[str, Any] | None:
+def _for_cpu(kernel: float, lanes: int, in_place: bool) -> dict[str, Any] | None:
     wanted = [ON_CPUS] if ON_CPUS else []
     wanted += [IN_PLACE] if in_place and not _older_emitters() else []
-    wanted += [NATIVE] if native else [] if kernel * lanes >= WORTH_SPLITTING else [ONE_THREAD]
+    wanted += [] if kernel * lanes >= WORTH_SPLITTING else [ONE_THREAD]
     return {k: v for option in wanted if _known(tuple(option.items())) for k, v in option.items()} or None
 
 

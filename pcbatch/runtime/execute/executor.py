@@ -90,12 +90,11 @@ class PcExecutable:
         prints = any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
         self.memory = Memory(self.machine.layout, self.options.memory)
         self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
-        native = isinstance(self.machine, ScalarMachine)
+        one_by_one = isinstance(self.machine, ScalarMachine)
         self.programs = ProgramCache(
             xla_options.typical_kernel(self.program),
-            not xla_options.has_loops(self.program) and not native,
+            not xla_options.has_loops(self.program) and not one_by_one,
             self.options.command_buffers,
-            native,
         )
         self.arguments = ArgumentSharding(self.program, prints)
         self.results = ResultReader(self.program, self.machine, self.timed)
@@ -105,10 +104,7 @@ class PcExecutable:
     @property
     def traced_machine(self) -> Machine:
         """The machine for programs whose XLA options the user chooses."""
-        machine = self.machine
-        if isinstance(machine, ScalarMachine) and any(code.risky for code in machine.layout.codes):
-            machine = machine.trip_by_trip  # XLA might run its inner loops for lanes that have no end there
-        return replace(machine, isolate_reads=True)
+        return replace(self.machine, isolate_reads=True)
 
     @property
     def smooth(self) -> Machine:

@@ -170,11 +170,11 @@ def _to_its_end(layout: Layout, lane: Values, shared: Values, some: jax.Array, b
     """
 
     words = Words.of(lane)
+    barrier: Any = jax.lax.optimization_barrier  # untyped
 
     def pc(lane: Values) -> jax.Array:
         # Where a loop's condition reads one number alone, XLA copies all that the number depends on in the loop, loops
         # inside of it included, to find out how often the loop goes round: half the time of a compilation.
-        barrier: Any = jax.lax.optimization_barrier  # untyped
         unknown: jax.Array = barrier((words.scalar(lane, "pc"), some))[0]
         return unknown
 
@@ -183,8 +183,14 @@ def _to_its_end(layout: Layout, lane: Values, shared: Values, some: jax.Array, b
         return may if layout.max_steps is None else may & (words.scalar(lane, "steps") < layout.max_steps)
 
     def step(code: BlockCode, lane: Values) -> Values:
-        lane = words.read(lane, [*scalars_of(layout, code), VISITS])
-        out = visit(layout, code, lane, shared)
+        keys = scalars_of(layout, code)
+        lane = words.read(lane, [*keys, VISITS])
+        # The program counter changes in each round. Where a block did not depend on it, XLA would move parts of it in
+        # front of the loop around it, and compute them for lanes that do not wait there: loops may have no end for them.
+        read = {key: lane[key] for key in keys}, {v: shared[v] for v in code.shared}, words.scalar(lane, "pc")
+        own, used, _ = barrier(read)
+        lane = lane | own
+        out = visit(layout, code, lane, used)
         return words.stored(lane, out | ({VISITS: lane[VISITS] + 1} if VISITS in lane else {}))
 
     lane = words.packed(lane)

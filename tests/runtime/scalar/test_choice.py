@@ -174,20 +174,34 @@ class TestLoopNest:
 
 
 class TestLoopsWithoutAnEnd:
-    """XLA must compute nothing of a block before it is known that a lane waits for it."""
+    """XLA must compute nothing of a block before it is known that a lane waits for it: not even of arrays that no block
+    changes."""
 
     @staticmethod
     def split(n):
         def down(n):
-            return jax.lax.while_loop(lambda s: s != 0, lambda s: s - 2, n)
+            return jax.lax.while_loop(lambda s: s[0] != 0, lambda s: s - 2, n)
 
-        if n % 2 == 0:
-            return down(n)
-        return down(n - 1) + 1
+        if n[0] % 2 == 0:
+            return down(n)[1]
+        return down(n - 1)[1] + 1
+
+    @staticmethod
+    def shared(n, step):
+        def down(step):
+            return jax.lax.while_loop(lambda s: s[0] != 0, lambda s: s - 2, step)
+
+        return down(step)[1] + n if n > 3 else n
 
     def test_in_a_plain_call(self) -> None:
-        assert pcbatch.batch(self.split)(np.array([4, 7, 8, 1], np.int32)).tolist() == [0, 1, 0, 1]
+        n = np.array([[4, 1], [7, 1], [8, 1], [1, 1]], np.int32)
+        assert pcbatch.batch(self.split)(n).tolist() == [-3, -5, -7, 1]
+
+    def test_of_what_lanes_share(self) -> None:
+        f = pcbatch.batch(self.shared, in_axes=(0, None))
+        assert f(np.array([1, 2, 3], np.int32), np.array([1, 1], np.int32)).tolist() == [1, 2, 3]
 
     def test_where_the_user_chooses_the_options_of_xla(self) -> None:
         f = jax.jit(pcbatch.batch(self.split, emitter="scalar"))
-        assert f(np.array([4, 7, 8, 1], np.int32)).tolist() == [0, 1, 0, 1]
+        n = np.array([[4, 1], [7, 1], [8, 1], [1, 1]], np.int32)
+        assert f(n).tolist() == [-3, -5, -7, 1]
