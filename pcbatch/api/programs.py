@@ -244,11 +244,12 @@ class Programs:
         with self.compiling:
             if capacity is None:
                 capacity = self._first_capacity(signature[:-1], call, repeats)  # no option changes what is needed
-            key, call = (*signature, capacity), replace(call, alone=call.alone and self._chooses(call))
-            limit = self.crossovers.get(key) if call.alone else 0
+            key, call = (*signature, capacity), self._with_choice(call)
+            chooses = call.alone and not call.staged
+            limit = self.crossovers.get(key) if chooses else 0
 
             def place(limit: int) -> Any:  # the number of lanes may be a symbol, where there is no limit
-                return (*key, limit > 0 and call.lanes < limit)
+                return (*key, call.alone and call.staged, limit > 0 and call.lanes < limit)
 
             program = None if limit is None else self.cache.get(place(limit))
             if program is None:
@@ -256,23 +257,22 @@ class Programs:
                     remember = partial(self._remember, signature[:-1], _told(call))
                     program = self._compiled(call, varying, capacity, remember, rounds)
                 limit = program.together or 0
-                if call.alone:
+                if chooses:
                     self.crossovers[key] = limit
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[place(limit)] = program
-            return replace(program, together=limit) if call.alone and program.together is None else program
+            return replace(program, together=limit) if chooses and program.together is None else program
 
-    def _chooses(self, call: Arguments) -> bool:
-        """Whether the lanes of a call may run one after the other: on a CPU, outside of traces, and where no option is
-        about lanes that run together."""
+    def _with_choice(self, call: Arguments) -> Arguments:
+        """The call with what is known of whether its lanes may run one after the other: on a CPU, and where no option
+        is about lanes that run together."""
+        staged = call.staged or is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes)
         o = self.options
         together = o.schedule, o.emitter, o.fork, o.modes, o.unroll, o.max_steps, o.stats, o.strategy
-        if together != ("auto", "auto", "auto", None, None, None, False, "pc") or o.narrow:
-            return False
-        if not (o.devices is None or isinstance(o.devices, int)):
-            return False
-        traced = is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes)
-        return not traced and default_platform() == "cpu" and call.key not in self.refused
+        may = together == ("auto", "auto", "auto", None, None, None, False, "pc") and not o.narrow
+        may &= o.devices is None or isinstance(o.devices, int)
+        may &= staged or (default_platform() == "cpu" and call.key not in self.refused)
+        return replace(call, alone=call.alone and may, staged=staged)
 
     def together(self, call: Arguments) -> Program:
         """The program of a call whose lanes run together, from now on: XLA has refused the other one."""
@@ -335,8 +335,6 @@ def _rounds(call: Arguments, options: Options) -> int | None:
         return 1
     if options.unroll is not None:
         return options.unroll
-    if options.emitter == "scalar":  # a visit is no more than a jump
-        return 1
     many = is_symbolic(call.lanes) or most_lanes(call.lanes) > MOST_UNSPLIT
     return 1 if many and default_platform() == "cpu" and is_staged() else None
 

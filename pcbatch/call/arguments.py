@@ -46,6 +46,7 @@ class Arguments:
     on_one_device: bool = False  # whether it is known that each array has a value, on one device
     copied: frozenset[int] = frozenset()  # the tables of packed objects of which each lane has got a copy
     alone: bool = False  # whether its lanes may run one after the other, where that is estimated to be faster
+    staged: bool = False  # whether JAX traces it
 
     @property
     def tables(self) -> list[Any]:

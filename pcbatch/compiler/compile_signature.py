@@ -23,12 +23,9 @@ from pcbatch.containers.checks import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail
-from pcbatch.lowering.speculated import limits_for, within
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable
-from pcbatch.runtime.scalar import ScalarMachine
-from pcbatch.runtime.scalar.worth import crossover
 
 
 def compile_signature(
@@ -50,15 +47,16 @@ def compile_signature(
     """
     with using_rules(NumberRules(options.overflow, options.math_errors)):
         typing = partial(typed_program, fn, is_batched, given.types, given.shared)
-        if not given.alone:
-            return _program(fn, typing(), options, given, recompile, rounds)
+        if not given.alone or given.staged:
+            return _program(fn, _stages(typing(), options, recompile, rounds), options, given, recompile)
         typed, has_more_room = _typed_for_one_lane(typing, options)
-        alone = _program(fn, typed, replace(options, emitter="scalar", fork="never"), given, recompile, 1)
-        lanes = _crossover(alone)
+        stages = _stages(typed, options, recompile, rounds)
+        alone = _program(fn, stages, replace(options, emitter="scalar", fork="never"), given, recompile)
+        lanes = alone.executable.crossover if isinstance(alone.executable, PcExecutable) else 0
         if given.lanes < lanes:
             return replace(alone, together=lanes)
-        typed = typing() if has_more_room and alone.may_be_full else typed
-        return replace(_program(fn, typed, options, given, recompile, rounds), together=lanes)
+        stages = _stages(typing(), options, recompile, rounds) if has_more_room and alone.may_be_full else stages
+        return replace(_program(fn, stages, options, given, recompile), together=lanes)
 
 
 def _typed_for_one_lane(typing: Callable[[], Typed], options: Options) -> tuple[Typed, bool]:
@@ -77,21 +75,12 @@ def _has_much_room(typed: Typed) -> bool:
     return any(ALONE_CAPACITY in shape and sum(n >= LEAST_CAPACITY for n in shape) > 1 for shape in shapes)
 
 
-def _crossover(program: Program) -> int:
-    """The number of lanes from which on they are faster together than by this program, one after the other."""
-    executable = program.executable
-    if not isinstance(executable, PcExecutable) or not isinstance(executable.machine, ScalarMachine):
-        return 0
-    return crossover(executable.costs, program.stages.schedule)
+def _stages(typed: Typed, options: Options, recompile: Recompile, rounds: int | None) -> Stages:
+    return compile_stages(typed, order_for(options), recompile.captured, rounds)
 
 
-def _program(
-    fn: FunctionType, typed: Typed, options: Options, given: Arguments, recompile: Recompile, rounds: int | None
-) -> Program:
-    """Return the program of a typed one under some options, ready to run."""
-    with within(limits_for(options.emitter)):
-        one_lane = options.emitter == "scalar"
-        stages = compile_stages(typed, order_for(options), recompile.captured, rounds, one_lane)
+def _program(fn: FunctionType, stages: Stages, options: Options, given: Arguments, recompile: Recompile) -> Program:
+    """Return the program of some stages under some options, ready to run."""
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
     fork = forked(fn.__name__, stages, options, given.shared)
     if options.strategy == "local":
@@ -99,7 +88,10 @@ def _program(
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
     policy = lane_schedule(fn, stages, options, fork)
     donated = frozenset(_leaves(stages, options.donate_argnames))
-    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, fork.tasks)
+    steps = stages.forms if options.emitter == "scalar" else stages.opt
+    forms = stages.forms if given.alone and given.staged else None
+    depth = static_depth(stages.inlined_cfg)
+    executable = PcExecutable(steps, options, policy, depth, donated, fork.tasks, forms=forms)
     program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
     return _complete(replace(program, forked=fork))
 

@@ -101,6 +101,7 @@ class Stages:
     inlined_cfg: CfgProgram  # with fewer calls
     stack: StackProgram  # calls lowered
     opt: StackProgram  # what program-counter autobatching runs
+    forms: StackProgram  # the same with computations in both forms, for lanes one after the other (`by_width.py`)
     schedule: str  # the policy that the blocks of `opt` are ordered for
     params: Mapping[str, Abstract]  # inferred types of the entry's parameters, in order
     result: Abstract | None  # structure of one lane's result
@@ -123,15 +124,13 @@ def compile_stages(
     schedule: str = "auto",
     apart: frozenset[str] = frozenset(),
     rounds: int | None = None,
-    one_lane: bool = False,
 ) -> Stages:
     """Improve and lower a typed program: run all passes and return the program of every stage.
 
     `schedule` is a policy, or "auto". Captured values of an outer trace are uniform, unless they are among `apart` (by
-    their names in the program). `rounds`: of a small loop, in one visit; None: by cost. `one_lane`: the program is for
-    a lane that runs alone.
+    their names in the program). `rounds`: of a small loop, in one visit; None: by cost.
     """
-    cfg = typed.cfg if one_lane else _after(typed.cfg, of_width.run(typed.cfg), "of_width")
+    cfg = typed.cfg
     has_types = typed.result is not None
     optimised = cfg
     for run in CFG_PASSES:
@@ -157,7 +156,11 @@ def compile_stages(
     # Last, because it makes draws look more expensive than they are. It changes only the jaxprs of primitives.
     for draws in (unroll_threefry, rng_by_lane):
         optimised, opt = draws.run_cfg(optimised), draws.run(opt)
-    return Stages(cfg, optimised, inlined, stack, opt, schedule, typed.params, typed.result, captures, typed.along)
+    cfg, optimised, inlined = map(of_width.run_cfg, (cfg, optimised, inlined))
+    stack, forms, opt = of_width.run(stack), opt, of_width.run(opt)
+    return Stages(
+        cfg, optimised, inlined, stack, opt, forms, schedule, typed.params, typed.result, captures, typed.along
+    )
 
 
 def _inlined(program: CfgProgram) -> CfgProgram:

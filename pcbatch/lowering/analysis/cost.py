@@ -124,8 +124,6 @@ def priced_name(eqn: Any) -> str:
 def equation_cost(eqn: Any) -> float:
     """Estimate one equation of a jaxpr."""
     name = priced_name(eqn)
-    if eqn.primitive is by_width_p:
-        return jaxpr_cost(eqn.params["together"].jaxpr)
     inner = [jaxpr_cost(j) for j in inner_jaxprs(eqn)] if name not in EXPENSIVE else []
     if name == "scan":
         return float(eqn.params["length"]) * sum(inner)
@@ -166,8 +164,8 @@ def _kernel_cost(eqn: Any) -> float:
 
 
 def inner_jaxprs(eqn: Any) -> Iterable[Any]:
-    """The jaxprs inside an equation's parameters."""
-    for value in eqn.params.values():
+    """The jaxprs inside an equation's parameters; of computations in two forms that for lanes together."""
+    for value in (eqn.params["together"],) if eqn.primitive is by_width_p else eqn.params.values():
         for item in value if isinstance(value, tuple | list) else (value,):
             if isinstance(item, jex.ClosedJaxpr):
                 yield item.jaxpr

@@ -25,13 +25,15 @@ from pcbatch.ir.def_use import predecessors, successors
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.types import BOOL, ArrayType
-from pcbatch.lowering.analysis.cost import HOST, all_equations, op_cost
-from pcbatch.lowering.speculated import limits
+from pcbatch.lowering.analysis.cost import HOST, WRITES_PART, all_equations, op_cost
 from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
+MAX_COST = 64.0  # per lane and arm, about one arithmetic operation each
 NEVER_SPECULATED = {"while", "scan", "cond", *HOST}
+MAX_SELECT = 1024  # elements per lane of a variable that may be selected
+MAX_STORED = 16  # the same where an arm stores in a part of it, which costs less than to select all of it
 
 
 def run(program: CfgProgram) -> CfgProgram:
@@ -95,7 +97,7 @@ class _Converter:
             return None
         if any(isinstance(op, Call | Print) or not is_speculable(op) for op in block.ops):
             return None
-        return block if sum(op_cost(op, self.new.types) for op in block.ops) <= limits().arm else None
+        return block if sum(op_cost(op, self.new.types) for op in block.ops) <= MAX_COST else None
 
     def live_at(self, label: str) -> frozenset[str]:
         return frozenset(self.source.results) if label == RETURN else self.live[label]
@@ -134,7 +136,8 @@ class _Converter:
             ops += self.masked(more, branch.cond, arm is true)
             ends.append(current)
         changed = [v for v in dict.fromkeys([*ends[0], *ends[1]]) if v in live]
-        if not all(_selectable(self.new.types.get(v)) for v in changed):
+        stored = _stored(true, false)
+        if not all(_selectable(self.new.types.get(v), MAX_STORED if v in stored else MAX_SELECT) for v in changed):
             return False
         # The arms may write the condition, which all selections read: its own comes last.
         in_order = sorted(changed, key=lambda v: v == branch.cond)
@@ -190,8 +193,20 @@ def _after(arm: Block) -> str | None:
             return None
 
 
-def _selectable(type_: ArrayType | None) -> bool:
-    return type_ is not None and type_.size <= limits().selected
+def _selectable(type_: ArrayType | None, most: int) -> bool:
+    return type_ is not None and type_.size <= most
+
+
+def _stored(*arms: Block | None) -> set[str]:
+    """The variables that arms write by storing in a part of an array."""
+    stored: set[str] = set()
+    for op in (op for arm in arms if arm for op in arm.ops):
+        if isinstance(op, Move):
+            stored |= {op.dst} if op.src in stored else set()
+        elif isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
+            equations = all_equations(op.expr.fn.closed.jaxpr)
+            stored |= set(writes(op)) if any(eqn.primitive.name in WRITES_PART for eqn in equations) else set()
+    return stored
 
 
 def is_speculable(op: object) -> bool:

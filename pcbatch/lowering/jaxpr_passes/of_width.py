@@ -3,7 +3,8 @@
 before:  c:i32[8] = pcbatch_by_width[together={ ... } alone={ ... }] b
 after:   the equations of the first form
 
-In a program for one lane both stay until its machine is made (`runtime/scalar/rules.py`).
+Lanes that run one after the other take the second form, so the program with both is kept for their machine
+(`runtime/scalar/rules.py`).
 """
 
 from __future__ import annotations
@@ -14,10 +15,16 @@ import jax.extend.core as jex
 
 from pcbatch.containers.by_width import by_width_p
 from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite
 
 
-def run(program: CfgProgram) -> CfgProgram:
+def run(program: StackProgram) -> StackProgram:
+    """Choose in all primitives of a program whose calls are lowered."""
+    return _Together().stack(program)
+
+
+def run_cfg(program: CfgProgram) -> CfgProgram:
     """Choose in all primitives of a typed program."""
     return _Together().cfg(program)
 

@@ -36,13 +36,14 @@ from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import Edge, Leaf, PushJump, StackBlock, StackOp, StackProgram, StackTerminator
-from pcbatch.lowering.speculated import limits
 from pcbatch.lowering.stack_passes import simplify_stack, unroll_loops
 from pcbatch.lowering.stack_passes.simplify_stack import fits, in_frame, located
 from pcbatch.lowering.stack_passes.speculation import joined, speculate
 from pcbatch.lowering.stack_passes.superblock_facts import Facts, Names, Path, replace_leaf, tree_leaves
 
 COPIED = 64.0  # cost per lane of a copy, in about one arithmetic operation each
+SPECULATED = 24.0  # the same of all that a block computes for lanes of other paths
+SPECULATED_ON_EXIT = 8.0  # cost of one copy on the path out of a loop, which each iteration would pay
 ROOM = 16  # operations that may be copied in any program, besides as many as it has
 
 
@@ -156,9 +157,9 @@ class _Superblock:
         if self._is_sole(path):
             limit = COPIED
         elif level < own_level:
-            limit = limits().on_exit
+            limit = SPECULATED_ON_EXIT
         else:
-            limit = limits().block - self.speculated
+            limit = SPECULATED - self.speculated
         return self.facts.cost(block) <= limit
 
     def _would_unroll(self, path: Path, block: StackBlock) -> bool:

@@ -26,9 +26,8 @@ from pcbatch.ir.ops import Fail, Jump, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import Edge, Leaf, StackBlock, StackOp, StackProgram, Var
 from pcbatch.ir.types import BOOL
-from pcbatch.lowering.cfg_passes.if_conversion import both
+from pcbatch.lowering.cfg_passes.if_conversion import MAX_SELECT, both
 from pcbatch.lowering.left_out import runs
-from pcbatch.lowering.speculated import limits
 from pcbatch.lowering.stack_passes.speculation import speculate
 from pcbatch.lowering.stack_passes.superblock_facts import Facts, Path, tree_leaves
 
@@ -67,7 +66,7 @@ def _unrolled(facts: Facts, block: StackBlock, rounds: int | None) -> StackBlock
     back = [path for path, leaf in tree_leaves(block.terminator) if leaf == Jump(block.label)]
     if len(back) != 1 or not back[0]:  # without a test, the loop never ends
         return block
-    wanted, selected = (rounds, limits().selected) if rounds else (rounds_by_cost(cost), MOST_SELECTED)
+    wanted, selected = (rounds, MAX_SELECT) if rounds else (rounds_by_cost(cost), MOST_SELECTED)
     unrolled, made = _Rounds(list(block.ops), block.terminator, back[0]), 1
     while made < wanted and (more := _one_more(facts, block, unrolled, selected)) is not None:
         unrolled, made = more, made + 1

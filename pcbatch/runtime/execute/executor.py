@@ -31,6 +31,7 @@ from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import ScalarMachine
+from pcbatch.runtime.scalar.worth import crossover
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
@@ -57,6 +58,7 @@ class PcExecutable:
         donated: parameters whose arrays a run may use.
         tasks: runs the same function by tasks, if independent calls are to run side by side.
         timed: whether it keeps statistics over time.
+        forms: the program with computations in both forms, if its lanes may run one after the other inside a trace.
         tapes: rows of buffers that gradients have needed, by what they were gradients of.
     """
 
@@ -74,10 +76,12 @@ class PcExecutable:
     arguments: ArgumentSharding = field(init=False)
     results: ResultReader = field(init=False)
     timed: bool = False
+    forms: StackProgram | None = None
     tapes: dict[Any, tuple[int, ...]] = field(default_factory=dict)
     _smooth: Machine | None = None
     _profiling: PcExecutable | None = None
     _counting: PcExecutable | None = None
+    _one_by_one: PcExecutable | None = None
     _paces: dict[Any, TripBudget] = field(default_factory=dict)
     _task_devices: dict[Devices, DeviceTasks] = field(default_factory=dict)
     _direct: DirectRuns = field(default_factory=DirectRuns)
@@ -115,6 +119,29 @@ class PcExecutable:
             silent = tuple(replace(code, prints=()) for code in apart.codes)
             self._smooth = replace(self.traced_machine.trip_by_trip, layout=replace(apart, codes=silent))
         return self._smooth
+
+    @property
+    def one_by_one(self) -> PcExecutable:
+        """An executable of the same program whose lanes run one after the other, with stacks of the same depth."""
+        if self._one_by_one is None:
+            options = replace(self.options, emitter="scalar", fork="never")
+            steps = self.program if self.forms is None else self.forms
+            self._one_by_one = PcExecutable(steps, options, self.schedule, self.static_depth)
+            self._one_by_one.stacks = self.stacks
+        return self._one_by_one
+
+    def runs_one_by_one(self, lanes: int) -> bool:
+        """Whether so many lanes run one after the other inside a trace: on a CPU, if that is estimated to be faster."""
+        if self.forms is None or lowering_platform() != "cpu" or is_symbolic(lanes):
+            return False
+        return lanes < self.one_by_one.crossover
+
+    @property
+    def crossover(self) -> int:
+        """The number of lanes from which on they are faster together than by this executable, one after the other."""
+        if not isinstance(self.machine, ScalarMachine) or not isinstance(self.schedule, str):
+            return 0
+        return crossover(self.costs, self.schedule)
 
     def profiling(self) -> PcExecutable:
         """An executable of the same program with statistics over time: its XLA programs are others, so that this one
@@ -178,6 +205,8 @@ class PcExecutable:
             through: the lanes of the machine, if not all inputs run at once.
             smooth: whether JAX differentiates it.
         """
+        if not smooth and self.runs_one_by_one(lanes):
+            return self.one_by_one.run_traced(given, lanes)
         sharding, depth = LaneSharding(None, lanes), self.stacks.traced()
         if not is_symbolic(lanes):
             slots = 0 if through is None else lanes

@@ -185,8 +185,8 @@ def _to_its_end(layout: Layout, lane: Values, shared: Values, some: jax.Array, b
     def step(code: BlockCode, lane: Values) -> Values:
         keys = scalars_of(layout, code)
         lane = words.read(lane, [*keys, VISITS])
-        # The program counter changes in each round. Where a block did not depend on it, XLA would move parts of it in
-        # front of the loop around it, and compute them for lanes that do not wait there: loops may have no end for them.
+        # The program counter changes in each round. What does not depend on it XLA would move in front of the loop
+        # around the block, and compute for lanes that do not wait there: a loop may have no end for them.
         read = {key: lane[key] for key in keys}, {v: shared[v] for v in code.shared}, words.scalar(lane, "pc")
         own, used, _ = barrier(read)
         lane = lane | own
