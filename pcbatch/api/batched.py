@@ -11,8 +11,6 @@ from os import PathLike
 from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-import jax
-
 from pcbatch.api.inlined import Inline
 from pcbatch.api.map import MapOptions, run_map
 from pcbatch.api.programs import Programs
@@ -487,12 +485,7 @@ class Batched(Generic[P, R]):
                 return run_growing(program, lambda program: program.execute(call, devices))
             return monitored.run_monitored(self.__name__, program, call, devices, run_options)
 
-        try:
-            program, raw = run(program)
-        except jax.errors.JaxRuntimeError:
-            if not program.is_alone_by_choice or not program.is_refused(call):
-                raise
-            program, raw = run(self._programs.together(call))
+        program, raw = self._programs.run(program, call, run)
         return program, call, raw
 
     def _of_method(self, instance: object) -> Batched[..., R]:

@@ -97,9 +97,16 @@ def _needs_host(what: str) -> UsageError:
 
 
 def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Result:
-    program = programs.program(call)
+    chooses = options.lanes is None and options.mesh is None and options.run_options is None
+    program = programs.program(call := replace(call, alone=chooses))
+
+    def run(program: Program) -> tuple[Program, RawResult]:
+        if program.is_alone_by_choice:
+            return run_growing(program, lambda program: program.execute(call))
+        return run_growing(program, lambda program: program.stream(call, options.lanes, options.mesh))
+
     if options.run_options is None:
-        program, raw = run_growing(program, lambda program: program.stream(call, options.lanes, options.mesh))
+        program, raw = programs.run(program, call, run)
     else:
         lanes = options.lanes or _own_lanes(program, call, options.mesh)
         program, raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes, "inputs")

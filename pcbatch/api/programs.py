@@ -42,7 +42,7 @@ from pcbatch.records.tables import TABLES
 from pcbatch.runtime.costs.plan_modes import most_lanes
 from pcbatch.runtime.lowering_platform import default_platform
 from pcbatch.runtime.sharding.lane_sharding import Devices, ambient_mesh, without_mesh
-from pcbatch.runtime.vm.raw_result import debug_checks, is_staged, is_tracing
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_staged, is_tracing
 
 MOST_UNSPLIT = 512  # lanes, up to which XLA does not split the kernels of unrolled loops
 
@@ -268,18 +268,25 @@ class Programs:
         is about lanes that run together."""
         staged = call.staged or is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes)
         o = self.options
-        together = o.schedule, o.emitter, o.fork, o.modes, o.unroll, o.max_steps, o.stats, o.strategy
-        may = together == ("auto", "auto", "auto", None, None, None, False, "pc") and not o.narrow
+        together = o.schedule, o.emitter, o.fork, o.modes, o.stats, o.strategy
+        may = together == ("auto", "auto", "auto", None, False, "pc") and not o.narrow
         may &= o.devices is None or isinstance(o.devices, int)
         may &= staged or (default_platform() == "cpu" and call.key not in self.refused)
         return replace(call, alone=call.alone and may, staged=staged)
 
-    def together(self, call: Arguments) -> Program:
-        """The program of a call whose lanes run together, from now on: XLA has refused the other one."""
+    def run(
+        self, program: Program, call: Arguments, run: Callable[[Program], tuple[Program, RawResult]]
+    ) -> tuple[Program, RawResult]:
+        """Run the program of a call by `run`: lanes together from now on, where XLA refuses them one by one."""
+        try:
+            return run(program)
+        except jax.errors.JaxRuntimeError:
+            if not program.is_alone_by_choice or not program.is_refused(call):
+                raise
         with self.compiling:
             self.refused.add(call.key)
             self.repeated.plans.clear()
-        return self.program(call)
+        return run(self.program(call))
 
     def _compiled(
         self,

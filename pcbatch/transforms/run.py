@@ -13,6 +13,7 @@ from jax.sharding import AbstractMesh
 
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic
+from pcbatch.runtime.execute import call_values
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.lowering_platform import lowered_for, lowering_platform
 from pcbatch.runtime.sharding.custom_partitioning import split_by_xla
@@ -200,7 +201,7 @@ def traced_run(
     def whole(args: Mapping[str, Any]) -> RawResult:
         sharded = executable.arguments.sharded(args, sharding)
         raw: RawResult = sharding.around(body, sharded.without_common(), sharded.common)
-        return executable.collected(raw, spread=sharding)
+        return call_values.collected(raw, sharding)
 
     # If the mesh is in types alone, `jit` takes the devices from the arguments.
     run_whole: Any = jax.jit(whole) if isinstance(sharding.mesh, AbstractMesh) else whole

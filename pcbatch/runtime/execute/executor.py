@@ -125,23 +125,19 @@ class PcExecutable:
         """An executable of the same program whose lanes run one after the other, with stacks of the same depth."""
         if self._one_by_one is None:
             options = replace(self.options, emitter="scalar", fork="never")
-            steps = self.program if self.forms is None else self.forms
-            self._one_by_one = PcExecutable(steps, options, self.schedule, self.static_depth)
+            self._one_by_one = PcExecutable(self.forms or self.program, options, self.schedule, self.static_depth)
             self._one_by_one.stacks = self.stacks
         return self._one_by_one
 
     def runs_one_by_one(self, lanes: int) -> bool:
         """Whether so many lanes run one after the other inside a trace: on a CPU, if that is estimated to be faster."""
-        if self.forms is None or lowering_platform() != "cpu" or is_symbolic(lanes):
-            return False
-        return lanes < self.one_by_one.crossover
+        here = self.forms is not None and lowering_platform() == "cpu" and not is_symbolic(lanes)
+        return here and lanes < self.one_by_one.crossover
 
     @property
     def crossover(self) -> int:
         """The number of lanes from which on they are faster together than by this executable, one after the other."""
-        if not isinstance(self.machine, ScalarMachine) or not isinstance(self.schedule, str):
-            return 0
-        return crossover(self.costs, self.schedule)
+        return crossover(self.costs, str(self.schedule)) if isinstance(self.machine, ScalarMachine) else 0
 
     def profiling(self) -> PcExecutable:
         """An executable of the same program with statistics over time: its XLA programs are others, so that this one
@@ -215,8 +211,7 @@ class PcExecutable:
             args = self.arguments.natural({**given.mapped, **given.common})
             state = self.smooth.advance(self.smooth.start(args, lanes, depth, given.end, given.names))
             return self.results.of_state(state, depth)
-        width = through or self.width(lanes)
-        width = width if is_symbolic(lanes) else min(width, lanes)
+        width = (through or self.width(lanes)) if is_symbolic(lanes) else min(through or self.width(lanes), lanes)
         if through is None and given.end is None and self._by_tasks(lanes):
             return run_by_tasks(self, given, lanes)
         if through is None and (width is lanes or width == lanes):
@@ -352,10 +347,6 @@ class PcExecutable:
         totals = sharding.fetched((out.trips, out.counts))
         trips, counts = self.jitted(_totals, sharding.each)(totals, spread=sharding)
         return replace(rows, trips=trips, counts=counts)
-
-    def collected(self, out: RawResult, *, spread: LaneSharding) -> RawResult:
-        """The raw results of all devices in the order of the inputs, inside a trace or out of one."""
-        return call_values.collected(out, spread)
 
     # The compiled program, for those who look at it
 

@@ -36,6 +36,19 @@ def row_sums(n, m):
     return total
 
 
+def powers(x):
+    return x**3 if x > 2.5 else x * x if x > 1 else x
+
+
+def checked(n):
+    if n < 0:
+        raise ValueError("negative")
+    return halvings(n + 1)
+
+
+NATIVE = "xla_cpu_small_call"
+
+
 def solves(a):
     return jnp.linalg.cholesky(a)[0, 0]
 
@@ -58,7 +71,7 @@ def block(operations: float, words: float = 3.0, arrays: int = 3) -> BlockCost:
 
 class TestPlainCalls:
     def test_few_lanes_run_one_after_the_other_and_many_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: 8)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 8)
         f = pcbatch.batch(halvings)
         few, many = np.arange(1, 6, dtype=np.int32), np.arange(1, 10, dtype=np.int32)
         assert f(few).tolist() == [halvings(int(n)) for n in few] and ran(f) == [True]
@@ -66,7 +79,7 @@ class TestPlainCalls:
         assert f(few[:2]).tolist() == [0, 1] and len(ran(f)) == 2
 
     def test_independent_calls_run_side_by_side_in_many_lanes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: 10)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 10)
         f = pcbatch.batch(fib)
         ns = np.arange(600, dtype=np.int32) % 5
         assert f(ns[:9]).tolist() == [fib(int(n)) for n in ns[:9]] and ran(f) == [True]
@@ -74,7 +87,7 @@ class TestPlainCalls:
         assert [p.tasks is not None for p in f._programs.cache.values()] == [False, True]
 
     def test_many_lanes_without_such_calls(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: ALWAYS)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: ALWAYS)
         f = pcbatch.batch(halvings)
         ns = np.arange(600, dtype=np.int32) % 50
         assert f(ns).tolist() == [halvings(int(n)) for n in ns] and ran(f) == [True]
@@ -97,10 +110,15 @@ class TestPlainCalls:
         f(np.arange(1, 4, dtype=np.int32))
         assert ran(f) == [False]
 
-    def test_what_is_traced_or_runs_in_bits(self) -> None:
+    def test_what_runs_in_bits_or_through_few_lanes(self) -> None:
         f, ns = pcbatch.batch(halvings), np.arange(1, 4, dtype=np.int32)
-        assert jax.jit(f)(ns).tolist() == f.map(ns).value.tolist() == f.run(ns, timeout=60).value.tolist() == [0, 1, 7]
+        assert f.map(ns, lanes=2).value.tolist() == f.run(ns, timeout=60).value.tolist() == [0, 1, 7]
         assert ran(f) == [False]
+
+    def test_map_and_limits(self) -> None:
+        f, ns = pcbatch.batch(halvings, max_steps=4), np.arange(1, 4, dtype=np.int32)
+        assert f.map(ns).status.tolist() == f.run(ns).status.tolist() == [0, 0, int(pcbatch.Status.STEP_LIMIT)]
+        assert ran(f) == [True]
 
     def test_operations_that_no_native_function_holds(self) -> None:
         f, a = pcbatch.batch(solves), np.stack([np.eye(2, dtype=np.float32)] * 2)
@@ -115,9 +133,45 @@ class TestPlainCalls:
         assert ran(f) == [True, False]
 
 
+class TestInsideJit:
+    """One program is traced, and the way in which its lanes advance is chosen when it is lowered."""
+
+    def test_few_lanes_run_one_after_the_other_and_many_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 8)
+        f = pcbatch.batch(halvings)
+        for lanes, alone in ((5, True), (9, False)):
+            ns = np.arange(1, lanes + 1, dtype=np.int32)
+            assert (NATIVE in jax.jit(f).lower(ns).as_text()) == alone
+            assert jax.jit(f)(ns).tolist() == [halvings(int(n)) for n in ns]
+
+    def test_vmap_folds_lanes_before_the_choice(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 8)
+        f, ns = jax.jit(jax.vmap(pcbatch.batch(halvings))), np.arange(1, 13, dtype=np.int32).reshape(4, 3)
+        assert NATIVE not in f.lower(ns).as_text() and NATIVE in f.lower(ns[:2]).as_text()
+        assert f(ns).tolist() == [[halvings(int(n)) for n in row] for row in ns]
+
+    def test_gradients_record_lanes_that_run_together(self) -> None:
+        f, xs = pcbatch.batch(powers), np.array([0.5, 2.0, 3.0], np.float32)
+        value, gradient = jax.jit(jax.value_and_grad(lambda xs: f(xs).sum()))(xs)
+        assert value == sum(map(powers, xs)) and gradient.tolist() == [1.0, 4.0, 27.0]
+
+    def test_failures_are_told_by_the_blocks_that_both_ways_have(self) -> None:
+        f = pcbatch.batch(checked, on_failure="error")
+        with pytest.raises(Exception, match="negative"):
+            jax.block_until_ready(jax.jit(f)(np.array([1, 2, -1], np.int32)))
+
+    def test_options_about_lanes_together(self) -> None:
+        ns = np.arange(3, dtype=np.int32)
+        assert NATIVE not in jax.jit(pcbatch.batch(halvings, emitter="guard")).lower(ns).as_text()
+
+    def test_other_platforms_have_lanes_together(self) -> None:
+        exported = jax.export.export(jax.jit(pcbatch.batch(halvings)), platforms=["cuda"])(np.arange(3, dtype=np.int32))
+        assert NATIVE not in str(exported.mlir_module())
+
+
 class TestExplained:
     def test_a_call_that_does_and_one_that_does_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: 8)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 8)
         f = pcbatch.batch(halvings)
         few = f.explain_schedule(jnp.arange(5))
         assert few.crossover == 8 and "a plain call runs one lane after the other" in str(few)
@@ -125,7 +179,7 @@ class TestExplained:
         assert f.explain_schedule(jnp.arange(5), lanes=4).crossover == 0
 
     def test_a_program_that_always_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.compiler.compile_signature.crossover", lambda *args: ALWAYS)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: ALWAYS)
         assert "as any number of lanes do" in str(pcbatch.batch(halvings).explain_schedule(jnp.arange(5)))
 
 
