@@ -94,10 +94,9 @@ class PcExecutable:
         prints = any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
         self.memory = Memory(self.machine.layout, self.options.memory)
         self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
-        one_by_one = isinstance(self.machine, ScalarMachine)
         self.programs = ProgramCache(
             xla_options.typical_kernel(self.program),
-            not xla_options.has_loops(self.program) and not one_by_one,
+            not isinstance(self.machine, ScalarMachine) and not xla_options.has_loops(self.program),
             self.options.command_buffers,
         )
         self.arguments = ArgumentSharding(self.program, prints)
