@@ -156,8 +156,8 @@ def compile_stages(
     # Last, because it makes draws look more expensive than they are. It changes only the jaxprs of primitives.
     for draws in (unroll_threefry, rng_by_lane):
         optimised, opt = draws.run_cfg(optimised), draws.run(opt)
-    cfg, optimised, inlined = map(of_width.run_cfg, (cfg, optimised, inlined))
-    stack, forms, opt = of_width.run(stack), opt, of_width.run(opt)
+    forms = opt
+    (cfg, optimised, inlined), (stack, opt) = of_width.run((cfg, optimised, inlined), (stack, opt))
     return Stages(
         cfg, optimised, inlined, stack, opt, forms, schedule, typed.params, typed.result, captures, typed.along
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import jax.extend.core as jex
@@ -105,6 +106,7 @@ def _in_place(op: Prim, jaxpr: Any) -> list[Any]:
     return found
 
 
+@lru_cache(maxsize=4096)
 def jaxpr_cost(jaxpr: Any) -> float:
     """Estimate a jaxpr: the sum over its equations, inner jaxprs included."""
     return float(sum(equation_cost(eqn) for eqn in jaxpr.eqns))
@@ -223,6 +225,7 @@ def alone_cost(op: object, types: Any = None) -> float:
             return 1.0
 
 
+@lru_cache(maxsize=4096)
 def jaxpr_alone(jaxpr: Any) -> float:
     """Estimate a jaxpr: the sum over its equations, inner jaxprs included."""
     return sum(map(_equation, jaxpr.eqns))

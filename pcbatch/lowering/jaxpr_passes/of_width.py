@@ -9,6 +9,7 @@ Lanes that run one after the other take the second form, so the program with bot
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.extend.core as jex
@@ -19,14 +20,12 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite
 
 
-def run(program: StackProgram) -> StackProgram:
-    """Choose in all primitives of a program whose calls are lowered."""
-    return _Together().stack(program)
-
-
-def run_cfg(program: CfgProgram) -> CfgProgram:
-    """Choose in all primitives of a typed program."""
-    return _Together().cfg(program)
+def run(
+    typed: Sequence[CfgProgram], lowered: Sequence[StackProgram]
+) -> tuple[Sequence[CfgProgram], Sequence[StackProgram]]:
+    """Choose in all primitives of the stages of a program, before and after calls are lowered."""
+    together = _Together()
+    return list(map(together.cfg, typed)), list(map(together.stack, lowered))
 
 
 class _Together(Rewrite):
