@@ -15,6 +15,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tests import emitters, shares
 
@@ -35,6 +36,7 @@ import jax
 import pytest
 
 from pcbatch.api.programs import Programs
+from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import PcbatchError
 from tests.shares import in_share
@@ -121,7 +123,14 @@ def compiled_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def lanes_together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the lanes of plain calls run together in tests marked `together`: those of trips, visits and programs."""
     if request.node.get_closest_marker("together"):
-        monkeypatch.setattr(Programs, "_chooses", lambda self, call: False)
+        monkeypatch.setattr(Programs, "_with_choice", lambda self, call: replace(call, alone=False))
+
+
+@pytest.fixture(autouse=True)
+def nothing_refused(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test pass because XLA has refused a native function, but those marked `refused`."""
+    if not request.node.get_closest_marker("refused"):
+        monkeypatch.setattr(Program, "is_refused", lambda self, call: False)
 
 
 NAMES_INSIDE = re.compile(

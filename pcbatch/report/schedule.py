@@ -169,7 +169,7 @@ def _alone(inputs: int, crossover: int) -> str:
     if inputs >= crossover:
         return f"plain calls of {below} lanes run one after the other (emitter scalar); this one does not"
     return (
-        f"a plain call runs one lane after the other (emitter scalar), as {below} lanes do outside of `jit`, much work "
+        f"a plain call runs one lane after the other (emitter scalar), as {below} lanes do, much work "
         "in a chunk for each core; below are lanes together, for the rest"
     )
 

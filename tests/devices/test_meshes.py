@@ -121,7 +121,8 @@ def test_inside_jit_each_device_has_a_machine(f: Any) -> None:
     assert collectives(jax.jit(f).lower(ns).compile().as_text()) == []
     assert jax.jit(f)(ns).sharding.is_equivalent_to(ns.sharding, 1)
     assert_same_bits(jax.jit(f)(ns), fib(NUMBERS))
-    stats, together = jax.jit(fib.run)(ns).stats, fib.with_options(emitter="guard")
+    together = fib.with_options(emitter="guard")
+    stats = jax.jit(together.run)(ns).stats
     assert int(stats.trips) == sum(int(together.run(part).stats.trips) for part in np.split(NUMBERS, 2))
 
 

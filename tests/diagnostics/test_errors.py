@@ -468,6 +468,7 @@ def test_debug_nans_lets_failed_lanes_be_told_as_such() -> None:
         endless(jnp.array([0.0, 1.0], jnp.float32))
 
 
+@pytest.mark.together
 def test_failures_of_several_kinds_in_one_report() -> None:
     @pcbatch.batch(max_depth=3, max_steps=60)
     def f(n, pair, key):

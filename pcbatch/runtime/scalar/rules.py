@@ -3,9 +3,9 @@
 before:  c:f32[9] = sort[dimension=0 num_keys=1] b
 after:   c:f32[9] = jit[jaxpr={ ... a merge sort by loops ... }] b
 
-A sort, a general scatter and a product of two matrices are kernels or calls of a library on a CPU, which no native
-function holds. A load of few elements becomes a loop of one iteration (`run_once.isolated`): XLA copies an array that
-is stored into behind the load otherwise.
+A sort, a general scatter, a product of two matrices and a large reduction are kernels or calls of a library on a CPU,
+which no native function holds. A load of few elements becomes a loop of one iteration (`run_once.isolated`): XLA copies
+an array that is stored into behind the load otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from pcbatch.containers.by_width import by_width_p
 from pcbatch.containers.merge_sort import comparable, is_less, merge_order
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 from pcbatch.lowering.typing.jax_types import settings
+from pcbatch.runtime.scalar import reductions
 from pcbatch.runtime.scalar.native import apart
+from pcbatch.runtime.scalar.reductions import LARGE, is_large, reduced
 from pcbatch.runtime.vm.block_body import BlockCode
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.run_once import isolated, run_once
@@ -283,11 +285,11 @@ def _multiplies_matrices(eqn: Any) -> bool:
     rows = free(left, {*contracted, *batched})
     columns = free(right, {*right_contracted, *right_batched})
     batches = math.prod(left.shape[d] for d in batched)
-    return (rows > 1 and columns > 1) or batches > 1
+    return (rows > 1 and columns > 1) or batches > 1 or (rows == columns == 1 and is_large(eqn))
 
 
 def dot_general(left: Any, right: Any, **params: Any) -> jax.Array:
-    """Multiply matrices, row by row."""
+    """Multiply matrices, row by row; XLA makes a reduction of a product of two vectors."""
     (lc, rc), (lb, rb) = params["dimension_numbers"]
     lf = [d for d in range(left.ndim) if d not in (*lc, *lb)]
     rf = [d for d in range(right.ndim) if d not in (*rc, *rb)]
@@ -296,12 +298,14 @@ def dot_general(left: Any, right: Any, **params: Any) -> jax.Array:
     inner = math.prod(left.shape[d] for d in lc)
     a = jnp.transpose(left, (*lb, *lf, *lc)).reshape(math.prod(batches), math.prod(rows), inner)
     b = jnp.transpose(right, (*rb, *rc, *rf)).reshape(math.prod(batches), inner, math.prod(columns))
-    product = partial(
-        jax.lax.dot_general,
-        dimension_numbers=(((0,), (0,)), ((), ())),
-        precision=params["precision"],
-        preferred_element_type=params["preferred_element_type"],
-    )
+    type_, numbers = params["preferred_element_type"], (((0,), (0,)), ((), ()))
+    precision = params["precision"]
+
+    def product(row: Any, matrix: Any) -> jax.Array:
+        if matrix.shape[1] == 1 and inner >= LARGE:
+            each = row.astype(type_ or row.dtype) * matrix[:, 0].astype(type_ or row.dtype)
+            return reduced("reduce_sum", each, axes=(0,))[None]
+        return jax.lax.dot_general(row, matrix, numbers, precision=precision, preferred_element_type=type_)
 
     def of_batch(pair: tuple[Any, Any]) -> jax.Array:
         rows: jax.Array = jax.lax.map(lambda row: product(row, pair[1]), pair[0])
@@ -320,12 +324,13 @@ RULES: dict[str, _Rule] = {
     "dynamic_slice": (_loads_little, dynamic_slice),
     "dot_general": (_multiplies_matrices, dot_general),
     **{name: (lambda eqn: not _is_key(eqn), partial(scatter, name)) for name in COMBINE},
+    **{name: (is_large, partial(reduced, name)) for name in reductions.COMBINE},
 }
 
 
 def is_left(eqn: Any) -> bool:
     """Whether an equation of a rewritten program is one that no native function holds, since no rule was for it."""
     name = eqn.primitive.name
-    if name in LOADS:
-        return False
-    return name in RULES and (name != "dot_general" or _multiplies_matrices(eqn))
+    if name == "reduce" or name.startswith("reduce_window"):
+        return is_large(eqn)
+    return name in COMBINE or (name in RULES and name not in LOADS and RULES[name][0](eqn))

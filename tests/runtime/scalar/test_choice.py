@@ -124,6 +124,7 @@ class TestPlainCalls:
         f, a = pcbatch.batch(solves), np.stack([np.eye(2, dtype=np.float32)] * 2)
         assert f(a).tolist() == [1.0, 1.0] and ran(f) == [False]
 
+    @pytest.mark.refused
     def test_a_native_function_that_xla_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """An operation that the list of obstacles lacks: the lanes run together, now and from then on."""
         module = sys.modules["pcbatch.runtime.scalar.obstacles"]

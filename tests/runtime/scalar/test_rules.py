@@ -13,6 +13,7 @@ import pytest
 
 from pcbatch.containers.merge_sort import is_less, merge_order
 from pcbatch.runtime.scalar.native import in_one_function
+from pcbatch.runtime.scalar.reductions import reduced
 from pcbatch.runtime.scalar.rules import ForOneLane, _Alike
 
 pytestmark = pytest.mark.promotion("standard")
@@ -29,7 +30,7 @@ def check(fn: Callable[..., Any], *args: Any, replaced: bool = True) -> None:
     run = in_one_function(lambda *args: [*jex.jaxpr_as_fun(rewritten)(*args), jnp.int32(0)])
     for found, wanted in zip(jax.jit(run)(*args), jax.tree.leaves(fn(*args)), strict=False):
         assert found.dtype == wanted.dtype
-        np.testing.assert_allclose(found, wanted, rtol=1e-4)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
 class TestSorts:
@@ -140,3 +141,30 @@ def test_equal_operations_share_a_trace_under_the_same_settings_alone() -> None:
     assert here == _Alike(eqn) and hash(here) == hash(_Alike(eqn))
     with jax.enable_x64(True):
         assert here != _Alike(eqn)
+
+
+class TestReductions:
+    """XLA refuses those of thousands of floating numbers in a native function."""
+
+    @pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 1), (0, 2), (1, 2)], ids=str)
+    def test_along_axes(self, axis: Any) -> None:
+        x = DRAWN.normal(size=(17, 20, 23)).astype(np.float32)
+        check(lambda x: (jnp.sum(x, axis), jnp.max(x, axis), jnp.min(x, axis)), x)
+
+    @pytest.mark.parametrize("size", [2048, 4096, 5000, 4096 * 4 + 1])
+    def test_vectors(self, size: int) -> None:
+        x = DRAWN.normal(size=size).astype(np.float32)
+        check(lambda x: (jnp.sum(x), jnp.max(x), x @ x, jax.nn.softmax(x), jax.nn.logsumexp(x)), x)
+
+    def test_nan_is_the_largest_and_the_smallest(self) -> None:
+        x = np.ones(5000, np.float32)
+        x[4321] = np.nan
+        assert np.isnan(reduced("reduce_max", x, axes=(0,))) and np.isnan(reduced("reduce_min", x, axes=(0,)))
+
+    def test_few_numbers_and_integers_stay(self) -> None:
+        check(lambda x: jnp.sum(x[:1000]), np.ones(5000, np.float32), replaced=False)
+        check(lambda x: (jnp.sum(x), jnp.max(x)), np.ones(5000, np.int32), replaced=False)
+
+    def test_products_of_rows(self) -> None:
+        x = DRAWN.normal(size=(3, 5000)).astype(np.float32)
+        check(lambda x: (jnp.einsum("ij,ij->i", x, x), x[0] @ x.T), x)
