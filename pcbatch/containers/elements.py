@@ -91,6 +91,10 @@ class Rows(Stored):
         """Return the list with its elements from place 0 on, so that it may be given more room."""
         return self
 
+    def as_rows(self) -> Any:
+        """Return the list as it is stored in others, with its elements in columns."""
+        return self
+
     def elements_in(self, values: Any) -> tuple[Any, ...]:
         """Return the mutable objects that a list or a Python iterable has for elements, or in them."""
         if not isinstance(values, Rows):
@@ -203,7 +207,7 @@ def prepare(value: Any) -> Any:
     """Return an element with the containers in it as containers of the lane."""
     value = of_member(value)
     if isinstance(value, Stored):
-        return value
+        return value.as_rows() if isinstance(value, Rows) else value
     if isinstance(value, set) or is_table(value):
         from pcbatch.containers.covering import of_lane
 

@@ -358,9 +358,10 @@ class LaneList(LaneSequence):
     # Operators.
 
     def __add__(self, other: Any) -> Any:
-        if not isinstance(other, list | LaneList) or type(other) not in (list, type(self)):
+        mine, other = self.as_rows(), other.as_rows() if isinstance(other, LaneList) else other
+        if type(other) not in (list, type(mine)):
             return NotImplemented
-        new = self.copy()
+        new = mine.copy()
         with made_of_others():
             new.extend(other)
         return new

@@ -246,13 +246,15 @@ class LaneText(Letters, Rows):
 
     def lstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
         """Return the text without some characters at its start."""
-        kept = ~text_search.among(self, _operand(chars, "lstrip arg must be None or str")) & self.valid()
+        chars = chars if isinstance(chars, str) and chars else _operand(chars, "lstrip arg must be None or str")
+        kept = ~text_search.among(self, chars) & self.valid()
         gone = jnp.where(jnp.any(kept), jnp.argmax(kept).astype(np.int32), self.length)
         return self.made(moves.part(self.codes, gone, self.length - gone), self.length - gone)
 
     def rstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
         """Return the text without some characters at its end."""
-        kept = ~text_search.among(self, _operand(chars, "rstrip arg must be None or str")) & self.valid()
+        chars = chars if isinstance(chars, str) and chars else _operand(chars, "rstrip arg must be None or str")
+        kept = ~text_search.among(self, chars) & self.valid()
         last = self.codes.shape[0] - jnp.argmax(kept[::-1]).astype(np.int32)
         return self.made(self.codes, jnp.where(jnp.any(kept), last, 0))
 
@@ -287,7 +289,8 @@ class LaneText(Letters, Rows):
         """Return the list of the parts between separators, of which the last `maxsplit` count, or of the words."""
         from pcbatch.containers.text_lists import turned
 
-        return turned(self[::-1].split(None if sep is None else _operand(sep, "must be str or None")[::-1], maxsplit))
+        part = None if sep is None else _operand(sep, "must be str or None")[::-1]
+        return turned(self[::-1].split(part, maxsplit), self)
 
     def splitlines(self, keepends: bool = False) -> Any:
         """Return the list of the lines, with their ends if asked."""

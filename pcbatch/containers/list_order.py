@@ -115,6 +115,7 @@ def _first_difference(pairs: Any, stop: Any) -> Any:
 
 def _both_lists(a: Any, b: Any) -> tuple[Any, Any] | None:
     """The two values as lists of the lane; None if one of them is no list of the same kind."""
+    a, b = (one.as_rows() if isinstance(one, Rows) else one for one in (a, b))
     kind = type(a) if isinstance(a, Rows) else type(b)
     values = [_beside(a, b), _beside(b, a)]
     return None if any(type(value) is not kind for value in values) else (values[0]._plain(), values[1]._plain())

@@ -17,9 +17,9 @@ from pcbatch.containers.columns import room
 RUN = 8
 
 
-def first_row(holds: Callable[[Any], Any], columns: Any, stop: Any, start: Any = 0) -> Any:
+def first_row(holds: Callable[[Any], Any], columns: Any, stop: Any, start: Any = 0, run: int = RUN) -> Any:
     """Return the first place from `start` on, before `stop`, whose row a condition holds for, int32[]; `stop` if there
-    is none."""
+    is none. A lane alone asks `run` rows at a time, of numbers."""
     size = room(columns, 0) or 0
 
     def where(columns: Any, places: Any, start: Any, stop: Any) -> Any:
@@ -32,7 +32,7 @@ def first_row(holds: Callable[[Any], Any], columns: Any, stop: Any, start: Any =
 
     def alone(columns: Any, start: Any, stop: Any) -> Any:
         def step(c: tuple[Any, Any]) -> tuple[Any, Any]:
-            places, rows = run_at(columns, c[0], size)
+            places, rows = run_at(columns, c[0], size, run)
             found = jnp.where(where(rows, places, c[0], stop), places, stop)
             return c[0] + places.size, jnp.min(found).astype(jnp.int32)
 
@@ -42,12 +42,12 @@ def first_row(holds: Callable[[Any], Any], columns: Any, stop: Any, start: Any =
     return by_width(together, alone)(columns, start, stop) if size else stop
 
 
-def run_at(columns: Any, start: Any, size: int) -> tuple[Any, Any]:
+def run_at(columns: Any, start: Any, size: int, run: int = RUN) -> tuple[Any, Any]:
     """Return some rows with their places, those from `start` on among them, of columns with `size` rows.
 
     Near the end rows before `start` are among them.
     """
-    few = RUN if size >= RUN and all(leaf.ndim == 1 for leaf in jax.tree.leaves(columns)) else 1
+    few = run if size >= run and all(leaf.ndim == 1 for leaf in jax.tree.leaves(columns)) else 1
     first = jnp.minimum(start, size - few)
     rows = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, few, 0), columns)
     return first + jnp.arange(few, dtype=jnp.int32), rows
