@@ -42,6 +42,19 @@ def first_row(holds: Callable[[Any], Any], columns: Any, stop: Any, start: Any =
     return by_width(together, alone)(columns, start, stop) if size else stop
 
 
+def end_of(here: Any, n: Any) -> Any:
+    """Return the place behind the last of the first `n` at which a mask holds, int32[]; 0 if there is none."""
+
+    def together(here: Any, n: Any) -> Any:
+        places = jnp.arange(here.size, dtype=jnp.int32)
+        return jnp.max(jnp.where(here & (places < n), places + 1, 0))
+
+    def alone(here: Any, n: Any) -> Any:
+        return jax.lax.while_loop(lambda k: (k > 0) & ~here[jnp.maximum(k - 1, 0)], lambda k: k - 1, n)
+
+    return by_width(together, alone)(here, jnp.asarray(n, jnp.int32))
+
+
 def run_at(columns: Any, start: Any, size: int, run: int = RUN) -> tuple[Any, Any]:
     """Return some rows with their places, those from `start` on among them, of columns with `size` rows.
 

@@ -42,6 +42,9 @@ class TextParts(LaneList):
 
     __slots__ = ("_rows", "codes", "places")
     python_name = "list"
+    _rows: Any
+    codes: Any
+    places: LaneList
 
     @classmethod
     def of(cls, codes: Any, starts: Any, lengths: Any, count: Any) -> TextParts:
@@ -63,7 +66,7 @@ class TextParts(LaneList):
         return new
 
     @property
-    def _columns(self) -> Any:  # type: ignore[override]
+    def _columns(self) -> Any:
         if self._rows is None:
             starts, lengths = (leaf[: self._most(leaf.shape[0])] for leaf in self.places.columns)
             width = self._most(self.codes.shape[0])
@@ -74,14 +77,14 @@ class TextParts(LaneList):
             self._rows = LaneText.made(moves.windows(self.codes, starts, count, width), lengths)
         return self._rows
 
-    def _most(self, size: int) -> int:
-        """The room for parts, and for the characters of one, of a text with room for so many."""
-        return min(size, max(start_capacity(), SHORT, self.codes.shape[0] // SHARE))
-
     @_columns.setter
     def _columns(self, columns: Any) -> None:
         assert columns is None, "a list of parts is changed as one of rows"
         self._rows = None
+
+    def _most(self, size: int) -> int:
+        """The room for parts, and for the characters of one, of a text with room for so many."""
+        return min(size, max(start_capacity(), SHORT, int(self.codes.shape[0]) // SHARE))
 
     @property
     def capacity(self) -> int:
@@ -92,17 +95,10 @@ class TextParts(LaneList):
         """Return the list with a row for each part."""
         return self._new(self._columns, self.length)
 
-    straight = copy = as_rows
+    _plain = straight = copy = __copy__ = as_rows
 
     def __repr__(self) -> str:
         return "list of texts"
-
-    def __copy__(self) -> Any:
-        return self.as_rows()
-
-    def with_data(self, columns: Any, length: Any, origins: tuple[Origin, ...]) -> Any:
-        """Return a list of rows with other data."""
-        return LaneList.tree_unflatten(origins, (columns, length))
 
     def element(self, index: Any) -> LaneText:
         """Return the part at an index that is known to be in range."""
@@ -113,7 +109,8 @@ class TextParts(LaneList):
 
     def _slice(self, part: Span) -> TextParts:
         places = self.places._slice(part)
-        return self.of(self.codes, *places.columns, places.length)
+        starts, lengths = places.columns
+        return self.of(self.codes, starts, lengths, places.length)
 
     def _first(self, value: Any, start: Any, stop: Any) -> Any:
         text = as_text(value)
