@@ -88,8 +88,8 @@ class TextParts(LaneList):
 
     @property
     def capacity(self) -> int:
-        """The number of parts that there is room for."""
-        return room(self.places.columns, 0) or 0
+        """The number of rows, where parts are made into rows."""
+        return self._most(room(self.places.columns, 0) or 0)
 
     def as_rows(self) -> LaneList:
         """Return the list with a row for each part."""
