@@ -31,8 +31,8 @@ def by_width(together: Callable[..., Any], alone: Callable[..., Any] | None = No
     """Return a function that computes `together`, or `alone` in a program of one lane.
 
     Without another form a lane alone computes the first one, all that it loads before anything else is stored. Both
-    take pytrees of arrays and numbers, return one of arrays, of the same types, and give equal results. Where a form
-    makes checks, or reads a value of the lane that is no argument, only `together` counts.
+    take pytrees of arrays and numbers, return one of arrays, of the same types, and give equal results. They may read
+    other values of the lane as well. Where a form makes checks only `together` counts.
     """
 
     def call(*args: Any) -> Any:
@@ -44,7 +44,8 @@ def by_width(together: Callable[..., Any], alone: Callable[..., Any] | None = No
         if not first or not second:
             return together(*args)
         assert first[1] == second[1]
-        outs = by_width_p.bind(*leaves, together=first[0], alone=second[0])
+        forms, read = _reading((first[0], second[0]))
+        outs = by_width_p.bind(*leaves, *read, together=forms[0], alone=forms[1])
         return jax.tree.unflatten(first[1], outs)
 
     return call
@@ -53,8 +54,7 @@ def by_width(together: Callable[..., Any], alone: Callable[..., Any] | None = No
 def _traced(
     form: Callable[..., Any], tree: Any, leaves: Sequence[Any], types: Sequence[Any] | None = None
 ) -> tuple[jex.ClosedJaxpr, Any] | None:
-    """Return the jaxpr of a form, with results of these types, and their structure; None if it makes checks or has
-    operands beside its arguments."""
+    """Return the jaxpr of a form, with results of these types, and their structure; None if it makes checks."""
     structure: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
@@ -64,9 +64,21 @@ def _traced(
 
     with collecting() as checks:
         closed = jax.make_jaxpr(flat)(*leaves)
-    if checks or any(isinstance(const, jax.core.Tracer) for const in closed.consts):
-        return None
-    return closed, structure[0]
+    return None if checks else (closed, structure[0])
+
+
+def _reading(forms: Sequence[jex.ClosedJaxpr]) -> tuple[list[jex.ClosedJaxpr], list[Any]]:
+    """Return jaxprs whose last operands are the values of the lane that one of them reads, and these values."""
+    read = [(var, x) for form in forms for var, x in zip(form.jaxpr.constvars, form.consts, strict=True)]
+    read = [(var, x) for var, x in read if isinstance(x, jax.core.Tracer)]
+    more = [var for var, _ in read]
+
+    def reading(form: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
+        kept = [(v, x) for v, x in zip(form.jaxpr.constvars, form.consts, strict=True) if v not in more]
+        jaxpr = form.jaxpr.replace(constvars=[v for v, _ in kept], invars=[*form.jaxpr.invars, *more])
+        return jex.ClosedJaxpr(jaxpr, [x for _, x in kept])
+
+    return [reading(form) for form in forms] if read else list(forms), [x for _, x in read]
 
 
 def _of_type(value: Any, type_: Any) -> Any:

@@ -57,6 +57,11 @@ def room(columns: Any, axis: int) -> int | None:
     return None if leaf is None else int(leaf.shape[axis])
 
 
+def same_leaves(a: Any, b: Any) -> bool:
+    """Return whether two pytrees have the same objects as leaves."""
+    return [id(leaf) for leaf in jax.tree.leaves(a)] == [id(leaf) for leaf in jax.tree.leaves(b)]
+
+
 def leaf_at(leaf: Any, place: tuple[Any, ...]) -> Any:
     """Return the part of a column at some indices, which are clamped; anything where there is no part."""
     if 0 in leaf.shape[: len(place)]:

@@ -11,7 +11,7 @@ length among them, have the axes of the lists around it, called its *lead* here.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import islice
 from typing import Any
@@ -52,15 +52,18 @@ class Rows(Stored):
     Attributes:
         origins: by leaf of the element, whether its scalars are numbers of Python; containers in it count as one leaf.
         held: the mutable objects that have become elements of the list while this primitive is traced.
+        source: columns, a list in another order that they are made of, and the place there of the element at an
+            index, for one element to be read there as long as the list has these columns; None: there is none.
     """
 
-    __slots__ = ("_columns", "_length", "_node", "held", "origins", "place")
+    __slots__ = ("_columns", "_length", "_node", "held", "origins", "place", "source")
 
     def __init__(self, columns: Any, length: Any, origins: tuple[Origin, ...]) -> None:
         self._columns, self._length, self.origins = columns, length, origins
         self._node: Rows = self
         self.place: tuple[Any, ...] = ()
         self.held: tuple[Any, ...] = ()
+        self.source: tuple[Any, Rows, Callable[[Any], Any]] | None = None
 
     def view(self, place: tuple[Any, ...], parent: Any) -> Any:
         """Return the list at indices of the containers around this one; what is done to it is done to this one."""
@@ -86,6 +89,10 @@ class Rows(Stored):
 
     def straight(self) -> Any:
         """Return the list with its elements from place 0 on, so that it may be given more room."""
+        return self
+
+    def as_rows(self) -> Any:
+        """Return the list as it is stored in others, with its elements in columns."""
         return self
 
     def elements_in(self, values: Any) -> tuple[Any, ...]:
@@ -200,7 +207,7 @@ def prepare(value: Any) -> Any:
     """Return an element with the containers in it as containers of the lane."""
     value = of_member(value)
     if isinstance(value, Stored):
-        return value
+        return value.as_rows() if isinstance(value, Rows) else value
     if isinstance(value, set) or is_table(value):
         from pcbatch.containers.covering import of_lane
 

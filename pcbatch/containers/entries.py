@@ -15,11 +15,11 @@ from pcbatch.containers.aliasing import holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import limit, require_room
-from pcbatch.containers.columns import Shape, element_text, leaf_at, put
+from pcbatch.containers.columns import Shape, element_text, leaf_at, put, same_leaves
 from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
-from pcbatch.containers.hash_table import Place, Table
+from pcbatch.containers.hash_table import Place, Table, in_places
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.stored import Stored, UnlikeError, lists_in
+from pcbatch.containers.stored import Stored, UnlikeError, inner_parts, is_stored, lists_in
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
@@ -231,6 +231,9 @@ class Entries(Stored):
             return LaneList.from_list([])  # type: ignore[no-any-return]
         columns = self.table.entries(part)
         values: LaneList = LaneList.tree_unflatten(origins, (columns, self.table.count))
+        if not any(is_stored(part) and not lane_keys.is_row(part) for part in inner_parts(columns)):
+            unordered = LaneList.tree_unflatten(origins, (in_places(part), self.table.count))
+            values.source = columns, unordered, self.table.place_of
         return holds_same(values, self)
 
     def keys_list(self) -> LaneList:
@@ -280,7 +283,7 @@ class Entries(Stored):
         self.value_origins = join_origins(self.table.values, self.value_origins, value, origins_of(value))
         before = self.table
         table, value = before.with_types(key, value)
-        if [id(leaf) for leaf in jax.tree.leaves(before)] != [id(leaf) for leaf in jax.tree.leaves(table)]:
+        if not same_leaves(before, table):
             self.table = table
         found = lane_keys.fitted(key, table.keys)
         limit(found is not None and found[1], TOO_LARGE)

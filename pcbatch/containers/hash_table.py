@@ -119,7 +119,8 @@ class Table:
 
     def _find(self, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Place:
         buckets = self._buckets(lane_keys.hashed(leaves))
-        places = by_width(_places)(self.stamps, columns, leaves, kept, buckets)
+        alone = _places_alone if any(map(lane_keys.is_row, leaves)) else None
+        places = by_width(_places, alone)(self.stamps, columns, leaves, kept, buckets)
         # The key is in one bucket at most, and its place is less than that of any free one.
         other = places[1] < places[0]
         place = jnp.minimum(places[0], places[1])
@@ -182,8 +183,8 @@ class Table:
         count = jnp.sum(stamps >= 0, dtype=jnp.int32)
         return self.replace(stamps=stamps, count=count, clock=jnp.where(count == 0, 0, self.clock))
 
-    def order(self) -> Any:
-        """Return the places in the order of insertion, as numbers int32[places]; those of entries come first."""
+    def _ranks(self) -> Any:
+        """The stamps, int32[places], of which those of entries are 0, 1, 2, ..."""
         stamps = self.stamps.reshape(-1)
 
         def sort(state: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -193,16 +194,23 @@ class Table:
 
         # Without gaps the stamps are the order. A loop that is made once or not at all, because a conditional would
         # sort for all lanes, whether one of them needs it or not.
-        stamps, _ = jax.lax.while_loop(lambda state: state[1], sort, (stamps, self.clock != self.count))
+        return jax.lax.while_loop(lambda state: state[1], sort, (stamps, self.clock != self.count))[0]
+
+    def order(self) -> Any:
+        """Return the places in the order of insertion, as numbers int32[places]; those of entries come first."""
+        stamps = self._ranks()
         places = jnp.arange(stamps.size, dtype=jnp.int32)
         return jnp.zeros_like(places).at[jnp.where(stamps < 0, LAST, stamps)].set(places, mode="drop")
 
+    def place_of(self, index: Any) -> Any:
+        """Return the number of the place of the entry at an index in the order of insertion."""
+        stamps = self._ranks()
+        return jnp.min(jnp.where(stamps == index, jnp.arange(stamps.size, dtype=jnp.int32), stamps.size - 1))
+
     def entries(self, part: Any) -> Any:
         """Return keys or values in the order of insertion, with columns [capacity, ...] as leaves."""
-        order = self.order()
-        places = order.size
-        order = order[: self.capacity]
-        return jax.tree.map(lambda leaf: leaf.reshape(places, *leaf.shape[2:])[order], part)
+        order = self.order()[: self.capacity]
+        return jax.tree.map(lambda leaf: leaf[order], in_places(part))
 
     def added(self) -> tuple[Any, Any, Any]:
         """Return the keys of a set in the order of insertion, also the removed ones, their number, and who is there.
@@ -260,7 +268,7 @@ class Table:
             table, full = jax.vmap(again)(one)
             require_room(jnp.where(jnp.any(full), capacity + 1, 0), capacity)
             return table
-        flat_keys, flat_values = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (keys, values))
+        flat_keys, flat_values = in_places((keys, values))
         example: Any = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
         stamps = self.stamps.reshape(-1)
         table = Table.empty(example[0], example[1], capacity)
@@ -313,6 +321,33 @@ def _places(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any],
     return tuple(map(place_in, buckets))
 
 
+def _places_alone(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
+    """The same for a lane alone: texts and tuples are compared where all else is equal, up to their lengths."""
+
+    def place_in(bucket: Any) -> Any:
+        of_bucket, rows = _row(stamps, bucket), _row(columns, bucket)
+        hits = [lane_keys.may_equal(column, leaf) for column, leaf in zip(rows, leaves, strict=True)]
+        may = reduce(jnp.logical_and, [*hits, *kept]) & (of_bucket >= 0)
+
+        def candidate(start: Any) -> Any:
+            return jnp.min(jnp.where(may & (start <= COLUMNS), COLUMNS, WIDTH))
+
+        def differs(column: Any) -> Any:
+            equal = column < WIDTH
+            at = jnp.minimum(column, WIDTH - 1)
+            for of_row, leaf in zip(columns, leaves, strict=True):
+                if lane_keys.is_row(leaf):
+                    found = jax.tree.map(lambda x: x.at[bucket, at].get(mode="promise_in_bounds"), of_row)
+                    equal = lane_keys.equals(found, leaf, equal)
+            return (column < WIDTH) & ~equal
+
+        column = jax.lax.while_loop(differs, lambda column: candidate(column + 1), candidate(0))
+        free = jnp.min(jnp.where(of_bucket < 0, WIDTH + COLUMNS, 2 * WIDTH))
+        return jnp.where(column < WIDTH, column, free)
+
+    return tuple(map(place_in, buckets))
+
+
 def _same(row: Any, leaves: list[Any], kept: list[Any]) -> Any:
     hits = [lane_keys.equal(column, leaf) for column, leaf in zip(row, leaves, strict=True)]
     return reduce(jnp.logical_and, [*hits, *kept] or [True])
@@ -320,6 +355,11 @@ def _same(row: Any, leaves: list[Any], kept: list[Any]) -> Any:
 
 def _row(column: Any, bucket: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf.at[bucket].get(mode="promise_in_bounds", wrap_negative_indices=False), column)
+
+
+def in_places(part: Any) -> Any:
+    """Return keys or values of a table with one axis for all places."""
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), part)
 
 
 def slots(table: Table) -> Any:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
+from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import limit
 from pcbatch.containers.columns import Shape, Unset, leaf_at, one_level, padded, room
 from pcbatch.containers.container import Container
@@ -26,6 +27,7 @@ from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.row_search import first_row, run_at
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS
@@ -219,6 +221,24 @@ def equal(row: Any, part: Any) -> Any:
     return same & jnp.all(inner | _with_axes(_behind(part), same.ndim + 1), axis=-1)
 
 
+def may_equal(row: Any, part: Any) -> Any:
+    """Return which parts in a row of a column may equal one, as far as numbers and lengths tell, bool[places]."""
+    return row.length == part.length if is_row(row) else equal(row, part)
+
+
+def equals(found: Any, part: Any, where: Any) -> Any:
+    """Return whether a row equals a part of a key of the same type and length, of a lane alone; `where`: else False."""
+    if isinstance(part.columns, Unset):
+        return where
+    stop = jnp.where(where, part.length, 0)
+    pairs = list(zip(parts(found.columns)[0], parts(part.columns)[0], strict=True))
+
+    def differs(pair: Any) -> Any:
+        return ~reduce(jnp.logical_and, [jnp.asarray(list_order.equal(x, y)) for x, y in pair] or [jnp.bool_(True)])
+
+    return where & (first_row(differs, pairs, stop) == stop)
+
+
 def like(leaf: Any, dtype: Any) -> tuple[Any, Any]:
     """Return a number with a dtype, and whether it has kept its value.
 
@@ -289,16 +309,40 @@ def scrambled(word: Any) -> Any:
     return word ^ (word >> 16)
 
 
+def _counted(columns: Any, powers: Any, behind: Any) -> Any:
+    """The sum of the words of elements, each times its power; those behind the end count nothing."""
+    word = jnp.where(behind, jnp.uint32(0), _word([word for part in parts(columns)[0] for word in _words(part)]))
+    return jnp.sum(word * _with_axes(powers, word.ndim), axis=-1, dtype=jnp.uint32)
+
+
+def _powers(size: int) -> Any:
+    return np.cumprod(np.full(size, 0x01000193, np.uint32), dtype=np.uint32)
+
+
+def _sum_together(leaf: Any) -> Any:
+    return _counted(leaf.columns, _powers(room(leaf.columns, jnp.ndim(leaf.length)) or 0), _behind(leaf))
+
+
+def _sum_alone(leaf: Any) -> Any:
+    size = room(leaf.columns, 0) or 0
+    columns = (leaf.columns, jnp.asarray(_powers(size)))
+
+    def step(c: tuple[Any, Any]) -> tuple[Any, Any]:
+        places, (part, powers) = run_at(columns, c[0], size)
+        more = _counted(part, powers, (places < c[0]) | (places >= leaf.length))
+        return c[0] + places.size, c[1] + more
+
+    return jax.lax.while_loop(lambda c: c[0] < leaf.length, step, (jnp.int32(0), jnp.uint32(0)))[1]
+
+
 def _words(leaf: Any) -> list[Any]:
     """Return the 32-bit words of a number or a row, or of each in a column; 0.0 and -0.0 have the same."""
     if is_row(leaf):
         length = jnp.asarray(leaf.length).astype(jnp.uint32)
-        words = [word for part in parts(leaf.columns)[0] for word in _words(part)]
-        if not words:
+        if not parts(leaf.columns)[0]:
             return [length]
-        powers = np.cumprod(np.full(words[0].shape[-1], 0x01000193, np.uint32), dtype=np.uint32)
-        counted = jnp.where(_behind(leaf), jnp.uint32(0), _word(words))
-        return [jnp.sum(counted * _with_axes(powers, counted.ndim), axis=-1, dtype=jnp.uint32) + length]
+        alone = _sum_alone if jnp.ndim(leaf.length) == 0 and room(leaf.columns, 0) else None
+        return [by_width(_sum_together, alone)(leaf) + length]
     if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
         return [*_words(leaf.real), *_words(leaf.imag)]
     if jnp.issubdtype(leaf.dtype, jnp.floating):

@@ -22,7 +22,7 @@ from pcbatch.containers.aliasing import holds_objects, holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import check_nested, made_of_others, rounded
 from pcbatch.containers.checks import limit, require, require_room
-from pcbatch.containers.columns import Unset, padded, put, room, taken
+from pcbatch.containers.columns import Unset, padded, put, room, same_leaves, taken
 from pcbatch.containers.container import Container
 from pcbatch.containers.elements import blank, element_at, join_origins, origins_of, prepare, stacked, unify
 from pcbatch.containers.indices import (
@@ -131,6 +131,8 @@ class LaneList(LaneSequence):
 
     def element(self, index: Any) -> Any:
         """Return the element at an index that is known to be in range; a list is a view."""
+        if self.source is not None and same_leaves(self.source[0], self._columns):
+            return element_at(self.source[1], self.source[2](index))
         return element_at(self, self._place(index))
 
     def _taken(self, index: Any) -> Any:
@@ -208,6 +210,7 @@ class LaneList(LaneSequence):
         new: LaneList = LaneList.tree_unflatten(self.origins, (columns, length))
         holds_same(new, self)
         new.hold(self.elements_in(self))
+        new.source = self.source
         return new
 
     def extend(self, values: Any, /) -> None:
@@ -245,6 +248,7 @@ class LaneList(LaneSequence):
         """Return a list of the same elements."""
         new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
         new.hold(self.elements_in(self))
+        new.source = self.source
         return holds_same(new, self)
 
     def __copy__(self) -> Any:
@@ -262,17 +266,17 @@ class LaneList(LaneSequence):
     def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
         """Return the index of the first element that equals a value."""
         found = span(slice(start, stop), self.length)
-        k = self._numbers()
-        here = self._equal(value) & (k >= found.start) & (k < found.start + found.count)
-        require(jnp.any(here), "ValueError", self.ABSENT["index"])
-        return number(jnp.argmax(here).astype(np.int32))
+        end = found.start + found.count
+        place = self._first(value, found.start, end)
+        require(place < end, "ValueError", self.ABSENT["index"])
+        return number(jnp.asarray(place, np.int32))
 
     def remove(self, value: Any, /) -> None:
         """Remove the first element that equals a value."""
-        here = self._equal(value)
-        holds = jnp.any(here)
+        place = self._first(value, 0, self.length)
+        holds = place < self.length
         require(holds, "ValueError", self.ABSENT["remove"])
-        self._close(jnp.argmax(here), self.length, moves.one_if(holds))
+        self._close(place, self.length, moves.one_if(holds))
 
     def count(self, value: Any, /) -> Any:
         """Return the number of elements that equal a value."""
@@ -280,14 +284,21 @@ class LaneList(LaneSequence):
 
     def contains(self, value: Any) -> Any:
         """Return whether an element equals a value."""
-        return number(jnp.any(self._equal(value)))
+        return number(jnp.asarray(self._first(value, 0, self.length) < self.length))
 
     def _equal(self, value: Any) -> Any:
         """The mask of the elements that equal a value, bool[capacity]."""
+        return jnp.logical_and(self._valid(), list_order.equal_to(self._compared_with(value), value))
+
+    def _first(self, value: Any, start: Any, stop: Any) -> Any:
+        """The place of the first element from `start` on, before `stop`, that equals a value; else `stop`."""
+        return list_order.first_equal(self._compared_with(value), value, start, stop)
+
+    def _compared_with(self, value: Any) -> LaneList:
         plain = self._plain()
         if not isinstance(value, Container) and not isinstance(plain.columns, Unset):
             list_order.ask_identity(plain.columns, value, plain._valid())
-        return jnp.logical_and(self._valid(), list_order.equal_to(plain, value))
+        return plain
 
     # Subscripts.
 
@@ -347,9 +358,10 @@ class LaneList(LaneSequence):
     # Operators.
 
     def __add__(self, other: Any) -> Any:
-        if not isinstance(other, list | LaneList) or type(other) not in (list, type(self)):
+        mine, other = self.as_rows(), other.as_rows() if isinstance(other, LaneList) else other
+        if type(other) not in (list, type(mine)):
             return NotImplemented
-        new = self.copy()
+        new = mine.copy()
         with made_of_others():
             new.extend(other)
         return new

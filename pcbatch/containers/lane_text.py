@@ -23,6 +23,7 @@ from pcbatch.containers.elements import Rows
 from pcbatch.containers.indices import checked_index, integer, narrowed, repeated, span
 from pcbatch.containers.known_texts import refuse_shown
 from pcbatch.containers.letters import Letters
+from pcbatch.containers.row_search import end_of, first_row
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
@@ -246,15 +247,16 @@ class LaneText(Letters, Rows):
 
     def lstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
         """Return the text without some characters at its start."""
-        kept = ~text_search.among(self, _operand(chars, "lstrip arg must be None or str")) & self.valid()
-        gone = jnp.where(jnp.any(kept), jnp.argmax(kept).astype(np.int32), self.length)
+        chars = chars if isinstance(chars, str) and chars else _operand(chars, "lstrip arg must be None or str")
+        kept = ~text_search.among(self, chars) & self.valid()
+        gone = first_row(lambda here: here, kept, self.length)
         return self.made(moves.part(self.codes, gone, self.length - gone), self.length - gone)
 
     def rstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
         """Return the text without some characters at its end."""
-        kept = ~text_search.among(self, _operand(chars, "rstrip arg must be None or str")) & self.valid()
-        last = self.codes.shape[0] - jnp.argmax(kept[::-1]).astype(np.int32)
-        return self.made(self.codes, jnp.where(jnp.any(kept), last, 0))
+        chars = chars if isinstance(chars, str) and chars else _operand(chars, "rstrip arg must be None or str")
+        kept = ~text_search.among(self, chars) & self.valid()
+        return self.made(self.codes, end_of(kept, self.length))
 
     def removeprefix(self, part: Any, /) -> LaneText:
         """Return the text without another one at its start."""
@@ -287,7 +289,8 @@ class LaneText(Letters, Rows):
         """Return the list of the parts between separators, of which the last `maxsplit` count, or of the words."""
         from pcbatch.containers.text_lists import turned
 
-        return turned(self[::-1].split(None if sep is None else _operand(sep, "must be str or None")[::-1], maxsplit))
+        part = None if sep is None else _operand(sep, "must be str or None")[::-1]
+        return turned(self[::-1].split(part, maxsplit), self)
 
     def splitlines(self, keepends: bool = False) -> Any:
         """Return the list of the lines, with their ends if asked."""

@@ -23,6 +23,7 @@ from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.merge_sort import comparable, is_less, merge_order
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.containers.own_order import compared, has_order, of_two_classes
+from pcbatch.containers.row_search import first_row
 from pcbatch.containers.stored import Stored, parts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
@@ -100,15 +101,21 @@ def _equal_lists(a: Any, b: Any) -> Any:
         return False
     a, b = lists
     same = a.length == b.length
-    pairs = _pairs(a, b, equal)
+    pairs = _pairs(a, b)
     if pairs is None:
         return same
-    outside = jnp.arange(pairs.shape[0], dtype=np.int32) >= a.length
-    return jnp.logical_and(same, jnp.all(jnp.logical_or(outside, pairs)))
+    stop = jnp.where(same, a.length, 0)
+    return jnp.logical_and(same, _first_difference(pairs, stop) == stop)
+
+
+def _first_difference(pairs: Any, stop: Any) -> Any:
+    """The first place at which two lists differ; `stop` if they are alike before it."""
+    return first_row(lambda pair: not_(equal(*pair)), pairs, stop)
 
 
 def _both_lists(a: Any, b: Any) -> tuple[Any, Any] | None:
     """The two values as lists of the lane; None if one of them is no list of the same kind."""
+    a, b = (one.as_rows() if isinstance(one, Rows) else one for one in (a, b))
     kind = type(a) if isinstance(a, Rows) else type(b)
     values = [_beside(a, b), _beside(b, a)]
     return None if any(type(value) is not kind for value in values) else (values[0]._plain(), values[1]._plain())
@@ -121,20 +128,15 @@ def _beside(value: Any, other: Any) -> Any:
     return tuple_beside(value, (), other)
 
 
-def _pairs(a: Any, b: Any, compared: Callable[[Any, Any], Any]) -> Any:
-    """A comparison of the elements at the same index of two lists, bool[n]; None if one can have none."""
+def _pairs(a: Any, b: Any) -> Any:
+    """The columns of the pairs of elements at the same index of two lists; None if one can have none."""
     if isinstance(a.columns, Unset) or isinstance(b.columns, Unset):
         return None
     sizes = [size for size in (room(a.columns, 0), room(b.columns, 0)) if size is not None]
     if not sizes or min(sizes) == 0:
         return None
     size = min(sizes)
-    left, right = (jax.tree.map(lambda leaf: leaf[:size], one.columns) for one in (a, b))
-
-    def compare_(x: Any, y: Any) -> Any:
-        return jnp.asarray(compared(x, y), bool)
-
-    return jax.vmap(compare_)(left, right)
+    return tuple(jax.tree.map(lambda leaf: leaf[:size], one.columns) for one in (a, b))
 
 
 def equal_to(values: Any, value: Any) -> Any:
@@ -144,6 +146,16 @@ def equal_to(values: Any, value: Any) -> Any:
         return jnp.full((values.capacity,), same)
     value = prepare(value)
     return jax.vmap(lambda element: jnp.asarray(equal(element, value), bool))(values.columns)
+
+
+def first_equal(values: Any, value: Any, start: Any, stop: Any) -> Any:
+    """Return the first place from `start` on, before `stop`, of an element that equals a value; `stop` if there is
+    none."""
+    if isinstance(values.columns, Unset) or room(values.columns, 0) is None:
+        same = not isinstance(values.columns, Unset) and equal(values.columns, value)
+        return _where(same, jnp.minimum(start, stop), stop)
+    value = prepare(value)
+    return first_row(lambda element: equal(element, value), values.columns, stop, start)
 
 
 def compare(op: Comparison, a: Any, b: Any) -> Any:
@@ -171,13 +183,13 @@ def _compare_lists(op: Comparison, a: Any, b: Any) -> Any:
         return NotImplemented
     a, b = lists
     by_length = op(a.length, b.length)
-    same = _pairs(a, b, equal)
-    if same is None:
+    pairs = _pairs(a, b)
+    if pairs is None:
         return by_length
     shorter = jnp.minimum(a.length, b.length)
-    differ = jnp.logical_and(jnp.arange(same.shape[0], dtype=np.int32) < shorter, jnp.logical_not(same))
-    by_element = _pairs(a, b, lambda x, y: compare(op, x, y))[jnp.argmax(differ)]
-    return jnp.where(jnp.any(differ), by_element, by_length)
+    place = _first_difference(pairs, shorter)
+    by_element = compare(op, *jax.tree.map(lambda leaf: leaf.at[place].get(mode="clip"), pairs))
+    return jnp.where(place < shorter, by_element, by_length)
 
 
 def _is_leaf(value: Any) -> bool:
@@ -230,13 +242,21 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
     if room(values.columns, 0) is None:
         return places
     keys = _keys(values, key)
-    inside = places < values.length
-    backwards = jnp.where(inside, values.length - 1 - places, places)
+    if not any(isinstance(leaf, Rows) for leaf in parts(keys)):
+        _refuse_nan(_key_leaves(keys), places < values.length)
+    return _order(keys, values.length, reverse)
+
+
+def _order(keys: Any, n: Any, reverse: Any) -> Any:
+    """The places of the keys of `n` elements in sorted order."""
+    places = jnp.arange(room(keys, 0) or 0, dtype=np.int32)
+    inside = places < n
+    backwards = jnp.where(inside, n - 1 - places, places)
     first = _where(reverse if not isinstance(reverse, int) else bool(reverse), backwards, places)
     if reverse is not False:
         keys = jax.tree.map(lambda leaf: leaf[first], keys)
     by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
-    order = _order_by_ranks(keys, inside) if by_ranks else _order_by_keys(keys, inside, values.length)
+    order = _order_by_ranks(keys, inside) if by_ranks else _order_by_keys(_key_leaves(keys), n)
     if reverse is False:
         return order
     return first[order][first]
@@ -245,16 +265,24 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
 def extreme_place(values: Any, key: Callable[[Any], Any] | None, largest: bool) -> Any:
     """Return the place of the first greatest or least element of a list that has one, int32[]."""
     keys = _keys(values, key)
-    if not any(isinstance(leaf, Rows) for leaf in parts(keys)):
-        return sorted_order(values, key, largest)[0]
+    by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
+    if not by_ranks:
+        _refuse_nan(_key_leaves(keys), jnp.arange(values.capacity, dtype=np.int32) < values.length)
 
-    def step(place: Any, best: Any) -> Any:
+    def best(keys: Any, n: Any, stop: Any) -> Any:
         """Compare as Python does, from left to right: to compare each with each takes the square of the room."""
-        new, old = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (place, best))
-        better = compare(operator.lt, old, new) if largest else compare(operator.lt, new, old)
-        return jnp.where((place < values.length) & better, place, best)
 
-    return jax.lax.fori_loop(np.int32(1), np.int32(values.capacity), step, jnp.int32(0))
+        def step(place: Any, best: Any) -> Any:
+            new, old = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (place, best))
+            better = compare(operator.lt, old, new) if largest else compare(operator.lt, new, old)
+            return jnp.where((place < n) & better, place, best)
+
+        return jax.lax.fori_loop(np.int32(1), jnp.asarray(stop, np.int32), step, jnp.int32(0))
+
+    def together(keys: Any, n: Any) -> Any:
+        return best(keys, n, values.capacity) if by_ranks else _order(keys, n, largest)[0]
+
+    return by_width(together, lambda keys, n: best(keys, n, n))(keys, values.length)
 
 
 def _keys(values: Any, key: Callable[[Any], Any] | None) -> Any:
@@ -273,8 +301,8 @@ def _fields(key: Callable[[Any], Any] | None, element: Any) -> Any:
     return compared(element if key is None else key(element), "lt", True)
 
 
-def _order_by_keys(keys: Any, inside: Any, n: Any) -> Any:
-    leaves = _key_leaves(keys)
+def _refuse_nan(leaves: list[Any], inside: Any) -> None:
+    """Let the lane stop where a key that is compared is a NaN."""
     for leaf in leaves:
         if leaf.ndim != 1:
             _scalar(leaf[0], leaf[0], operator.lt)
@@ -282,8 +310,10 @@ def _order_by_keys(keys: Any, inside: Any, n: Any) -> Any:
             missing = jnp.logical_and(inside, jnp.isnan(leaf))
             limit(jnp.logical_not(jnp.any(missing)), NAN_ORDER)
 
+
+def _order_by_keys(leaves: list[Any], n: Any) -> Any:
     def together(leaves: list[Any], n: Any) -> Any:
-        places = jnp.arange(inside.shape[0], dtype=np.int32)
+        places = jnp.arange(leaves[0].shape[0], dtype=np.int32)
         operands = (places >= n, *leaves, places)
         return jax.lax.sort(operands, num_keys=1 + len(leaves), is_stable=True)[-1]
 

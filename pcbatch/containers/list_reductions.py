@@ -10,20 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
+from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import limit, require, rules
-from pcbatch.containers.columns import Unset, room
+from pcbatch.containers.columns import Unset, room, row
 from pcbatch.containers.elements import element_at, is_rows
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
+from pcbatch.containers.row_search import first_row
 from pcbatch.containers.stored import parts
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
 
 
-def exact_sum(name: str, numbers: Any) -> Any:
-    """Return the sum of integers along one axis; `name` is what the message calls the function.
+def exact_sum(name: str, numbers: Any, n: Any = None) -> Any:
+    """Return the sum of the first `n` integers of an array, or of all; `name` is what the message calls the function.
 
     The upper and the lower halves of the numbers are added apart, where they have room, so that what the sum carries
     beyond the dtype is seen. That holds for fewer numbers than half a word counts.
@@ -33,12 +35,29 @@ def exact_sum(name: str, numbers: Any) -> Any:
     if numbers.size >= 1 << (bits - 1):
         title = f"a checked sum of {dtype.name} takes fewer than {1 << (bits - 1)} numbers"
         raise Refusal("PCB306", title, helps=("add them in a loop, which checks each step",))
-    lower = jnp.sum(numbers & ((1 << bits) - 1), dtype=dtype)
-    upper = jnp.sum(numbers >> bits, dtype=dtype) + (lower >> bits)
+
+    def halves(x: Any) -> tuple[Any, Any, Any]:
+        return x & ((1 << bits) - 1), x >> bits, x
+
+    def together(numbers: Any, n: Any) -> Any:
+        counted = numbers if n is None else jnp.where(jnp.arange(numbers.size, dtype=np.int32) < n, numbers, 0)
+        return tuple(jnp.sum(x, dtype=dtype) for x in halves(counted))
+
+    def alone(numbers: Any, n: Any) -> Any:
+        def step(k: Any, sums: Any) -> Any:
+            return tuple(total + x for total, x in zip(sums, halves(row(numbers, k)), strict=True))
+
+        return jax.lax.fori_loop(0, n, step, (jnp.zeros((), dtype),) * 3)
+
+    form = None if n is None or not numbers.size else alone
+    lower, upper, result = by_width(together, form)(numbers, n)
+    upper += lower >> bits
     info = iinfo(dtype)
-    fits = (upper >= int(info.min) >> bits) & (upper <= int(info.max) >> bits)
-    limit(fits, f"the result of {name} does not fit {dtype.name}")
-    return jnp.sum(numbers, dtype=dtype)
+    limit(
+        (upper >= int(info.min) >> bits) & (upper <= int(info.max) >> bits),
+        f"the result of {name} does not fit {dtype.name}",
+    )
+    return result
 
 
 iinfo: Any = jnp.iinfo  # untyped in some releases of JAX
@@ -62,11 +81,10 @@ def total(values: LaneList, start: Any, add: Callable[[Any, Any], Any]) -> Any:
         raise Refusal("PCB304", f"`sum` adds numbers, and the elements of this list are {kind}")
     inside = _inside(values).reshape(-1, *(1,) * (columns.ndim - 1))
     whole = columns.astype(np.int32) if columns.dtype == np.bool_ else columns
-    counted = jnp.where(inside, whole, 0)
     if rules().overflow == "fail" and whole.ndim == 1 and jnp.issubdtype(whole.dtype, np.integer):
-        result = exact_sum("sum", counted)
+        result = exact_sum("sum", whole, values.length)
     else:
-        result = jnp.sum(counted, axis=0, dtype=whole.dtype)
+        result = jnp.sum(jnp.where(inside, whole, 0), axis=0, dtype=whole.dtype)
     if columns.weak_type or columns.dtype == np.bool_:
         result = _weak(result)
     return add(start, note(result, values.origins[0] if columns.dtype != np.bool_ else Origin.NUMBER))
@@ -89,9 +107,8 @@ def truths(values: LaneList, by: bool) -> Any:
     if room(columns, 0) is None:
         constant = bool(columns) if parts(columns) == [] else False
         return _known_truths(values, constant, by)
-    holds = jax.vmap(_truth)(columns)
-    inside = _inside(values)
-    return number(jnp.any(inside & holds) if by else jnp.all(~inside | holds))
+    place = first_row(lambda element: _truth(element) == by, columns, values.length)
+    return number(jnp.asarray((place < values.length) == by))
 
 
 def _known_truths(values: LaneList, constant: bool, by: bool) -> Any:
@@ -145,7 +162,16 @@ def _empty_text() -> str:
 def _place(values: LaneList, largest: bool, key: Callable[[Any], Any] | None) -> Any:
     keys = values.columns if key is None else mapped(key, values)
     if isinstance(keys, jax.Array) and keys.ndim == 1 and not jnp.issubdtype(keys.dtype, np.complexfloating):
-        return _place_of_number(keys, _inside(values), largest)
+
+        def alone(keys: Any, n: Any) -> Any:
+            def step(k: Any, best: Any) -> Any:
+                new = row(keys, k)
+                better = new > best[1] if largest else new < best[1]
+                return jnp.where(better, k, best[0]), jnp.where(better, new, best[1])
+
+            return jax.lax.fori_loop(1, n, step, (jnp.int32(0), keys[0]))[0]
+
+        return by_width(lambda keys, n: _place_of_number(keys, _inside(values), largest), alone)(keys, values.length)
     return list_order.extreme_place(values._plain(), key, largest)
 
 

@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import Check, collecting, record
+from pcbatch.containers.columns import with_row
 from pcbatch.containers.elements import element_at, prepare
 
 
@@ -25,7 +27,15 @@ def mapped(fn: Callable[[Any], Any], values: Any) -> Any:
         return result, [check.failed for check in checks], shown
 
     places = jnp.arange(values.capacity, dtype=np.int32)
-    result, failed, shown = jax.vmap(run, out_axes=0)(places)
+
+    def alone(n: Any) -> Any:
+        types = jax.eval_shape(run, jnp.int32(0))
+        empty = jax.tree.map(lambda x: jnp.zeros((values.capacity, *x.shape), x.dtype), types)
+        return jax.lax.fori_loop(0, n, lambda k, out: with_row(out, k, run(k)), empty)
+
+    has_keys = any(jnp.issubdtype(x.dtype, jax.dtypes.prng_key) for x in jax.tree.leaves(values.columns))
+    form = None if has_keys or not values.capacity else alone
+    result, failed, shown = by_width(lambda n: jax.vmap(run)(places), form)(values.length)
     for check, failing, parts in zip(list(found), failed, shown, strict=True):
         failing = jnp.logical_and(failing, places < values.length)
         first = jnp.argmax(failing)

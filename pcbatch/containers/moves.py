@@ -9,6 +9,7 @@ may be anything.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -71,14 +72,15 @@ def replaced(columns: Any, n: Any, at: Any, removed: Any, other: Any, m: Any) ->
     return _by_width(together, alone)(columns, n, at, removed, other, m)
 
 
-def part(columns: Any, start: Any, count: Any) -> Any:
-    """Return columns of the `count` rows from a place on, with room for as many as there were."""
+def part(columns: Any, start: Any, count: Any, width: int | None = None) -> Any:
+    """Return columns of the `count` rows from a place on, with room for `width`, or as many as there were."""
 
     def together(columns: Any, start: Any, count: Any) -> Any:
-        return taken(columns, start + _places(columns))
+        return taken(columns, start + _places(columns)[:width])
 
     def alone(columns: Any, start: Any, count: Any) -> Any:
-        return _moved(columns, 0, start, count, columns)
+        first = jax.tree.map(lambda leaf: leaf[:width], columns)
+        return _moved(first, 0, start, count, columns, over=True)
 
     return _by_width(together, alone)(columns, start, count)
 
@@ -92,22 +94,22 @@ def concatenated(a: Any, n: Any, b: Any, m: Any, size: int) -> Any:
 
     def alone(a: Any, n: Any, b: Any, m: Any) -> Any:
         first = jax.tree.map(lambda leaf: leaf[:size], padded(a, 0, size))
-        return _moved(first, n, 0, m, b)
+        return _moved(first, n, 0, m, b, over=True)
 
     return by_width(together, alone)(a, n, b, m)
 
 
-def windows(columns: Any, starts: Any, count: Any) -> Any:
-    """Return, for each of `count` starts, as many rows as there are from it on: columns [starts, rows]."""
-    size = room(columns, 0) or 0
+def windows(columns: Any, starts: Any, count: Any, size: int) -> Any:
+    """Return, for each of `count` starts, the `size` rows from it on, or anything behind the last one: columns [starts,
+    size]."""
 
     def together(columns: Any, starts: Any, count: Any) -> Any:
         places = starts[:, None] + jnp.arange(size, dtype=np.int32)[None]
         return taken(columns, places)
 
     def alone(columns: Any, starts: Any, count: Any) -> Any:
-        longer = padded(columns, 0, 2 * size)
-        empty = jax.tree.map(lambda leaf: jnp.zeros((starts.shape[0], *leaf.shape), leaf.dtype), columns)
+        longer = padded(columns, 0, (room(columns, 0) or 0) + size)
+        empty = jax.tree.map(lambda leaf: jnp.zeros((starts.shape[0], size, *leaf.shape[1:]), leaf.dtype), columns)
 
         def step(k: Any, out: Any) -> Any:
             return with_row(out, k, _rows(longer, row(starts, k), size))
@@ -117,18 +119,22 @@ def windows(columns: Any, starts: Any, count: Any) -> Any:
     return by_width(together, alone)(columns, starts, count)
 
 
-def flattened(rows: Any, sizes: Any, count: Any, between: Any, gap: Any, size: int) -> Any:
+def flattened(
+    rows_of: Callable[[], Any], numbers: Any, first: Any, sizes: Any, count: Any, between: Any, gap: Any, size: int
+) -> Any:
     """Return an array [size] of `sizes[k]` numbers of each of `count` rows, with `gap` numbers between two of them.
 
     Args:
-        rows: [n, numbers].
+        rows_of: gives the rows, [n, numbers].
+        numbers, first: an array that has the numbers of each row side by side, from `first[k]` on, int32[n].
         sizes: int32[n].
         count: int32[], at most n.
         between, gap: an array [m] of numbers, and how many of them stand between two rows.
         size: the length of the result, which is enough.
     """
 
-    def together(rows: Any, sizes: Any, count: Any, between: Any, gap: Any) -> Any:
+    def together(numbers: Any, first: Any, sizes: Any, count: Any, between: Any, gap: Any) -> Any:
+        rows = rows_of()
         n = jnp.arange(rows.shape[0], dtype=np.int32)
         gaps = jnp.where(n < count - 1, gap, 0)
         starts = (jnp.cumsum(sizes + gaps) - sizes - gaps)[:, None]
@@ -139,16 +145,16 @@ def flattened(rows: Any, sizes: Any, count: Any, between: Any, gap: Any, size: i
             out = out.at[jnp.where(offsets < counts[:, None], at + offsets, size)].set(values, mode="drop")
         return out
 
-    def alone(rows: Any, sizes: Any, count: Any, between: Any, gap: Any) -> Any:
+    def alone(numbers: Any, first: Any, sizes: Any, count: Any, between: Any, gap: Any) -> Any:
         def step(k: Any, c: tuple[Any, Any]) -> tuple[Any, Any]:
             out, at = c
             long, pause = row(sizes, k), jnp.where(k < count - 1, gap, 0)
-            out = _moved(out, at, 0, long, row(rows, k))
+            out = _moved(out, at, row(first, k), long, numbers, over=True)
             return _moved(out, at + long, 0, pause, between), at + long + pause
 
-        return jax.lax.fori_loop(0, count, step, (jnp.zeros((size,), rows.dtype), jnp.int32(0)))[0]
+        return jax.lax.fori_loop(0, count, step, (jnp.zeros((size,), numbers.dtype), jnp.int32(0)))[0]
 
-    return by_width(together, alone)(rows, sizes, count, between, gap)
+    return by_width(together, alone)(numbers, jnp.asarray(first), sizes, count, between, gap)
 
 
 def _by_width(together: Any, alone: Any) -> Any:
@@ -164,11 +170,15 @@ def _places(columns: Any) -> Any:
     return jnp.arange(room(columns, 0) or 0, dtype=np.int32)
 
 
-def _moved(columns: Any, to: Any, start: Any, count: Any, source: Any = None, backwards: bool = False) -> Any:
+def _moved(
+    columns: Any, to: Any, start: Any, count: Any, source: Any = None, backwards: bool = False, over: bool = False
+) -> Any:
     """Return columns in which `count` rows from place `start` on, of `source` or these columns, stand from `to` on.
 
-    Runs of rows are moved, then single ones; the last one first if it is `backwards`.
+    Runs of rows are moved, then single ones; the last one first if it is `backwards`. A run may go beyond the last row
+    if what is `over` these rows is not in use.
     """
+    sizes = [room(each, 0) or 0 for each in (columns, columns if source is None else source)]
 
     def steps(columns: Any, done: Any, size: int) -> tuple[Any, Any]:
         def offset(done: Any) -> Any:
@@ -180,11 +190,17 @@ def _moved(columns: Any, to: Any, start: Any, count: Any, source: Any = None, ba
             columns = _with_rows(columns, to + offset(done), moved)
             return columns, done + size, _rows(columns if source is None else source, start + offset(done + size), size)
 
+        def more(c: tuple[Any, Any, Any]) -> Any:
+            if not over or size == 1:
+                return c[1] + size <= count
+            last = jnp.maximum(to - sizes[0], start - sizes[1]) + c[1] + size
+            return (c[1] < count) & (last <= 0)
+
         first = columns, done, _rows(columns if source is None else source, start + offset(done), size)
-        return jax.lax.while_loop(lambda c: c[1] + size <= count, step, first)[:2]
+        return jax.lax.while_loop(more, step, first)[:2]
 
     done = jnp.int32(0)
-    if all((room(each, 0) or 0) > RUN for each in (columns, columns if source is None else source)):
+    if min(sizes) > RUN:
         columns, done = steps(columns, done, RUN)
     return steps(columns, done, 1)[0]
 

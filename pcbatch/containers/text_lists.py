@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers import moves, text_search
+from pcbatch.containers import text_search
+from pcbatch.containers.by_width import by_width
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.columns import with_row
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import WHITESPACE, LaneText, as_text, joined
+from pcbatch.containers.text_parts import TextParts, flattened
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin
@@ -38,7 +42,7 @@ def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
     """Return the list of the parts of a text between separators, of which the first `most` count, or of its words."""
     size, n = text.codes.shape[0], text.length
     if sep is None:
-        letters = text.valid() & ~text_search.among(text, LaneText.of(WHITESPACE))
+        letters = text.valid() & ~text_search.among(text, WHITESPACE)
         edge = jnp.zeros((1,), bool)
         starts = _first(letters & ~jnp.concatenate([edge, letters[:-1]]), size)
         ends = _first(letters & ~jnp.concatenate([letters[1:], edge]), size) + 1
@@ -65,7 +69,7 @@ def lines(text: LaneText, keepends: bool) -> LaneList:
     line_feed = jnp.concatenate([text.codes[1:] == ord("\n"), jnp.zeros((1,), bool)]) & (jnp.arange(1, size + 1) < n)
     both = (text.codes == ord("\r")) & line_feed
     second = jnp.concatenate([jnp.zeros((1,), bool), both[:-1]])
-    here = text.valid() & text_search.among(text, LaneText.of(LINE_ENDS)) & ~second
+    here = text.valid() & text_search.among(text, LINE_ENDS) & ~second
     places, count = _first(here, size + 1), jnp.sum(here, dtype=np.int32)
     after = places + 1 + both.at[places].get(mode="fill", fill_value=False).astype(np.int32)
     starts = jnp.concatenate([jnp.zeros((1,), np.int32), after])[: size + 1]
@@ -73,14 +77,11 @@ def lines(text: LaneText, keepends: bool) -> LaneList:
     return _parts(text, starts, ends, count + (starts[count] < n).astype(np.int32))
 
 
-def turned(parts: LaneList) -> LaneList:
-    """Return the parts of a text that was turned round: in their order, and each as it was."""
-    columns = parts.columns
-    each = columns.length[:, None] - 1 - jnp.arange(columns.codes.shape[1], dtype=np.int32)[None]
-    codes = jnp.take_along_axis(columns.codes, jnp.maximum(each, 0), axis=1)
-    made = LaneList.tree_unflatten(parts.origins, (LaneText.made(codes, columns.length), parts.length))
-    made.reverse()
-    return made  # type: ignore[no-any-return]
+def turned(parts: TextParts, text: LaneText) -> LaneList:
+    """Return the parts of a text that was turned round: in their order, and each as it was in the text."""
+    starts, lengths = parts.places.columns
+    found = TextParts.of(text.codes, text.length - starts - lengths, lengths, parts.length)
+    return found[::-1]  # type: ignore[no-any-return]
 
 
 def translated(text: LaneText, table: Any) -> LaneText:
@@ -100,18 +101,28 @@ def translated(text: LaneText, table: Any) -> LaneText:
     return join_texts(LaneText.of(""), made)
 
 
-def _parts(text: LaneText, starts: Any, ends: Any, count: Any) -> LaneList:
+def _parts(text: LaneText, starts: Any, ends: Any, count: Any) -> TextParts:
     """The list of so many parts of a text, from places to others."""
     inside = jnp.arange(starts.shape[0], dtype=np.int32) < count
-    codes = moves.windows(text.codes, starts, count)
-    parts = LaneText.made(codes, jnp.where(inside, ends - starts, 0))
-    made: LaneList = LaneList.tree_unflatten((Origin.ARRAY,), (parts, count))
-    return made
+    return TextParts.of(text.codes, starts, jnp.where(inside, ends - starts, 0), count)
 
 
 def _first(here: Any, size: int) -> Any:
     """The places at which a mask holds, in order, and then the size of the mask."""
-    return jnp.nonzero(here, size=size, fill_value=here.shape[0])[0].astype(np.int32)
+
+    def together(here: Any) -> Any:
+        return jnp.nonzero(here, size=size, fill_value=here.shape[0])[0].astype(np.int32)
+
+    def alone(here: Any) -> Any:
+        def step(k: Any, c: tuple[Any, Any]) -> tuple[Any, Any]:
+            found, count = c
+            found = with_row(found, jnp.minimum(count, size), k)
+            return found, count + here[k].astype(np.int32)
+
+        found, count = jax.lax.fori_loop(0, here.shape[0], step, (jnp.zeros((size + 1,), np.int32), jnp.int32(0)))
+        return jnp.where(jnp.arange(size, dtype=np.int32) < count, found[:size], here.shape[0])
+
+    return by_width(together, alone)(here)
 
 
 def join_texts(between: LaneText, texts: Any) -> LaneText:
@@ -136,5 +147,4 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
     total = jnp.sum(sizes + gaps, dtype=np.int32)
     room = max(start_capacity(), rows)
     require_room(total, room)
-    codes = moves.flattened(columns.codes, sizes, texts.length, between.codes, between.length, room)
-    return LaneText.made(codes, total)
+    return LaneText.made(flattened(texts, sizes, texts.length, between, room), total)

@@ -8,8 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import limit, require
+from pcbatch.containers.columns import row
 from pcbatch.containers.lane_text import LaneText, joined
+from pcbatch.containers.row_search import first_row
 from pcbatch.origins import number
 
 PREFIXES = {10: "", 2: "0b", 8: "0o", 16: "0x"}
@@ -77,10 +80,8 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
         second = codes.at[signed].get(mode="clip") == ord("0")
         third = codes.at[signed + 1].get(mode="clip")
         start = start + jnp.where(second & ((third == letter) | (third == letter - 32)) & (n >= signed + 3), 2, 0)
-    k = jnp.arange(codes.shape[0], dtype=np.int32)
     digits = _values(codes)
-    inside = (k >= start) & (k < n)
-    good = jnp.logical_and(n > start, jnp.all(~inside | ((digits >= 0) & (digits < base))))
+    good = (n > start) & (first_row(lambda digit: (digit < 0) | (digit >= base), digits, n, start) >= n)
     require(good, "ValueError", f"invalid literal for int() with base {base}")
     negative = jnp.logical_and(signed == 1, first == ord("-"))
     dtype = np.dtype(jnp.result_type(int))
@@ -94,7 +95,15 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
         large = large | (counts & (value > (most - digit) // radix))
         return (jnp.where(counts, value * radix + digit, value), large), None
 
-    (value, large), _ = jax.lax.scan(step, (jnp.zeros((), word), jnp.asarray(False)), (digits, inside & good))
+    def together(digits: Any, n: Any) -> Any:
+        k = jnp.arange(digits.shape[0], dtype=np.int32)
+        return jax.lax.scan(step, nothing, (digits, (k >= start) & (k < n)))[0]
+
+    def alone(digits: Any, n: Any) -> Any:
+        return jax.lax.fori_loop(start, n, lambda k, c: step(c, (row(digits, k), True))[0], nothing)
+
+    nothing = jnp.zeros((), word), jnp.asarray(False)
+    value, large = by_width(together, alone)(digits, jnp.where(good, n, start))
     limit(jnp.logical_not(large), f"the number that the text shows does not fit {dtype.name}")
     return number(jnp.where(negative, word.type(0) - value, value).astype(dtype))
 

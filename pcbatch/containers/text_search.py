@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import jax
@@ -44,7 +45,21 @@ def taken(here: Any, part: Any) -> Any:
     return jax.lax.scan(step, jnp.int32(0), here)[1]
 
 
+def _in_run(codes: Any, run: range) -> Any:
+    return codes == run.start if len(run) == 1 else (codes >= run.start) & (codes < run.stop)
+
+
+def _runs(characters: str) -> list[range]:
+    """The codes of characters as runs of numbers."""
+    codes = sorted(set(map(ord, characters)))
+    starts = [code for code in codes if code - 1 not in codes]
+    ends = [code + 1 for code in codes if code + 1 not in codes]
+    return list(map(range, starts, ends))
+
+
 def among(text: Any, characters: Any) -> Any:
-    """Return which characters of a text are some of others, bool[capacity]."""
+    """Return which characters of a text are some of others, which may be known, bool[capacity]."""
+    if isinstance(characters, str) and characters:
+        return reduce(jnp.logical_or, [_in_run(text.codes, run) for run in _runs(characters)])
     width = jnp.arange(characters.codes.shape[0], dtype=np.int32) < characters.length
     return jnp.any((text.codes[:, None] == characters.codes[None]) & width[None], axis=1)

@@ -50,7 +50,7 @@ class TestForms:
         assert eqn.primitive is by_width_p
         assert jex.jaxpr_as_fun(eqn.params["alone"])(1.0, 2.0) == [5.0]
 
-    def test_a_form_with_checks_or_values_of_the_lane_is_none(self) -> None:
+    def test_a_form_with_checks_is_none(self) -> None:
         def checked(x: Any) -> Any:
             require(x > 0, "ValueError", "no")
             return x
@@ -58,8 +58,18 @@ class TestForms:
         with collecting() as checks:
             closed = jax.make_jaxpr(lambda x: by_width(checked, checked)(x))(1.0)
         assert len(checks) == 1 and [eqn.primitive.name for eqn in closed.eqns] != ["pcbatch_by_width"]
-        outer = jax.make_jaxpr(lambda x, y: by_width(lambda x: x + y, lambda x: x + y)(x))(1.0, 2.0)
-        assert [eqn.primitive.name for eqn in outer.eqns] == ["add"]
+
+    def test_values_that_a_form_reads_are_operands(self) -> None:
+        def both(x: Any, y: Any, z: Any) -> Any:
+            return by_width(lambda x: x + y, lambda x: y + x * z / z)(x)
+
+        closed = jax.make_jaxpr(both)(1.0, 2.0, 3.0)
+        assert [eqn.primitive.name for eqn in closed.eqns] == ["pcbatch_by_width"]
+        assert jex.jaxpr_as_fun(closed)(1.0, 2.0, 3.0) == [3.0]
+        (eqn,) = closed.eqns
+        given = dict(zip(closed.jaxpr.invars, (1.0, 2.0, 3.0), strict=True))
+        assert jex.jaxpr_as_fun(eqn.params["alone"])(*(given[v] for v in eqn.invars)) == [3.0]
+        assert jax.vmap(both)(jnp.arange(3.0), jnp.ones(3), jnp.ones(3)).tolist() == [1.0, 2.0, 3.0]
 
 
 class TestTogether:

@@ -22,6 +22,7 @@ from pcbatch.containers.container import Container
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.text_parts import TextParts
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.places import NEXT
@@ -359,8 +360,9 @@ def _copy(value: Any) -> Any:
         for key, part in value.items():
             new[key] = _copy(part)
         return new
-    leaves, tree = jax.tree.flatten(value)
-    if not jax.tree_util.treedef_is_leaf(tree):
+    leaves, tree = jax.tree.flatten(value, is_leaf=lambda part: isinstance(part, TextParts))
+    leaves = [leaf.as_rows() if isinstance(leaf, TextParts) else leaf for leaf in leaves]
+    if not jax.tree_util.treedef_is_leaf(tree) or isinstance(value, TextParts):
         return jax.tree.unflatten(tree, leaves)
     new = copy.copy(value)
     for name, part in getattr(new, "__dict__", {}).items():

@@ -150,7 +150,7 @@ def iterable_(value: Any) -> bool:
 def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
     """The answer to a question about a value; raises Refusal (PCB305) if examples of the value differ in it."""
     if isinstance(value, LaneDeque | LaneList | LaneRange):
-        return question(_SEQUENCES[type(value)]())
+        return question(_SEQUENCES[type(value.as_rows() if isinstance(value, LaneList) else value)]())
     if isinstance(value, Optional):
         title = f"{what} is not known of a value that may be None"
         raise Refusal("PCB305", title, helps=("ask first whether `x is None`",))

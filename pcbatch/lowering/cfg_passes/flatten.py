@@ -52,7 +52,7 @@ from pcbatch.lowering.typing.inferred import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
 from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.made_records import functions_with_heap
-from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
+from pcbatch.lowering.typing.trace import JaxprFn, Traced, TracedCheck, check_outputs, restrict
 from pcbatch.records.made import HEAP
 from pcbatch.records.tables import TABLES
 
@@ -280,12 +280,16 @@ class _Flattener:
         """Operations for `dst = src` where the type of `dst` has another structure, as a list of the lane has."""
         have, want = self.abstract(src), self.abstract(dst)
 
+        found: list[TracedCheck] = []
+
         def fn(*arrays: Any) -> list[Any]:
-            leaves, _ = pytree.flatten(convert(have.rebuild(list(arrays)), want))
-            return [leaf for leaf, type_ in zip(leaves, want.leaves, strict=True) if isinstance(type_, ArrayType)]
+            with containers.collecting() as made:
+                leaves, _ = pytree.flatten(convert(have.rebuild(list(arrays)), want))
+            outs = [leaf for leaf, type_ in zip(leaves, want.leaves, strict=True) if isinstance(type_, ArrayType)]
+            return outs + check_outputs(made, found, len(outs))
 
         closed = jax.make_jaxpr(fn)(*[to_aval(leaf) for leaf in have.arrays])
-        return self.prim(Prim((dst,), Expr(src, (src,)), loc), Traced(closed, (want,)))
+        return self.prim(Prim((dst,), Expr(src, (src,)), loc), Traced(closed, (want,), checks=tuple(found)))
 
     def assign(self, dst: str, src: str, value: Abstract, loc: Loc | None) -> list[Op]:
         """Operations for `dst = src`, variables of any structure, with casts where `dst` is wider."""

@@ -21,6 +21,7 @@ from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.stored import UnlikeError
+from pcbatch.containers.text_parts import TextParts
 from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Leaf, array_type, is_array, with_origins
@@ -67,6 +68,8 @@ def _restructured(value: Any, want: Any) -> Any:
             return _restructured(prepare(value), want)
         case tuple(), LaneTuple():
             return _restructured(LaneTuple.from_list(list(value)), want)
+        case TextParts(), TextParts():
+            return value
         case Rows(), Rows():
             return _columns(value, want)
         case _, Rows() if is_array(value):

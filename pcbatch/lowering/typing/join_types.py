@@ -29,6 +29,7 @@ from pcbatch.containers.members import MemberValue
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, with_ordered_keys
 from pcbatch.containers.stored import Stored, is_table, parts
+from pcbatch.containers.text_parts import TextParts
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
@@ -84,22 +85,32 @@ def _has_tables(value: Abstract) -> bool:
 
 def with_texts(value: Abstract) -> Abstract:
     """Return a type in which known texts and members are those of the lane, as in results."""
-    if not any(isinstance(leaf, Known) and isinstance(leaf.value, str | bytes | Enum) for leaf in value.leaves):
+
+    def is_parts(part: Any) -> bool:
+        return isinstance(part, TextParts)
+
+    whole = objects_of(value)
+    known = any(isinstance(leaf, Known) and isinstance(leaf.value, str | bytes | Enum) for leaf in value.leaves)
+    if not known and not any(map(is_parts, jax.tree.leaves(whole, is_leaf=is_parts))):
         return value
 
-    def widened(cell: Cell) -> Any:
+    def widened(cell: Any) -> Any:
+        if isinstance(cell, TextParts):
+            return _with_rows(cell)
         members = _enumeration(cell)
         if members is not None and not issubclass(members, int):
             return _member(members)
         text = _as_text(cell)
         return cell if text is None else text
 
-    return of_objects(jax.tree.map(widened, objects_of(value)))
+    return of_objects(jax.tree.map(widened, whole, is_leaf=is_parts))
 
 
 def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     """Join two objects; `lead` is the number of lists that they are elements of, whose axes come first."""
     match x, y:
+        case (TextParts(), _) | (_, TextParts()) if x is not None and y is not None:
+            return _joined(_with_rows(x), _with_rows(y), lead, error)
         case (Cell() | MemberValue(), Cell() | MemberValue()) if (members := _members(x, y)) is not None:
             return members
         case (Cell() | Rows(), Cell() | Rows()) if (texts := _texts(x, y)) is not None:
@@ -161,6 +172,11 @@ def _entries(x: Any, y: Any, lead: int, error: JoinError) -> Any:
         return Cell(replace(cell.array, shape=whole + cell.array.shape[lead:]), cell.origin)
 
     return jax.tree.map(widened, made)
+
+
+def _with_rows(x: Any) -> Any:
+    """A type with a list of rows in place of one of parts of a text."""
+    return made_of(prepare, x) if isinstance(x, TextParts) else x
 
 
 def _texts(x: Any, y: Any) -> tuple[Rows, Rows] | None:
@@ -348,7 +364,7 @@ def _listed(element: Any, error: JoinError) -> Any:
     if isinstance(element, Cell) and (members := _enumeration(element)) and not issubclass(members, int):
         return _member(members)
     if isinstance(element, Cell | Unset | Stored) or element is None:
-        return element
+        return _with_rows(element)
     children, tree = children_of(element)
     return jax.tree.unflatten(tree, [_listed(child, error) for child in children])
 

@@ -246,7 +246,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         outputs = found.arrays(values, dynamic)
         found.ties.update(aliases(list(values), args, written))
         found.repeated.update(k for k, value in enumerate(values) if Parts(value).repeated)
-        return outputs + _check_outputs(made, found.checks, len(outputs))
+        return outputs + check_outputs(made, found.checks, len(outputs))
 
     try:
         with (
@@ -291,8 +291,9 @@ def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any,
     return values
 
 
-def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -> list[Any]:
-    """The values of the checks that a primitive has made, as further outputs from `position` on; fills `found`."""
+def check_outputs(made: list[Check], found: list[TracedCheck], position: int) -> list[Any]:
+    """Return the values of the checks that a primitive has made, as further outputs from `position` on; fills
+    `found`."""
     outputs: list[Any] = []
     for check in made:
         failed = check.failed

@@ -83,6 +83,7 @@ def _in_total_order(key: Any) -> Any:
 
 
 ISOLATED = 64  # the most elements of a load that is isolated: a larger one is a loop of its own anyway
+MUCH = 16  # elements of an array for each window that is stored in it, up to which it may be copied
 SMALL = 16  # elements of an array, up to which a load is cheap even if it copies
 
 LOADS = ("gather", "dynamic_slice")
@@ -232,9 +233,13 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
                 at[d] = places[b].astype(clamp)
         return at
 
+    # Many windows that may not fit go to one behind the array then: a conditional store is a loop of its own.
+    many = mode == DROP and 1 < operand.size <= MUCH * len(index_rows) and len(index_rows) > 1
+    spare = next((d for d in numbers.scatter_dims_to_operand_dims if many and shape[d] <= operand.shape[d]), None)
+
     def store(row: jax.Array, array: jax.Array) -> jax.Array:
         at, update = starts(row), update_rows[row].reshape(shape)
-        last = [np.asarray(array.shape[d] - shape[d], clamp) for d in range(array.ndim)]
+        last = [np.asarray(operand.shape[d] - shape[d], clamp) for d in range(array.ndim)]
         clipped = [jnp.clip(s, 0, m).astype(jnp.int32) for s, m in zip(at, last, strict=True)]
 
         def stored(array: jax.Array) -> jax.Array:
@@ -248,13 +253,18 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
             fits = jnp.ones((), bool)
             for s, m in zip(at, last, strict=True):
                 fits &= (s >= 0) & (s <= m)
-            return run_once(fits, stored, array)
+            if spare is None:
+                return run_once(fits, stored, array)
+            clipped[spare] = jnp.where(fits, clipped[spare], operand.shape[spare])
         return stored(array)
 
     if len(index_rows) == 1:
         return store(jnp.int32(0), operand)
-    new: jax.Array = jax.lax.fori_loop(0, len(index_rows), store, operand)
-    return new
+    array = operand
+    if spare is not None:
+        array = jnp.concatenate([operand, jax.lax.slice_in_dim(operand, 0, shape[spare], axis=spare)], spare)
+    new: jax.Array = jax.lax.fori_loop(0, len(index_rows), store, array)
+    return new if spare is None else jax.lax.slice_in_dim(new, 0, operand.shape[spare], axis=spare)
 
 
 def _applied(jaxpr: jex.Jaxpr, constants: Sequence[Any]) -> Callable[[Any, Any], Any]:
