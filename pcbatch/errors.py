@@ -74,6 +74,10 @@ class Refusal(TypeError):
         self.called: tuple[CodeType, ...] = ()  # the user's functions that the primitive had called by then
 
 
+class StoresWhenRead(Refusal):
+    """Reading an element of a `defaultdict` stores what it lacks, and here that would be lost."""
+
+
 class MustCompileAlong(Refusal):
     """A primitive has no meaning in a lane, but its calls of some functions of the user have one, as functions of the
     program: `functions` are these."""

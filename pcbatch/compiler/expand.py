@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import jax
 
-from pcbatch.containers.lane_iterator import Consumed
-from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
+from pcbatch.containers.lane_iterator import Asked, Consumed
+from pcbatch.errors import CompileError, NeedsUnrolling, Refusal, StoresWhenRead
 from pcbatch.frontend.source.along import Decisions
 from pcbatch.frontend.source.streams import CONSUMERS, LAZY
 from pcbatch.ir.cfg import CfgProgram
@@ -17,6 +17,7 @@ from pcbatch.lowering.diagnose.check_ownership import Aliased
 from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTANT_TEXTS
 from pcbatch.lowering.diagnose.traceback_spans import below, user_frames
 from pcbatch.lowering.typing.inferred import Inferred
+from pcbatch.lowering.typing.trace_errors import ChangedArgument
 
 CODES = frozenset({"PCB304", "PCB305", "PCB306", "PCB308", "PCB314", "PCB315"})
 """Codes of refusals of what one primitive cannot do for all elements, and a loop may do for each."""
@@ -48,16 +49,24 @@ class Copy(Exception):
 def look(program: CfgProgram, inferred: Inferred, decisions: Decisions) -> None:
     """Raise Expand if errors of inference stand where a comprehension, or a consumer of an iterable, may become a
     loop."""
-    places, taken = set(), set()
+    places, taken, asked, stored = set(), set(), set(), set()
     for key, error in inferred.errors.items():
         op = program.function(key[0]).block(key[1]).ops[key[2]]
-        if isinstance(error, Consumed) and isinstance(op, Prim) and op.loc is not None:
+        if not isinstance(op, Prim) or op.loc is None:
+            continue
+        frame, helpers = below(user_frames(error), op.loc)
+        here = op.loc if frame is None or not frame.exact else frame.loc
+        if isinstance(error, ChangedArgument | StoresWhenRead):
+            stored.add(op.loc)
+        elif isinstance(error, Consumed):
             taken.add(op.loc)
-        elif isinstance(op, Prim) and op.loc is not None and _concerns_traces(error) and _may_loop(op):
-            frame = below(user_frames(error), op.loc)[0]
-            places.add(op.loc if frame is None or not frame.exact else frame.loc)
-    if not (places <= decisions.expanded and taken <= decisions.taken):
-        raise Expand(replace(decisions, expanded=decisions.expanded | places, taken=decisions.taken | taken))
+        elif isinstance(error, Asked) or (helpers and helpers[0].name in ("__iter__", "__next__")):
+            asked |= {op.loc, here}
+        if _concerns_traces(error) and not isinstance(error, Asked | Consumed) and _may_loop(op):
+            places.add(here)
+    found = {"expanded": places, "taken": taken, "asked": asked, "stored": stored}
+    if any(not new <= getattr(decisions, name) for name, new in found.items()):
+        raise Expand(replace(decisions, **{name: getattr(decisions, name) | new for name, new in found.items()}))
 
 
 def look_at_records(inferred: Inferred, decisions: Decisions, error: CompileError | None = None) -> None:

@@ -52,8 +52,7 @@ class Rows(Stored):
     Attributes:
         origins: by leaf of the element, whether its scalars are numbers of Python; containers in it count as one leaf.
         held: the mutable objects that have become elements of the list while this primitive is traced.
-        source: columns, a list in another order that they are made of, and the place there of the element at an
-            index, for one element to be read there as long as the list has these columns; None: there is none.
+        source: columns, a list that they are made of, and the place there of an index; one element is read there.
     """
 
     __slots__ = ("_columns", "_length", "_node", "held", "origins", "place", "source")

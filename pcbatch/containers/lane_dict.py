@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import jax
@@ -26,7 +27,7 @@ from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, plain
 from pcbatch.containers.stored import lists_in, parts
 from pcbatch.errors import Refusal
-from pcbatch.origins import either, note, number
+from pcbatch.origins import Tracer, either, note, number
 
 _NOTHING: Any = object()
 
@@ -183,6 +184,12 @@ class LaneDict(Entries):
     def move_to_end(self, key: Any, last: bool = True) -> None:
         """Move the entry of a key behind all others of an `OrderedDict`, or before them."""
         self._ordered("move_to_end")
+        if isinstance(last, Tracer):
+            first = self.copy()
+            first.move_to_end(key, False)
+            self.move_to_end(key)
+            self.table = jax.tree.map(partial(jnp.where, jnp.asarray(last, bool)), self.table, first.table)
+            return
         value, rest = self.pop(key), LaneDict.of_items([])
         if not last:
             rest.update(self)
@@ -196,13 +203,14 @@ class LaneDict(Entries):
 
     def popitem(self, last: bool = True) -> Any:
         """Remove the entry that was stored last, of an `OrderedDict` the first one if asked, and return it."""
-        if not last:
+        if isinstance(last, Tracer) or not last:
             self._ordered("popitem(last=False)")
         if self.table is None:
             raise KeyError("popitem(): dictionary is empty")
         stamps = self.table.stamps
         require(self.table.count > 0, "KeyError", "popitem(): dictionary is empty")
-        end = jnp.argmax(stamps) if last else jnp.argmin(jnp.where(self.table.live, stamps, LAST))
+        ends = jnp.argmin(jnp.where(self.table.live, stamps, LAST)), jnp.argmax(stamps)
+        end = jnp.where(last, ends[1], ends[0]) if isinstance(last, Tracer) else ends[bool(last)]
         bucket, column = jnp.divmod(end.astype(jnp.int32), stamps.shape[1])
         place = Place(bucket, column, self.table.count > 0, jnp.bool_(False), stamps[bucket, column])
         key = self._noted_key(jax.tree.map(lambda leaf: leaf[bucket, column], self.table.keys))

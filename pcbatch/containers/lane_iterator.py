@@ -35,5 +35,13 @@ class LaneIterator:
         return self.__iter__()  # type: ignore[no-any-return]
 
 
+class Asked(Refusal):
+    """Elements come from methods of the user's: the compiler writes out the calls of these."""
+
+    def __init__(self) -> None:
+        title = "methods of the user's give elements one by one, and cannot be written out here"
+        super().__init__("PCB305", title, helps=("go over the object, in a variable, in a `for` statement",))
+
+
 class Consumed(Refusal):
     """A loop goes over an iterator that is kept: the compiler takes the elements one by one there."""

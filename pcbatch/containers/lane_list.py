@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers import list_order, moves
+from pcbatch.containers import list_sorting, moves
 from pcbatch.containers.aliasing import holds_objects, holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import check_nested, made_of_others, rounded
@@ -261,7 +261,7 @@ class LaneList(LaneSequence):
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: Any = False) -> None:
         """Sort the elements; equal ones keep their order."""
-        self._rearrange(list_order.sorted_order(self._plain(), key, reverse))
+        self._rearrange(list_sorting.sorted_order(self._plain(), key, reverse))
 
     def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
         """Return the index of the first element that equals a value."""
@@ -285,20 +285,6 @@ class LaneList(LaneSequence):
     def contains(self, value: Any) -> Any:
         """Return whether an element equals a value."""
         return number(jnp.asarray(self._first(value, 0, self.length) < self.length))
-
-    def _equal(self, value: Any) -> Any:
-        """The mask of the elements that equal a value, bool[capacity]."""
-        return jnp.logical_and(self._valid(), list_order.equal_to(self._compared_with(value), value))
-
-    def _first(self, value: Any, start: Any, stop: Any) -> Any:
-        """The place of the first element from `start` on, before `stop`, that equals a value; else `stop`."""
-        return list_order.first_equal(self._compared_with(value), value, start, stop)
-
-    def _compared_with(self, value: Any) -> LaneList:
-        plain = self._plain()
-        if not isinstance(value, Container) and not isinstance(plain.columns, Unset):
-            list_order.ask_identity(plain.columns, value, plain._valid())
-        return plain
 
     # Subscripts.
 

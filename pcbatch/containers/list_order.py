@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -12,26 +11,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
-from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import limit, require
 from pcbatch.containers.columns import Unset, element_text, one_level, room
-from pcbatch.containers.elements import Rows, element_at, list_class, prepare
+from pcbatch.containers.container import Container
+from pcbatch.containers.elements import Rows, list_class, prepare
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
-from pcbatch.containers.mapping import mapped
 from pcbatch.containers.members import MemberValue, of_member
-from pcbatch.containers.merge_sort import comparable, is_less, merge_order
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
-from pcbatch.containers.own_order import compared, has_order, of_two_classes
+from pcbatch.containers.own_order import compared, of_two_classes
 from pcbatch.containers.row_search import first_row
-from pcbatch.containers.stored import Stored, parts
+from pcbatch.containers.stored import Stored
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 Comparison = Callable[[Any, Any], Any]
 NAN_ORDER = "a list with NaN among its keys has no order: what Python makes of it depends on the order before"
-
-
 NAN_IDENTITY = "a NaN is compared with a NaN in a list or tuple, where Python asks whether both are one object"
 
 
@@ -75,7 +70,7 @@ def equal(a: Any, b: Any) -> Any:
     if isinstance(a, Optional) or isinstance(b, Optional) or a is None or b is None:
         return _equal_optionals(a, b)
     if _is_leaf(a) and _is_leaf(b):
-        return _scalar(a, b, operator.eq)
+        return scalar(a, b, operator.eq)
     if _is_leaf(a) or _is_leaf(b) or not _comparable(a, b):
         return False
     if isinstance(a, tuple | list):
@@ -153,7 +148,7 @@ def first_equal(values: Any, value: Any, start: Any, stop: Any) -> Any:
     none."""
     if isinstance(values.columns, Unset) or room(values.columns, 0) is None:
         same = not isinstance(values.columns, Unset) and equal(values.columns, value)
-        return _where(same, jnp.minimum(start, stop), stop)
+        return where(same, jnp.minimum(start, stop), stop)
     value = prepare(value)
     return first_row(lambda element: equal(element, value), values.columns, stop, start)
 
@@ -166,14 +161,14 @@ def compare(op: Comparison, a: Any, b: Any) -> Any:
     if isinstance(a, Optional) or isinstance(b, Optional):
         return compare(op, unwrapped(a), unwrapped(b))
     if _is_leaf(a) and _is_leaf(b):
-        return _scalar(a, b, op)
+        return scalar(a, b, op)
     if _is_leaf(a) or _is_leaf(b) or not _comparable(a, b) or not isinstance(a, tuple | list):
         return op(a, b)  # raises Python's own error
     if of_two_classes(a, b):
         raise TypeError(f"'<' not supported between instances of '{type_name(a)}' and '{type_name(b)}'")
     result: Any = op(len(a), len(b))
     for x, y in reversed(list(zip(a, b, strict=False))):
-        result = _where(equal(x, y), result, compare(op, x, y))
+        result = where(equal(x, y), result, compare(op, x, y))
     return result
 
 
@@ -206,7 +201,7 @@ def _comparable(a: Any, b: Any) -> bool:
     return isinstance(a, tuple) and isinstance(b, tuple) or type(a) is type(b)
 
 
-def _scalar(a: Any, b: Any, op: Comparison) -> Any:
+def scalar(a: Any, b: Any, op: Comparison) -> Any:
     if getattr(a, "shape", ()) != () or getattr(b, "shape", ()) != ():
         title = "arrays in a list are neither equal nor in an order: the comparison has an answer for each element"
         raise Refusal("PCB308", title, helps=("compare with `jnp.array_equal`, or keep numbers and tuples of them",))
@@ -230,122 +225,10 @@ def _all(values: Any) -> Any:
     return result
 
 
-def _where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(condition, bool | np.bool_):
         return a if condition else b
     return jnp.where(condition, a, b)
-
-
-def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) -> Any:
-    """Return the places of a list's elements in sorted order, int32[capacity]; those behind the end stay last."""
-    places = jnp.arange(values.capacity, dtype=np.int32)
-    if room(values.columns, 0) is None:
-        return places
-    keys = _keys(values, key)
-    if not any(isinstance(leaf, Rows) for leaf in parts(keys)):
-        _refuse_nan(_key_leaves(keys), places < values.length)
-    return _order(keys, values.length, reverse)
-
-
-def _order(keys: Any, n: Any, reverse: Any) -> Any:
-    """The places of the keys of `n` elements in sorted order."""
-    places = jnp.arange(room(keys, 0) or 0, dtype=np.int32)
-    inside = places < n
-    backwards = jnp.where(inside, n - 1 - places, places)
-    first = _where(reverse if not isinstance(reverse, int) else bool(reverse), backwards, places)
-    if reverse is not False:
-        keys = jax.tree.map(lambda leaf: leaf[first], keys)
-    by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
-    order = _order_by_ranks(keys, inside) if by_ranks else _order_by_keys(_key_leaves(keys), n)
-    if reverse is False:
-        return order
-    return first[order][first]
-
-
-def extreme_place(values: Any, key: Callable[[Any], Any] | None, largest: bool) -> Any:
-    """Return the place of the first greatest or least element of a list that has one, int32[]."""
-    keys = _keys(values, key)
-    by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
-    if not by_ranks:
-        _refuse_nan(_key_leaves(keys), jnp.arange(values.capacity, dtype=np.int32) < values.length)
-
-    def best(keys: Any, n: Any, stop: Any) -> Any:
-        """Compare as Python does, from left to right: to compare each with each takes the square of the room."""
-
-        def step(place: Any, best: Any) -> Any:
-            new, old = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (place, best))
-            better = compare(operator.lt, old, new) if largest else compare(operator.lt, new, old)
-            return jnp.where((place < n) & better, place, best)
-
-        return jax.lax.fori_loop(np.int32(1), jnp.asarray(stop, np.int32), step, jnp.int32(0))
-
-    def together(keys: Any, n: Any) -> Any:
-        return best(keys, n, values.capacity) if by_ranks else _order(keys, n, largest)[0]
-
-    return by_width(together, lambda keys, n: best(keys, n, n))(keys, values.length)
-
-
-def _keys(values: Any, key: Callable[[Any], Any] | None) -> Any:
-    """The columns of what is compared of the elements of a list."""
-    if key is not None or has_order(element_at(values, 0), "lt", True):
-        key = partial(_fields, key)
-    keys = values.columns if key is None else mapped(key, values)
-    if any(isinstance(leaf, Optional) or leaf is None for leaf in parts(keys)):
-        title = "elements that may be None have no order"
-        raise Refusal("PCB304", title, helps=("sort with a key that is a number for None, too",))
-    return keys
-
-
-def _fields(key: Callable[[Any], Any] | None, element: Any) -> Any:
-    """A key of a sort with tuples of fields in place of the objects that `dataclass` compares by them."""
-    return compared(element if key is None else key(element), "lt", True)
-
-
-def _refuse_nan(leaves: list[Any], inside: Any) -> None:
-    """Let the lane stop where a key that is compared is a NaN."""
-    for leaf in leaves:
-        if leaf.ndim != 1:
-            _scalar(leaf[0], leaf[0], operator.lt)
-        if jnp.issubdtype(leaf.dtype, np.inexact):
-            missing = jnp.logical_and(inside, jnp.isnan(leaf))
-            limit(jnp.logical_not(jnp.any(missing)), NAN_ORDER)
-
-
-def _order_by_keys(leaves: list[Any], n: Any) -> Any:
-    def together(leaves: list[Any], n: Any) -> Any:
-        places = jnp.arange(leaves[0].shape[0], dtype=np.int32)
-        operands = (places >= n, *leaves, places)
-        return jax.lax.sort(operands, num_keys=1 + len(leaves), is_stable=True)[-1]
-
-    def alone(leaves: list[Any], n: Any) -> Any:
-        return merge_order(list(map(comparable, leaves)), is_less, n)
-
-    return by_width(together, alone)(leaves, n)
-
-
-def _key_leaves(keys: Any) -> list[Any]:
-    """The columns of keys in the order in which Python compares them."""
-    children, tree = one_level(keys)
-    if tree is None:
-        return [keys]
-    if not isinstance(keys, tuple | list):
-        raise TypeError(f"'<' not supported between instances of '{type_name(keys)}' and '{type_name(keys)}'")
-    return [leaf for child in children for leaf in _key_leaves(child)]
-
-
-def _order_by_ranks(keys: Any, inside: Any) -> Any:
-    """The order of keys with lists in them, by comparing each with each."""
-
-    def less(x: Any, y: Any) -> Any:
-        return jnp.asarray(compare(operator.lt, x, y), bool)
-
-    places = jnp.arange(inside.shape[0], dtype=np.int32)
-    below: Any = jax.vmap(lambda y: jax.vmap(lambda x: less(x, y))(keys))(keys)  # [k, j]: j is less than k
-    above = below.T
-    before = below | (~above & (places[None, :] < places[:, None]))
-    before = jnp.where(inside[:, None], before & inside[None, :], places[None, :] < places[:, None])
-    ranks = jnp.sum(before, axis=1)
-    return jnp.zeros_like(places).at[ranks].set(places)
 
 
 class LaneSequence(Rows):
@@ -363,7 +246,25 @@ class LaneSequence(Rows):
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError
 
+    def _valid(self) -> Any:
+        """Return which places hold an element, bool[capacity]."""
+        raise NotImplementedError
+
     # Comparisons.
+
+    def _equal(self, value: Any) -> Any:
+        """Return the mask of the elements that equal a value, bool[capacity]."""
+        return jnp.logical_and(self._valid(), equal_to(self._compared_with(value), value))
+
+    def _first(self, value: Any, start: Any, stop: Any) -> Any:
+        """Return the place of the first element from `start` on, before `stop`, that equals a value; else `stop`."""
+        return first_equal(self._compared_with(value), value, start, stop)
+
+    def _compared_with(self, value: Any) -> Any:
+        plain = self._plain()
+        if not isinstance(value, Container) and not isinstance(plain.columns, Unset):
+            ask_identity(plain.columns, value, plain._valid())
+        return plain
 
     def __eq__(self, other: Any) -> Any:
         list_order.ask_about_lists(self, other)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers import list_order
+from pcbatch.containers import list_order, list_sorting
 from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import limit, require, rules
 from pcbatch.containers.columns import Unset, room, row
@@ -172,7 +172,7 @@ def _place(values: LaneList, largest: bool, key: Callable[[Any], Any] | None) ->
             return jax.lax.fori_loop(1, n, step, (jnp.int32(0), keys[0]))[0]
 
         return by_width(lambda keys, n: _place_of_number(keys, _inside(values), largest), alone)(keys, values.length)
-    return list_order.extreme_place(values._plain(), key, largest)
+    return list_sorting.extreme_place(values._plain(), key, largest)
 
 
 def _place_of_number(keys: Any, inside: Any, largest: bool) -> Any:

@@ -56,7 +56,7 @@ def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
 def is_plain_object(value: Any) -> bool:
     """Return whether a value is an object of a plain class of the user's: nothing but its attributes."""
     cls = type(value)
-    if cls.__flags__ & 1 << 9 == 0 or isinstance(value, type | Enum | BaseException) or hasattr(cls, "__next__"):
+    if cls.__flags__ & 1 << 9 == 0 or isinstance(value, type | Enum | BaseException):
         return False  # bit 9: a class made by a statement
     if hasattr(cls, "__array__") or hasattr(cls, "__jax_array__") or not _has_plain_layout(cls):
         return False

@@ -227,6 +227,9 @@ def _as_list(lists: Ragged, shared: bool) -> LaneList:
 
 def _check_lengths(lists: Ragged) -> None:
     """Raise ValueError for lengths that lists cannot have, as far as they are known."""
+    dtype = np.dtype(getattr(lists.lengths, "dtype", np.result_type(0)))
+    if not np.issubdtype(dtype, np.integer):
+        raise ValueError(f"the lengths of a `Ragged` are integers, and not of dtype {dtype}")
     if not (isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths)):
         return
     axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
@@ -237,7 +240,10 @@ def _check_lengths(lists: Ragged) -> None:
         failed = ", ".join(map(str, np.flatnonzero(lengths.reshape(len(lengths), -1).min(axis=1) < 0)[:5]))
         raise ValueError(f"lanes {failed} of a `Ragged` have failed, and have no lists")
     if len(sizes) != 1 or lengths.max(initial=0) > max(sizes):
-        raise ValueError(f"the lengths of a `Ragged` go up to {lengths.max(initial=0)}, and its values have {sizes}")
+        room = " and ".join(map(str, sorted(sizes)))
+        raise ValueError(
+            f"a list of a `Ragged` has length {lengths.max(initial=0)}, and its values hold {room} elements"
+        )
     if isinstance(lists.values, Ragged):
         _check_lengths(lists.values)
 

@@ -33,6 +33,7 @@ class Change:
         augments: whether it is `x[i] += v`: if both are lists, the object at `x[i]` changes.
         unclear: whether the types of variables do not tell whether it does, as for `x[i] *= 2` and `x[i] += [1]`.
         method: whether a method makes the change: one of a class of the user's may change objects inside its own.
+        spreads: whether elements of the other inputs are stored, and these themselves only by methods of the user's.
     """
 
     position: int
@@ -44,6 +45,7 @@ class Change:
     augments: bool = False
     unclear: bool = False
     method: bool = False
+    spreads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

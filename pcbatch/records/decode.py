@@ -39,9 +39,9 @@ def value(kind: Kind, columns: Sequence[Any], column: int, row: Any, table: int,
             present = gather(columns[column], row)
             return Optional(value(element, columns, column + 1, row, table, schema), present)
         case Pointer():
-            from pcbatch.records.reference import of_pointer
+            from pcbatch.records.reference import Ref, RefType
 
-            return of_pointer(gather(columns[column], row), kind, table, schema)
+            return Ref(gather(columns[column], row), RefType(table, schema, kind.classes, kind.optional))
         case Fixed(items=items):
             parts = []
             for item in items:

@@ -18,10 +18,11 @@ import jax.numpy as jnp
 
 from pcbatch.containers.checks import limit, require
 from pcbatch.containers.joinable import Joinable
+from pcbatch.containers.lane_iterator import Asked
 from pcbatch.errors import MustCompileAlong, Refusal
 from pcbatch.origins import number
 from pcbatch.records import decode
-from pcbatch.records.schema import NONE, Pointer, Schema
+from pcbatch.records.schema import NONE
 from pcbatch.records.tables import WantsCopies, columns_of
 
 REFUSED = "a record of packed objects"
@@ -135,6 +136,10 @@ class Ref(Joinable):
     def __iter__(self) -> Any:
         if _is_array(self):
             return iter([_root_at(self, k) for k in range(len(self))])
+        if any(
+            isinstance(inspect.getattr_static(cls, "__iter__", None), FunctionType) for cls in self.pcbatch_type.types
+        ):
+            raise Asked
         return iter([attribute(self, name) for name in _tuple_fields(self, "unpacking")])
 
     def __eq__(self, other: object) -> Any:
@@ -393,8 +398,3 @@ def joined(a: Ref, b: Ref | None) -> Ref | None:
         return None
     classes = tuple(sorted({*one.classes, *other.classes}))
     return Ref(a.pcbatch_id, replace(one, classes=classes, optional=one.optional or other.optional))
-
-
-def of_pointer(id_: Any, kind: Pointer, table: int, schema: Schema) -> Ref:
-    """Return a reference that was read from a column."""
-    return Ref(id_, RefType(table, schema, kind.classes, kind.optional))

@@ -29,7 +29,7 @@ from pcbatch.frontend.build.mutations import (
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.places import Place, mutation, place_of
-from pcbatch.frontend.source.streams import IN_PLACE, has_own, is_stream, whole
+from pcbatch.frontend.source.streams import IN_PLACE, is_stream, of_container, whole
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
 from pcbatch.ir.ops import Change, Move
 
@@ -47,16 +47,18 @@ def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
         keys, more = operands(b, first.operands), operands(b, second.operands)
         swap_places(b, first, second, keys, more, targets[0])
         return
+    given = value
     match targets:
         case [gast.Tuple() | gast.List()]:
             value = whole(b.unit, value)
-        case [gast.Subscript(slice=gast.Slice())] if not has_own(b.unit, "__setitem__"):
+        case [gast.Subscript(slice=gast.Slice())]:
             value = whole(b.unit, value, is_stream)
+    listed = value is not given
     value = lower(b, value)
     if len(targets) > 1:
         value = _once(b, value)
     for target in targets:
-        assign_value(b, target, value)
+        assign_value(b, target, value, listed)
 
 
 def _swapped(b: Builder, target: Node, value: Node) -> tuple[Place, Place] | None:
@@ -74,8 +76,8 @@ def _swapped(b: Builder, target: Node, value: Node) -> tuple[Place, Place] | Non
     return places[0], places[1]
 
 
-def assign_value(b: Builder, target: Node, value: Node) -> None:
-    """`target = value` for an expression without control flow."""
+def assign_value(b: Builder, target: Node, value: Node, listed: bool = False) -> None:
+    """`target = value` for an expression without control flow; `listed`: it is a list in place of an iterator."""
     if isinstance(target, gast.Name):
         store(b, target.id, value)
     elif isinstance(target, gast.Tuple | gast.List):
@@ -83,7 +85,7 @@ def assign_value(b: Builder, target: Node, value: Node) -> None:
     elif isinstance(target, PARTS) and (place := place_of(b.unit, target)) is not None:
         names = frozenset[str]().union(*(rebound(b, operand) for operand in place.operands))
         value = frozen(b, _stored(b, value), names, False)
-        set_place(b, place, operands(b, place.operands), value, target)
+        set_place(b, place, operands(b, place.operands), value, target, listed)
 
 
 def _stored(b: Builder, value: Node) -> Node:
@@ -105,10 +107,12 @@ def _augment_variable(b: Builder, node: Node, name: str) -> None:
     old = load(name, node.target)
     if name in rebound(b, node.value):
         old = copied(b, old)
-    value = lower(b, node.value if has_own(b.unit, *IN_PLACE) else whole(b.unit, node.value))
+    given, methods = _taken(b, node)
+    value = lower(b, given)
     if b.handlers:
         value = atom(b, value)  # nothing is changed if it raises
-    changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
+    owner = of_container(b.unit, old, display([], node), methods, node)
+    changed = supported("augmented", [constant(operator_name(node.op), node), owner, value], node)
     shown = binary(old, node.op, value, node)
     sure = b.loc(node) in b.unit.decisions.in_place or b.loc(shown) in b.unit.decisions.in_place
     change = (old.id, Change(0, sure=sure, grows=isinstance(node.op, gast.Add)))
@@ -118,10 +122,17 @@ def _augment_variable(b: Builder, node: Node, name: str) -> None:
         b.emit(Move(name, dst, b.loc(node)))
 
 
+def _taken(b: Builder, node: Node) -> tuple[Node, str]:
+    """The right side of `x += value`, as a list where it is an iterator, and the methods that must not get that."""
+    methods = IN_PLACE.get(type(node.op), "")
+    value = whole(b.unit, node.value, is_stream) if methods else node.value
+    return value, methods if value is not node.value else ""
+
+
 def _augment_place(b: Builder, node: Node, place: Place) -> None:
     """Build `x[i] += value`. Python reads the old value first: what the value changes or raises comes after that."""
     target, stores = node.target, None
-    given = whole(b.unit, node.value)
+    given, methods = _taken(b, node)
     if isinstance(target, gast.Subscript):  # what is missing in a `defaultdict` is stored when it is read
         stores = mutation(b.unit, subscript(target.value, target.slice, target))
     names = assigned(b, node.value)
@@ -132,7 +143,7 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
         and (stores is None or place.name not in lane_reads(b.unit, node.value, b.variables))
     ):
         *keys, value = operands(b, [*place.operands, given])
-        augment_place(b, place, keys, node.op, value, node)
+        augment_place(b, place, keys, node, value, methods)
         return
     keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
     if stores is None:
@@ -141,9 +152,9 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
         old = b.held(call_mutation(b, stores, keys, node), node)
     value = operands(b, [given])[0]
     if not (names or objects):
-        augment_place(b, place, keys, node.op, value, node)
+        augment_place(b, place, keys, node, value, methods)
     elif place.name not in names:
-        augment_place(b, place, keys, node.op, value, node, old)
+        augment_place(b, place, keys, node, value, methods, old)
     else:  # an object that changes in place would have another place by now: the check of ownership refuses that
         changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
         change = (old.id, Change(0, sure=False, grows=isinstance(node.op, gast.Add)))

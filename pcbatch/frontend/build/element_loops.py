@@ -28,7 +28,7 @@ from pcbatch.frontend.build.itertools_loops import ITERTOOLS, Consume, indexed
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.scope import bindings, renamed
-from pcbatch.frontend.source.streams import is_special, lazy
+from pcbatch.frontend.source.streams import STEPS, is_special, lazy
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
@@ -175,20 +175,30 @@ def _calls(b: Builder, function: Node, node: Node) -> Iterator[Callable[[list[No
         yield lambda values: applied(b, function, values, node)
         return
     end = b.label()
-
-    def called(values: list[Node]) -> Node:
-        tried, going = Handlers(b.label(), b.temp()), b.label()
-        b.handlers.append(tried)
-        value = copied(b, lower(b, applied(b, function, values, node)))
-        b.handlers.pop()
-        b.jump(going)
-        b.start(tried.label)
-        leave_on(b, tried, (StopIteration,), node, end)
-        b.start(going)
-        return value
-
-    yield called
+    yield lambda values: _until_stop(b, applied(b, function, values, node), end)
     b.jump(end)
+    b.start(end)
+
+
+def _until_stop(b: Builder, node: Node, end: str) -> Node:
+    """Build an expression whose StopIteration goes to the label `end`; return the variable of its value."""
+    tried, going = Handlers(b.label(), b.temp()), b.label()
+    b.handlers.append(tried)
+    value = copied(b, lower(b, node))
+    b.handlers.pop()
+    b.jump(going)
+    b.start(tried.label)
+    leave_on(b, tried, (StopIteration,), node, end)
+    b.start(going)
+    return value
+
+
+def _steps(b: Builder, node: Node, consume: Consume) -> None:
+    """Build the loop that evaluates an expression again and again until it raises StopIteration."""
+    head, end = b.label(), b.label()
+    b.begin(head)
+    consume(_until_stop(b, node.args[0], end), head)
+    b.jump(head)
     b.start(end)
 
 
@@ -252,4 +262,5 @@ PYTHON: Mapping[str, Callable[[Builder, Node, Consume], None]] = {
     "filterfalse": partial(_filter, wanted=False),
     "enumerate": _enumerate,
     "iter": _iter,
+    STEPS: _steps,
 }

@@ -37,7 +37,7 @@ from pcbatch.frontend.source.nested import scope_of
 from pcbatch.frontend.source.places import NEXT, Mutation, mutation
 from pcbatch.frontend.source.resolve import callee, static_value
 from pcbatch.frontend.source.spread import spread
-from pcbatch.frontend.source.streams import as_list, becomes_list, expands, has_own, takes_list
+from pcbatch.frontend.source.streams import METHODS, as_list, becomes_list, expands, given_lists, takes_list
 from pcbatch.frontend.source.tree import (
     SCOPES,
     Node,
@@ -98,7 +98,7 @@ def lower(b: Builder, node: Node) -> Node:
     parts = list(children(node))
     listed = _is_listed(b, node)
     if any(map(listed, parts)):
-        return lower(b, rebuild(node, lambda child: as_list(child) if listed(child) else child))
+        return lower(b, given_lists(b.unit, node, listed))
     ordered = in_order(b, parts, calls=isinstance(node, gast.Call))
     lowered = {id(part): new for part, new in zip(parts, ordered, strict=True)}
     return rebuild(node, lambda child: lowered[id(child)])
@@ -143,18 +143,17 @@ def in_order(
 
 def mutate(b: Builder, node: Node, found: Mutation) -> str:
     """Build a call that changes a place; return the variable that holds its value."""
-    given = operands(b, [*found.place.operands, *found.args], not has_own(b.unit, found.method))
+    listed = [arg for arg in found.args if found.method in METHODS and becomes_list(b.unit, arg)]
+    args = [as_list(arg) if arg in listed else arg for arg in found.args]
+    given = operands(b, [*found.place.operands, *args])
     if found.method == NEXT and len(found.args) < 2 and not found.names:
         return take_next(b, found, given, node, lower_into)
-    return call_mutation(b, found, given, node)
+    return call_mutation(b, found, given, node, bool(listed))
 
 
-def operands(b: Builder, nodes: Sequence[Node], listed: bool = True) -> list[Node]:
-    """Evaluate several expressions, in this order; return them as variables, or as they are if they read none.
-
-    With `listed`, streams become lists, each of whose elements is taken once.
-    """
-    lowered = in_order(b, [as_list(node) if listed and becomes_list(b.unit, node) else node for node in nodes])
+def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:
+    """Evaluate several expressions, in this order; return them as variables, or as they are if they read none."""
+    lowered = in_order(b, nodes)
     return [node if not lane_reads(b.unit, node, b.variables) else _operand(b, node) for node in lowered]
 
 

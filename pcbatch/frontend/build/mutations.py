@@ -19,6 +19,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import assigned, copied
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.source.places import Mutation, Place, place_of
+from pcbatch.frontend.source.streams import IN_PLACE, METHODS, of_container
 from pcbatch.frontend.source.tree import Node, call, constant, display, load, rebuild, supported
 from pcbatch.ir.ops import Change
 
@@ -26,9 +27,14 @@ GROWING = frozenset({"append", "extend"})
 REMOVING = frozenset({"pop", "popleft", "popitem", "heapq.heappop"})
 
 
-def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node) -> None:
-    """Build `place = value` for a part of a variable; `operands` are those of the place, evaluated."""
-    _change(b, "set_item", place, [load(place.name, at), path(place, operands, at), value], at)
+def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node, listed: bool = False) -> None:
+    """Build `place = value` for a part of a variable; `operands` are those of the place, evaluated.
+
+    With `listed`, the value is a list in place of an iterator.
+    """
+    keys, old = path(place, operands, at), load(place.name, at)
+    old = of_container(b.unit, old, display(keys.elts[:-1], at), "__setitem__", at) if listed else old
+    _change(b, "set_item", place, [old, keys, value], at)
 
 
 def put_back(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node) -> None:
@@ -39,14 +45,17 @@ def put_back(b: Builder, place: Place, operands: Sequence[Node], value: Node, at
 
 
 def augment_place(
-    b: Builder, place: Place, operands: Sequence[Node], op: Node, value: Node, at: Node, old: Node = None
+    b: Builder, place: Place, operands: Sequence[Node], at: Node, value: Node, methods: str, old: Node = None
 ) -> None:
     """Build `place += value`, or another operator, for a part of a variable; `old` is what it was before the value was
-    evaluated, where that may differ from what it is now."""
-    args = [load(place.name, at), path(place, operands, at), constant(operator_name(op), at), value]
+    evaluated, where that may differ from what it is now. `methods` must not get the value: it stands for an iterator.
+    """
+    keys, op = path(place, operands, at), at.op
+    whole = of_container(b.unit, load(place.name, at), keys, methods, at)
+    args = [whole, keys, constant(operator_name(op), at), value]
     args += [] if old is None else [old]
     count, plain = len(place.keys), isinstance(value, gast.Constant | gast.Name) and not isinstance(op, gast.Mult)
-    change = Change(0, count > 1, depth=count, augments=True, unclear=not plain)
+    change = Change(0, count > 1, depth=count, augments=True, unclear=not plain, spreads=type(op) in IN_PLACE)
     _change(b, "augment_item", place, args, at, change)
 
 
@@ -65,12 +74,16 @@ def delete_place(b: Builder, place: Place, operands: Sequence[Node], at: Node) -
     _change(b, "delete_item", place, [load(place.name, at), path(place, operands, at)], at)
 
 
-def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: Node) -> str:
-    """Build a call that changes a place, with its operands evaluated; return the variable that holds its value."""
+def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: Node, listed: bool = False) -> str:
+    """Build a call that changes a place, with its operands evaluated; return the variable that holds its value.
+
+    With `listed`, operands are lists in place of iterators.
+    """
     place, count = found.place, len(found.place.operands)
+    keys, old = path(place, operands[:count], node), load(place.name, node)
     args = [
-        load(place.name, node),
-        path(place, operands[:count], node),
+        of_container(b.unit, old, keys, found.method, node) if listed else old,
+        keys,
         constant(found.method, node),
         display(list(operands[count:]), node),
         display([constant(name, node) for name in found.names], node),
@@ -78,7 +91,15 @@ def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: N
     result = b.temp()
     changed = supported("call_method", args, node)
     removes, depth = found.method in REMOVING, len(place.keys) + 1
-    change = Change(0, bool(place.keys), removes=removes, depth=depth, grows=found.method in GROWING, method=True)
+    change = Change(
+        0,
+        bool(place.keys),
+        removes=removes,
+        depth=depth,
+        grows=found.method in GROWING,
+        method=True,
+        spreads=found.method in METHODS,
+    )
     b.prim((result, place.name), changed, shown=node, at=node, changes=(place.name, change))
     for flag in () if place.keys else b.flags.get(place.name, ()):
         moved = supported("moved", [load(flag, node), load(place.name, node), constant(found.method, node)], node)
@@ -112,7 +133,9 @@ def _index(index: Node, values: Iterator[Node]) -> Node:
 
 def _change(b: Builder, name: str, place: Place, args: list[Node], at: Node, change: Change | None = None) -> None:
     shown = call(load(name, at), args, at)
-    change = change or Change(0, len(place.keys) > 1, depth=len(place.keys))
+    last = place.keys[-1]
+    sliced = name == "set_item" and isinstance(last, gast.Subscript) and isinstance(last.slice, gast.Slice)
+    change = change or Change(0, len(place.keys) > 1, depth=len(place.keys), spreads=sliced)
     b.prim((place.name,), supported(name, args, at), shown=shown, at=at, changes=(place.name, change))
 
 

@@ -40,6 +40,7 @@ from pcbatch.frontend.source.tree import (
     FUNCTIONS,
     Node,
     constant,
+    index_value,
     integer,
     is_constant,
     load,
@@ -284,7 +285,7 @@ def _operator(unit: Unit, node: Node, all_: bool) -> Node:
         case gast.Compare() if len(node.ops) == 1:
             return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
         case gast.Subscript(ctx=gast.Load()) if _is_computed(node.slice) or has_own(unit, "__getitem__"):
-            return supported("get_item", [node.value, _index(node.slice)], node)
+            return supported("get_item", [node.value, index_value(node.slice)], node)
         case gast.Set():
             return supported("set_display", node.elts, node)
         case gast.Dict() if not all(isinstance(key, gast.Constant) for key in node.keys):
@@ -321,14 +322,6 @@ def _entries(node: Node) -> list[Node]:
         for key, value in zip(node.keys, node.values, strict=True)
     ]
     return [part for pair in zip(keys, node.values, strict=True) for part in pair]
-
-
-def _index(node: Node) -> Node:
-    """Return an index as an expression."""
-    if not isinstance(node, gast.Slice):
-        return node
-    bounds = [constant(None, node) if bound is None else bound for bound in (node.lower, node.upper, node.step)]
-    return supported("slice_", bounds, node)
 
 
 def _as_tuple(node: Node, comparison: Node) -> Node:

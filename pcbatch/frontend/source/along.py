@@ -190,7 +190,8 @@ class Decisions:
     iterable there, becomes a loop. `made` are classes of the user's whose objects are records made in lanes. At the
     places `linked` a variable gets a part of another one, with which it is kept equal (see `frontend.build.links`); at
     those `in_place`, `x += ...` changes the object of `x`. The loops over what stands at the places `taken` go over
-    an iterator that is kept.
+    an iterator that is kept. At the places `asked` elements are taken of an object of the user's. In
+    the code at the places `stored`, reading an element stores what a `defaultdict` lacks.
     """
 
     expanded: frozenset[Loc] = frozenset()
@@ -198,10 +199,16 @@ class Decisions:
     linked: frozenset[Loc] = frozenset()
     in_place: frozenset[Loc] = frozenset()
     taken: frozenset[Loc] = frozenset()
+    asked: frozenset[Loc] = frozenset()
+    stored: frozenset[Loc] = frozenset()
 
     def expands(self, span: Loc) -> bool:
         """Return whether a construct at this span becomes a loop."""
         return any(_inside(place, span) for place in self.expanded)
+
+    def stores(self, span: Loc) -> bool:
+        """Return whether reading an element at this span may store it."""
+        return any(_inside(span, place) for place in self.stored)
 
 
 NONE = Decisions()

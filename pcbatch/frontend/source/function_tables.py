@@ -17,7 +17,7 @@ from types import FunctionType
 import gast
 
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.method_calls import owner_of
+from pcbatch.frontend.source.method_lookup import owner_of
 from pcbatch.frontend.source.own_classes import stores
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import (

@@ -12,19 +12,40 @@ does.
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 import gast
 
+from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.own_classes import own_methods
-from pcbatch.frontend.source.places import place_of
+from pcbatch.frontend.source.method_lookup import (
+    candidates,
+    class_of,
+    function_of,
+    is_simple,
+    is_super,
+    is_trivial,
+    methods_named,
+    returns_self,
+)
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
-from pcbatch.frontend.source.streams import takes_elements
-from pcbatch.frontend.source.tree import Node, call, constant, display, load, rebuild, subscript, supported, target_of
+from pcbatch.frontend.source.streams import STEPS, consumer, lazy, source, takes_elements
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    Node,
+    call,
+    compare,
+    constant,
+    display,
+    index_value,
+    load,
+    rebuild,
+    subscript,
+    supported,
+    target_of,
+)
 
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
@@ -53,9 +74,8 @@ class _Writer:
 
     def rewritten(self, node: Node) -> Node:
         """Rewrite a node, inner parts first."""
-        new = rebuild(self.elements(node), self.rewritten)
-        written = self.written(new)
-        return new if written is None else written
+        new = rebuild(node, self.rewritten)
+        return self.gone_over(new) or self.written(new) or new
 
     def written(self, node: Node) -> Node | None:
         """The expression that takes the place of a node; None if it stays."""
@@ -64,6 +84,8 @@ class _Writer:
                 return self.method(node) or self.made(node)
             case gast.Call(func=gast.Name() as func, args=[value], keywords=[]) if name := self.special(func):
                 return self.dispatched(node, value, name, [])
+            case gast.Call(func=gast.Name() as func, args=[value, _]) if self.special(func) == "__next__":
+                return self.dispatched(node, value, "__next__", [])
             case gast.Call(func=gast.Name() as func, args=[value], keywords=[]) if is_builtin(self.unit, func, "bool"):
                 return self.truth(value, node)
             case gast.Call(func=gast.Name(id=name) as func) if name in self.unit.variables:
@@ -79,9 +101,9 @@ class _Writer:
             case gast.AugAssign(target=target, op=op, value=value) if type(op) in BINARY:
                 return self.augmented(node, target, BINARY[type(op)], value)
             case gast.Assign(targets=[gast.Subscript(value=owner, slice=index)], value=value):
-                return self.stored(node, owner, "__setitem__", [index, value])
+                return self.stored(node, owner, "__setitem__", [index_value(index), value])
             case gast.Delete(targets=[gast.Subscript(value=owner, slice=index)]):
-                return self.stored(node, owner, "__delitem__", [index])
+                return self.stored(node, owner, "__delitem__", [index_value(index)])
             case gast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
                 return self.dispatched(node, left, f"__{BINARY[type(op)]}__", [right])
             case gast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARED:
@@ -97,21 +119,21 @@ class _Writer:
                 )
                 negated = None if inside is None else gast.UnaryOp(op=gast.Not(), operand=inside)
                 return None if negated is None else gast.copy_location(negated, node)
-            case gast.Subscript(value=value, slice=index, ctx=gast.Load()) if not isinstance(index, gast.Slice):
-                return self.dispatched(node, value, "__getitem__", [index])
+            case gast.Subscript(value=value, slice=index, ctx=gast.Load()):
+                return self.dispatched(node, value, "__getitem__", [index_value(index)])
         return None
 
     def method(self, node: Node) -> Node | None:
         """The call of a function of the class that takes the place of a call of a method."""
         name, value = node.func.attr, node.func.value
-        if isinstance(value, gast.Name) and (owner := _class_of(self.unit, value.id, node)) is not None:
-            found = _function(self.unit, owner, node)
+        if isinstance(value, gast.Name) and (owner := class_of(self.unit, value.id, node)) is not None:
+            found = function_of(self.unit, owner, node)
             if found is not None:
                 function, static = found
                 method = gast.copy_location(gast.Attribute(value=function, attr=name, ctx=gast.Load()), node.func)
                 args = [*([] if static else [value]), *node.args]
                 return gast.copy_location(gast.Call(func=method, args=args, keywords=node.keywords), node)
-        if resolve(self.unit, value) is not MISSING or _is_super(value):
+        if resolve(self.unit, value) is not MISSING or is_super(value):
             return None
         return self.dispatched(node, value, name, node.args, node.keywords)
 
@@ -120,23 +142,62 @@ class _Writer:
         target = resolve(self.unit, func)
         return next((name for builtin, name in BUILTINS.items() if target is builtin), "")
 
-    def elements(self, node: Node) -> Node:
-        """The node with what a method `__iter__` yields in place of the objects whose elements it takes."""
-        match node:
-            case gast.For(iter=taken) | gast.comprehension(iter=taken) | gast.YieldFrom(value=taken):
-                taken = [taken]
-            case gast.Starred(value=taken, ctx=gast.Load()):
-                taken = [taken]
-            case gast.Compare(ops=[gast.In() | gast.NotIn()], comparators=taken):
-                pass
-            case gast.Call() if takes_elements(self.unit, node.func, resolve(self.unit, node.func)):
-                taken = node.args
-            case _:
-                return node
-        found = {id(part): values for part in taken if (values := _iterated(self.unit, part, node)) is not None}
-        if isinstance(node, gast.Starred | gast.Compare):
-            found = {key: call(load("list", node), [values], node) for key, values in found.items()}
-        return rebuild(node, lambda child: found.get(id(child), child))
+    def gone_over(self, node: Node, done: frozenset[Loc] = frozenset()) -> Node | None:
+        """The choice among copies of a node, by whose methods give the elements that it takes of an object."""
+        part = _asked_part(self.unit, node, done)
+        if part is None:
+            return None
+        is_comprehension, nodes = isinstance(node, COMPREHENSIONS), getattr(node, "generators", [])
+        once = isinstance(part, gast.Name) or is_simple(self.unit, part)
+        first, value = ([], part) if once else self.kept("receiver", part)
+        done |= {self.unit.source.loc(part)}
+        if isinstance(node, gast.List | gast.Tuple | gast.Set) or (is_comprehension and part is not nodes[0].iter):
+
+            def listed(elements: Node) -> Node:
+                return elements if elements is value else call(load("list", node), [elements], node)
+
+            whole = _replaced(node, part, _behind(self.copies(listed, value, part), first))
+            return self.gone_over(whole, done) or whole
+
+        def copy(elements: Node) -> Node:
+            whole = _replaced(node, part, elements)
+            if isinstance(node, gast.Compare) and elements is not value:
+                return _is_among(self.temp("element", node), whole, elements)
+            return self.gone_over(whole, done) or whole
+
+        if isinstance(node, gast.Compare) and not isinstance(node.left, gast.Name | gast.Constant):
+            before, left = self.kept("member", node.left)
+            first, node = [*before, *first], _replaced(node, node.left, left)
+        return _behind(self.copies(copy, value, node), first)
+
+    def copies(self, copy: Callable[[Node], Node], value: Node, node: Node, iterator: bool = False) -> Node:
+        """The copies of a node for the elements of a value, each behind the test of its class; `iterator`: a method
+        `__iter__` has given it."""
+        out = copy(value)
+        functions = [function for name in ("__iter__", "__next__") for function in methods_named(self.unit, name)]
+        for k, function in reversed(list(enumerate(functions))):
+            holds, called = self.choice(functions, k, value, value, [])
+            method, before = resolve(self.unit, function), list[Node]()
+            if function.attr == "__next__":
+                start = gast.copy_location(gast.Attribute(function.value, "__iter__", gast.Load()), value)
+                if not iterator and not is_trivial(resolve(self.unit, start)):
+                    before, _ = self.kept("begun", call(start, [value], value))
+                body = copy(supported(STEPS, [called], node))
+            elif iterator or returns_self(method):
+                continue
+            elif inspect.isgeneratorfunction(method):
+                body = copy(called)
+            else:
+                before, made = self.kept("iterator", called)
+                body = self.copies(copy, made, node, True)
+            out = _either(holds, before, body, out)
+        return out
+
+    def kept(self, name: str, value: Node) -> tuple[list[Node], Node]:
+        """The expression that assigns a value to a new variable, and one that reads it."""
+        temp = self.temp(name, value)
+        named = gast.NamedExpr(target=target_of(temp, value), value=value)
+        return [gast.copy_location(named, value)], load(temp, value)
 
     def condition(self, node: Node) -> Node:
         """A condition in which objects are asked for their truth by their methods."""
@@ -146,7 +207,7 @@ class _Writer:
 
     def truth(self, value: Node, node: Node) -> Node | None:
         given = supported("bool_", [value], node)
-        asked = self.dispatched(given, value, TRUTH, []) if _is_simple(self.unit, value) else None
+        asked = self.dispatched(given, value, TRUTH, []) if is_simple(self.unit, value) else None
         if asked is None:
             return None
         there = gast.Compare(left=value, ops=[gast.IsNot()], comparators=[constant(None, node)])
@@ -155,13 +216,13 @@ class _Writer:
     def augmented(self, node: Node, target: Node, operator: str, value: Node) -> Node | None:
         """The statements of `x += value`, by the method that adds in place if a class has one."""
         owner = target.value if isinstance(target, gast.Subscript) else None
-        if owner is not None and any(_candidates(self.unit, "__setitem__")) and _is_simple(self.unit, target):
+        if owner is not None and any(candidates(self.unit, "__setitem__")) and is_simple(self.unit, target):
             temp = self.temp("item", node)
             read = subscript(owner, target.slice, node)
             first = gast.Assign(targets=[target_of(temp, node)], value=self.written(read) or read)
             added = gast.AugAssign(target=target_of(temp, node), op=node.op, value=value)
             before = [gast.copy_location(part, node) for part in (first, added)]
-            return self.stored(node, owner, "__setitem__", [target.slice, load(temp, node)], before=before)
+            return self.stored(node, owner, "__setitem__", [index_value(target.slice), load(temp, node)], before=before)
         read = rebuild(target, lambda child: gast.Load() if isinstance(child, gast.Store) else child)
         return self.stored(node, read, f"__i{operator}__ __{operator}__", [value], target)
 
@@ -169,8 +230,8 @@ class _Writer:
         self, node: Node, value: Node, name: str, args: list[Node], target: Node = None, before: Any = ()
     ) -> Node | None:
         """The statement that calls the method of an object, and assigns the result to a target; as `dispatched`."""
-        functions = list(_candidates(self.unit, *name.split()))
-        if not functions or not _is_simple(self.unit, value) or isinstance(args[0], gast.Slice):
+        functions = list(candidates(self.unit, *name.split()))
+        if not functions or not is_simple(self.unit, value):
             return None
         out = node
         for k in reversed(range(len(functions))):
@@ -182,13 +243,13 @@ class _Writer:
 
     def dispatched(self, node: Node, value: Node, name: str, args: list[Node], keywords: Any = ()) -> Node | None:
         """The call of the method that an object has, by tests of which it has; None if none is compiled along."""
-        functions = list(_candidates(self.unit, *name.split()))
+        functions = list(candidates(self.unit, *name.split()))
         if not functions:
             return None
         first: list[Node] = []
         if isinstance(value, gast.Constant | gast.List | gast.Tuple | gast.Dict):
             return None
-        if not _is_simple(self.unit, value):
+        if not is_simple(self.unit, value):
             temp = self.temp("receiver", node)
             first = [gast.copy_location(gast.NamedExpr(target=target_of(temp, node), value=value), node)]
             value = load(temp, node)
@@ -198,6 +259,8 @@ class _Writer:
             holds, body = self.choice(functions, k, node, value, args, keywords)
             if name in ("__contains__", TRUTH):  # Python makes a bool of what the method returns
                 body = supported("bool_", [body], node)
+            if name == "__next__" and len(node.args) == 2:
+                body = call(node.func, [supported(STEPS, [body], node), node.args[1]], node)
             out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
         if first:
             out = subscript(display([*first, out], node), constant(1, node), node)
@@ -209,7 +272,8 @@ class _Writer:
     ) -> tuple[Node, Node]:
         """The test whether an object has the method that stands at `k` among the candidates, and its call."""
         function = functions[k]
-        holds = supported("runs", [value, constant(function.attr, node), function, display(functions[:k], node)], node)
+        before = display([one.value for one in functions[:k] if one.attr == function.attr], node)
+        holds = supported("runs", [value, constant(function.attr, node), function.value, before], node)
         body = gast.Call(func=function, args=[value, *args], keywords=list(keywords))
         return holds, gast.copy_location(body, node)
 
@@ -256,100 +320,63 @@ def _with_receiver(node: Node, value: Node) -> Node:
     return subscript(value, node.slice, node)
 
 
-def _iterated(unit: Unit, node: Node, taker: Node) -> Node | None:
-    """The call of the generator `__iter__` of the object that an expression gives, if its class is known."""
-    owner = _class_of(unit, node.id, node) if isinstance(node, gast.Name) else _constructed(unit, node)
-    function = None if owner is None else inspect.getattr_static(owner[0], "__iter__", None)
-    if owner is None or not isinstance(function, FunctionType) or not inspect.isgeneratorfunction(function):
-        return None
-    if isinstance(taker, gast.Compare) and any(own_methods([owner[0]], "__contains__")):
-        return None
-    method = gast.copy_location(gast.Attribute(value=owner[1], attr="__iter__", ctx=gast.Load()), node)
-    return call(method, [node], node)
+def _asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
+    """The part of a node of which it takes elements, and which type inference has found to be an object of the user's
+    that gives them; `done` are parts that are written out."""
+    match node:
+        case gast.For(iter=taken) | gast.Expr(value=gast.YieldFrom(value=taken)):
+            sources = [taken]
+        case gast.Compare(ops=[gast.In() | gast.NotIn()], comparators=[taken]):
+            sources = [taken]
+        case gast.List(elts=elements) | gast.Tuple(elts=elements) | gast.Set(elts=elements):
+            sources = [part.value for part in elements if isinstance(part, gast.Starred)]
+        case gast.ListComp() | gast.SetComp() | gast.DictComp() | gast.GeneratorExp():
+            sources = [part.iter for part in node.generators]
+        case gast.Call() if takes_elements(unit, node.func, resolve(unit, node.func)) and _takes_whole(unit, node):
+            sources = [source(unit, node)] if consumer(unit, node) else node.args
+        case _:
+            return None
+    locs, asked = unit.source.loc, unit.decisions.asked
+    for taken in sources:
+        while lazy(unit, taken) is not None and taken.args and locs(taken) not in done:
+            named = [arg for arg in taken.args if locs(arg) in asked]
+            taken = named[0] if named else taken.args[-1]
+        if locs(taken) not in done and not {locs(taken), locs(node)}.isdisjoint(asked):
+            return taken
+    return None
 
 
-def _is_simple(unit: Unit, node: Node) -> bool:
-    """Whether an expression may be written several times: a variable, or a part of one at simple keys."""
-    place = place_of(unit, node)
-    return place is not None and all(isinstance(part, gast.Name | gast.Constant) for part in place.operands)
+def _takes_whole(unit: Unit, node: Node) -> bool:
+    """Whether a call takes elements by itself: it makes no stream of them, and does not go on with an iterator."""
+    return lazy(unit, node) is None and consumer(unit, node) != "next"
 
 
-def _is_super(node: Node) -> bool:
-    return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id == "super"
+def _is_among(name: str, node: Node, elements: Node) -> Node:
+    """The comparison `x in elements`, which takes elements up to the first that is equal."""
+    equal = compare(load(name, node), gast.Eq(), node.left, node)
+    part = gast.comprehension(target=target_of(name, node), iter=elements, ifs=[], is_async=0)
+    found = call(load("any", node), [gast.copy_location(gast.GeneratorExp(elt=equal, generators=[part]), node)], node)
+    if isinstance(node.ops[0], gast.In):
+        return found
+    return gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=found), node)
 
 
-def _candidates(unit: Unit, *names: str) -> Iterator[Node]:
-    """The methods that are compiled along and that classes of the user's have under a name; where there are several
-    names, Python asks for the first that the class has."""
-    if unit.along is None:
-        return
-    found: list[FunctionType] = []
-    for k, name in enumerate(names):
-        if not any(key[2] == name for key in unit.along.reasons):
-            continue
-        for cls in unit.classes.values():
-            found += own_methods([cls] if any(any(own_methods([cls], before)) for before in names[:k]) else [], name)
-        for key, cls in unit.classes.items():
-            for function in own_methods([cls], name):
-                if unit.batched(function) is not None and not any(function is one for one in found):
-                    found.append(function)
-                    yield gast.copy_location(gast.Attribute(load(key, unit.node), name, gast.Load()), unit.node)
+def _replaced(node: Node, part: Node, new: Node) -> Node:
+    return rebuild(node, lambda child: new if child is part else _replaced(child, part, new))
 
 
-def _function(unit: Unit, owner: tuple[type, Node], node: Node) -> tuple[Node, bool] | None:
-    """An expression for the class whose function a method call means, and whether that is static; None if it is none of
-    the program."""
-    cls, expression = owner
-    function = inspect.getattr_static(cls, node.func.attr, None)
-    overridden = any(inspect.getattr_static(sub, node.func.attr, None) is not function for sub in _subclasses(cls))
-    exact = node.func.value.id not in unit.params  # an object that was made here is of no subclass
-    static = isinstance(function, staticmethod)
-    inner = function.__func__ if isinstance(function, staticmethod) else function
-    if not isinstance(inner, FunctionType) or (overridden and not exact) or unit.batched(inner) is None:
-        return None
-    return expression, static
+def _either(holds: Node, before: list[Node], body: Node, out: Node) -> Node:
+    """The choice between two statements or expressions; `before` are expressions in front of the first one."""
+    if not isinstance(out, gast.stmt):
+        return gast.copy_location(gast.IfExp(test=holds, body=_behind(body, before), orelse=out), out)
+    begun = [gast.copy_location(gast.Expr(value=part), out) for part in before]
+    return gast.copy_location(gast.If(test=holds, body=[*begun, body], orelse=[out]), out)
 
 
-def _class_of(unit: Unit, name: str, at: Node) -> tuple[type, Node] | None:
-    """The class of the objects that a variable holds, and an expression for it."""
-    if name in unit.statics or name not in unit.variables:
-        return None
-    if name in unit.params:
-        cls = owner_of(unit.fn)
-        first = unit.params[:1] == (name,) and len(unit.bound[name]) <= 0
-        known = cls is not None and first and resolve(unit, load(cls.__name__, at)) is cls
-        return (cls, load(cls.__name__, at)) if cls is not None and known else None
-    made = [_constructed(unit, part) for part in _assigned(unit, name)]
-    if not made or len(made) != len(unit.bound[name]) or any(one is None for one in made):
-        return None
-    classes = {id(one[0]) for one in made if one is not None}
-    return made[0] if len(classes) == 1 else None
-
-
-def _assigned(unit: Unit, name: str) -> list[Node]:
-    """The values of the assignments `name = value`."""
-    found = [part for part in gast.walk(unit.node) if isinstance(part, gast.Assign) and len(part.targets) == 1]
-    return [part.value for part in found if isinstance(part.targets[0], gast.Name) and part.targets[0].id == name]
-
-
-def _constructed(unit: Unit, value: Node) -> tuple[type, Node] | None:
-    cls: Any = resolve(unit, value.func) if isinstance(value, gast.Call) else None
-    plain = isinstance(cls, type) and type(cls).__call__ is type.__call__
-    return (cls, value.func) if plain else None
-
-
-def owner_of(fn: FunctionType) -> type | None:
-    """Return the class that a function is a method of, if its module has it by its name."""
-    qualified, _, name = fn.__qualname__.rpartition(".")
-    cls: Any = getattr(sys.modules.get(fn.__module__), qualified, None) if qualified.isidentifier() else None
-    if cls is None:
-        cls = fn.__globals__.get(qualified)
-    return cls if isinstance(cls, type) and vars(cls).get(name) is fn else None
-
-
-def _subclasses(cls: type) -> list[type]:
-    found: list[type] = []
-    below: list[type] = cls.__subclasses__()
-    for subclass in below:
-        found += [subclass, *_subclasses(subclass)]
-    return found
+def _behind(node: Node, before: list[Node]) -> Node:
+    """A choice behind an expression that is evaluated first."""
+    if not before:
+        return node
+    if isinstance(node, gast.stmt):
+        return rebuild(node, lambda child: _behind(child, before) if child is node.test else child)
+    return subscript(display([*before, node], node), constant(1, node), node)

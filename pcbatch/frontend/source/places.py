@@ -124,11 +124,9 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | N
 
 def _read_of_default(unit: Unit, node: Node) -> Mutation | None:
     place = place_of(unit, node.value) if isinstance(node.ctx, gast.Load) else None
-    if (
-        place is None
-        or isinstance(node.slice, gast.Slice)
-        or len(place.keys) >= _with_defaults(unit).get(place.name, 0)
-    ):
+    if place is None or isinstance(node.slice, gast.Slice):
+        return None
+    if len(place.keys) >= _with_defaults(unit).get(place.name, 0) and not unit.decisions.stores(unit.source.loc(node)):
         return None
     return Mutation(place, "__getitem__", (node.slice,), ())
 

@@ -29,9 +29,13 @@ from pcbatch.frontend.source.tree import (
     Node,
     call,
     children,
+    constant,
+    display,
     integer,
+    is_supported,
     load,
     rebuild,
+    supported,
     target_of,
 )
 
@@ -65,10 +69,18 @@ NESTED = frozenset({"product", "combinations", "combinations_with_replacement", 
 
 COLLECTED = (collections.Counter, collections.deque)
 ELEMENT = "element"  # the variable of a comprehension that the compiler makes
-METHODS = frozenset({"extend", "update", "join", "extendleft", "union", "intersection", "difference"})
+METHODS = frozenset(
+    "extend extendleft join update subtract union intersection difference symmetric_difference intersection_update "
+    "difference_update symmetric_difference_update issubset issuperset isdisjoint".split()
+)
 """Methods that take an iterable and give what they would give for a list of its elements."""
 
-IN_PLACE = ("__iadd__", "__ior__", "__iand__", "__isub__", "__ixor__")
+IN_PLACE = {gast.Add: "__iadd__ __add__", gast.BitOr: "__ior__ __or__"}
+"""Operators in place that take an iterable likewise, with the methods that objects have for them."""
+
+
+STEPS = "steps"
+"""The stream of an expression that is evaluated again and again until it raises StopIteration."""
 
 
 def consumer(unit: Unit, node: Node) -> str | None:
@@ -90,6 +102,8 @@ def source(unit: Unit, node: Node) -> Node:
 
 def lazy(unit: Unit, node: Node) -> str | None:
     """The name of the function whose call makes a stream, such as "map"; None for other nodes."""
+    if is_supported(node, STEPS):
+        return STEPS
     name = _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
     if name == "iter" and (len(node.args) != 1 or _is_odd(node)):
         return None
@@ -185,7 +199,7 @@ def takes_list(unit: Unit, node: Node) -> bool:
     if not isinstance(node, gast.Call):
         return False
     if isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
-        return not has_own(unit, node.func.attr)
+        return True
     function = resolve(unit, node.func)
     return any(function is one for one in COLLECTED)
 
@@ -193,6 +207,12 @@ def takes_list(unit: Unit, node: Node) -> bool:
 def has_own(unit: Unit, *names: str) -> bool:
     """Whether a class that the function can see has a method of the user's of one of these names."""
     return any(any(own_methods(unit.classes.values(), name)) for name in names)
+
+
+def of_container(unit: Unit, value: Node, path: Node, methods: str, at: Node) -> Node:
+    """A variable whose part at a path gets a list in place of an iterator, by a method that may be the user's."""
+    asked = [value, path, constant(methods, at)]
+    return supported("of_container", asked, at) if has_own(unit, *methods.split()) else value
 
 
 def takes_elements(unit: Unit, func: Node, target: Any) -> bool:
@@ -228,7 +248,9 @@ def expands(unit: Unit, node: Node) -> bool:
 
 def becomes_list(unit: Unit, node: Node) -> bool:
     """Whether a generator expression, or a call such as `map(f, xs)`, becomes a list where one is as good."""
-    return not expands(unit, node) and is_stream(unit, node) and needs_loop(unit, node)
+    if isinstance(node, gast.ListComp) or not is_stream(unit, node):
+        return False
+    return generator_in(unit, node) or needs_loop(unit, node)
 
 
 def as_list(node: Node) -> Node:
@@ -241,6 +263,8 @@ def as_list(node: Node) -> Node:
 
 def needs_loop(unit: Unit, node: Node) -> bool:
     """Whether a node contains what a primitive cannot hold: see `Decisions`, and control flow inside of a stream."""
+    if unit.decisions.asked and any(is_supported(part, STEPS) for part in gast.walk(node)):
+        return True
     if not isinstance(node, COMPREHENSIONS) and not is_stream_inside(unit, node):
         spans = [unit.source.loc(keyword.value) for keyword in node.keywords]
         return unit.source.loc(node) in unit.decisions.expanded or any(map(unit.decisions.expands, spans))
@@ -296,3 +320,13 @@ def _has_control(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
         if any(_has_control(unit, part, hidden | more) for part, more in _stepwise(unit, node)):
             return True
     return any(_has_control(unit, child, hidden) for child in children(node))
+
+
+def given_lists(unit: Unit, node: Node, listed: Callable[[Node], bool]) -> Node:
+    """Return a call that gets lists in place of streams."""
+    node = rebuild(node, lambda child: as_list(child) if listed(child) else child)
+    if not isinstance(node.func, gast.Attribute):
+        return node
+    owner = of_container(unit, node.func.value, display([], node), node.func.attr, node)
+    func = rebuild(node.func, lambda child: owner if child is node.func.value else child)
+    return rebuild(node, lambda child: func if child is node.func else child)

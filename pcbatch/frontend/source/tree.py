@@ -67,6 +67,14 @@ def supported(name: str, args: list[Node], at: Node) -> Node:
     return call(support_function(name, at), args, at)
 
 
+def is_supported(node: Node, name: str) -> bool:
+    """Whether a node is a call of a support function that `supported` has made."""
+    match node:
+        case gast.Call(func=gast.Attribute(value=gast.Name(id=id_), attr=attr)):
+            return bool(id_ == SUPPORT and attr == name)
+    return False
+
+
 def subscript(value: Node, index: Node, at: Node) -> Node:
     """Make the subscription `value[index]`, with the location of `at`."""
     return gast.copy_location(gast.Subscript(value=value, slice=index, ctx=gast.Load()), at)
@@ -75,6 +83,17 @@ def subscript(value: Node, index: Node, at: Node) -> Node:
 def display(elements: list[Node], at: Node) -> Node:
     """Make a tuple display, with the location of `at`."""
     return gast.copy_location(gast.Tuple(elts=elements, ctx=gast.Load()), at)
+
+
+def index_value(index: Node) -> Node:
+    """Return an index as an expression, with calls in place of slices."""
+    match index:
+        case gast.Slice():
+            parts = (index.lower, index.upper, index.step)
+            return supported("slice_", [constant(None, index) if part is None else part for part in parts], index)
+        case gast.Tuple():
+            return rebuild(index, index_value)
+    return index
 
 
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:

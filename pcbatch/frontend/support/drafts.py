@@ -71,23 +71,25 @@ def finished(value: Draft) -> Any:
     return recorded(made)
 
 
-def runs(value: Any, name: str, function: Any, before: tuple[Any, ...]) -> Any:
-    """Return whether a method of an object is a function; `before` are functions that it is known not to be.
+def runs(value: Any, name: str, owner: type, before: tuple[type, ...]) -> Any:
+    """Return whether a method of an object is that of a class; `before` are classes whose it is known not to be.
 
     Where it can only be this one, the object must not be None, as Python has it.
     """
     if isinstance(value, Optional):
-        inside = runs(value.value, name, function, before)
+        inside = runs(value.value, name, owner, before)
         if inside is True:
             require(value.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
         return inside
+    function = inspect.getattr_static(owner, name, None)
     if isinstance(value, Ref):
         type_ = value.pcbatch_type
+        others = [inspect.getattr_static(cls, name, None) for cls in before]
         found = {c: inspect.getattr_static(type_.schema.classes[c].cls, name, None) for c in type_.classes}
         mine = [c for c in found if found[c] is function]
         if not mine:
             return False
-        if all(found[c] is function or any(found[c] is one for one in before) for c in found):
+        if all(found[c] is function or any(found[c] is one for one in others) for c in found):
             if type_.optional:
                 require(value.pcbatch_id >= 0, "AttributeError", f"'NoneType' object has no attribute '{name}'")
             return True

@@ -24,9 +24,9 @@ from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional, sure
 from pcbatch.containers.stored import lists_in, parts
 from pcbatch.diagnostics.lane_words import type_name
-from pcbatch.errors import NeedsUnrolling, Refusal
+from pcbatch.errors import MustCompileAlong, NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
-from pcbatch.frontend.support.sequences import iterated, len_, list_
+from pcbatch.frontend.support.sequences import ask_for_elements, iterated, len_, list_, users_code
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.origins import number
 from pcbatch.records import questions
@@ -110,6 +110,7 @@ def rows(value: Any) -> Any:
     value = sure(value, "'NoneType' object is not iterable")
     if isinstance(value, LaneIterator):
         raise Consumed("PCB304", "a loop over an iterator that is kept", helps=HELPS)
+    ask_for_elements(value)
     if isinstance(value, (*ARRAYS, tuple, list, str, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
     if mappings.is_mapping(value):
@@ -317,6 +318,9 @@ def has_next(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _left(iterator: Any) -> Any:
+    if (code := users_code(iterator, "__next__")) is not None:
+        title = "the next element of an iterator of the user's changes it"
+        raise MustCompileAlong("PCB305", title, functions=(code,))
     if not isinstance(iterator, LaneIterator):
         raise TypeError(f"'{type_name(iterator)}' object is not an iterator")
     return jnp.asarray(iterator.position < iter_length(iterator.sequence))

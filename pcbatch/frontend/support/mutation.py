@@ -23,13 +23,14 @@ from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.text_parts import TextParts
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.places import NEXT
 from pcbatch.frontend.support import array_items, heaps, iteration, mappings
 from pcbatch.frontend.support.exceptions import changing
 from pcbatch.frontend.support.helpers import load_attribute
-from pcbatch.frontend.support.sequences import list_, users_method
+from pcbatch.frontend.support.sequences import get_item, list_, users_method
 from pcbatch.frontend.support.truth import ARRAYS
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -105,6 +106,15 @@ def augment_item(
         return _store(part, key, new(_read(part, key)))
 
     return _changed_item(_copy(value), path, change)
+
+
+def of_container(value: Any, path: Path, methods: str) -> Any:
+    """Return a value whose part at a path gets a list in place of an iterator: no method of the user's may get it."""
+    part = item(value, path)
+    for name in (name for name in methods.split() if users_method(part, name) is not None):
+        title = f"`{name}` of a {type_name(part)} gets an iterator whose elements are the lane's"
+        raise Refusal("PCB304", title, helps=("give it the list of them, `[x for x in ...]`",))
+    return value
 
 
 def old_item(value: Any, path: Path) -> Any:
@@ -197,6 +207,8 @@ def _call(
         import pcbatch.frontend.support.operators as operators
 
         return heaps.call(part, name, args, options, operators.lt)
+    if name == "__getitem__" and not mappings.is_mapping(part) and not isinstance(part, dict):
+        return part, get_item(part, *args)
     if isinstance(part, ARRAYS):
         return array_items.call(part, name, args, options), None
     part = _with_lane_arguments(part, name, args, options)

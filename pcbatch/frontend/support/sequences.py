@@ -7,19 +7,20 @@ import functools
 import inspect
 import queue
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.containers.aliasing import holds_same, note_copy, one_of
+from pcbatch.containers.aliasing import holds_same, note_value, one_of
 from pcbatch.containers.checks import require
 from pcbatch.containers.elements import Rows, element_at, prepare, stacked, text_of
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.integer_marks import between
 from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
+from pcbatch.containers.lane_iterator import Asked
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_list import unpacked as elements_of
 from pcbatch.containers.lane_range import LaneRange
@@ -30,14 +31,14 @@ from pcbatch.containers.members import data_of
 from pcbatch.containers.optional import sure, unwrapped
 from pcbatch.containers.ordered_keys import plain, with_ordered_keys
 from pcbatch.containers.text_lists import characters
-from pcbatch.errors import Refusal
+from pcbatch.errors import Refusal, StoresWhenRead
 from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, is_noting, number
 from pcbatch.records.decode import RecordList
 from pcbatch.records.questions import own_method
-from pcbatch.records.reference import Ref
+from pcbatch.records.reference import Ref, static_attribute
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -63,7 +64,11 @@ def get_item(value: Any, index: Any) -> Any:
         return text_of(value)[index]  # type: ignore[index]
     if isinstance(value, dict) and isinstance(index, LaneText | LaneBytes):
         return chosen(value, index)
-    return mappings.looked_up(value, index)[index]
+    found = mappings.looked_up(value, index)
+    if found is not value and isinstance(value, collections.defaultdict) and value.default_factory is not None:
+        title = "a `defaultdict` is read where what it lacks cannot be stored"
+        raise StoresWhenRead("PCB304", title, helps=("read it by `d.get(k, 0)`, with its default",))
+    return found[index]
 
 
 def _of_lane(index: Any) -> bool:
@@ -90,7 +95,7 @@ def _element(values: Any, index: Any) -> Any:
         if all(column is not None for column in columns):
             place, _ = checked_index(index, len(values), len(values), TABLES[kind])
             value = plain(jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns]))
-            return note_copy(values, one_of(value, values))
+            return note_value(values, one_of(value, values))
         return values[index]
     try:
         table = LaneList.from_list(values)
@@ -142,7 +147,31 @@ def users_method(value: Any, name: str) -> Any:
 def iterated(value: Any) -> Any:
     """Return the list of what a method `__iter__` of the user's gives; other values as they are."""
     method = users_method(value, "__iter__")
-    return value if method is None else list(method(value))
+    if method is None:
+        return value
+    made = method(value)
+    if users_method(made, "__next__") is not None:
+        raise Asked
+    try:
+        return list(made)
+    except Exception as error:
+        raise Asked from error
+
+
+def ask_for_elements(value: Any) -> None:
+    """Have a loop over an object of the user's written out where its body may change what the object yields."""
+    if isinstance(value, Ref) and value.pcbatch_id.shape == ():
+        iter(value)
+    elif users_method(value, "__iter__") is not None and inspect.isgeneratorfunction(type(value).__iter__):
+        raise Asked
+
+
+def users_code(value: Any, name: str) -> CodeType | None:
+    """Return the code of a method of the user's; None if the class has none."""
+    method = (
+        static_attribute(value, name) if isinstance(value, Ref) else inspect.getattr_static(type(value), name, None)
+    )
+    return method.__code__ if isinstance(method, FunctionType) and is_users(method.__code__) else None
 
 
 def unpacked(value: Any, count: int) -> Any:

@@ -233,13 +233,13 @@ class Ownership:
         for j, (dst, value) in enumerate(zip(op.dsts, traced.outs, strict=True)):
             for part in _parts(dst, levels(value)):
                 if stored and j == len(op.dsts) - 1:
-                    sources[part] = self._changed(function, op, stored[0], part[1])
+                    sources[part] = self._changed(function, op, stored[0], part[1], traced)
                 elif real:
-                    sources[part] = self._value(function, op, real[0])
+                    sources[part] = self._value(function, op, real[0], traced)
                 else:
                     sources[part] = self._ties(function, op, traced, j, part[1])
                     if stored and is_builtin(self.type(function, op.expr.ins[stored[0].position])):
-                        sources[part] += self._value(function, op, stored[0])
+                        sources[part] += self._value(function, op, stored[0], traced)
         for j, own, place in traced.fields.held:
             if not (real and j == len(op.dsts) - 1):  # a list in which an element is stored is none of the field
                 for part in _parts(op.dsts[j], levels(traced.outs[j])):
@@ -270,13 +270,13 @@ class Ownership:
             found += [Source(REPEATED), Source(REPEATED)]
         return found
 
-    def _changed(self, function: str, op: Prim, change: Change, level: str) -> list[Source]:
+    def _changed(self, function: str, op: Prim, change: Change, level: str, traced: Traced) -> list[Source]:
         """The sources of a variable after a change in place of its object."""
         root = op.expr.ins[change.position]
         mine = [Source(part) for part in self.parts(function, root) if part[1] == level]
         if op.expr.sync:
             return [*mine, *self._put_back(function, op, level)]
-        return mine if level == OWN else [*mine, *self._stored(function, op, change)]
+        return mine if level == OWN else [*mine, *self._stored(function, op, change, traced)]
 
     def _put_back(self, function: str, op: Prim, level: str) -> list[Source]:
         """The sources of a variable of which a part, or which itself, has changed by the name of another one."""
@@ -285,18 +285,21 @@ class Ownership:
             return [Source(part, stays=True) for part in parts if part[1] == level]
         return [] if level == OWN else [Source(part, stays=part[1] == OWN) for part in parts]
 
-    def _stored(self, function: str, op: Prim, change: Change) -> list[Source]:
-        """The sources that a change in place may store in the object."""
-        others = [name for k, name in enumerate(op.expr.ins) if k != change.position]
-        return [Source(part) for name in others for part in self.parts(function, name)]
+    def _stored(self, function: str, op: Prim, change: Change, traced: Traced) -> list[Source]:
+        """The sources that a change in place may store in the object; one that `spreads` stores elements of others, and
+        these themselves only where tracing has found that it does."""
+        tied = {alias.source for alias in traced.aliases if alias.own_source}
+        others = [(k, name) for k, name in enumerate(op.expr.ins) if k != change.position]
+        parts = [(k, part) for k, name in others for part in self.parts(function, name)]
+        return [Source(part) for k, part in parts if k in tied or part[1] == INNER or not change.spreads]
 
-    def _value(self, function: str, op: Prim, change: Change) -> list[Source]:
+    def _value(self, function: str, op: Prim, change: Change, traced: Traced) -> list[Source]:
         """The sources of what a method returns that changes its object."""
         root = op.expr.ins[change.position]
         found = [Source((root, INNER), change.removes)] if self.levels(function, root).inner else []
         if not is_builtin(self.type(function, root)):  # a method of a class may return the object itself
             found.append(Source((root, OWN)))
-        return [*found, *self._stored(function, op, change)]
+        return [*found, *self._stored(function, op, change, traced)]
 
     def _call(self, function: str, op: Call, state: State) -> State:
         callee = self.functions.get(op.func)

@@ -278,9 +278,7 @@ class _Flattener:
 
     def convert(self, dst: str, src: str, loc: Loc | None) -> list[Op]:
         """Operations for `dst = src` where the type of `dst` has another structure, as a list of the lane has."""
-        have, want = self.abstract(src), self.abstract(dst)
-
-        found: list[TracedCheck] = []
+        have, want, found = self.abstract(src), self.abstract(dst), list[TracedCheck]()
 
         def fn(*arrays: Any) -> list[Any]:
             with containers.collecting() as made:

@@ -14,6 +14,7 @@ import jax
 import jax.extend.core as jex
 
 from pcbatch.containers.lane_iterator import LaneIterator
+from pcbatch.containers.object_parts import is_users
 from pcbatch.errors import Refusal
 
 COLLECTIVE = (
@@ -76,7 +77,7 @@ def _traceback(eqn: Any) -> TracebackType | None:
 
 def check_not_iterator(value: Any) -> None:
     """Refuse an iterator among the results of a primitive."""
-    if isinstance(value, Iterator) and not isinstance(value, LaneIterator):
+    if isinstance(value, Iterator) and not isinstance(value, LaneIterator) and not is_users(type(value).__module__):
         raise TraceError(
             f"an iterator ({type(value).__name__}) cannot be kept in a variable of a lane",
             "if it ends, keep one over the list of its elements, `iter(list(...))`, "

@@ -1,0 +1,134 @@
+"""The methods of the user's that a call in the source may mean."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import sys
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+import gast
+
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.own_classes import own_methods
+from pcbatch.frontend.source.places import place_of
+from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.tree import (
+    Node,
+    load,
+)
+
+
+def methods_named(unit: Unit, name: str) -> list[Node]:
+    """The methods of a name that classes of the user's have, each once, by the class."""
+    found: dict[int, Node] = {}
+    for key, cls in unit.classes.items():
+        for function in own_methods([cls], name):
+            found.setdefault(
+                id(function), gast.copy_location(gast.Attribute(load(key, unit.node), name, gast.Load()), unit.node)
+            )
+    return list(found.values())
+
+
+def is_trivial(method: FunctionType) -> bool:
+    """Return whether a method does nothing but return its object."""
+    names = {one.opname for one in dis.get_instructions(method.__code__)}
+    return returns_self(method) and all(name.startswith(("RESUME", "LOAD_FAST", "RETURN_VALUE")) for name in names)
+
+
+def returns_self(method: FunctionType) -> bool:
+    """Return whether a method gives its object, whatever it does before."""
+    code = list(dis.get_instructions(method.__code__))
+    pairs = zip(code, code[1:], strict=False)
+    returned = [before for before, after in pairs if after.opname.startswith("RETURN_")]
+    own = method.__code__.co_varnames[:1]
+    return all(one.opname.startswith("LOAD_FAST") and own == (one.argval,) for one in returned)
+
+
+def is_simple(unit: Unit, node: Node) -> bool:
+    """Whether an expression may be written several times: a variable, or a part of one at simple keys."""
+    place = place_of(unit, node)
+    return place is not None and all(isinstance(part, gast.Name | gast.Constant) for part in place.operands)
+
+
+def is_super(node: Node) -> bool:
+    return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id == "super"
+
+
+def candidates(unit: Unit, *names: str) -> Iterator[Node]:
+    """The methods that are compiled along and that classes of the user's have under a name; where there are several
+    names, Python asks for the first that the class has."""
+    if unit.along is None:
+        return
+    found: list[FunctionType] = []
+    for k, name in enumerate(names):
+        if not any(key[2] == name for key in unit.along.reasons):
+            continue
+        for cls in unit.classes.values():
+            found += own_methods([cls] if any(any(own_methods([cls], before)) for before in names[:k]) else [], name)
+        for key, cls in unit.classes.items():
+            for function in own_methods([cls], name):
+                if unit.batched(function) is not None and not any(function is one for one in found):
+                    found.append(function)
+                    yield gast.copy_location(gast.Attribute(load(key, unit.node), name, gast.Load()), unit.node)
+
+
+def function_of(unit: Unit, owner: tuple[type, Node], node: Node) -> tuple[Node, bool] | None:
+    """An expression for the class whose function a method call means, and whether that is static; None if it is none of
+    the program."""
+    cls, expression = owner
+    function = inspect.getattr_static(cls, node.func.attr, None)
+    overridden = any(inspect.getattr_static(sub, node.func.attr, None) is not function for sub in _subclasses(cls))
+    exact = node.func.value.id not in unit.params  # an object that was made here is of no subclass
+    static = isinstance(function, staticmethod)
+    inner = function.__func__ if isinstance(function, staticmethod) else function
+    if not isinstance(inner, FunctionType) or (overridden and not exact) or unit.batched(inner) is None:
+        return None
+    return expression, static
+
+
+def class_of(unit: Unit, name: str, at: Node) -> tuple[type, Node] | None:
+    """The class of the objects that a variable holds, and an expression for it."""
+    if name in unit.statics or name not in unit.variables:
+        return None
+    if name in unit.params:
+        cls = owner_of(unit.fn)
+        first = unit.params[:1] == (name,) and len(unit.bound[name]) <= 0
+        known = cls is not None and first and resolve(unit, load(cls.__name__, at)) is cls
+        return (cls, load(cls.__name__, at)) if cls is not None and known else None
+    made = [_constructed(unit, part) for part in _assigned(unit, name)]
+    if not made or len(made) != len(unit.bound[name]) or any(one is None for one in made):
+        return None
+    classes = {id(one[0]) for one in made if one is not None}
+    return made[0] if len(classes) == 1 else None
+
+
+def _assigned(unit: Unit, name: str) -> list[Node]:
+    """The values of the assignments `name = value`."""
+    found = [part for part in gast.walk(unit.node) if isinstance(part, gast.Assign) and len(part.targets) == 1]
+    return [part.value for part in found if isinstance(part.targets[0], gast.Name) and part.targets[0].id == name]
+
+
+def _constructed(unit: Unit, value: Node) -> tuple[type, Node] | None:
+    cls: Any = resolve(unit, value.func) if isinstance(value, gast.Call) else None
+    plain = isinstance(cls, type) and type(cls).__call__ is type.__call__
+    return (cls, value.func) if plain else None
+
+
+def owner_of(fn: FunctionType) -> type | None:
+    """Return the class that a function is a method of, if its module has it by its name."""
+    qualified, _, name = fn.__qualname__.rpartition(".")
+    cls: Any = getattr(sys.modules.get(fn.__module__), qualified, None) if qualified.isidentifier() else None
+    if cls is None:
+        cls = fn.__globals__.get(qualified)
+    return cls if isinstance(cls, type) and vars(cls).get(name) is fn else None
+
+
+def _subclasses(cls: type) -> list[type]:
+    found: list[type] = []
+    below: list[type] = cls.__subclasses__()
+    for subclass in below:
+        found += [subclass, *_subclasses(subclass)]
+    return found
