@@ -1,8 +1,8 @@
 """Deferred cotangents: those of large shared values.
 
 They are not added up trip by trip: a product with a shared matrix would add a whole matrix for a few lanes each time.
-Instead a trip stores the cotangents that they are computed from (`Body.edge`), and one pullback serves hundreds of
-records: one big product.
+Instead a trip stores the cotangents that they are computed from (`Body.edge`), and one pullback serves a hundred
+records or more: one big product.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pcbatch.transforms.tape.block_vjp import pull_shared, replay, source_env, z
 from pcbatch.transforms.tape.needs import Needs, any_in_record
 from pcbatch.transforms.tape.plan import STATUS, BlockTape, Tape
 
-RECORDS = 512  # records of one pullback, unless there are more lanes
+RECORDS = 128  # records of one pullback, unless there are more lanes
 
 
 def total(name: str) -> str:
@@ -109,10 +109,12 @@ def flush(tape: Tape, carry: Values, known: Values, stride: int, needs: Needs) -
     """Pull back all deferred cotangents, so that the sums are complete."""
     for block in tape.blocks:
         if block.deferred_cts:
-            state = {key: carry[key] for key in deferred_keys(block)}
-            for _ in range(2):  # a chunk, and as many records as there are lanes: no more than another chunk
-                state = _flush_chunk(block, state, known, stride, needs)
-            carry = {**carry, **state}
+            state, n = {key: carry[key] for key in deferred_keys(block)}, deferred_key(block, "n")
+
+            def flush_oldest(s: Values, block: BlockTape = block) -> Values:
+                return _flush_chunk(block, s, known, stride, needs)
+
+            carry = {**carry, **jax.lax.while_loop(lambda s, n=n: s[n] > 0, flush_oldest, state)}
     return carry
 
 
