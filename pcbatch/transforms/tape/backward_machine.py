@@ -281,7 +281,7 @@ def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, wind
     memory = InPlace(cotangents, window, mask, body.updates.keys())
     pulled = pull(body, replayed.env, outputs, window.width, memory, context.needs, context.in_pieces)
     registers, slots, small_shared = _distribute(tape, carry, window, incoming, pulled)
-    deferred = {n: ct for n in tape.deferred_cts if (ct := pulled.get(n, outputs.get(n))) is not None}
+    deferred = {n: x for n in tape.deferred_cts if (x := pulled.get(n, outputs.get(n))) is not None}
     return BlockCotangents(
         registers,
         memory.arrays,
