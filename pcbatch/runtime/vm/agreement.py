@@ -10,6 +10,7 @@ lanes that began together agree in it. An index that comes from data may differ 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 
 import jax.extend.core as jex
@@ -114,7 +115,11 @@ class _Values:
             else:
                 outs = [_union(of)] * len(eqn.outvars)
             if eqn.primitive.name == "dot_general" and outs[0] is None:
-                large = [keys for v, keys in zip(eqn.invars, of, strict=True) if v.aval.size >= MIN_SIZE]
+                large = [
+                    keys
+                    for v, keys in zip(eqn.invars, of, strict=True)
+                    if math.prod(getattr(v.aval, "shape", ())) >= MIN_SIZE
+                ]
                 self.found |= {v for keys in large if keys for v in keys}
             env |= dict(zip(eqn.outvars, outs, strict=True))
         return [look(v) for v in jaxpr.outvars]

@@ -117,12 +117,17 @@ def flush(tape: Tape, carry: Values, known: Values, stride: int, needs: Needs) -
     """Pull back all deferred cotangents, so that the sums are complete."""
     for block in tape.blocks:
         if block.deferred_cts and not block.keys:
-            state, n = {key: carry[key] for key in deferred_keys(block)}, deferred_key(block, "n")
+            n = deferred_key(block, "n")
+
+            def more(s: Values, n: str = n) -> Any:
+                return s[n] > 0
 
             def flush_oldest(s: Values, block: BlockTape = block) -> Values:
                 return _flush_chunk(block, s, known, stride, needs)
 
-            carry = {**carry, **jax.lax.while_loop(lambda s, n=n: s[n] > 0, flush_oldest, state)}
+            state: Values = {key: carry[key] for key in deferred_keys(block)}
+            flushed: Values = jax.lax.while_loop(more, flush_oldest, state)
+            carry = {**carry, **flushed}
     return carry
 
 
