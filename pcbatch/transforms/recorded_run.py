@@ -14,6 +14,7 @@ import numpy as np
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label
 from pcbatch.errors import UsageError
 from pcbatch.ir.stack import StackProgram
+from pcbatch.lowering.analysis.block_frequency import cycles
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.costs.plan_modes import WIDEST
@@ -203,14 +204,15 @@ def recording_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int],
 
 
 def traced_rows(recorded: RecordedRun) -> tuple[int, ...]:
-    """Rows of each block's buffers where the tape cannot grow."""
+    """Rows of each block's buffers where the tape cannot grow. A block on no cycle is visited once by a lane."""
     lanes, blocks = recorded.run.lanes, recorded.tape.blocks
-    visits = recorded.executable.options.max_tape
+    visits, around = recorded.executable.options.max_tape, cycles(recorded.executable.program)
+    again = [around[block.code.block.label] > 0 for block in blocks]
     if visits is None:
-        bytes_of_visit = max(1, sum(block.bytes() for block in blocks))
+        bytes_of_visit = max(1, sum(block.bytes() for block, often in zip(blocks, again, strict=True) if often))
         most_lanes = WIDEST if is_symbolic(lanes) else lanes
         visits = max(16, min(TRACED_VISITS, TRACED_BYTES // (most_lanes * bytes_of_visit)))
-    return (lanes * (visits + 1),) * len(blocks)
+    return tuple(lanes * (visits + 1 if often else 2) for often in again)
 
 
 def run_compiled(operation: Operation, executable: PcExecutable, lanes: int, *args: Any) -> list[Any]:

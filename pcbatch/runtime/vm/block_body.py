@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, assert_never
 
 import jax
@@ -24,6 +25,7 @@ from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
 from pcbatch.lowering.typing.jax_types import from_storage, is_key, storage_type, to_storage
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm import indexed_access, lanes_last, operands
+from pcbatch.runtime.vm.agreement import keys_of
 from pcbatch.runtime.vm.indexed_access import Cut
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.named_scopes import scope
@@ -65,9 +67,18 @@ class BlockCode:
     prints: tuple[Print, ...]
     scope: str  # its name in XLA's programs and profiles
     awaited: bool = True  # some lane may wait for it, see `layout.never_awaited`
+    keys: tuple[str, ...] = ()  # registers in which the lanes of a visit agree (`agreement.py`)
     keeps_loads: bool = False  # `run` gives the values that it reads from parts of registers
 
-    def run(self, window: Window, registers: Values, popped: Values, shared: Values, mask: jax.Array) -> Effects:
+    def run(
+        self,
+        window: Window,
+        registers: Values,
+        popped: Values,
+        shared: Values,
+        mask: jax.Array,
+        agreed: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Effects:
         """Evaluate the body for the places of a window.
 
         Args:
@@ -76,12 +87,16 @@ class BlockCode:
             popped: The values of `pops`, [width, ...].
             shared: The values of `shared`, unbatched.
             mask: bool[width]: the active lanes. Values of other places are junk that the caller drops.
+            agreed: The values of registers that are the same in all active lanes, unbatched.
 
         All values are in storage form.
         """
         env: dict[str, Operand] = {v: Common(from_storage(value, self.type(v))) for v, value in shared.items()}
         for v in self.reads:
             array = registers[v]
+            if v in agreed:
+                env[v] = Common(from_storage(agreed[v], self.type(v)))
+                continue
             env[v] = Whole(array) if v in self.parted else self._batch(v, window.read(array, v in self.lanes_last))
         saved: Values = {}
         printed: list[Values] = []
@@ -195,6 +210,7 @@ def compile_blocks(program: StackProgram, rows: bool = False) -> tuple[BlockCode
     live_out = stack_live_out(program)
     place = _places(program)
     codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
+    codes = [replace(code, keys=keys) for code, keys in zip(codes, keys_of(program, place), strict=True)]
     if rows:
         return tuple(codes)
     last = lanes_last_registers(program)

@@ -6,6 +6,7 @@ width K, and its results are scattered back.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +94,14 @@ def everyone(here: jax.Array, careful: bool = False) -> Window:
     place = jnp.arange(lanes, dtype=jnp.int32)
     source = jnp.where(here, place, jnp.argmax(here).astype(jnp.int32)) if careful else place
     return Window(lanes, here, source, place, dense=True, borrowed=careful)
+
+
+def agreeing(keys: Mapping[str, jax.Array], mask: jax.Array) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Return the places of a mask, bool[width], whose keys, [width], are those of its first place, and these keys."""
+    agreed = {v: x[jnp.argmax(mask)] for v, x in keys.items()}
+    for v, x in keys.items():
+        mask = mask & (x == agreed[v])
+    return mask, agreed
 
 
 def first(mask: jax.Array, width: int) -> Window:

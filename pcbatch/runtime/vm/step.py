@@ -22,7 +22,7 @@ from pcbatch.runtime.vm import prints, wide_counters
 from pcbatch.runtime.vm.block_body import BlockCode, Effects, Values
 from pcbatch.runtime.vm.blocks import BlockLike
 from pcbatch.runtime.vm.lane_reductions import any_lane
-from pcbatch.runtime.vm.lane_window import Window
+from pcbatch.runtime.vm.lane_window import Window, agreeing
 from pcbatch.runtime.vm.layout import NAME, PER_BLOCK, Layout, reg
 from pcbatch.runtime.vm.register_groups import Groups
 from pcbatch.runtime.vm.run_once import isolated
@@ -47,6 +47,7 @@ class Computed(NamedTuple):
     done: Effects
     jumps: Jumps
     extra: Values  # see `StepContext.extra`
+    agreed: Values  # the values of the block's keys, unbatched
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def step_block(
     layout = stage.layout
     compute = partial(_compute, stage, code, carry, window)
     computed = isolated(compute) if stage.isolate_reads and _mixes(code, window) else compute()
-    mask, over_limit, depth, done, jumps, _ = computed
+    mask, over_limit, depth, done, jumps, *_ = computed
     if code.prints:
         prints.emit(code.prints, mask & prints_enabled, window.name(carry[NAME]), done.printed, layout.may_be_full)
     out: Values = {reg(v): array for v, array in done.placed.items()}
@@ -143,9 +144,11 @@ def _compute(stage: StepContext, code: BlockCode, carry: Values, window: Window)
     if layout.frames is not None:
         depth = window.read(carry["depth"])
         popped = layout.frames.read(carry, window, depth, code.pops)
-    done = code.run(window, {v: stage.register(carry, v) for v in code.reads}, popped, stage.shared, mask)
+    registers = {v: stage.register(carry, v) for v in code.reads}
+    mask, agreed = agreeing({v: window.read(registers[v]) for v in code.keys}, mask)
+    done = code.run(window, registers, popped, stage.shared, mask, agreed)
     jumps = _jumps(layout, code, carry, window, depth, done.conditions)
-    computed = Computed(mask, over_limit, depth, done, jumps, {})
+    computed = Computed(mask, over_limit, depth, done, jumps, {}, agreed)
     return computed._replace(extra=stage.extra(code, carry, window, popped, computed))
 
 

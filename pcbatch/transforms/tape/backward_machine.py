@@ -33,7 +33,14 @@ from pcbatch.transforms.tape.indexed_vjp import InPlace
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.plan import BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import active_first, append, reordered
-from pcbatch.transforms.tape.uniform_cotangents import capacity, deferred_key, deferred_keys, make_room, total
+from pcbatch.transforms.tape.uniform_cotangents import (
+    capacity,
+    deferred_key,
+    deferred_keys,
+    make_room,
+    pulled_back,
+    total,
+)
 
 RECORD = "record"  # state key: the record that a lane undoes next
 
@@ -144,9 +151,10 @@ def start(layout: BackwardLayout, cotangents: Mapping[str, Any], depth: int, lan
         carry[own(v)] = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
     for block in layout.tape.blocks:
         if block.deferred_cts:
-            carry[deferred_key(block, "n")] = jnp.zeros((), jnp.int32)
-            buffers = block.deferred_layout.empty(capacity(lanes))
-            carry |= {deferred_key(block, name): x for name, x in buffers.items()}
+            if not block.keys:
+                carry[deferred_key(block, "n")] = jnp.zeros((), jnp.int32)
+                buffers = block.deferred_layout.empty(capacity(lanes))
+                carry |= {deferred_key(block, name): x for name, x in buffers.items()}
             carry |= {total(v): jnp.zeros(jnp.shape(known[v]), known[v].dtype) for v in block.deferred}
     return carry
 
@@ -223,6 +231,8 @@ class BlockCotangents:
     record: jax.Array  # int32[width]: the number of the undone record among those of its block
     depth: jax.Array | None
     link: jax.Array  # int32[width]: the record before
+    mask: jax.Array  # bool[width]: the places whose records are undone
+    shared: Values  # of shared values, summed over these
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +242,7 @@ class _Replayed:
     record: jax.Array
     depth: jax.Array | None
     link: jax.Array
+    mask: jax.Array
     env: Env
 
 
@@ -261,24 +272,27 @@ def _by_index(tape: BlockTape) -> list[str]:
 
 
 def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, window: Window) -> BlockCotangents:
-    body, mask = tape.body, window.here
+    body = tape.body
     replayed = _replay(context, tape, carry, window)
+    mask = replayed.mask
     incoming = _incoming(context.layout, tape, carry, window, replayed.depth)
     outputs = incoming.of_values(body, mask)
     cotangents = {v: carry[ct(v)] for v in _by_index(tape) if v in context.layout.floats}
     memory = InPlace(cotangents, window, mask, body.updates.keys())
     pulled = pull(body, replayed.env, outputs, window.width, memory, context.needs, context.in_pieces)
     registers, slots, small_shared = _distribute(tape, carry, window, incoming, pulled)
-    deferred = {n: pulled.get(n, outputs.get(n)) for n in tape.deferred_cts}
+    deferred = {n: x for n in tape.deferred_cts if (x := pulled.get(n, outputs.get(n))) is not None}
     return BlockCotangents(
         registers,
         memory.arrays,
         slots,
         small_shared,
-        {n: zero_where_inactive(mask, x) for n, x in deferred.items() if x is not None},
+        {n: zero_where_inactive(mask, x) for n, x in deferred.items()} if not tape.keys else {},
         replayed.record,
         replayed.depth,
         replayed.link,
+        mask,
+        pulled_back(tape, replayed.env, deferred, mask, context.needs) if tape.keys and deferred else {},
     )
 
 
@@ -293,8 +307,9 @@ def _replay(context: BackwardContext, tape: BlockTape, carry: Values, window: Wi
     # A copy for each lane, so that `pull` gives a cotangent for each lane.
     keys = {s.name: s.key for s in tape.body.sources if isinstance(s, SharedValue)}
     values |= {keys[v]: jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in tape.small_shared}
-    env = replay(tape.body, source_env(tape.body, values, known, width), width, context.in_pieces)
-    return _Replayed(record, depth, link, env)
+    mask, agreed = tape.agreeing(values, window.here)
+    env = replay(tape.body, source_env(tape.body, values, known, width, agreed), width, context.in_pieces)
+    return _Replayed(record, depth, link, mask, env)
 
 
 def _incoming(
@@ -347,7 +362,7 @@ def _buffers(layout: BackwardLayout, carry: Values) -> Values:
 def _write(
     context: BackwardContext, tape: BlockTape, carry: Values, window: Window, computed: BlockCotangents
 ) -> Values:
-    layout, mask = context.layout, window.here
+    layout, mask = context.layout, computed.mask
     out: Values = {}
     for v, new in computed.registers.items():
         if v not in computed.in_place:
@@ -359,6 +374,7 @@ def _write(
         out |= {ct(buffer): array for buffer, array in buffers.items()}
     for v, new in computed.small_shared.items():
         out[own(v)] = window.write(carry[own(v)], new, mask)
+    out |= {total(v): carry[total(v)] + x for v, x in computed.shared.items()}
     if computed.deferred:
         out |= _defer(context, tape, carry, window, computed)
     link = window.write(carry[RECORD], computed.link, mask)
@@ -374,9 +390,9 @@ def _defer(
     state = {key: carry[key] for key in deferred_keys(tape)}
     state = make_room(tape, state, context.known, context.stride, window.width, context.needs)
     n = deferred_key(tape, "n")
-    end, order = state[n], active_first(window, window.here)
+    end, order = state[n], active_first(window, computed.mask)
     for name, x in rows.items():
         key = deferred_key(tape, name)
         # The whole window is written; the next one overwrites what is behind the active lanes.
         state[key] = append(state[key], end, reordered(x, order))
-    return {**state, n: end + jnp.sum(window.here, dtype=jnp.int32)}
+    return {**state, n: end + jnp.sum(computed.mask, dtype=jnp.int32)}

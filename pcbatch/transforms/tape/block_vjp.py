@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import jax
@@ -23,7 +24,7 @@ from pcbatch.lowering.typing.jax_types import from_storage, storage_type, zeros
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.operands import Batch, Common, Operand
 from pcbatch.transforms.tape import lane_pieces
-from pcbatch.transforms.tape.block_ssa import Body, Load, Node, SharedValue, Store
+from pcbatch.transforms.tape.block_ssa import Body, Load, Node, ReadRegister, SharedValue, Store
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 
 
@@ -41,16 +42,25 @@ class Memory(Protocol):
 Env = dict[int, Operand]  # values by number
 
 
-def source_env(body: Body, values: Mapping[str, Any], shared: Mapping[str, Any], width: int) -> Env:
+def source_env(
+    body: Body,
+    values: Mapping[str, Any],
+    shared: Mapping[str, Any],
+    width: int,
+    agreed: Mapping[str, Any] = MappingProxyType({}),
+) -> Env:
     """The sources of a block as values of its type, from `width` records and from shared values, in storage form.
 
     `values` are [width, ...] by `Source.key`, `shared` by variable. A shared value may be among `values` as well: then
-    each lane has a copy, and a cotangent, of its own. Sources in neither are read by nothing, and zero here.
+    each lane has a copy, and a cotangent, of its own. `agreed` are the values of registers that are the same in all
+    records, by name. Sources in neither are read by nothing, and zero here.
     """
     env: Env = {}
     for source in body.sources:
         if isinstance(source, SharedValue) and source.key not in values:
             env[source.number] = Common(from_storage(shared[source.name], source.type))
+        elif isinstance(source, ReadRegister) and source.name in agreed:
+            env[source.number] = Common(from_storage(agreed[source.name], source.type))
         elif source.key in values:
             env[source.number] = Batch(from_storage(values[source.key], source.type))
         else:

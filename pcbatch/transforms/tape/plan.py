@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.lane_window import agreeing
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import (
@@ -51,6 +52,16 @@ class BlockTape(RecordedBlock):
     deferred: tuple[str, ...]  # other shared values, whose cotangents are pulled back from many records at once
     deferred_cts: tuple[int, ...]  # numbers of values whose cotangents are deferred, and made into those of `deferred`
     alias_of: Mapping[int, int]  # numbers of other values, with the same cotangent as one of `deferred_cts`
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The registers in which the lanes of a visit agree, by their keys in a record."""
+        return {s.key: s.name for s in self.recorded if isinstance(s, ReadRegister) and s.name in self.code.keys}
+
+    def agreeing(self, values: Mapping[str, Any], mask: jax.Array) -> tuple[jax.Array, dict[str, jax.Array]]:
+        """The records in the mask that agree with the first of them, and the registers in which they do."""
+        mask, agreed = agreeing({key: values[key] for key in self.keys}, mask)
+        return mask, {self.keys[key]: x for key, x in agreed.items()}
 
     @cached_property  # the host asks for it in every gradient
     def record_layout(self) -> RecordLayout:
@@ -129,7 +140,7 @@ def _plan_block(layout: Layout, code: BlockCode, wanted: set[str], constant: set
     if deferred:  # cut once more, where it meets them
         body = body_of(code, frozenset(deferred))
     reads, sources = reads_of(body, small)
-    constants = tuple(s for s in sources if isinstance(s, ReadRegister) and s.name in constant)
+    constants = tuple(s for s in sources if isinstance(s, ReadRegister) and s.name in constant - {*code.keys})
     recorded = tuple(s for s in sources if s not in constants)
     return BlockTape(
         code.index,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any, assert_never
 
 import jax
@@ -60,7 +61,9 @@ class RecordingContext(StepContext):
 
         body, loaded = block.body, computed.done.loaded
         read = popped.__getitem__
-        values = recorded_values(body, block.recorded, self.shared, window.width, register, read, loaded)
+        values = recorded_values(
+            body, block.recorded, self.shared, window.width, register, read, loaded, computed.agreed
+        )
         values |= {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
         order = active_first(window, computed.mask)
         rows = {name: reordered(rows, order) for name, rows in block.record_layout.packed(values).items()}
@@ -100,6 +103,7 @@ def recorded_values(
     register: Callable[[str], Any],
     popped: Callable[[str], Any],
     loaded: Values,
+    agreed: Mapping[str, Any] = MappingProxyType({}),
 ) -> Values:
     """The sources of a block, in storage form, by key, and the results among what is recorded.
 
@@ -113,6 +117,7 @@ def recorded_values(
         register: Reads a register.
         popped: Reads a slot of the frame.
         loaded: The parts that the block has loaded.
+        agreed: The values of registers that are the same in all active lanes, unbatched.
     """
     values: Values = {}
     for source in body.sources:
@@ -129,7 +134,7 @@ def recorded_values(
                 assert_never(source)
     if expensive := [s for s in recorded if isinstance(s, ExpensiveResult)]:
         # The block has computed them already: XLA merges the two computations.
-        env = replay(body, source_env(body, values, shared, width), width)
+        env = replay(body, source_env(body, values, shared, width, agreed), width)
         values |= {s.key: spread_over(env[s.number], width) for s in expensive}
     return values
 

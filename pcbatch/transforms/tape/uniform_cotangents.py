@@ -1,8 +1,9 @@
 """Deferred cotangents: those of large shared values.
 
 They are not added up trip by trip: a product with a shared matrix would add a whole matrix for a few lanes each time.
-Instead a trip stores the cotangents that they are computed from (`Body.edge`), and one pullback serves hundreds of
-records: one big product.
+Instead a trip stores the cotangents that they are computed from (`Body.edge`), and one pullback serves a hundred
+records or more: one big product. Where the lanes of a visit agree in the part that they use (`BlockTape.keys`), the
+product of two matrices is there, and is added at once: other records have other parts.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import jax.numpy as jnp
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import reg
 from pcbatch.transforms.tape.block_ssa import SharedValue
-from pcbatch.transforms.tape.block_vjp import pull_shared, replay, source_env, zero_where_inactive
+from pcbatch.transforms.tape.block_vjp import Env, pull_shared, replay, source_env, zero_where_inactive
 from pcbatch.transforms.tape.needs import Needs, any_in_record
 from pcbatch.transforms.tape.plan import STATUS, BlockTape, Tape
 
-RECORDS = 512  # records of one pullback, unless there are more lanes
+RECORDS = 128  # records of one pullback, unless there are more lanes
 
 
 def total(name: str) -> str:
@@ -35,7 +36,7 @@ def deferred_key(block: BlockTape, name: str) -> str:
 
 def deferred_keys(block: BlockTape) -> list[str]:
     """State keys of the deferred cotangents of a block, and of the sums that they are pulled back into."""
-    buffers = [deferred_key(block, name) for name in ("n", *block.deferred_layout.buffers)]
+    buffers = [deferred_key(block, name) for name in ("n", *block.deferred_layout.buffers) if not block.keys]
     return [*buffers, *(total(v) for v in block.deferred)]
 
 
@@ -98,9 +99,16 @@ def _pull_chunk(
             shared = known[source.name]
             values[source.key] = jnp.broadcast_to(shared, (width, *jnp.shape(shared)))
     env = replay(block.body, source_env(block.body, values, known, width), width)
-    cotangents = {n: zero_where_inactive(mask, columns[str(n)]) for n in block.deferred_cts}
-    cotangents |= {n: cotangents[first] for n, first in block.alias_of.items()}
-    pulled = pull_shared(block.body, env, cotangents, width, needs)
+    return pulled_back(block, env, {n: columns[str(n)] for n in block.deferred_cts}, mask, needs)
+
+
+def pulled_back(
+    block: BlockTape, env: Env, deferred: Mapping[int, Any], mask: jax.Array, needs: Needs
+) -> dict[str, Any]:
+    """The cotangents of shared values by name, from those that are deferred, by number, of the records in `mask`."""
+    cotangents = {n: zero_where_inactive(mask, ct) for n, ct in deferred.items()}
+    cotangents |= {n: cotangents[first] for n, first in block.alias_of.items() if first in cotangents}
+    pulled = pull_shared(block.body, env, cotangents, mask.shape[0], needs)
     numbers = {s.name: s.number for s in block.body.sources if isinstance(s, SharedValue)}
     return {v: pulled[numbers[v]] for v in block.deferred if numbers[v] in pulled}
 
@@ -108,11 +116,18 @@ def _pull_chunk(
 def flush(tape: Tape, carry: Values, known: Values, stride: int, needs: Needs) -> Values:
     """Pull back all deferred cotangents, so that the sums are complete."""
     for block in tape.blocks:
-        if block.deferred_cts:
-            state = {key: carry[key] for key in deferred_keys(block)}
-            for _ in range(2):  # a chunk, and as many records as there are lanes: no more than another chunk
-                state = _flush_chunk(block, state, known, stride, needs)
-            carry = {**carry, **state}
+        if block.deferred_cts and not block.keys:
+            n = deferred_key(block, "n")
+
+            def more(s: Values, n: str = n) -> Any:
+                return s[n] > 0
+
+            def flush_oldest(s: Values, block: BlockTape = block) -> Values:
+                return _flush_chunk(block, s, known, stride, needs)
+
+            state: Values = {key: carry[key] for key in deferred_keys(block)}
+            flushed: Values = jax.lax.while_loop(more, flush_oldest, state)
+            carry = {**carry, **flushed}
     return carry
 
 
