@@ -29,6 +29,7 @@ from pcbatch.frontend.source.method_lookup import (
     is_trivial,
     methods_named,
     returns_self,
+    yielded,
 )
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
 from pcbatch.frontend.source.streams import STEPS, consumer, lazy, source, takes_elements
@@ -104,6 +105,9 @@ class _Writer:
                 return self.stored(node, owner, "__setitem__", [index_value(index), value])
             case gast.Delete(targets=[gast.Subscript(value=owner, slice=index)]):
                 return self.stored(node, owner, "__delitem__", [index_value(index)])
+            case gast.Starred(value=value, ctx=gast.Load()) if (elements := yielded(self.unit, value)) is not None:
+                listed = call(load("list", node), [elements], node)
+                return gast.copy_location(gast.Starred(value=listed, ctx=gast.Load()), node)
             case gast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
                 return self.dispatched(node, left, f"__{BINARY[type(op)]}__", [right])
             case gast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARED:

@@ -17,6 +17,7 @@ from pcbatch.frontend.source.places import place_of
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import (
     Node,
+    call,
     load,
 )
 
@@ -115,6 +116,16 @@ def _constructed(unit: Unit, value: Node) -> tuple[type, Node] | None:
     cls: Any = resolve(unit, value.func) if isinstance(value, gast.Call) else None
     plain = isinstance(cls, type) and type(cls).__call__ is type.__call__
     return (cls, value.func) if plain else None
+
+
+def yielded(unit: Unit, node: Node) -> Node | None:
+    """Return the call of the generator `__iter__` of the object that an expression gives, if its class is known."""
+    owner = class_of(unit, node.id, node) if isinstance(node, gast.Name) else _constructed(unit, node)
+    function = None if owner is None else inspect.getattr_static(owner[0], "__iter__", None)
+    if owner is None or not isinstance(function, FunctionType) or not inspect.isgeneratorfunction(function):
+        return None
+    method = gast.copy_location(gast.Attribute(value=owner[1], attr="__iter__", ctx=gast.Load()), node)
+    return call(method, [node], node)
 
 
 def owner_of(fn: FunctionType) -> type | None:
