@@ -169,10 +169,14 @@ def _unpacked(n):
     return first + second
 
 
-@pytest.mark.parametrize("function", [_summed, _unpacked, lambda n: sum(list(Shares(n)))])
-def test_what_python_calls_for_a_loop_may_not(function: Any) -> None:
+@pytest.mark.parametrize("function", [_summed, lambda n: sum(list(Shares(n)))])
+def test_what_python_calls_for_a_loop(function: Any) -> None:
+    assert pcbatch.batch(function)(np.arange(4)).tolist() == [function(n) for n in range(4)]
+
+
+def test_what_python_calls_to_unpack_may_not_branch() -> None:
     with pytest.raises(pcbatch.CompileError) as info:
-        pcbatch.batch(function)(np.arange(4))
+        pcbatch.batch(_unpacked)(np.arange(4))
     assert info.value.diagnostics[0].code == "PCB305"
 
 

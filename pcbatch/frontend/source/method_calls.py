@@ -345,6 +345,8 @@ def _asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
         while lazy(unit, taken) is not None and taken.args and locs(taken) not in done:
             named = [arg for arg in taken.args if locs(arg) in asked]
             taken = named[0] if named else taken.args[-1]
+        if isinstance(taken, COMPREHENSIONS):  # no object of the user's
+            continue
         if locs(taken) not in done and not {locs(taken), locs(node)}.isdisjoint(asked):
             return taken
     return None

@@ -14,7 +14,6 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 
 import jax.extend.core as jex
-import jax.numpy as jnp
 
 from pcbatch.ir.ops import Move, Prim, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram
@@ -40,7 +39,7 @@ def keys_of(program: StackProgram, registers: Collection[str]) -> list[tuple[str
 
 def _counts(program: StackProgram, name: str) -> bool:
     type_ = program.vars[name].type
-    return type_ is not None and not type_.shape and not jnp.issubdtype(type_.dtype, jnp.inexact)
+    return type_ is not None and not type_.shape and type_.dtype.startswith(("int", "uint"))
 
 
 def _meets_shared(program: StackProgram, block: StackBlock, registers: Collection[str]) -> bool:
