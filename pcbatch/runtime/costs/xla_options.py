@@ -105,15 +105,23 @@ def _loops(jaxpr: jex.Jaxpr) -> bool:
 
 
 def _lowers_to_loops(eqn: Any) -> bool:
-    """Whether an equation has a loop in what it lowers to for several lanes. Primitives outside `jax.lax` are tried."""
+    """Whether an equation has a loop in what it lowers to for several lanes."""
+    text = lowered_text(eqn, 2)
+    return text is None or "stablehlo.while" in text
+
+
+def lowered_text(eqn: Any, *lanes: int) -> str | None:
+    """Return what an equation lowers to, with axes of lanes in front; nothing where its primitive is one of `jax.lax`,
+    and None where it cannot be tried."""
     if eqn.primitive.name in CALLS | LOOPLESS or hasattr(jax.lax, eqn.primitive.name.replace("-", "_") + "_p"):
-        return False
+        return ""
+    compute = partial(eqn.primitive.bind, **eqn.params)
     try:
-        lanes = [_struct((2, *v.aval.shape), v.aval.dtype) for v in eqn.invars]
-        lowered = jax.jit(jax.vmap(partial(eqn.primitive.bind, **eqn.params))).lower(*lanes)
+        ins = [_struct((*lanes, *v.aval.shape), v.aval.dtype) for v in eqn.invars]
+        text: str = jax.jit(jax.vmap(compute) if lanes else compute).lower(*ins).as_text()
     except Exception:
-        return True
-    return "stablehlo.while" in lowered.as_text()
+        return None
+    return text
 
 
 def _older_emitters() -> bool:

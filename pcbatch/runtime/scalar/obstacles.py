@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import jax.extend.core as jex
 
@@ -11,11 +12,15 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.ops import Prim, Print
 from pcbatch.lowering.analysis.cost import HOST, LINALG, all_equations
 from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.runtime.costs.xla_options import LOOPS, lowered_text
 from pcbatch.runtime.scalar.rules import ForOneLane, is_left
 from pcbatch.runtime.vm.layout import Layout
 
 # Operations that XLA:CPU calls a library or the host for, whatever is around them.
 CALLED = {*LINALG, *HOST, "tridiagonal_solve", "approx_top_k", "select_and_scatter_add", "fft", "debug_callback"}
+
+
+KERNELS = ("stablehlo.scatter", "stablehlo.sort", "stablehlo.custom_call", "chlo.top_k", "stablehlo.fft")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +66,11 @@ def _reasons(jaxpr: jex.Jaxpr) -> Iterator[str]:
     for eqn in all_equations(jaxpr):
         if eqn.primitive.name in CALLED:
             yield f"`{eqn.primitive.name}` is a call of a library or of the host"
-        elif is_left(eqn):
+        elif is_left(eqn) or _lowers_to_kernels(eqn):
             yield f"`{eqn.primitive.name}` has no form for one lane here"
+
+
+def _lowers_to_kernels(eqn: Any) -> bool:
+    """Whether an operation outside of `jax.lax`, as JAX has of higher levels, lowers to what no native function holds."""
+    text = "" if eqn.primitive.name in LOOPS else lowered_text(eqn)
+    return text is None or any(kernel in text for kernel in KERNELS)
