@@ -71,6 +71,6 @@ def _reasons(jaxpr: jex.Jaxpr) -> Iterator[str]:
 
 
 def _lowers_to_kernels(eqn: Any) -> bool:
-    """Whether an operation outside of `jax.lax`, as JAX has of higher levels, lowers to what no native function holds."""
+    """Whether an operation outside of `jax.lax` lowers to what no native function holds."""
     text = "" if eqn.primitive.name in LOOPS else lowered_text(eqn)
     return text is None or any(kernel in text for kernel in KERNELS)
