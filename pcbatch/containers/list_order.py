@@ -14,7 +14,7 @@ from pcbatch.containers import list_order
 from pcbatch.containers.checks import limit, require
 from pcbatch.containers.columns import Unset, element_text, one_level, room
 from pcbatch.containers.container import Container
-from pcbatch.containers.elements import Rows, list_class, prepare
+from pcbatch.containers.elements import Rows, list_class, prepare, text_of
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.members import MemberValue, of_member
@@ -63,11 +63,13 @@ def ask_about_lists(a: Any, b: Any) -> None:
 def equal(a: Any, b: Any) -> Any:
     """Return whether two elements, or two lists, are equal."""
     a, b = of_member(compared(a, "eq")), of_member(compared(b, "eq"))
+    if isinstance(a, Optional) or isinstance(b, Optional):
+        return _equal_optionals(a, b)
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _equal_lists(a, b)
     if any(isinstance(one, Stored | Joinable | MemberValue) for one in (a, b)):
         return a == b
-    if isinstance(a, Optional) or isinstance(b, Optional) or a is None or b is None:
+    if a is None or b is None:
         return _equal_optionals(a, b)
     if _is_leaf(a) and _is_leaf(b):
         return scalar(a, b, operator.eq)
@@ -118,6 +120,8 @@ def _both_lists(a: Any, b: Any) -> tuple[Any, Any] | None:
 
 def _beside(value: Any, other: Any) -> Any:
     """A list or tuple that is known while compiling as one of the lane, if it is compared with one of its kind."""
+    if isinstance(value, str | bytes) and isinstance(other, Rows):
+        return text_of(value)
     if type(value) is list and type(other) is list_class():
         return prepare(value)
     return tuple_beside(value, (), other)

@@ -58,8 +58,8 @@ def compared(value: Any, name: str, records: bool = False) -> Any:
 
     References to records compare themselves, and may be None: they are left, unless `records` asks for a key of a sort.
     """
-    if (as_compared := getattr(value, "as_compared", None)) is not None:
-        return as_compared()
+    if (as_compared := getattr(type(value), "as_compared", None)) is not None:
+        return as_compared(value)
     if not has_order(value, name, records):
         return value
     if isinstance(value, tuple | list):

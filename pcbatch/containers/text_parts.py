@@ -24,6 +24,7 @@ from pcbatch.containers.elements import Rows
 from pcbatch.containers.indices import Span
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText, as_text
+from pcbatch.containers.optional import Optional, is_none, narrowed
 from pcbatch.containers.row_search import first_row
 from pcbatch.origins import Origin
 
@@ -113,6 +114,8 @@ class TextParts(LaneList):
         return self.of(self.codes, starts, lengths, places.length)
 
     def _first(self, value: Any, start: Any, stop: Any) -> Any:
+        if isinstance(value, Optional):
+            return jnp.where(is_none(value), stop, self._first(narrowed(value), start, stop))
         text = as_text(value)
         if text is None:
             return stop
@@ -131,7 +134,7 @@ def flattened(texts: LaneList, sizes: Any, count: Any, between: LaneText, size: 
     """Return the codes [size] of the first `count` texts of a list, of `sizes[k]` characters each, with another text
     between two of them."""
     if isinstance(texts, TextParts):
-        codes, starts = texts.codes, texts.places.columns[0]
+        codes, starts = texts.codes, texts.places.columns[0][: sizes.shape[0]]
     else:
         rows = texts.columns.codes
         codes, starts = rows.reshape(-1), rows.shape[1] * np.arange(rows.shape[0], dtype=np.int32)

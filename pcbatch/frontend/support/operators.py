@@ -228,6 +228,8 @@ def _contains(item: Any, container: Any) -> Any:
         return text_of(container).contains(item)
     if isinstance(item, Ref) and isinstance(container, set | frozenset | Mapping):
         return hash(item)  # refuses that
+    if isinstance(item, Optional) and isinstance(container, set | frozenset | Mapping | range):
+        return jnp.where(is_none(item), None in container, contains(narrowed(item), container))
     if isinstance(item, LaneText | LaneBytes) and isinstance(container, set | frozenset | Mapping):
         return equals_one(item, container)
     if mappings.is_mapping(container):
