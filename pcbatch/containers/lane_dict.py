@@ -133,6 +133,10 @@ class LaneDict(Entries):
     def __setitem__(self, key: Any, value: Any) -> None:
         self.store(key, value)
 
+    def replace(self, key: Any, value: Any) -> None:
+        """Give a key another value; one that is missing, which has raised, stays so: a `try` may catch that."""
+        self.store(key, value, self.missing not in (None, ORDERED) or self.contains(key))
+
     def __delitem__(self, key: Any) -> None:
         gone = self.drop(key)
         if not self.is_counter:
@@ -190,11 +194,11 @@ class LaneDict(Entries):
             self.move_to_end(key)
             self.table = jax.tree.map(partial(jnp.where, jnp.asarray(last, bool)), self.table, first.table)
             return
-        value, rest = self.pop(key), LaneDict.of_items([])
+        here, value, rest = self.contains(key), self.pop(key), LaneDict.of_items([])
         if not last:
             rest.update(self)
             self.clear()
-        self.store(key, value)
+        self.store(key, value, here)
         self.update(rest)
 
     def _ordered(self, name: str) -> None:

@@ -19,6 +19,7 @@ import jax.extend.source_info_util
 from pcbatch.containers.aliasing import forget_copy, source_of_copy
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
+from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
@@ -103,7 +104,11 @@ def augment_item(
         if isinstance(part, ARRAYS):
             return array_items.augment(part, key, new)
         part = _indexable(part, key)
-        return _store(part, key, new(_read(part, key)))
+        value = new(_read(part, key))
+        if not isinstance(part, LaneDict):
+            return _store(part, key, value)
+        part.replace(key, value)
+        return part
 
     return _changed_item(_copy(value), path, change)
 
