@@ -120,6 +120,12 @@ class TestPlainCalls:
         assert f.map(ns).status.tolist() == f.run(ns).status.tolist() == [0, 0, int(pcbatch.Status.STEP_LIMIT)]
         assert ran(f) == [True]
 
+    def test_operations_are_looked_into_where_they_are_not_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        module = sys.modules["pcbatch.runtime.scalar.obstacles"]
+        monkeypatch.setattr(module, "CALLED", frozenset(module.CALLED) - {"cholesky"})
+        f, a = pcbatch.batch(solves), np.stack([np.eye(2, dtype=np.float32)] * 2)
+        assert f(a).tolist() == [1.0, 1.0] and ran(f) == [False]
+
     def test_operations_that_no_native_function_holds(self) -> None:
         f, a = pcbatch.batch(solves), np.stack([np.eye(2, dtype=np.float32)] * 2)
         assert f(a).tolist() == [1.0, 1.0] and ran(f) == [False]
@@ -129,6 +135,7 @@ class TestPlainCalls:
         """An operation that the list of obstacles lacks: the lanes run together, now and from then on."""
         module = sys.modules["pcbatch.runtime.scalar.obstacles"]
         monkeypatch.setattr(module, "CALLED", frozenset(module.CALLED) - {"cholesky"})
+        monkeypatch.setattr(module, "KERNELS", ())
         f, a = pcbatch.batch(solves), np.stack([np.eye(2, dtype=np.float32)] * 2)
         assert f(a).tolist() == [1.0, 1.0] and f(2 * a).tolist() == pytest.approx([2**0.5] * 2)
         assert ran(f) == [True, False]
