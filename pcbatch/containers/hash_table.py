@@ -322,7 +322,8 @@ def _places(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any],
 
 
 def _places_alone(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
-    """The same for a lane alone: texts and tuples are compared where all else is equal, up to their lengths."""
+    """Return what `_places` does, for a lane alone: texts and tuples are compared where all else is equal, up to their
+    lengths."""
 
     def place_in(bucket: Any) -> Any:
         of_bucket, rows = _row(stamps, bucket), _row(columns, bucket)
