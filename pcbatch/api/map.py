@@ -22,6 +22,7 @@ from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
+from pcbatch.lowering.typing.pytree import mapped
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.runs.monitored import run_monitored
 from pcbatch.runs.monitored_chunks import resumed_program, run_chunks_monitored
@@ -198,7 +199,7 @@ def _map_iterator(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, A
 def _map_each(programs: Programs, chunks: Iterator[Arguments], options: MapOptions) -> Result:
     """Send the chunks of an iterator one by one: the run of each may be repeated with more room for lists, and an
     iterator gives it only once."""
-    results = [jax.tree.map(_on_host, _map_at_once(programs, on_device(chunk), options)) for chunk in chunks]
+    results = [mapped(_on_host, _map_at_once(programs, on_device(chunk), options)) for chunk in chunks]
     return _joined_results(results)
 
 
@@ -217,7 +218,7 @@ def _joined_results(results: list[Result]) -> Result:
         offered_counts=summed([each.offered_counts for each in stats]),
         lanes=sum(each.lanes or 0 for each in stats),
     )
-    value = jax.tree.map(_joined_leaves, *(result.value for result in results))
+    value = mapped(_joined_leaves, *(result.value for result in results))
     return Result(value, np.concatenate([result.status for result in results]), total)
 
 

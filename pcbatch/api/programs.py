@@ -186,16 +186,13 @@ class Programs:
             return [], None
         around = default_platform(), ambient_mesh().empty, is_staged(), debug_checks()
         rest = settings(), self.fn.__code__, repeats, alone, around
-        roomy = with_room((*self.fixed, *args), kwargs)
-        return ([], None) if roomy is None else key_of(*roomy, rest)
+        return key_of((*self.fixed, *args), kwargs, rest)
 
     def _remember_call(
         self, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], call: Arguments, program: Program
     ) -> None:
         """Keep what was found out of a call, if it is the same for a call with arrays of JAX in place of all leaves."""
         roomy = with_room((*self.fixed, *args), kwargs)
-        if roomy is None:
-            return
         args, kwargs = with_jax_arrays(*roomy, apart=TABLES not in call.types)
         leaves = jax.tree.leaves((args, tuple(kwargs.values())))
         try:

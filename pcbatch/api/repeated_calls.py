@@ -22,9 +22,9 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.growth import may_grow
 from pcbatch.compiler.program import Program
 from pcbatch.containers import ragged_forms
-from pcbatch.containers.dict_forms import Dicts, Sets
 from pcbatch.containers.host_forms import replaced
-from pcbatch.containers.ragged import Ragged
+from pcbatch.containers.ragged import Ragged, is_form
+from pcbatch.containers.ragged_forms import shortened
 from pcbatch.containers.texts import Texts
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.pytree import flatten
@@ -38,7 +38,6 @@ NUMBERS = "biufc"  # the kinds of NumPy's dtypes whose arrays JAX takes as they 
 _NUMPY = frozenset({np.ndarray, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number | np.bool_))})
 _config: Any = jax.config  # untyped in JAX
 _PYTHON = frozenset({bool, int, float, complex})
-_LISTS, _OTHERS = (Ragged, Texts), (Dicts, Sets)  # the forms of arguments that have lengths
 _arrays: set[type] = set()  # the classes of concrete arrays that have been seen; `isinstance` takes longer
 
 
@@ -54,7 +53,7 @@ class CallPlan:
         direct: its run, if that is decided.
         depth: the depth of stacks that runs of the program had needed by then.
         order: the leaves that are the arguments of the run.
-        tree: the structure of the value; None: more than its leaves is looked at.
+        tree: the structure of the value, before lists in it are cut; None: more than its leaves is looked at.
     """
 
     call: Arguments
@@ -139,7 +138,8 @@ class DecidedRun:
         """Return the value of a call whose lanes have all returned."""
         plan = self.call.plan
         if plan.tree is not None:
-            return plan.tree.unflatten(self.outputs[0])
+            value = plan.tree.unflatten(self.outputs[0])
+            return shortened(value) if ragged_forms.places(plan.tree) else value
         return plan.program.value(self.direct.raw(self.outputs), self.call.arguments())
 
     def ended(self) -> tuple[Program, Arguments, RawResult]:
@@ -200,31 +200,17 @@ def repeatable(call: Arguments, program: Program) -> bool:
     return all(isinstance(leaf, ArrayType) for type_ in call.types.values() for leaf in type_.leaves)
 
 
-def with_room(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return arguments whose lists and texts have the room that they get in lanes; None where values of arrays decide
-    more, the lengths of lists among them."""
-    try:
-        if not _has_forms(jax.tree.structure((args, tuple(kwargs.values())))):
-            return args, kwargs
-    except (TypeError, ValueError):  # no pytree
-        return None
-    known = True
+def with_room(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call that has a key with the room that lists and texts get in lanes."""
 
     def room(form: Any) -> Any:
-        nonlocal known
-        found = ragged_forms.with_room(form) if isinstance(form, _LISTS) else form
-        known = known and found is not None and not isinstance(form, _OTHERS)
-        return found
+        leaves, tree = jax.tree.flatten(form)
+        roomy = ragged_forms.with_room(leaves, ragged_forms.places(tree) or ())
+        assert roomy is not None  # else the call had no key
+        return jax.tree.unflatten(tree, roomy)
 
-    args, kwargs = jax.tree.map(room, (args, kwargs), is_leaf=lambda part: isinstance(part, (*_LISTS, *_OTHERS)))
-    return (args, kwargs) if known else None
-
-
-@lru_cache(maxsize=4096)
-def _has_forms(tree: Any) -> bool:
-    """Return whether a structure has lists, texts, dicts or sets of lanes."""
-    node = tree.node_data()
-    return (node is not None and issubclass(node[0], (*_LISTS, *_OTHERS))) or any(map(_has_forms, tree.children()))
+    args, kwargs = replaced((args, kwargs), is_form, room)
+    return args, kwargs
 
 
 def with_jax_arrays(
@@ -249,7 +235,8 @@ def with_jax_arrays(
 
 
 def key_of(args: tuple[Any, ...], kwargs: dict[str, Any], rest: Hashable) -> tuple[list[Any], Hashable | None]:
-    """Return the leaves of a call's arguments, and what the outcome depends on; None if it depends on more than that.
+    """Return the leaves of a call's arguments, with the room that lists and texts get in lanes, and what the outcome
+    depends on; None if it depends on more than that, as on the contents of dicts.
 
     Args:
         args, kwargs: as the user passes them.
@@ -257,9 +244,13 @@ def key_of(args: tuple[Any, ...], kwargs: dict[str, Any], rest: Hashable) -> tup
     """
     try:
         leaves, tree = jax.tree.flatten((args, tuple(kwargs.values())))
+        found = ragged_forms.places(tree)
     except (TypeError, ValueError):  # no pytree
         return [], None
-    types = []
+    roomy = None if found is None else ragged_forms.with_room(leaves, found)
+    if roomy is None:
+        return [], None
+    leaves, types = roomy, []
     for leaf in leaves:
         kind = type(leaf)
         if kind in _arrays or (kind not in _NUMPY and kind not in _PYTHON and _is_array(leaf)):
@@ -297,7 +288,7 @@ def _is_array(leaf: Any) -> bool:
 def _has_dicts(tree: Any) -> bool:
     """Return whether a structure has dicts, of whose order JAX says nothing, or nodes that may hide some."""
     node = tree.node_data()
-    plain = node is None or issubclass(node[0], tuple | list)
+    plain = node is None or issubclass(node[0], tuple | list | Ragged | Texts)
     return not plain or any(map(_has_dicts, tree.children()))
 
 

@@ -14,6 +14,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import is_array
 from pcbatch.lowering.typing.jax_types import from_aval
+from pcbatch.lowering.typing.pytree import mapped
 
 _NO_DTYPE = (np.object_, np.character, np.datetime64, np.timedelta64, np.void)
 
@@ -61,7 +62,7 @@ def as_jax(tree: Any) -> Any:
     """Replace the arrays of NumPy in a pytree by arrays of JAX, where JAX has their dtype."""
     if not any(map(_convertible, jax.tree.leaves(tree))):
         return tree
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if _convertible(leaf) else leaf, tree)
+    return mapped(lambda leaf: jnp.asarray(leaf) if _convertible(leaf) else leaf, tree)
 
 
 def _convertible(leaf: Any) -> bool:

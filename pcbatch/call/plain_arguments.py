@@ -11,6 +11,7 @@ import numpy as np
 from pcbatch.call.array_leaves import as_jax
 from pcbatch.call.signature import signature
 from pcbatch.containers.ragged_forms import as_lists, ragged_in
+from pcbatch.lowering.typing.pytree import mapped
 from pcbatch.lowering.typing.trace import is_key_array
 
 
@@ -42,4 +43,4 @@ def _writable(value: Any) -> Any:
         is_one = isinstance(leaf, np.ndarray | jax.Array) and not isinstance(leaf, jax.core.Tracer)
         return np.array(leaf) if is_one and not is_key_array(leaf) else leaf
 
-    return jax.tree.map(copied, value)
+    return mapped(copied, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -24,12 +24,13 @@ from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.containers.host_forms import in_host_form
-from pcbatch.containers.ragged_forms import shortened
+from pcbatch.containers.ragged_forms import places, shortened
 from pcbatch.errors import TooLargeError
 from pcbatch.ir.ops import Print
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
+from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.records.packed import mentions, with_packed
@@ -366,11 +367,19 @@ class Program:
 
     @property
     def plain_tree(self) -> Any:
-        """The structure of a result that is nothing but its leaves, as runs give them; None of another one."""
+        """The structure of a result that is nothing but its leaves, as runs give them, before lists in it are cut; None
+        of another one."""
         assert self.stages.result is not None
         tree = self.stages.result.tree
-        plain = not any(self.out_axes) and None not in self.out_axes and not any(self.axes.containers)
-        return tree if plain and not mentions(tree) else None
+        if any(self.out_axes) or None in self.out_axes or mentions(tree):
+            return None
+        if not any(self.axes.containers):
+            return tree
+        leaves = [object() for _ in self.out_axes]
+        with suppress(AttributeError):  # of a form that computes with leaves
+            found, tree = flatten(in_host_form(jax.tree.unflatten(tree, leaves)))
+            return tree if found == leaves and places(tree) is not None else None
+        return None
 
     def result(self, outcome: RawResult, lanes: int, given: Arguments | None = None) -> Result:
         """Return the `Result` that users get of a run."""

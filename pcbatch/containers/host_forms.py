@@ -7,6 +7,7 @@ made for reading: a `Ragged` for lists.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
@@ -15,6 +16,19 @@ import numpy as np
 from pcbatch.diagnostics.short_repr import clipped
 
 MOST = 2000  # characters of a `repr`
+
+
+@dataclass(frozen=True, slots=True)
+class Uncut:
+    """The content of a form with the capacity of the program: it is cut to the longest value when someone reads it.
+
+    Attributes:
+        whole: the content.
+        cut: a function that returns what readers get of it.
+    """
+
+    whole: Any
+    cut: Callable[[], Any]
 
 
 class OfLanes:
@@ -99,6 +113,8 @@ def in_host_form(value: Any) -> Any:
 
 def replaced(value: Any, is_part: Callable[[object], bool], new: Callable[[Any], Any]) -> Any:
     """Return a pytree with other objects in place of some parts; dicts keep the order of their keys."""
+    if is_part(value):
+        return new(value)
 
     def stop(x: object) -> bool:
         return type(x) is dict or is_part(x)

@@ -16,9 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.host_forms import OfLanes
+from pcbatch.containers.host_forms import OfLanes, Uncut
 from pcbatch.containers.members import is_member
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.ordered_keys import plain, with_ordered_keys
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.containers.texts import Texts
 from pcbatch.diagnostics.diagnostic import Diagnostic
@@ -53,15 +54,26 @@ class Ragged(OfLanes):
         ([3, 0, 1], [0, 1, 4])
     """
 
-    __slots__ = ("lengths", "values")
+    __slots__ = ("_values", "lengths")
     __hash__ = None
     kind: ClassVar[type] = list
 
     def __init__(self, values: Any, lengths: Any) -> None:
-        self.values, self.lengths = values, lengths
+        self._values, self.lengths = values, lengths
+
+    @property
+    def values(self) -> Any:
+        """The elements, [lanes, longest, ...]."""
+        if isinstance(self._values, Uncut):
+            self._values = self._values.cut()
+        return self._values
+
+    @property
+    def _whole(self) -> Any:
+        return self._values.whole if isinstance(self._values, Uncut) else self._values
 
     def _of_lane(self, lane: int, length: int) -> Any:
-        return jax.tree.map(lambda leaf: leaf[lane, :length], self.values)
+        return jax.tree.map(lambda leaf: leaf[lane, :length], self._whole)
 
     def tolist(self) -> list[Any]:
         """Return Python lists of Python numbers, one for each lane; None for a lane that has failed."""
@@ -70,8 +82,8 @@ class Ragged(OfLanes):
             return [lists.tolist() for lists in self]
         if not lengths.shape[0]:
             return []
-        columns = [_rows(column) for column in jax.tree.leaves(self.values, is_leaf=is_form)]
-        tree = jax.tree.structure(self.values, is_leaf=is_form)
+        columns = [_rows(column) for column in jax.tree.leaves(self._whole, is_leaf=is_form)]
+        tree = jax.tree.structure(self._whole, is_leaf=is_form)
         rows = (_elements(tree, columns, lane, int(n)) if n >= 0 else None for lane, n in enumerate(lengths))
         return [None if row is None else self.kind(row) for row in rows]
 
@@ -118,6 +130,8 @@ class RaggedBytes(Ragged):
 
 
 ALIKE = "the elements of lists must be alike"
+IN_ORDER = "dicts in lists must have their keys in one order"
+SORTED = "sort the keys: `{key: d[key] for key in sorted(d)}` for each dict `d`"
 NUMBERS = "give a list of numbers for each lane, `pcbatch.ragged([[1, 2], [3], []])`"
 MIXED = (
     "make each element a tuple with a place for each kind, of which a number says which one counts: "
@@ -160,7 +174,7 @@ def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
             return RaggedBytes(made.values, made.lengths)
         return _ragged([_items(row, lane) for lane, row in enumerate(lists)], dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        helps = MIXED if ALIKE in str(error) else (NUMBERS,)
+        helps = MIXED if ALIKE in str(error) else (SORTED if IN_ORDER in str(error) else NUMBERS,)
         raise UsageError(Diagnostic("PCB405", str(error), helps=helps)) from None
 
 
@@ -180,11 +194,15 @@ def _ragged(rows: list[list[Any]], dtype: Any) -> Ragged:
     elements = [element for row in rows for element in row]
     if not elements:
         return Ragged(np.zeros(places.shape, jax.dtypes.canonicalize_dtype(dtype or float)), lengths)
+    if not jax.tree_util.all_leaves(elements[:1], is_leaf=_is_list):
+        elements = list(map(with_ordered_keys, elements))
     flat = [jax.tree.flatten(element, is_leaf=_is_list) for element in elements]
     tree: Any = flat[0][1]
     other = next((element for element, (_, t) in zip(elements, flat, strict=True) if t != tree), None)
     if other is not None:
-        raise ValueError(f"{ALIKE}, not {clipped(repr(elements[0]), 40)} and {other!r}")
+        shown = f"not {clipped(repr(elements[0]), 40)} and {clipped(repr(other), 40)}"
+        in_order = jax.tree.structure(plain(other)) == jax.tree.structure(plain(elements[0]))
+        raise ValueError(f"{IN_ORDER if in_order else ALIKE}, {shown}")
     columns = [_column([leaves[k] for leaves, _ in flat], dtype) for k in range(tree.num_leaves)]
 
     def placed(column: np.ndarray) -> np.ndarray:
@@ -248,7 +266,7 @@ def is_key(column: Any) -> bool:
 def _elements(tree: Any, columns: list[Callable[[int, int], list[Any]]], lane: int, length: int) -> list[Any]:
     parts = [column(lane, length) for column in columns]
     elements = [jax.tree.unflatten(tree, [part[k] for part in parts]) for k in range(length)]
-    return [jax.tree.map(_or_none, element, is_leaf=_is_leaf) for element in elements]
+    return [plain(jax.tree.map(_or_none, element, is_leaf=_is_leaf)) for element in elements]
 
 
 def _or_none(part: Any) -> Any:
@@ -260,7 +278,7 @@ def _or_none(part: Any) -> Any:
 
 
 def _is_leaf(value: object) -> bool:
-    return isinstance(value, Optional) or is_member(value)
+    return isinstance(value, Optional | list) or is_member(value)  # a list is one that is finished
 
 
 def cut(leaf: Any, axis: int, size: int) -> Any:

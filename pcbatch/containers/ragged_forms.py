@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -13,7 +15,7 @@ from pcbatch.containers.capacity import rounded
 from pcbatch.containers.columns import Unset, room
 from pcbatch.containers.dict_forms import Lists, holds_tables
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.host_forms import is_concrete, register, replaced
+from pcbatch.containers.host_forms import OfLanes, Uncut, is_concrete, register, replaced
 from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.containers.lane_list import LaneList
@@ -98,14 +100,20 @@ register(LaneText, _of_texts)
 
 
 def shortened(value: Any) -> Any:
-    """Return a value with each `Ragged` and `Texts` in it cut to its longest one, where lengths are known."""
+    """Return a value with each `Ragged` and `Texts` in it to be cut to its longest one, where lengths are known."""
     return replaced(value, is_form, _shortened)
 
 
 def _shortened(lists: Ragged | Texts) -> Ragged | Texts:
     if not (isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths)):
         return lists
-    axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
+    whole = lists.codes if isinstance(lists, Texts) else lists.values
+    return type(lists)(Uncut(whole, partial(_cut, type(lists), whole, lists.lengths)), lists.lengths)
+
+
+def _cut(kind: type[Ragged | Texts], whole: Any, known: Any) -> Any:
+    """Return the content of lists or texts of these lengths, cut to the longest one."""
+    axis, lengths = np.ndim(known), np.asarray(known)
     longest = int(max(0, lengths.max(initial=0)))
 
     def cut_leaf(leaf: Any) -> Any:
@@ -115,14 +123,14 @@ def _shortened(lists: Ragged | Texts) -> Ragged | Texts:
             return cut(leaf, axis, longest)
         return jnp.asarray(cut(np.asarray(leaf), axis, longest))  # without a program for each length
 
-    if isinstance(lists, Texts):
-        return Texts(cut_leaf(lists.codes), lists.lengths)
-    values = jax.tree.map(cut_leaf, lists.values)
-    if isinstance(lists.values, Ragged):  # lists behind the end of a list are none
+    content = jax.tree.map(cut_leaf, whole)
+    if isinstance(content, Ragged):  # lists behind the end of a list are none
         there = np.arange(longest) < lengths[..., None]
-        inner = np.where(there, np.asarray(values.lengths), 0)
-        values = type(values)(values.values, inner if isinstance(values.lengths, np.ndarray) else jnp.asarray(inner))
-    return type(lists)(shortened(values), lists.lengths)
+        inner = np.where(there, np.asarray(content.lengths), 0)
+        content = type(content)(
+            content.values, inner if isinstance(content.lengths, np.ndarray) else jnp.asarray(inner)
+        )
+    return content if issubclass(kind, Texts) else shortened(content)
 
 
 def ragged_in(value: Any) -> bool:
@@ -142,46 +150,94 @@ def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
     Raises:
         ValueError: lengths that lists cannot have.
     """
-    parts, tree = jax.tree.flatten(value, is_leaf=is_form)
-    alike = iter(shared)
-    made = [_as_container(x, next(alike, False), len(parts) > 1) if is_form(x) else x for x in parts]
-    return jax.tree.unflatten(tree, made)
+    parts = jax.tree.leaves(value, is_leaf=is_form)
+    alike = dict(zip([id(part) for part in parts if is_form(part)], shared, strict=False))
+    return replaced(value, is_form, lambda x: _as_container(x, alike.get(id(x), False), len(parts) > 1))
 
 
 def _is_empty(lists: Ragged) -> bool:
     """Whether no lane has an element, and no type of elements was told."""
-    values, axis = lists.values, np.ndim(lists.lengths)
+    return _is_untyped(lists.values, np.ndim(lists.lengths))
+
+
+def _is_untyped(values: Any, axis: int) -> bool:
     return getattr(values, "shape", ())[axis:] == (0,) and values.dtype == jax.dtypes.canonicalize_dtype(float)
 
 
-def with_room(lists: Ragged | Texts) -> Ragged | Texts | None:
-    """Return lists or texts on the host with the room that they get in lanes, those in them as well; None for others,
-    or wrong lengths."""
-    lengths = lists.lengths
-    if not isinstance(lengths, np.ndarray):
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Lists or texts among the leaves of a structure: `start` to `stop` are their content, `stop` their lengths.
+
+    `least` is the least room that they have; `may_be_empty` whether the content may be no elements of any type.
+    """
+
+    start: int
+    stop: int
+    least: int
+    may_be_empty: bool
+
+
+@lru_cache(maxsize=4096)
+def places(tree: Any) -> tuple[Place, ...] | None:
+    """Return the places of all lists and texts of lanes in a structure, inner ones first; None where there are others,
+    as dicts, or lists of more than tuples."""
+    found: list[Place] = []
+
+    def behind(node: Any, start: int) -> int:
+        kind = None if node.node_data() is None else node.node_data()[0]
+        if kind is None or not issubclass(kind, OfLanes):
+            for child in node.children():
+                start = behind(child, start)
+            return start + (kind is None)
+        content, stop = node.children()[0], behind(node.children()[0], start)
+        if issubclass(kind, Texts):
+            found.append(Place(start, stop, 1, False))
+        elif issubclass(kind, Ragged) and _is_of_tuples(content):
+            found.append(Place(start, stop, 0, content.node_data() is None))
+        else:
+            raise _Other
+        return stop + 1
+
+    try:
+        behind(tree, 0)
+    except _Other:
         return None
-    axis = lengths.ndim
-    if isinstance(lists, Texts):
-        parts, tree, least = [lists.codes], None, 1
-    else:
-        parts, tree = jax.tree.flatten(lists.values, is_leaf=is_form)
-        if _is_empty(lists) or not _is_of_tuples(tree):
-            return None
-        parts, least = [with_room(part) if is_form(part) else part for part in parts], 0
-    leaves = jax.tree.leaves(parts, is_leaf=lambda part: part is None)
-    if not all(isinstance(leaf, np.ndarray) and leaf.ndim > axis for leaf in leaves):
-        return None
-    sizes = {leaf.shape[axis] for leaf in leaves}
-    if len(sizes) != 1 or lengths.min(initial=0) < 0 or lengths.max(initial=0) > (size := sizes.pop()):
-        return None
-    parts = jax.tree.map(lambda leaf: _padded(leaf, axis, rounded(max(least, size))), parts)
-    return Texts(parts[0], lengths) if tree is None else type(lists)(jax.tree.unflatten(tree, parts), lengths)
+    return tuple(found)
+
+
+class _Other(Exception):
+    """A structure has containers whose room their values decide."""
 
 
 def _is_of_tuples(tree: Any) -> bool:
-    """Return whether a structure consists of tuples and leaves."""
+    """Return whether a structure consists of tuples, leaves, and other lists and texts."""
     node = tree.node_data()
-    return node is None or (issubclass(node[0], tuple) and all(map(_is_of_tuples, tree.children())))
+    if node is None or issubclass(node[0], OfLanes):
+        return True
+    return issubclass(node[0], tuple) and all(map(_is_of_tuples, tree.children()))
+
+
+def with_room(leaves: Sequence[Any], found: Sequence[Place]) -> list[Any] | None:
+    """Return leaves with the room that lists and texts at these places get in lanes; None for others than arrays on the
+    host, lists without a type, or wrong lengths."""
+    roomy = list(leaves)
+    for place in found:
+        content, lengths = roomy[place.start : place.stop], roomy[place.stop]
+        axis = np.ndim(lengths)
+        if not isinstance(lengths, np.ndarray) or not all(isinstance(x, np.ndarray) and x.ndim > axis for x in content):
+            return None
+        sizes = {leaf.shape[axis] for leaf in content}
+        if len(sizes) != 1 or lengths.dtype.kind not in "iu":
+            return None
+        # Without their sign, negative lengths are more than there is room for.
+        size, unsigned = sizes.pop(), lengths.view(f"u{lengths.itemsize}")
+        if unsigned.max(initial=0) > size:
+            return None
+        if place.may_be_empty and not size and _is_untyped(content[0], axis):
+            return None
+        room = rounded(max(place.least, size))
+        roomy[place.start : place.stop] = [_padded(leaf, axis, room) for leaf in content]
+    return roomy
 
 
 def _as_container(lists: Ragged | Texts, shared: bool, beside: bool) -> Rows:
@@ -261,4 +317,4 @@ def longest(value: Any, around: int = 0) -> int:
 
 def as_lists(value: Any) -> Any:
     """Return a value with Python lists in place of each `Ragged`, and strings for texts."""
-    return jax.tree.map(lambda x: x.tolist() if is_form(x) else x, value, is_leaf=is_form)
+    return replaced(value, is_form, lambda x: x.tolist())

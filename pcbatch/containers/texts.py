@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.containers.host_forms import OfLanes
+from pcbatch.containers.host_forms import OfLanes, Uncut
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
@@ -42,12 +42,19 @@ class Texts(OfLanes):
         ('1100', ['101', '1100'])
     """
 
-    __slots__ = ("codes", "lengths")
+    __slots__ = ("_codes", "lengths")
     __hash__ = None
     name, content = "text", "codes"
 
     def __init__(self, codes: Any, lengths: Any) -> None:
-        self.codes, self.lengths = codes, lengths
+        self._codes, self.lengths = codes, lengths
+
+    @property
+    def codes(self) -> Any:
+        """The codes of the characters, int32[lanes, longest]."""
+        if isinstance(self._codes, Uncut):
+            self._codes = self._codes.cut()
+        return self._codes
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Texts:
@@ -63,7 +70,8 @@ class Texts(OfLanes):
 
     def tolist(self) -> list[Any]:
         """Return Python's strings, one for each lane; None for a lane that has failed."""
-        codes, lengths = np.asarray(self.codes), np.asarray(self.lengths)
+        codes = np.asarray(self._codes.whole if isinstance(self._codes, Uncut) else self._codes)
+        lengths = np.asarray(self.lengths)
         if lengths.ndim > 1:
             return [texts.tolist() for texts in self]
         return [_text(row, int(n)) for row, n in zip(codes, lengths, strict=True)]

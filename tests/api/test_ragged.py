@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any, NamedTuple
 
 import jax
@@ -223,6 +225,75 @@ def test_export() -> None:
     exported = jax.export.export(jax.jit(extended.with_options(max_length=8)))(ragged(LISTS), jnp.arange(4))
     again = jax.export.deserialize(exported.serialize())
     assert again.call(ragged(LISTS), jnp.arange(4)) == extended(ragged(LISTS), jnp.arange(4))
+
+
+class TestOrderOfKeys:
+    """Dicts with lists in them keep the order of their keys, which JAX's pytrees sort."""
+
+    def test_arguments(self) -> None:
+        @pcbatch.batch
+        def f(d):
+            found = 0
+            for key in d:
+                found = found * 10 + (len(d[key]) if key == "b" else d[key])
+            return found
+
+        lists, numbers = ragged([[1, 2], [3]]), jnp.array([7, 8])
+        for _ in range(2):  # the second call repeats the first
+            assert f({"b": lists, "a": numbers}).tolist() == [27, 18]
+            assert f({"a": numbers, "b": lists}).tolist() == [72, 81]
+        assert f.map({"b": lists, "a": numbers}).value.tolist() == [27, 18]
+        assert f.plain({"b": np.arange(2), "a": 7}) == 27
+
+    def test_elements_of_lists(self) -> None:
+        @pcbatch.batch
+        def f(rows):
+            found = 0
+            for row in rows:
+                for key in row:
+                    found = found * 10 + row[key]
+            return found
+
+        rows = [[{"z": 1, "a": 2}], [{"z": 3, "a": 4}, {"z": 5, "a": 6}]]
+        assert f(ragged(rows)).tolist() == [12, 3456]
+        assert [list(row) for row in ragged([[{"z": [{"y": 1, "b": 2}], "a": 2}]]).tolist()[0]] == [["z", "a"]]
+        with pytest.raises(pcbatch.UsageError, match="keys in one order") as found:
+            ragged([[{"z": 1, "a": 2}], [{"a": 4, "z": 3}]])
+        assert "sort the keys" in str(found.value)
+
+    def test_results(self) -> None:
+        @pcbatch.batch
+        def f(n):
+            return {"z": [n, n], "a": n}
+
+        for _ in range(2):
+            assert list(f(jnp.arange(2))) == ["z", "a"]
+        assert list(f.map(jnp.arange(2), lanes=1).value) == ["z", "a"]
+
+
+class TestCut:
+    """Content is cut to the longest value when it is read."""
+
+    def test_reading_before_and_behind_the_cut(self) -> None:
+        for _ in range(2):
+            lists = extended(ragged(LISTS), jnp.arange(4))
+            assert not isinstance(lists._values, np.ndarray | jax.Array)
+            assert lists.tolist() == [[1, 2], [3, 0], [0, 1], [7, 8, 9, 0, 1, 2]]
+            assert lists[1].tolist() == [3, 0]
+            assert not isinstance(lists._values, np.ndarray | jax.Array)
+            assert lists.values.shape == (4, 6) and isinstance(lists._values, jax.Array)
+            assert lists.tolist() == [[1, 2], [3, 0], [0, 1], [7, 8, 9, 0, 1, 2]]
+
+    def test_copies(self) -> None:
+        @pcbatch.batch
+        def f(xs, text):
+            return [[x] for x in xs], text + "!"
+
+        found = f(ragged(LISTS), pcbatch.texts(["a", "", "bcd", "e"]))
+        for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+            assert again == found
+            assert list(map(jnp.shape, jax.tree.leaves(again))) == list(map(jnp.shape, jax.tree.leaves(found)))
+        assert found[1].codes.shape == (4, 4) and found[0].values.values.shape == (4, 3, 1)
 
 
 class TestPlain:

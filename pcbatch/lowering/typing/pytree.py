@@ -7,7 +7,7 @@ all the same: dicts that differ in the order of their keys differ in nothing els
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -35,6 +35,12 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
     """Flatten like `jax.tree.flatten`, but so that `jax.tree.unflatten` gives back the order of all dicts."""
     leaves, tree = jax.tree.flatten(value, is_leaf=_unsorted)
     return jax.tree.flatten(_marked(value)) if any(map(_unsorted, leaves)) else (leaves, tree)
+
+
+def mapped(fn: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """Return `jax.tree.map(fn, value, *others)`, in which dicts keep the order that they have in `value`."""
+    leaves, tree = flatten(value)
+    return jax.tree.unflatten(tree, list(map(fn, leaves, *map(jax.tree.leaves, others))))
 
 
 def children_of(value: Any) -> tuple[list[Any], Any]:
