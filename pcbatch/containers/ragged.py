@@ -201,8 +201,8 @@ def _ragged(rows: list[list[Any]], dtype: Any) -> Ragged:
     other = next((element for element, (_, t) in zip(elements, flat, strict=True) if t != tree), None)
     if other is not None:
         shown = f"not {clipped(repr(elements[0]), 40)} and {clipped(repr(other), 40)}"
-        in_order = jax.tree.structure(plain(other)) == jax.tree.structure(plain(elements[0]))
-        raise ValueError(f"{IN_ORDER if in_order else ALIKE}, {shown}")
+        trees: list[Any] = [jax.tree.structure(plain(element)) for element in (other, elements[0])]
+        raise ValueError(f"{IN_ORDER if trees[0] == trees[1] else ALIKE}, {shown}")
     columns = [_column([leaves[k] for leaves, _ in flat], dtype) for k in range(tree.num_leaves)]
 
     def placed(column: np.ndarray) -> np.ndarray:
