@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import jax
@@ -84,6 +84,7 @@ def _in_total_order(key: Any) -> Any:
 
 ISOLATED = 64  # the most elements of a load that is isolated: a larger one is a loop of its own anyway
 MUCH = 16  # elements of an array for each window that is stored in it, up to which it may be copied
+FEW = 4  # elements of a window, up to which one that does not fit is read and stored again: no loop is needed
 SMALL = 16  # elements of an array, up to which a load is cheap even if it copies
 
 LOADS = ("gather", "dynamic_slice")
@@ -218,9 +219,10 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
     thin = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     window = iter(update_rows.shape[1:])
     shape = tuple(1 if d in thin else next(window) for d in range(operand.ndim))
-    # A window that does not fit: in unsigned or narrow integers comparisons with a size may wrap.
-    wide = jnp.int64 if indices.dtype.itemsize == 8 else jnp.int32
-    clamp = jnp.uint32 if indices.dtype == jnp.uint32 else wide
+    # Narrow integers may not hold a size. Without their sign, negative indices are too large: one comparison for both.
+    drops, bits = mode == DROP, max(indices.dtype.itemsize, 4) * 8
+    signed = jnp.issubdtype(indices.dtype, jnp.signedinteger) and not drops
+    clamp = jnp.dtype(f"int{bits}" if signed else f"uint{bits}")
 
     def starts(row: jax.Array) -> list[Any]:
         at: list[Any] = [jnp.zeros((), clamp)] * operand.ndim
@@ -234,29 +236,27 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
         return at
 
     # Many windows that may not fit go to one behind the array then: a conditional store is a loop of its own.
-    many = mode == DROP and 1 < operand.size <= MUCH * len(index_rows) and len(index_rows) > 1
+    many = drops and 1 < operand.size <= MUCH * len(index_rows) and len(index_rows) > 1
     spare = next((d for d in numbers.scatter_dims_to_operand_dims if many and shape[d] <= operand.shape[d]), None)
 
     def store(row: jax.Array, array: jax.Array) -> jax.Array:
         at, update = starts(row), update_rows[row].reshape(shape)
         last = [np.asarray(operand.shape[d] - shape[d], clamp) for d in range(array.ndim)]
         clipped = [jnp.clip(s, 0, m).astype(jnp.int32) for s, m in zip(at, last, strict=True)]
+        fits = reduce(jnp.logical_and, (s <= m for s, m in zip(at, last, strict=True)), jnp.ones((), bool))
+        at_once = drops and spare is None and update.size <= FEW
 
         def stored(array: jax.Array) -> jax.Array:
             new = update
-            if combine is not None:
-                old = isolated(lambda: jax.lax.dynamic_slice(array, clipped, shape, allow_negative_indices=False))
-                new = combine(old, update).astype(array.dtype)
+            if combine is not None or at_once:
+                old = dynamic_slice(array, *clipped, slice_sizes=shape)
+                new = update if combine is None else combine(old, update).astype(array.dtype)
+                new = _either(fits, new, old) if at_once else new
             return jax.lax.dynamic_update_slice(array, new, clipped, allow_negative_indices=False)
 
-        if mode == DROP:
-            fits = jnp.ones((), bool)
-            for s, m in zip(at, last, strict=True):
-                fits &= (s >= 0) & (s <= m)
-            if spare is None:
-                return run_once(fits, stored, array)
+        if drops and spare is not None:
             clipped[spare] = jnp.where(fits, clipped[spare], operand.shape[spare])
-        return stored(array)
+        return run_once(fits, stored, array) if drops and spare is None and not at_once else stored(array)
 
     if len(index_rows) == 1:
         return store(jnp.int32(0), operand)
@@ -265,6 +265,13 @@ def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) 
         array = jnp.concatenate([operand, jax.lax.slice_in_dim(operand, 0, shape[spare], axis=spare)], spare)
     new: jax.Array = jax.lax.fori_loop(0, len(index_rows), store, array)
     return new if spare is None else jax.lax.slice_in_dim(new, 0, operand.shape[spare], axis=spare)
+
+
+def _either(condition: Any, a: Any, b: Any) -> Any:
+    """Return `where(condition, a, b)`, computed in words: LLVM reads a word for a byte that has just been stored alone,
+    which a processor does not forward."""
+    word = jnp.int32 if a.dtype.itemsize == 1 else a.dtype
+    return jnp.where(condition, a.astype(word), b.astype(word)).astype(a.dtype)
 
 
 def _applied(jaxpr: jex.Jaxpr, constants: Sequence[Any]) -> Callable[[Any, Any], Any]:
