@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.execute.batch_programs import run_whole
 from pcbatch.runtime.execute.dealt_program import cores, dealt
 from pcbatch.runtime.execute.program_cache import DeviceProgram
 from pcbatch.runtime.execute.stack_depths import StackGrowth
 from pcbatch.runtime.scalar import worth
+from pcbatch.runtime.scalar.words import array_for, from_word, to_word
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.raw_result import RawResult
 
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from pcbatch.runtime.execute.executor import PcExecutable
 
 ONE_TRIP = np.ones((), np.int32)  # of a run without limits
-Outputs = tuple[tuple[Any, ...], Any, Mapping[str, Any], Any]  # `RawResult.values`, `.status`, `.shown`, `.rows`
+Outputs = tuple[tuple[Any, ...], Any, Mapping[str, Any], Any]
+"""`RawResult.values`, `.status` and `.shown`, and `.rows` with those of `DirectRun.words` behind them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,17 +43,23 @@ class DirectRun:
         depth: the depth of stacks.
         grows: whether they may grow.
         mapped: which arguments have an axis of lanes.
+        words: the dtypes of the scalars that messages of failures show, which come as further rows.
     """
 
     program: Any
     depth: int
     grows: bool
     mapped: tuple[bool, ...]
+    words: Mapping[str, np.dtype]
 
     def raw(self, outputs: Outputs) -> RawResult:
-        """Return the raw result of what the program gave, packed."""
+        """Return the raw result of what the program gave, packed; waits for it."""
         values, status, shown, rows = outputs
-        return RawResult(values, status, ONE_TRIP, (), None, None, None, shown, self.depth, (), rows)
+        on_host = np.asarray(rows)
+        ends = on_host[: len(on_host) - len(self.words)]
+        words = zip(self.words, on_host[len(ends) :], strict=True)
+        shown = {**shown, **{v: from_word(row, self.words[v]) for v, row in words}}
+        return RawResult(values, status, ONE_TRIP, (), None, None, None, shown, self.depth, (), ends)
 
 
 @dataclass(slots=True)
@@ -65,23 +74,35 @@ class DirectRuns:
         key = growth.sharding.each, growth.depth, mapped
         if key not in self._made:
             grows = growth.grows and executable.stacks.next(growth.depth, growth.sharding, key[0]) is not None
-            program = _program(executable, growth.sharding.each, growth.depth, mapped)
-            self._made.setdefault(key, DirectRun(program, growth.depth, grows, mapped))
+            words = _words(executable)
+            program = _program(executable, growth.sharding.each, growth.depth, mapped, words)
+            self._made.setdefault(key, DirectRun(program, growth.depth, grows, mapped, words))
         return self._made[key]
 
 
-def _program(executable: PcExecutable, lanes: int, depth: int, mapped: Sequence[bool]) -> Any:
+def _words(executable: PcExecutable) -> Mapping[str, np.dtype]:
+    """Return the dtypes of the values of messages that fit a row: each output costs the host some microseconds."""
+    types = {v: executable.program.vars[v].type for v in executable.machine.layout.shown}
+    stored = {v: storage_type(type_) for v, type_ in types.items() if type_ is not None}
+    dtypes = {v: np.dtype(type_.dtype) for v, type_ in stored.items() if type_.shape == ()}
+    return {v: dtype for v, dtype in dtypes.items() if array_for(dtype) == "words"}
+
+
+def _program(
+    executable: PcExecutable, lanes: int, depth: int, mapped: Sequence[bool], words: Mapping[str, np.dtype]
+) -> Any:
     """Return the program of all lanes, dealt to cores where they are estimated to be worth it."""
     width = -(-lanes // worth.chunks(executable.costs, lanes, cores()))
-    function = partial(_run, spread=LaneSharding(None, width), depth=depth)
+    function = partial(_run, spread=LaneSharding(None, width), depth=depth, words=tuple(words))
     function.__name__ = function.__qualname__ = "run_whole_direct"  # type: ignore[attr-defined]
     jitted = executable.jitted(DeviceProgram(function, ()), width)
     return jitted if width == lanes else dealt(jitted, lanes, width, mapped)
 
 
-def _run(executable: PcExecutable, *arrays: Any, spread: LaneSharding, depth: int) -> Outputs:
+def _run(executable: PcExecutable, *arrays: Any, spread: LaneSharding, depth: int, words: tuple[str, ...]) -> Outputs:
     args = dict(zip(executable.params, arrays, strict=True))
     out: RawResult = run_whole(executable, args, spread=spread, depth=depth, keep=False)[0]
     ends = (jnp.broadcast_to(out.trips, out.pc.shape), out.pc, out.depths, out.back)
-    rows = jnp.stack([x.astype(jnp.int32) for x in ends if x is not None])
-    return out.values, out.status, out.shown, rows
+    rows = [x.astype(jnp.int32) for x in ends if x is not None]
+    rows += [to_word(out.shown[v], np.dtype(np.int32)) for v in words]
+    return out.values, out.status, {v: x for v, x in out.shown.items() if v not in words}, jnp.stack(rows)

@@ -40,7 +40,7 @@ class Words:
         places: dict[str, tuple[str, int, Any]] = {}
         sizes = dict.fromkeys(ARRAYS, 0)
         for key, value in lane.items():
-            array = None if value.shape else _array(value.dtype)
+            array = None if value.shape else array_for(value.dtype)
             if array is not None:
                 places[key] = array, sizes[array], value.dtype
                 sizes[array] += 1
@@ -50,7 +50,7 @@ class Words:
         """Return the state of a lane with its scalars in the arrays."""
         words: dict[str, list[jax.Array]] = {}
         for key, (array, _, _) in self.places.items():
-            words.setdefault(array, []).append(_to_word(lane[key], ARRAYS[array]))
+            words.setdefault(array, []).append(to_word(lane[key], ARRAYS[array]))
         rest = {key: value for key, value in lane.items() if key not in self.places}
         return rest | {array: jnp.stack(values) for array, values in words.items()}
 
@@ -62,7 +62,8 @@ class Words:
     def scalar(self, lane: Values, key: str) -> jax.Array:
         """Return one scalar of a lane whose scalars are packed."""
         array, k, dtype = self.places[key]
-        return _from_word(jax.lax.index_in_dim(lane[array], k, keepdims=False), dtype)
+        value: jax.Array = from_word(jax.lax.index_in_dim(lane[array], k, keepdims=False), dtype)
+        return value
 
     def read(self, lane: Values, keys: Collection[str]) -> Values:
         """Return the state of a lane, packed, with the scalars of these keys beside the arrays.
@@ -86,24 +87,28 @@ class Words:
         for key, value in new.items():
             if key in self.places:
                 array, k, _ = self.places[key]
-                word = _to_word(value, ARRAYS[array])
+                word = to_word(value, ARRAYS[array])
                 out[array] = jax.lax.dynamic_update_index_in_dim(out[array], word, k, 0, allow_negative_indices=False)
             else:
                 out[key] = value
         return out
 
 
-def _array(dtype: Any) -> str | None:
+def array_for(dtype: Any) -> str | None:
     """Return the array for scalars of a dtype; None if there is none, as for complex numbers and halves of a word."""
     if dtype == np.bool_ or dtype in (np.int8, np.uint8, np.int32, np.uint32, np.float32):
         return "words"
     return "long words" if dtype in (np.int64, np.uint64, np.float64) else None
 
 
-def _to_word(value: jax.Array, word: Any) -> jax.Array:
+def to_word(value: jax.Array, word: Any) -> jax.Array:
+    """Return scalars as elements of an array of this dtype."""
     value = jnp.asarray(value)
     return value.astype(word) if value.dtype.itemsize == 1 else jax.lax.bitcast_convert_type(value, word)
 
 
-def _from_word(word: jax.Array, dtype: Any) -> jax.Array:
-    return word.astype(dtype) if dtype.itemsize == 1 else jax.lax.bitcast_convert_type(word, dtype)
+def from_word(word: Any, dtype: Any) -> Any:
+    """Return elements of the arrays as the scalars of a dtype that they were; the inverse of `to_word`."""
+    if dtype.itemsize == 1:
+        return word.astype(dtype)
+    return word.view(dtype) if isinstance(word, np.ndarray) else jax.lax.bitcast_convert_type(word, dtype)
