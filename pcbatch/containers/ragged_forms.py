@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -164,8 +163,7 @@ def _is_untyped(values: Any, axis: int) -> bool:
     return getattr(values, "shape", ())[axis:] == (0,) and values.dtype == jax.dtypes.canonicalize_dtype(float)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Lists or texts among the leaves of a structure: `start` to `stop` are their content, `stop` their lengths.
 
     `least` is the least room that they have; `may_be_empty` whether the content may be no elements of any type.
@@ -217,26 +215,30 @@ def _is_of_tuples(tree: Any) -> bool:
     return issubclass(node[0], tuple) and all(map(_is_of_tuples, tree.children()))
 
 
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
 def with_room(leaves: Sequence[Any], found: Sequence[Place]) -> list[Any] | None:
     """Return leaves with the room that lists and texts at these places get in lanes; None for others than arrays on the
     host, lists without a type, or wrong lengths."""
     roomy = list(leaves)
-    for place in found:
-        content, lengths = roomy[place.start : place.stop], roomy[place.stop]
-        axis = np.ndim(lengths)
-        if not isinstance(lengths, np.ndarray) or not all(isinstance(x, np.ndarray) and x.ndim > axis for x in content):
+    for start, stop, least, may_be_empty in found:  # every call comes here: no generators, no calls
+        lengths, size = roomy[stop], -1
+        if type(lengths) is not np.ndarray or lengths.dtype.kind not in "iu":
             return None
-        sizes = {leaf.shape[axis] for leaf in content}
-        if len(sizes) != 1 or lengths.dtype.kind not in "iu":
-            return None
+        axis = lengths.ndim
+        for k in range(start, stop):
+            leaf = roomy[k]
+            if type(leaf) is not np.ndarray or leaf.ndim <= axis or size not in (-1, leaf.shape[axis]):
+                return None
+            size = leaf.shape[axis]
         # Without their sign, negative lengths are more than there is room for.
-        size, unsigned = sizes.pop(), lengths.view(f"u{lengths.itemsize}")
-        if unsigned.max(initial=0) > size:
+        if size < 0 or (lengths.size and lengths.view(_UNSIGNED[lengths.itemsize]).max() > size):
             return None
-        if place.may_be_empty and not size and _is_untyped(content[0], axis):
+        if may_be_empty and not size and _is_untyped(roomy[start], axis):
             return None
-        room = rounded(max(place.least, size))
-        roomy[place.start : place.stop] = [_padded(leaf, axis, room) for leaf in content]
+        if (room := rounded(max(least, size))) != size:
+            roomy[start:stop] = [_padded(leaf, axis, room) for leaf in roomy[start:stop]]
     return roomy
 
 
@@ -261,9 +263,10 @@ def _padded(leaf: Any, axis: int, capacity: int) -> Any:
     more = capacity - leaf.shape[axis]
     if not more:
         return leaf
-    rest = (*leaf.shape[:axis], more, *leaf.shape[axis + 1 :])
     if isinstance(leaf, np.ndarray):
-        return np.concatenate([leaf, np.zeros(rest, leaf.dtype)], axis)
+        new = np.zeros((*leaf.shape[:axis], capacity, *leaf.shape[axis + 1 :]), leaf.dtype)
+        new[(*(slice(None),) * axis, slice(leaf.shape[axis]))] = leaf
+        return new
     return jnp.pad(leaf, [(0, more if k == axis else 0) for k in range(leaf.ndim)])
 
 
