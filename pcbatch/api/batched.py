@@ -477,8 +477,7 @@ class Batched(Generic[P, R]):
             return decided.ended()
         devices = self._programs.pop_devices(kwargs)
         run_options = RunOptions.pop_from(kwargs, signature(self.fn).parameters) if kwargs else None
-        alone = run_options is None and devices is None
-        program, call = self._programs.of_call(args, kwargs, alone=alone)
+        program, call = self._programs.of_call(args, kwargs, alone=devices is None)
 
         def run(program: Program) -> tuple[Program, RawResult]:
             if run_options is None:

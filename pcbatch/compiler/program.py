@@ -102,6 +102,10 @@ class Recompile:
         apart = self.captured | (names & set(stages.captures))
         return self.compile(replace(self.types, shared=shared), apart, self.capacity)
 
+    def together(self) -> Program:
+        """Return the program of lanes that run together, whatever is estimated to be faster."""
+        return self.compile(replace(self.types, alone=False), self.captured, self.capacity)
+
     def with_capacity(self, elements: int) -> Program:
         """Return the program whose containers have room for so many elements."""
         return self.compile(self.types, self.captured, elements)

@@ -240,11 +240,15 @@ def header(compiled: Program, kind: str) -> dict[str, Any]:
         "program": fingerprint.of_compiled(compiled),
         "settings": [str(value) for value in settings()],
         **({"capacity": compiled.capacity} if compiled.may_be_full else {}),
+        **({"alone": True} if compiled.is_alone_by_choice else {}),
     }
 
 
-def with_saved_capacity(compiled: Program, found: Mapping[str, Any]) -> Program:
-    """Return the program whose containers have as much room as those of the run in a checkpoint with this header."""
+def as_saved(compiled: Program, found: Mapping[str, Any]) -> Program:
+    """Return the program that goes on with the run in a checkpoint with this header: its containers have as much room,
+    and its lanes run together if they did."""
+    if compiled.is_alone_by_choice and not found.get("alone"):
+        compiled = compiled.recompile.together()
     capacity = found.get("capacity", compiled.capacity)
     known = compiled.may_be_full and isinstance(capacity, int) and 0 < capacity <= limit_of(compiled.options)
     return compiled.recompile.with_capacity(capacity) if known and capacity != compiled.capacity else compiled

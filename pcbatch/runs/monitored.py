@@ -19,7 +19,7 @@ from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.records.tables import TABLES
 from pcbatch.runs import checkpoint_file, fingerprint
-from pcbatch.runs.checkpoint_file import check, check_kind, refused, with_saved_capacity
+from pcbatch.runs.checkpoint_file import as_saved, check, check_kind, refused
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.run_handle import Machine, checkpointing, traced
 from pcbatch.runs.run_options import RunOptions, deadline, reporting
@@ -136,7 +136,7 @@ def _begun(
     if not path.exists():
         return start(name, compiled, given, mesh, options.first_given, lanes).recognisable()
     about, arrays = checkpoint_file.read(path)
-    compiled = with_saved_capacity(compiled, about)
+    compiled = as_saved(compiled, about)
     mesh, digest = _dealt(compiled, given, mesh, options.first_given), fingerprint.of_arguments(given)
     devices = LaneSharding(mesh, 0).devices if given.lanes else 1
     check(path, about, compiled, "run", inputs=(given.lanes, "inputs"), arguments=(digest, "arguments"),
@@ -167,7 +167,8 @@ def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str,
             given = _described(file, programs, about)
     with checkpoint_file.reading(file):
         inputs, then = int(about["inputs"]), int(about["devices"])
-    compiled = with_saved_capacity(programs.program(given), about)
+        call = replace(given, lanes=inputs, alone=bool(about.get("alone")))
+    compiled = as_saved(programs.program(call), about)
     mesh = mesh_for_sharding(mesh, "load")
     devices = LaneSharding(mesh, 0).devices if inputs else 1
     if devices != then:
@@ -175,7 +176,7 @@ def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str,
         raise refused(file, "was written for other devices", note, f"`f.load(path, devices={then})`")
     wanted = {"inputs": (given.lanes, "inputs")} if args or kwargs else {}
     check(file, about, compiled, "run", **wanted)
-    return restored(file, programs.name, compiled, replace(given, lanes=inputs), mesh, about, arrays)
+    return restored(file, programs.name, compiled, call, mesh, about, arrays)
 
 
 def _described(file: Path, programs: Loadable, about: Mapping[str, Any]) -> Arguments:

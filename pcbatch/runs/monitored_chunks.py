@@ -13,7 +13,7 @@ import numpy as np
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.program import Program
 from pcbatch.runs import checkpoint_file, fingerprint
-from pcbatch.runs.checkpoint_file import check, header, refused, with_saved_capacity
+from pcbatch.runs.checkpoint_file import as_saved, check, header, refused
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.run_options import RunOptions, deadline, reporting
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkCheckpoint, ChunkPlan, StreamMismatch
@@ -71,7 +71,7 @@ def resumed_program(compiled: Program, options: RunOptions | None) -> Program:
     """Return the program that a run with these options goes on with: its file tells how much room lists have."""
     if options is None or options.save_to is None or not options.save_to.exists() or not compiled.may_be_full:
         return compiled
-    return with_saved_capacity(compiled, checkpoint_file.read(options.save_to)[0])
+    return as_saved(compiled, checkpoint_file.read(options.save_to)[0])
 
 
 def _interrupted(path: Path | None) -> Interrupted:

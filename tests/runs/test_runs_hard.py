@@ -244,3 +244,37 @@ def test_explicit_axes() -> None:
     ):
         assert_same_bits(np.asarray(run().value), np.asarray(collatz(np.arange(2, 8))))
     assert endless.run(ns, timeout=0.1).status.tolist() == [0, Status.RUNNING] * 3
+
+
+class TestOneAfterTheOther:
+    """Runs with progress, a time limit or a file run one lane after the other where plain calls do."""
+
+    def test_as_a_plain_call(self, tmp_path: Path) -> None:
+        @pcbatch.batch
+        def found(n, limit):
+            seen = [n]
+            while seen[-1] != 1 and len(seen) < limit:
+                last = seen[-1]
+                seen.append(last // 2 if last % 2 == 0 else 3 * last + 1)
+            return seen
+
+        limits = jnp.full(NUMBERS.shape, 100)
+        plain = found(NUMBERS, limits)
+        program = found._programs.of_call((NUMBERS, limits), {}, alone=True)[0]
+        assert program.is_alone_by_choice
+        told: list[int] = []
+        runs = [
+            found.run(NUMBERS, limits, timeout=100),
+            found.run(NUMBERS, limits, progress=lambda done, total: told.append(done)),
+            found.run(NUMBERS, limits, save_to=tmp_path / "run"),
+            found.run(NUMBERS, limits, save_to=tmp_path / "run"),  # goes on with what is done
+        ]
+        assert [run.value.tolist() for run in runs] == [plain.tolist()] * 4
+        assert told[-1] == len(NUMBERS)
+        assert checkpoint_file.read(tmp_path / "run")[0]["alone"]
+        again = found.load(tmp_path / "run", NUMBERS, limits)
+        assert again._compiled.is_alone_by_choice and again.result().value.tolist() == plain.tolist()
+        together = found.start(NUMBERS, limits).advance(3)
+        together.save(tmp_path / "together")
+        assert not found.load(tmp_path / "together", NUMBERS, limits)._compiled.is_alone_by_choice
+        assert found.run(NUMBERS, limits, save_to=tmp_path / "together").value.tolist() == plain.tolist()
