@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -29,9 +29,10 @@ from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.runtime.scalar import reductions
 from pcbatch.runtime.scalar.native import apart
 from pcbatch.runtime.scalar.reductions import LARGE, is_large, reduced
+from pcbatch.runtime.scalar.stores import COMBINE, scatter, sliced
 from pcbatch.runtime.vm.block_body import BlockCode
 from pcbatch.runtime.vm.layout import Layout
-from pcbatch.runtime.vm.run_once import isolated, run_once
+from pcbatch.runtime.vm.run_once import isolated
 
 # Sorts as loops for one lane: those of XLA:CPU are calls of a library, which no native function holds.
 
@@ -83,13 +84,9 @@ def _in_total_order(key: Any) -> Any:
 
 
 ISOLATED = 64  # the most elements of a load that is isolated: a larger one is a loop of its own anyway
-MUCH = 16  # elements of an array for each window that is stored in it, up to which it may be copied
-FEW = 4  # elements of a window, up to which one that does not fit is read and stored again: no loop is needed
 SMALL = 16  # elements of an array, up to which a load is cheap even if it copies
 
 LOADS = ("gather", "dynamic_slice")
-
-DROP = jax.lax.GatherScatterMode.FILL_OR_DROP
 
 
 class ForOneLane(Rewrite):
@@ -190,103 +187,7 @@ def gather(operand: Any, indices: Any, **params: Any) -> jax.Array:
 
 def dynamic_slice(operand: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> jax.Array:
     """Slice few elements in a function of its own."""
-    free = [d for d, size in enumerate(slice_sizes) if size < operand.shape[d]]
-    if not free:
-        return operand  # type: ignore[no-any-return]
-
-    def load(array: Any, *given: Any) -> jax.Array:
-        at = dict(zip(free, given, strict=True))
-        all_starts = [at.get(d, jnp.zeros((), given[0].dtype)) for d in range(array.ndim)]
-        return jax.lax.dynamic_slice(array, all_starts, slice_sizes, allow_negative_indices=False)
-
-    out: jax.Array = apart(load, operand, *(starts[d] for d in free))
-    return out
-
-
-def scatter(name: str, operand: Any, indices: Any, updates: Any, **params: Any) -> jax.Array:
-    """Store one window after the other, each in place."""
-    numbers, mode = params["dimension_numbers"], params["mode"]
-    combine = COMBINE[name]
-    if name == "scatter" and params["update_jaxpr"] is not None:  # `x.at[i].apply(function)`
-        combine = _applied(params["update_jaxpr"], params["update_consts"])
-    windows = set(numbers.update_window_dims)
-    batch = [d for d in range(updates.ndim) if d not in windows]
-    sizes = [updates.shape[d] for d in batch]
-    index_rows = indices.reshape(math.prod(indices.shape[:-1]), indices.shape[-1])
-    update_rows = jnp.transpose(updates, (*batch, *numbers.update_window_dims)).reshape(
-        len(index_rows), *(updates.shape[d] for d in numbers.update_window_dims)
-    )
-    thin = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    window = iter(update_rows.shape[1:])
-    shape = tuple(1 if d in thin else next(window) for d in range(operand.ndim))
-    # Narrow integers may not hold a size. Without their sign, negative indices are too large: one comparison for both.
-    drops, bits = mode == DROP, max(indices.dtype.itemsize, 4) * 8
-    signed = jnp.issubdtype(indices.dtype, jnp.signedinteger) and not drops
-    clamp = jnp.dtype(f"int{bits}" if signed else f"uint{bits}")
-
-    def starts(row: jax.Array) -> list[Any]:
-        at: list[Any] = [jnp.zeros((), clamp)] * operand.ndim
-        vector = index_rows[row].astype(clamp)
-        for k, d in enumerate(numbers.scatter_dims_to_operand_dims):
-            at[d] = vector[k]
-        if numbers.operand_batching_dims:
-            places = jnp.unravel_index(row, sizes)
-            for d, b in zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
-                at[d] = places[b].astype(clamp)
-        return at
-
-    # Many windows that may not fit go to one behind the array then: a conditional store is a loop of its own.
-    many = drops and 1 < operand.size <= MUCH * len(index_rows) and len(index_rows) > 1
-    spare = next((d for d in numbers.scatter_dims_to_operand_dims if many and shape[d] <= operand.shape[d]), None)
-
-    def store(row: jax.Array, array: jax.Array) -> jax.Array:
-        at, update = starts(row), update_rows[row].reshape(shape)
-        last = [np.asarray(operand.shape[d] - shape[d], clamp) for d in range(array.ndim)]
-        clipped = [jnp.clip(s, 0, m).astype(jnp.int32) for s, m in zip(at, last, strict=True)]
-        fits = reduce(jnp.logical_and, (s <= m for s, m in zip(at, last, strict=True)), jnp.ones((), bool))
-        at_once = drops and spare is None and update.size <= FEW
-
-        def stored(array: jax.Array) -> jax.Array:
-            new = update
-            if combine is not None or at_once:
-                old = dynamic_slice(array, *clipped, slice_sizes=shape)
-                new = update if combine is None else combine(old, update).astype(array.dtype)
-                new = _either(fits, new, old) if at_once else new
-            return jax.lax.dynamic_update_slice(array, new, clipped, allow_negative_indices=False)
-
-        if drops and spare is not None:
-            clipped[spare] = jnp.where(fits, clipped[spare], operand.shape[spare])
-        return run_once(fits, stored, array) if drops and spare is None and not at_once else stored(array)
-
-    if len(index_rows) == 1:
-        return store(jnp.int32(0), operand)
-    array = operand
-    if spare is not None:
-        array = jnp.concatenate([operand, jax.lax.slice_in_dim(operand, 0, shape[spare], axis=spare)], spare)
-    new: jax.Array = jax.lax.fori_loop(0, len(index_rows), store, array)
-    return new if spare is None else jax.lax.slice_in_dim(new, 0, operand.shape[spare], axis=spare)
-
-
-def _either(condition: Any, a: Any, b: Any) -> Any:
-    """Return `where(condition, a, b)`, computed in words: LLVM reads a word for a byte that has just been stored alone,
-    which a processor does not forward."""
-    word = jnp.int32 if a.dtype.itemsize == 1 else a.dtype
-    return jnp.where(condition, a.astype(word), b.astype(word)).astype(a.dtype)
-
-
-def _applied(jaxpr: jex.Jaxpr, constants: Sequence[Any]) -> Callable[[Any, Any], Any]:
-    """Return a function of old elements and updates that computes each new element by a jaxpr of two numbers."""
-    compute = jax.vmap(jex.jaxpr_as_fun(jex.ClosedJaxpr(jaxpr, list(constants))))
-    return lambda old, update: compute(old.reshape(-1), update.reshape(-1))[0].reshape(old.shape)
-
-
-COMBINE: dict[str, Callable[[Any, Any], Any] | None] = {
-    "scatter": None,
-    "scatter-add": jnp.add,
-    "scatter-mul": jnp.multiply,
-    "scatter-min": jnp.minimum,
-    "scatter-max": jnp.maximum,
-}
+    return sliced(operand, starts, slice_sizes)
 
 
 # Products

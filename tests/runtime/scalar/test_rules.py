@@ -65,6 +65,9 @@ class TestSorts:
         check(lambda n: jax.lax.top_k(n, 2), np.array([3, 9, 9, 1], np.int32))
 
 
+NOWHERE: Any = {"mode": "drop", "wrap_negative_indices": False}  # a window that does not fit is dropped
+
+
 class TestStores:
     @pytest.mark.parametrize("index", [0, 4, 29, -1, -31, 30, 99])
     @pytest.mark.parametrize("mode", ["drop", "clip", "promise_in_bounds"])
@@ -98,6 +101,29 @@ class TestStores:
         index = np.array([3, 100], dtype)
         check(lambda x, i: x.at[i].set(7.0), jnp.arange(120.0), index)
         check(lambda x, i: x.at[i].set(7.0), jnp.arange(50.0), index)
+
+    @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "float16", "float8_e4m3fn", "complex64"])
+    @pytest.mark.parametrize("index", [2, -1, 40])
+    def test_elements_of_any_type(self, dtype: str, index: int) -> None:
+        x = jnp.arange(40).astype(dtype)
+        check(
+            lambda x, i: x.at[i].set(jnp.asarray(1, dtype), mode="drop", wrap_negative_indices=False),
+            x,
+            np.int32(index),
+        )
+
+    @pytest.mark.parametrize("index", [3, -1, 4, 9])
+    @pytest.mark.parametrize("kind", ["set", "add", "max"])
+    def test_windows_that_do_not_fit(self, index: int, kind: str) -> None:
+        for width in (2, 6):
+            x = jnp.arange(4.0 * width).reshape(4, width)
+            check(
+                lambda x, i: getattr(x.at[i], kind)(
+                    jnp.full(x.shape[1], 7.0), mode="drop", wrap_negative_indices=False
+                ),
+                x,
+                np.int32(index),
+            )
 
 
 class TestLoads:
