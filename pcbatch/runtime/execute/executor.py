@@ -123,8 +123,9 @@ class PcExecutable:
     def one_by_one(self) -> PcExecutable:
         """An executable of the same program whose lanes run one after the other, with stacks of the same depth."""
         if self._one_by_one is None:
+            assert self.forms is not None
             options = replace(self.options, emitter="scalar", fork="never")
-            self._one_by_one = PcExecutable(self.forms or self.program, options, self.schedule, self.static_depth)
+            self._one_by_one = PcExecutable(self.forms, options, self.schedule, self.static_depth)
             self._one_by_one.stacks = self.stacks
         return self._one_by_one
 
