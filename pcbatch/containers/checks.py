@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import jax
@@ -47,6 +48,7 @@ class Check:
 
 
 _collected: ContextVar[list[Check] | None] = ContextVar("pcbatch_checks", default=None)
+_catching: ContextVar[bool] = ContextVar("pcbatch_catching", default=False)
 
 
 @contextlib.contextmanager
@@ -55,6 +57,29 @@ def collecting() -> Iterator[list[Check]]:
     checks: list[Check] = []
     with setting(_collected, checks):
         yield checks
+
+
+def catching() -> bool:
+    """Return whether the exceptions of the primitive that is traced are caught."""
+    return _catching.get()
+
+
+def going_on(where: Any = True) -> Any:
+    """Return where the lane changes objects: where a condition holds, unless it has raised what a `try` catches.
+
+    Whatever changes a container asks it, so that objects stay as they were at the moment of the raise. Lanes that raise
+    elsewhere end, and what they change then is seen by nobody.
+    """
+    made = (_collected.get() or []) if _catching.get() else []
+    failed = [check.failed for check in made if check.exception not in (CAPACITY, LIMIT)]
+    return where if not failed else jax.numpy.logical_and(where, ~reduce(jax.numpy.logical_or, failed))
+
+
+@contextlib.contextmanager
+def making() -> Iterator[None]:
+    """Make a new container within the context, or the same one with other storage: that changes no object."""
+    with setting(_catching, False):
+        yield
 
 
 def require(holds: Any, exception: str, *message: Any) -> None:
@@ -152,7 +177,7 @@ def using(new: NumberRules) -> AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def checking_division() -> Iterator[None]:
-    """Let divisions of Python's numbers by zero raise within the context, as in the body of a `try`."""
-    with using(replace(rules(), division=True)):
-        yield
+def attempting() -> Iterator[list[Check]]:
+    """Collect the checks of a primitive in the body of a `try`; divisions of Python's numbers by zero raise there."""
+    with setting(_catching, True), collecting() as made, using(replace(rules(), division=True)):
+        yield made

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.checks import going_on
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.diagnostics.short_repr import Shown
@@ -73,6 +74,8 @@ def put(leaf: Any, place: tuple[Any, ...], value: Any) -> Any:
     """Return a column with the part at some indices replaced; an index that is out of range drops it."""
     if 0 in leaf.shape[: len(place)]:
         return leaf
+    if (here := going_on()) is not True:
+        place = (jnp.where(here, place[0], leaf.shape[0]), *place[1:])
     return leaf.at[place].set(value, mode="drop", wrap_negative_indices=False)
 
 

@@ -37,6 +37,7 @@ from pcbatch.containers.columns import (
 )
 from pcbatch.containers.container import Container
 from pcbatch.containers.joinable import Joinable
+from pcbatch.containers.kept import kept, kept_length
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.members import of_member
 from pcbatch.containers.optional import Optional
@@ -110,7 +111,7 @@ class Rows(Stored):
     @columns.setter
     def columns(self, columns: Any) -> None:
         if self._node is self:
-            self._columns = columns
+            self._columns = kept(self._columns, columns, (room(columns, 0) or 0,))
             return
         node, lead = self.node, self.lead
         whole, row = unify(node, lead, self.with_data(columns, 0, self.origins), ())
@@ -130,7 +131,7 @@ class Rows(Stored):
     @length.setter
     def length(self, length: Any) -> None:
         if self._node is self:
-            self._length = length
+            self._length = kept_length(self._length, length)
         else:
             self.node._length = put(self.node._length, self.place, length)
 
@@ -192,11 +193,6 @@ class Rows(Stored):
         new = cls.tree_unflatten(origins, (columns, len(items)))
         new.hold(items)
         return new
-
-
-def is_rows(value: Any) -> bool:
-    """Whether a value is a list of the lane."""
-    return isinstance(value, Rows)
 
 
 # Structures.

@@ -33,7 +33,7 @@ import numpy as np
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers.by_width import by_width
 from pcbatch.containers.capacity import check_nested, rounded
-from pcbatch.containers.checks import collecting, require_room
+from pcbatch.containers.checks import collecting, going_on, making, require_room
 from pcbatch.containers.columns import put
 from pcbatch.containers.elements import blank, prepare, unify
 from pcbatch.containers.pytree_node import pytree_node
@@ -144,6 +144,7 @@ class Table:
             value: the value, of the type of the table.
             where: bool[], whether to store at all.
         """
+        where = going_on(where)
         new = jnp.logical_not(place.present) & where
         full = new & (place.full | (self.count >= self.capacity))
         new = new & ~full
@@ -161,7 +162,7 @@ class Table:
 
     def remove(self, place: Place, where: Any = True) -> Table:
         """Return a table without the entry at a place; nothing changes where its key is not present."""
-        gone = place.present & where
+        gone = place.present & going_on(where)
         free = jnp.int32(-1) if self.values is not None else -2 - place.stamp
         stamps = put(self.stamps, (jnp.where(gone, place.bucket, self.shape[0]), place.column), free)
         count = self.count - gone.astype(jnp.int32)
@@ -174,11 +175,14 @@ class Table:
 
     def emptied(self) -> Table:
         """Return a table of the same types without entries."""
+        if going_on() is not True:
+            return self.kept(jnp.zeros(self.shape, bool))
         zero = jnp.int32(0)
         return self.replace(stamps=jnp.full(self.shape, -1, jnp.int32), count=zero, clock=zero)
 
     def kept(self, keep: Any) -> Table:
         """Return a table with the entries at some places, bool[buckets, WIDTH]."""
+        keep = keep if (here := going_on()) is True else keep | ~here
         stamps = jnp.where(keep, self.stamps, -1)
         count = jnp.sum(stamps >= 0, dtype=jnp.int32)
         return self.replace(stamps=stamps, count=count, clock=jnp.where(count == 0, 0, self.clock))
@@ -247,6 +251,7 @@ class Table:
         require_room(jnp.where(full, self.capacity + 1, 0), self.capacity)
         return table
 
+    @making()
     def rebuilt(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...] = ()) -> Table:
         """Return a table of another capacity, or with keys of another dtype, with these entries.
 

@@ -5,8 +5,6 @@ LaneBytes.known_bytes(b"abc")     columns i32[3], length 3
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -14,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import limit, require
-from pcbatch.containers.columns import Unset, padded
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
@@ -124,21 +122,18 @@ class LaneByteArray(LaneList):
 
     def append(self, value: Any, /) -> None:
         """Add a number at the end, if it is a byte."""
-        before, (holds, value) = self.length, _byte(value)
-        super().append(value)
-        self.length = before + jnp.where(holds, 1, 0)
+        super().append(_byte(value))
 
     def extend(self, values: Any, /) -> None:
         """Add the numbers of bytes, or of an iterable, at the end."""
-        self._put(values, super().extend)
+        super().extend(_numbers(values))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
-            self._put(value, partial(super().__setitem__, index))
+            super().__setitem__(index, _numbers(value))
             return
         place = self._checked(index, self.NO_PLACE)[1]
-        holds, value = _byte(value)
-        self._set(jnp.where(holds, place, self.capacity), value)
+        self._set(place, _byte(value))
 
     def __getitem__(self, index: Any) -> Any:
         found = super().__getitem__(index)
@@ -163,25 +158,21 @@ class LaneByteArray(LaneList):
         """Return the bytes that are compared in its place."""
         return bytes_of(self)
 
-    def _put(self, values: Any, put: Callable[[Any], None]) -> None:
-        """Put numbers into this; all stays as it is where one of them is no byte, and the lane raises ValueError."""
-        if isinstance(values, LaneText | str | int) or (isinstance(values, jax.Array) and values.ndim == 0):
-            raise TypeError("can assign only bytes, buffers, or iterables of ints in range(0, 256)")
-        source, before, length = as_list(values), self.columns, self.length
-        put(LaneBytes.checked(source)._plain())
-        if not isinstance(source.columns, Unset) and bytes_of(values) is None:
-            holds = jnp.all(((source.columns >= 0) & (source.columns < 256)) | ~source._valid())
-            self.columns = jnp.where(holds, self.columns, padded(before, 0, self.capacity))
-            self.length = jnp.where(holds, self.length, length)
+
+def _numbers(values: Any) -> Any:
+    """The list of the numbers of bytes, or of an iterable; the lane raises ValueError where one is no byte."""
+    if isinstance(values, LaneText | str | int) or (isinstance(values, jax.Array) and values.ndim == 0):
+        raise TypeError("can assign only bytes, buffers, or iterables of ints in range(0, 256)")
+    return LaneBytes.checked(as_list(values))._plain()
 
 
-def _byte(value: Any) -> tuple[Any, Any]:
-    """Whether a number is a byte, without which the lane raises ValueError, and the number."""
+def _byte(value: Any) -> Any:
+    """A number that is a byte; the lane raises ValueError where it is none."""
     if not isinstance(value, int | jax.Array) or kind_of(jnp.result_type(value)) not in (bool, int):
         raise TypeError(f"'{type_name(value)}' object cannot be interpreted as an integer")
     holds = (value >= 0) & (value < 256)
     require(holds, "ValueError", "byte must be in range(0, 256)")
-    return jnp.asarray(holds), jnp.where(holds, value, 0).astype(np.int32)
+    return jnp.where(holds, value, 0).astype(np.int32)
 
 
 def as_bytes(text: LaneText) -> Any:

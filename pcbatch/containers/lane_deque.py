@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.capacity import capacity, rounded
-from pcbatch.containers.checks import require
+from pcbatch.containers.checks import making, require
 from pcbatch.containers.columns import Shape, leaf_at, put, room, taken
 from pcbatch.containers.indices import integer
 from pcbatch.containers.lane_list import LaneList, as_list
@@ -35,6 +35,7 @@ class LaneDeque(LaneList):
     ABSENT = {"index": "x is not in deque", "remove": "deque.remove(x): x not in deque"}
 
     @classmethod
+    @making()
     def of(cls, values: Any = (), maxlen: Any = None) -> LaneDeque:
         """Return `deque(values, maxlen)`."""
         source = as_list(values)
@@ -107,8 +108,8 @@ class LaneDeque(LaneList):
         """Return the same queue with its first element in place 0, so that it may be given more room."""
 
         def run(queue: LaneDeque) -> LaneDeque:
-            new: LaneDeque = queue.copy()
-            new._straighten()
+            plain = queue._plain()
+            new: LaneDeque = queue.with_data(plain.columns, queue.state.at[1].set(0), queue.origins)
             return new
 
         for _ in jnp.shape(self.state)[:-1]:  # the axes of the containers around a queue in their columns

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
 from pcbatch.containers.aliasing import note_value, one_of
-from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.checks import making, require, require_room
 from pcbatch.containers.container import Container
 from pcbatch.containers.elements import element_at, prepare, unify
 from pcbatch.containers.entries import Entries
@@ -90,6 +90,7 @@ class LaneDict(Entries):
         return self.missing is COUNTER or self.missing == COUNTER
 
     @classmethod
+    @making()
     def from_dict(cls, items: Mapping[Any, Any], missing: Missing | None = None) -> LaneDict:
         """Return the dict with the entries of a Python dict."""
         new = cls(missing)
@@ -101,6 +102,7 @@ class LaneDict(Entries):
         return new
 
     @classmethod
+    @making()
     def of_items(cls, pairs: Iterable[tuple[Any, Any]]) -> LaneDict:
         """Return the dict with these entries, whose keys may be values of the lane."""
         new = cls()
@@ -132,10 +134,6 @@ class LaneDict(Entries):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.store(key, value)
-
-    def replace(self, key: Any, value: Any) -> None:
-        """Give a key another value; one that is missing, which has raised, stays so: a `try` may catch that."""
-        self.store(key, value, self.missing not in (None, ORDERED) or self.contains(key))
 
     def __delitem__(self, key: Any) -> None:
         gone = self.drop(key)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
-from pcbatch.containers.checks import limit, require
+from pcbatch.containers.checks import limit, making, require
 from pcbatch.containers.container import Container
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import ADDED, MIXED, REMOVED, Entries
@@ -110,6 +110,7 @@ class LaneSet(Entries):
     python_name: ClassVar[str] = "set"
 
     @classmethod
+    @making()
     def from_items(cls, items: Any = ()) -> LaneSet:
         """Return the set of the elements of a list, a dict, an array or a Python iterable."""
         new = cls()

@@ -13,7 +13,7 @@ from pcbatch.containers import list_order, list_sorting
 from pcbatch.containers.by_width import by_width
 from pcbatch.containers.checks import limit, require, rules
 from pcbatch.containers.columns import Unset, room, row
-from pcbatch.containers.elements import element_at, is_rows
+from pcbatch.containers.elements import Rows, element_at
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional
@@ -77,7 +77,13 @@ def total(values: LaneList, start: Any, add: Callable[[Any, Any], Any]) -> Any:
     if room(columns, 0) in (None, 0):
         return start
     if not isinstance(columns, jax.Array):
-        kind = "lists" if is_rows(columns) else "values that may be None" if isinstance(columns, Optional) else "tuples"
+        kind = (
+            "lists"
+            if isinstance(columns, Rows)
+            else "values that may be None"
+            if isinstance(columns, Optional)
+            else "tuples"
+        )
         raise Refusal("PCB304", f"`sum` adds numbers, and the elements of this list are {kind}")
     inside = _inside(values).reshape(-1, *(1,) * (columns.ndim - 1))
     whole = columns.astype(np.int32) if columns.dtype == np.bool_ else columns
@@ -119,7 +125,7 @@ def _known_truths(values: LaneList, constant: bool, by: bool) -> Any:
 
 
 def _truth(element: Any) -> Any:
-    if is_rows(element):
+    if isinstance(element, Rows):
         return element.length > 0
     if isinstance(element, Optional):
         return element.present & _truth(element.value)

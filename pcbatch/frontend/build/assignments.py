@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.changes_in_try import by_stream
 from pcbatch.frontend.build.evaluation_order import (
     assigned,
     changes_objects,
@@ -20,9 +21,8 @@ from pcbatch.frontend.build.expressions import atom, has_control, lower, lower_i
 from pcbatch.frontend.build.links import link_into
 from pcbatch.frontend.build.mutations import (
     augment_place,
-    call_mutation,
     delete_place,
-    path,
+    read_place,
     set_place,
     swap_places,
 )
@@ -108,9 +108,16 @@ def _augment_variable(b: Builder, node: Node, name: str) -> None:
     if name in rebound(b, node.value):
         old = copied(b, old)
     given, methods = _taken(b, node)
+    if b.handlers and methods:
+        by_stream(b, node.value, node, lambda value, _: _augmented(b, node, name, old, value, methods))
+        return
     value = lower(b, given)
     if b.handlers:
         value = atom(b, value)  # nothing is changed if it raises
+    _augmented(b, node, name, old, value, methods)
+
+
+def _augmented(b: Builder, node: Node, name: str, old: Node, value: Node, methods: str) -> None:
     owner = of_container(b.unit, old, display([], node), methods, node)
     changed = supported("augmented", [constant(operator_name(node.op), node), owner, value], node)
     shown = binary(old, node.op, value, node)
@@ -137,6 +144,10 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
         stores = mutation(b.unit, subscript(target.value, target.slice, target))
     names = assigned(b, node.value)
     objects = changes_objects(b, node.value)
+    if b.handlers and methods:
+        keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
+        by_stream(b, node.value, node, lambda value, _: augment_place(b, place, keys, node, value, methods))
+        return
     if (
         not (names or objects)
         and not may_raise(node.value, bool(b.handlers))
@@ -146,10 +157,7 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
         augment_place(b, place, keys, node, value, methods)
         return
     keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
-    if stores is None:
-        old = copied(b, supported("old_item", [load(place.name, node), path(place, keys, node)], node))
-    else:
-        old = b.held(call_mutation(b, stores, keys, node), node)
+    old = read_place(b, place, keys, subscript(target.value, target.slice, target) if stores else target, node)
     value = operands(b, [given])[0]
     if not (names or objects):
         augment_place(b, place, keys, node, value, methods)

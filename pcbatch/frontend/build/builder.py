@@ -64,6 +64,9 @@ class Loops(Protocol):
     def expand(self, b: Builder, dst: str, node: Node) -> None:
         """Build `dst = node` for a comprehension, a stream (as a list) or a call of a consumer."""
 
+    def collect(self, b: Builder, dst: str, node: Node) -> None:
+        """Build the list of a stream's elements in a variable that nothing else reads, as it grows."""
+
     def build(self, b: Builder, body: Sequence[Node]) -> None:
         """Build statements in the current block."""
 
@@ -167,14 +170,12 @@ class Builder:
             self.plain_prim(dsts, node, shown=shown, at=at, changes=changes)
             return
         source, code = node if at is None else at, self.handlers[-1].code
-        # What is changed in place has no other name, and an operation that raises leaves it as it is.
+        # What is changed in place has no other name, and is as it was when the operation raised.
         changed = dsts[-1:] if changes is not None else ()
         temps = tuple(dst if dst in changed else self.temp() for dst in dsts)
         objects = [load(changes[0], node)] if changes is not None else []
         expression = gast.copy_location(gast.Lambda(args=no_parameters(), body=node), node)
         attempt = supported("attempt", [constant(len(dsts), node), expression, *objects], node)
-        if changes is not None and not changes[1].sure:
-            attempt.keywords.append(gast.keyword(arg="sure", value=constant(False, node)))
         shown = node if shown is None else shown
         self.plain_prim((code, *temps), attempt, shown=shown, at=source, changes=changes)
         self.catch(code, source)

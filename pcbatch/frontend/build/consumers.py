@@ -94,9 +94,19 @@ def _empty_list(at: Node) -> Node:
     return gast.copy_location(gast.List(elts=[], ctx=gast.Load()), at)
 
 
+def collect(b: Builder, dst: str, node: Node) -> None:
+    """Build the list of a stream's elements in a variable that nothing else reads, as it grows."""
+    _grown(b, dst, node, node, "appended", _empty_list(node))
+
+
 def _collected(b: Builder, dst: str, source: Node, at: Node, method: str, empty: Node) -> None:
     """Build a collection that grows by one element in each trip."""
     grown = b.temp()
+    _grown(b, grown, source, at, method, empty)
+    lower_into(b, dst, load(grown, at))
+
+
+def _grown(b: Builder, grown: str, source: Node, at: Node, method: str, empty: Node) -> None:
     b.prim((grown,), empty, shown=at)
 
     def step(value: Node, _: str) -> None:
@@ -104,7 +114,6 @@ def _collected(b: Builder, dst: str, source: Node, at: Node, method: str, empty:
         b.prim((grown,), supported(method, [load(grown, at), element], value), shown=element, at=value)
 
     each(b, source, step)
-    lower_into(b, dst, load(grown, at))
 
 
 def _list(b: Builder, dst: str, node: Node, _: Keywords) -> None:

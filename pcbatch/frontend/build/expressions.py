@@ -15,6 +15,7 @@ from functools import partial
 import gast
 
 from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.changes_in_try import by_streams, evaluated, taken_one_by_one
 from pcbatch.frontend.build.evaluation_order import (
     assigned,
     changes_objects,
@@ -143,9 +144,10 @@ def in_order(
 
 def mutate(b: Builder, node: Node, found: Mutation) -> str:
     """Build a call that changes a place; return the variable that holds its value."""
+    if taken_one_by_one(b, found):
+        return by_streams(b, node, found, operands)
     listed = [arg for arg in found.args if found.method in METHODS and becomes_list(b.unit, arg)]
-    args = [as_list(arg) if arg in listed else arg for arg in found.args]
-    given = operands(b, [*found.place.operands, *args])
+    given = evaluated(b, node, found, [as_list(arg) if arg in listed else arg for arg in found.args], operands)
     if found.method == NEXT and len(found.args) < 2 and not found.names:
         return take_next(b, found, given, node, lower_into)
     return call_mutation(b, found, given, node, bool(listed))

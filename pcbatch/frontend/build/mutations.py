@@ -18,7 +18,7 @@ import gast
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import assigned, copied
 from pcbatch.frontend.build.operators import operator_name
-from pcbatch.frontend.source.places import Mutation, Place, place_of
+from pcbatch.frontend.source.places import Mutation, Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, METHODS, of_container
 from pcbatch.frontend.source.tree import Node, call, constant, display, load, rebuild, supported
 from pcbatch.ir.ops import Change
@@ -105,6 +105,14 @@ def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: N
         moved = supported("moved", [load(flag, node), load(place.name, node), constant(found.method, node)], node)
         b.plain_prim((flag,), moved, shown=load(place.name, node), at=node)
     return result
+
+
+def read_place(b: Builder, place: Place, operands: Sequence[Node], read: Node, at: Node) -> Node:
+    """Build a read of a place, with its operands evaluated: what a `defaultdict` lacks is stored by that."""
+    stores = mutation(b.unit, read)
+    if stores is not None:
+        return b.held(call_mutation(b, stores, operands, at), at)
+    return copied(b, supported("old_item", [load(place.name, at), path(place, operands, at)], at))
 
 
 def path(place: Place, operands: Sequence[Node], at: Node) -> Node:

@@ -7,8 +7,8 @@ order in which programs raise them.
 from __future__ import annotations
 
 import builtins
+import inspect
 from collections.abc import Callable
-from contextvars import ContextVar
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -17,11 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import checks
-from pcbatch.containers.checks import checking_division
 from pcbatch.containers.columns import Unset
 from pcbatch.errors import MustCompileAlong, PcbatchError, Refusal
+from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.support.sequences import unpacked
-from pcbatch.origins import Tracer, either, is_noting, leaves, note, number
+from pcbatch.origins import Tracer, is_noting, leaves, number
 
 BUILTIN: tuple[type[BaseException], ...] = tuple(
     value
@@ -30,7 +30,6 @@ BUILTIN: tuple[type[BaseException], ...] = tuple(
 )
 NONE = 0
 KNOWN = (bool, int, float, complex, str, bytes, type, ModuleType, np.ndarray, np.generic, jax.Array)
-_attempting: ContextVar[bool] = ContextVar("pcbatch_attempting", default=False)
 _classes: list[type[BaseException]] = list(BUILTIN)
 
 
@@ -57,22 +56,21 @@ def is_caught(code: Any, classes: Any) -> Any:
     return number(result)
 
 
-def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool = True) -> Any:
+def attempt(count: int, expression: Callable[[], Any], *changed: Any) -> Any:
     """Evaluate an expression in the body of a `try`.
 
     Args:
         count: the number of values that it gives; other than one, it is unpacked.
         expression: the expression, as a function.
-        changed: the objects that it changes in place, which are its last values and stay as they are if it raises.
-        sure: false for `x += v`, which gives a new value for all but lists: that is dropped if it raises.
+        changed: the objects that it changes in place, which are its last values: they are as they were when it raised
+            if it does, as no change is made after that (`going_on`).
 
     Returns:
         The number of the exception that it raises in this lane, and its values, which are arbitrary if it does.
     """
     code: Any = NONE
-    token = _attempting.set(True)
     try:
-        with checks.collecting() as made, checking_division():
+        with checks.attempting() as made:
             value = expression()
             values = (value,) if count == 1 else unpacked(value, count)
     except (Refusal, PcbatchError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
@@ -82,19 +80,12 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool
             raise
         nothing: Any = 0 if made else Unset()  # the type of the value is that of other operands, if there are any
         code, values = code_of(type(error)), (*(nothing,) * (count - len(changed)), *changed)
-    finally:
-        _attempting.reset(token)
     for check in reversed(made):
         if check.exception in (checks.CAPACITY, checks.LIMIT):
             checks.pass_on(check)
         else:
             cls = getattr(builtins, check.exception)
             code = jnp.where(check.failed, np.int32(code_of(cls)), code)
-    if not sure and isinstance(code, jax.Array):
-        kept = [
-            _unless(code != NONE, old, new) for old, new in zip(changed, values[count - len(changed) :], strict=True)
-        ]
-        values = (*values[: count - len(changed)], *kept)
     return (number(code) if isinstance(code, jax.Array) else code, *values)
 
 
@@ -110,7 +101,7 @@ def changing(method: Callable[[], Any], code: CodeType) -> Any:
     In the body of a `try` it must not raise: what it has changed until then would be seen, and what it changes after
     that must not be. As a function of the program it may.
     """
-    if not _attempting.get():
+    if not checks.catching():
         return method()
     title = f"`{code.co_name}` changes its object and may raise, which a `try` catches"
     refused = MustCompileAlong("PCB304", title, functions=(code,))
@@ -128,16 +119,8 @@ def changing(method: Callable[[], Any], code: CodeType) -> Any:
     return result
 
 
-def _unless(raises: Any, old: Any, new: Any) -> Any:
-    """A new value, or the old one where the lane raises; a list that is changed in place is left as it is by that."""
-    if not isinstance(new, jax.Array):
-        return new
-    return note(jnp.where(raises, old, new), either(old, new))
-
-
-def _unpacked(count: int, value: Any) -> tuple[Any, ...]:
-    values = tuple(unpacked(value, count))
-    if len(values) != count:
-        kind = "not enough" if len(values) < count else "too many"
-        raise ValueError(f"{kind} values to unpack (expected {count})")
-    return values
+def changed_by_class(value: Any, name: str, change: Callable[[], Any]) -> Any:
+    """Change an object, which a method or property of that name of a class of the user's may do."""
+    found = inspect.getattr_static(type(value), name, None)
+    code = getattr(getattr(found, "fset", found), "__code__", None)
+    return change() if code is None or not is_users(code) else changing(change, code)

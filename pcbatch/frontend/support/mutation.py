@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType, MethodType, ModuleType
@@ -19,7 +20,8 @@ import jax.extend.source_info_util
 from pcbatch.containers.aliasing import forget_copy, source_of_copy
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
-from pcbatch.containers.lane_dict import LaneDict
+from pcbatch.containers.kept import kept
+from pcbatch.containers.lane_bytes import LaneByteArray
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
@@ -29,7 +31,7 @@ from pcbatch.errors import Refusal
 from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.places import NEXT
 from pcbatch.frontend.support import array_items, heaps, iteration, mappings
-from pcbatch.frontend.support.exceptions import changing
+from pcbatch.frontend.support.exceptions import changed_by_class, changing
 from pcbatch.frontend.support.helpers import load_attribute
 from pcbatch.frontend.support.sequences import get_item, list_, users_method
 from pcbatch.frontend.support.truth import ARRAYS
@@ -67,6 +69,7 @@ def swap_items(value: Any, first: Path, second: Path) -> Any:
     """
     value = _copy(value)
     before, after = (_copy(item(value, path)) for path in (first, second))
+    before, after = kept(after, before), kept(before, after)
     holder = item(value, first[:-1])
     view = isinstance(holder, ARRAYS) and before.ndim > 0 and array_items.is_basic(first[-1])
     value = set_item(value, first, after)
@@ -104,11 +107,7 @@ def augment_item(
         if isinstance(part, ARRAYS):
             return array_items.augment(part, key, new)
         part = _indexable(part, key)
-        value = new(_read(part, key))
-        if not isinstance(part, LaneDict):
-            return _store(part, key, value)
-        part.replace(key, value)
-        return part
+        return _store(part, key, new(_read(part, key)))
 
     return _changed_item(_copy(value), path, change)
 
@@ -120,6 +119,11 @@ def of_container(value: Any, path: Path, methods: str) -> Any:
         title = f"`{name}` of a {type_name(part)} gets an iterator whose elements are the lane's"
         raise Refusal("PCB304", title, helps=("give it the list of them, `[x for x in ...]`",))
     return value
+
+
+def taken_before(value: Any, path: Path, taken: Any) -> Any:
+    """Return what `value[path].extend` has taken of an iterable that raises after some elements: a bytearray none."""
+    return [] if isinstance(item(_copy(value), path), LaneByteArray | bytearray) else taken
 
 
 def old_item(value: Any, path: Path) -> Any:
@@ -140,6 +144,8 @@ def _is_immutable(value: Any) -> bool:
     """Whether an object is one that no operator changes in place, such as a number or a text."""
     if isinstance(value, ARRAYS):
         return value.ndim == 0
+    if isinstance(value, Optional):
+        return _is_immutable(value.value)
     return value is None or isinstance(value, (bool, int, float, complex, str, bytes, tuple, LaneText, LaneTuple))
 
 
@@ -151,7 +157,7 @@ def delete_item(value: Any, path: Path) -> Any:
             delattr(part, key.name)
             return part
         part = _indexable(part, key)
-        del part[key]
+        changed_by_class(part, "__delitem__", partial(operator.delitem, part, key))
         return part
 
     return _changed_item(_copy(value), path, change)
@@ -179,6 +185,11 @@ def call_method(
 
 def augmented(name: str, old: Any, operand: Any, operators: ModuleType) -> Any:
     """Return the value of `x` after `x += operand`: a list, a dict or a set is changed as Python would in place."""
+    new = _augmented(name, old, operand, operators)
+    return kept(old, new) if _is_immutable(old) else new
+
+
+def _augmented(name: str, old: Any, operand: Any, operators: ModuleType) -> Any:
     match old:
         case list() if name == "add":
             return _call(_copy(old), "extend", (operand,), {}, lambda fn: fn)[0]
@@ -190,7 +201,7 @@ def augmented(name: str, old: Any, operand: Any, operators: ModuleType) -> Any:
             return getattr(operators, name)(old, operand)
     method = users_method(old, _in_place(name)) or getattr(type(old), _in_place(name), None)
     if method is not None and not isinstance(old, (*ARRAYS, int, float, complex, str, tuple)):
-        return method(_copy(old), operand)
+        return changed_by_class(old, _in_place(name), partial(method, _copy(old), operand))
     if name == "matmul":
         return old @ operand
     return getattr(operators, name)(old, operand)
@@ -218,7 +229,7 @@ def _call(
         return array_items.call(part, name, args, options), None
     part = _with_lane_arguments(part, name, args, options)
     if type(part) is list and name == "sort":
-        part[:] = _sorted(part, options)
+        part[:] = map(kept, part, _sorted(part, options))
         return part, None
     method = getattr(part, name)
     if isinstance(part, list | dict | set):
@@ -323,14 +334,14 @@ def _store(part: Any, key: Any, new: Any) -> Any:
     if isinstance(part, ARRAYS):
         return array_items.store(part, key, new)
     if isinstance(key, Field):
-        setattr(part, key.name, new)
+        changed_by_class(part, key.name, partial(setattr, part, key.name, new))
         return part
     part = _indexable(part, key)
     if isinstance(key, slice) and isinstance(part, list | Container) and isinstance(new, Container):
         new = list_(new)
         part = _lane_list(part) if isinstance(part, list) else part
     if (method := users_method(part, "__setitem__")) is not None:
-        method(part, key, new)
+        changed_by_class(part, "__setitem__", partial(method, part, key, new))
     else:
         part[key] = new
     return part

@@ -1,0 +1,87 @@
+"""Changes in the body of a `try` whose parts raise one after the other: Python keeps what came before a raise.
+
+xs.extend(f(y) for y in ys)      ==>      t = []
+                                          try:
+                                              for y in ys: t.append(f(y))
+                                          finally:
+                                              xs.extend(t)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder, Handlers
+from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, frozen, may_raise
+from pcbatch.frontend.build.exceptions import raise_again
+from pcbatch.frontend.build.mutations import call_mutation, path, read_place
+from pcbatch.frontend.source.places import Mutation
+from pcbatch.frontend.source.streams import becomes_list, has_own, is_stream
+from pcbatch.frontend.source.tree import Node, display, load, supported
+
+T = TypeVar("T")
+Operands = Callable[[Builder, Sequence[Node]], list[Node]]
+ONE_BY_ONE = frozenset("extend extendleft update subtract difference_update".split())
+"""Methods that take the elements of an iterable one by one; others change nothing where that raises."""
+
+
+def evaluated(b: Builder, node: Node, found: Mutation, args: Sequence[Node], operands: Operands) -> list[Node]:
+    """Evaluate the operands of a place and the arguments of its method, with `operands`.
+
+    In the body of a `try` a place is read before arguments that may raise, as `d[k]` is in `d[k].append(f(x))`.
+    """
+    place, raising = found.place, bool(b.handlers) and any(may_raise(arg, True) for arg in found.args)
+    if not raising or not place.operands or not isinstance(node.func, gast.Attribute):
+        return operands(b, [*place.operands, *args])
+    arguments = display(list(found.args), node)
+    names, objects = assigned(b, arguments), changes_objects(b, arguments)
+    keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
+    read_place(b, place, keys, node.func.value, node)
+    return [*keys, *operands(b, args)]
+
+
+def taken_one_by_one(b: Builder, found: Mutation) -> bool:
+    """Whether a method changes a place by streams that may raise, which a `try` catches."""
+    if not b.handlers or found.method not in ONE_BY_ONE or found.names:
+        return False
+    listed = becomes_list if has_own(b.unit, found.method) else is_stream
+    return any(listed(b.unit, arg) for arg in found.args)
+
+
+def by_stream(b: Builder, stream: Node, at: Node, change: Callable[[Node, bool], T]) -> T:
+    """Build a change by the list of a stream's elements: all of them, or (then True is passed) those before a raise."""
+    taken, tried, after = load(b.temp(), at), Handlers(b.label(), b.temp()), b.label()
+    b.handlers.append(tried)
+    b.loops.collect(b, taken.id, stream)
+    b.handlers.pop()
+    result = change(taken, False)
+    b.jump(after)
+    b.start(tried.label)
+    change(taken, True)
+    raise_again(b, tried, at)
+    b.start(after)
+    return result
+
+
+def by_streams(b: Builder, node: Node, found: Mutation, operands: Operands) -> str:
+    """Build a call that takes the elements of its arguments, one after the other, some of which are streams.
+
+    `operands` evaluates expressions.
+    """
+    streams = [is_stream(b.unit, arg) for arg in found.args]
+    known = [arg for arg, stream in zip(found.args, streams, strict=True) if not stream]
+    count, place, result = len(found.place.operands), found.place, ""
+    given = evaluated(b, node, found, known, operands)
+    rest = iter(given[count:])
+
+    def change(value: Node, partly: bool = False) -> str:
+        if partly and found.method == "extend":
+            value = supported("taken_before", [load(place.name, node), path(place, given[:count], node), value], node)
+        return call_mutation(b, found, [*given[:count], value], node, True)
+
+    for arg, stream in zip(found.args, streams, strict=True):
+        result = by_stream(b, arg, node, change) if stream else change(next(rest))
+    return result
