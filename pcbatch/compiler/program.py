@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -22,15 +22,14 @@ from pcbatch.compiler.block_infos import block_infos
 from pcbatch.compiler.fork import NOT_FORKED, Forked
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages
-from pcbatch.compiler.result_axes import OutAxes
+from pcbatch.compiler.result_axes import OutAxes, with_forms
 from pcbatch.containers.host_forms import in_host_form
-from pcbatch.containers.ragged_forms import places, shortened
+from pcbatch.containers.ragged_forms import shortened
 from pcbatch.errors import TooLargeError
 from pcbatch.ir.ops import Print
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
-from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.records.packed import mentions, with_packed
@@ -375,15 +374,7 @@ class Program:
         of another one."""
         assert self.stages.result is not None
         tree = self.stages.result.tree
-        if any(self.out_axes) or None in self.out_axes or mentions(tree):
-            return None
-        if not any(self.axes.containers):
-            return tree
-        leaves = [object() for _ in self.out_axes]
-        with suppress(AttributeError):  # of a form that computes with leaves
-            found, tree = flatten(in_host_form(jax.tree.unflatten(tree, leaves)))
-            return tree if found == leaves and places(tree) is not None else None
-        return None
+        return None if any(self.out_axes) or None in self.out_axes or mentions(tree) else with_forms(tree)
 
     def result(self, outcome: RawResult, lanes: int, given: Arguments | None = None) -> Result:
         """Return the `Result` that users get of a run."""

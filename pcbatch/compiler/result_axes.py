@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,9 +11,11 @@ import jax
 
 from pcbatch.call.out_axes import checked, is_axis
 from pcbatch.compiler.pipeline import Stages
-from pcbatch.containers.host_forms import container_leaves
+from pcbatch.containers.host_forms import container_leaves, in_host_form
+from pcbatch.containers.ragged_forms import places
 from pcbatch.lowering.analysis.divergence import same_results
 from pcbatch.lowering.cfg_passes.flatten import array_leaves
+from pcbatch.lowering.typing.pytree import flatten
 
 
 @dataclass(frozen=True)
@@ -53,3 +56,13 @@ class OutAxes:
         result = self.stages.result
         assert result is not None
         return tuple(container_leaves(jax.tree.unflatten(result.tree, list(range(len(result.leaves))))))
+
+
+def with_forms(tree: Any) -> Any:
+    """Return the structure of results with the forms of containers, if these have the same leaves in the same order;
+    None where a form computes with them."""
+    leaves = list(range(tree.num_leaves))
+    with suppress(AttributeError, TypeError):  # of numbers that are no arrays
+        found, forms = flatten(in_host_form(jax.tree.unflatten(tree, leaves)))
+        return forms if found == leaves and places(forms) is not None else None
+    return None

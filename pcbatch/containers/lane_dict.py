@@ -14,10 +14,10 @@ import jax.numpy as jnp
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
 from pcbatch.containers.aliasing import note_value, one_of
-from pcbatch.containers.checks import making, require, require_room
+from pcbatch.containers.checks import making, require
 from pcbatch.containers.container import Container
+from pcbatch.containers.counts import Counts, part_of
 from pcbatch.containers.elements import element_at, prepare, unify
-from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import LAST, Place
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_deque import LaneDeque
@@ -25,7 +25,7 @@ from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import DictView, LaneSet
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order, plain
-from pcbatch.containers.stored import lists_in, parts
+from pcbatch.containers.stored import lists_in
 from pcbatch.errors import Refusal
 from pcbatch.origins import Tracer, either, note, number
 
@@ -81,7 +81,7 @@ def missing_of(factory: Callable[[], Any] | None) -> Missing | None:
 
 
 @jax.tree_util.register_pytree_node_class
-class LaneDict(Entries):
+class LaneDict(Counts):
     """A dict of the lane; with `missing` a `Counter`, a `defaultdict` or an `OrderedDict`."""
 
     @property
@@ -269,61 +269,24 @@ class LaneDict(Entries):
             other = LaneDict.from_dict(other)
         if self.is_counter:
             pairs = other.items_list() if isinstance(other, LaneDict) else None
-            keys = as_list(other) if pairs is None else _part(pairs, 0)
-            counts = None if pairs is None else _part(pairs, 1)
-            self._count_all(keys, counts, sign)
+            keys = as_list(other) if pairs is None else part_of(pairs, 0)
+            counts = None if pairs is None else part_of(pairs, 1)
+            self.count_all(keys, counts, jnp.add if sign > 0 else jnp.subtract)
             return
         pairs = other.items_list() if isinstance(other, LaneDict) else as_list(other)
         if isinstance(pairs.length, int) and pairs.length == 0:
             return
         if not isinstance(pairs.columns, tuple) or len(pairs.columns) != 2:
             raise Refusal("PCB304", "a dict of the lane is made of pairs `(key, value)`")
-        self._store_list(_part(pairs, 0), _part(pairs, 1))
-
-    def _count_all(self, keys: LaneList, counts: LaneList | None, sign: int) -> None:
-        """Add `sign` times the counts to those of keys, one by one, as a key may be there several times."""
-        if isinstance(keys.length, int) and keys.length == 0:
-            return
-        one = 0 if counts is None else jax.tree.map(lambda leaf: leaf[0], counts.columns)
-        first = jax.tree.map(lambda leaf: leaf[0], keys.columns)
-        if self.table is None:
-            self._make_table(first, one)
-            self.key_origins = keys.origins
-        self._fit(first, one)
-        assert self.table is not None
-        where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
-        dtype = self.table.values.dtype
-
-        def step(k: Any, state: Any) -> Any:
-            table, full = state
-            key = jax.tree.map(lambda leaf: leaf[k], lane_keys.plain(keys.columns))
-            place = table.find(key)
-            count = jnp.where(place.present, table.values[place.bucket, place.column], 0)
-            new = count + sign * (1 if counts is None else counts.columns[k])
-            table, more = table.store(place, key, new.astype(dtype), where[k])
-            return table, full | more
-
-        last = jnp.minimum(keys.length, keys.capacity)
-        self.table, full = jax.lax.fori_loop(0, last, step, (self.table, jnp.bool_(False)))
-        require_room(jnp.where(full, self.table.capacity + 1, 0), self.table.capacity)
-
-    def most_common(self, n: Any = None) -> LaneList:
-        """Return the pairs of keys and counts, the most frequent first."""
-        pairs = self.items_list()
-        pairs.sort(key=lambda pair: pair[1], reverse=True)
-        return pairs if n is None else pairs[:n]
-
-    def total(self) -> Any:
-        """Return the sum of the counts."""
-        if self.table is None:
-            return 0
-        return jnp.sum(jnp.where(self.table.live, self.table.values, 0))
+        self._store_list(part_of(pairs, 0), part_of(pairs, 1))
 
     # Operators.
 
     def __or__(self, other: Any) -> Any:
         if not isinstance(other, dict | LaneDict):
             return NotImplemented
+        if self.is_counter:
+            return self.combined(other, "|")
         new = self.copy()
         new.update(other)
         return new
@@ -334,14 +297,19 @@ class LaneDict(Entries):
         return LaneDict.from_dict(other, self.missing) | self
 
     def __ior__(self, other: Any) -> Self:
-        self.update(other)
+        if self.is_counter:
+            self.combine(other, "|")
+        else:
+            self.update(other)
         return self
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, dict):
-            other = LaneDict.from_dict(other)
+            other = LaneDict.from_dict(other, COUNTER if isinstance(other, Counter) else None)
         if not isinstance(other, LaneDict):
             return False
+        if self.is_counter and other.is_counter:
+            return self.counts_as(other) & other.counts_as(self)
         if self.table is None or other.table is None:
             return self.count == other.count
         table = other.table
@@ -383,14 +351,3 @@ def _or_else(present: Any, value: Any, default: Any) -> Any:
         return note(jnp.where(present, x, y), either(x, y))
 
     return one_of(plain(jax.tree.map(choose, value, other)), objects)
-
-
-def _part(pairs: LaneList, k: int) -> LaneList:
-    """The list of the first or second elements of pairs."""
-    columns = pairs.columns
-    first = len(parts(columns[0]))
-    origins = pairs.origins[:first] if k == 0 else pairs.origins[first:]
-    part: LaneList = LaneList.tree_unflatten(origins, (columns[k], pairs.length))
-    if k == 1:
-        part.hold(pairs.held)
-    return part

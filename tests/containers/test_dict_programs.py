@@ -522,3 +522,55 @@ def _of_lane(part, lane):
 def test_methods_that_only_ordered_dicts_have():
     with pytest.raises(pcbatch.CompileError, match="move_to_end"):
         pcbatch.batch(lambda n: [d := {n: 1}, d.move_to_end(n)][0])(np.arange(3))
+
+
+def _counted(xs, ys):
+    a, b = Counter(), Counter()
+    for x in xs:
+        a[x % 5] += x - 2
+    for y in ys:
+        b[y % 4] += y - 4
+    return a, b
+
+
+def counters_combined(xs, ys):
+    a, b = _counted(xs, ys)
+    found = []
+    for c in (a + b, a - b, a | b, a & b, b - a):
+        for key in c:
+            found.append(key)
+            found.append(c[key])
+        found.append(-100)
+    return found
+
+
+def counters_combined_in_place(xs, ys):
+    a, b = _counted(xs, ys)
+    a += b
+    found = [*a, *a.values()]
+    a -= b
+    found += [*a, *a.values()]
+    a |= b
+    found += [*a, *a.values()]
+    a &= b
+    return [*found, *a, *a.values()]
+
+
+def counters_compared(xs, ys):
+    a, b, c = Counter(), Counter(), Counter()
+    for x in xs:
+        a[x] += 1
+    for y in ys:
+        b[y % 8] += 1
+        c[y] += 0
+    return (a == b, a != b, a - b == Counter(), c == Counter(), Counter() == c, b - a == b)
+
+
+@pytest.mark.parametrize("f", [counters_combined, counters_combined_in_place, counters_compared])
+def test_arithmetic_of_counters(f):
+    check(f, XS, np.concatenate([XS[:2], YS[2:]]))
+
+
+def test_a_counter_and_a_dict_are_not_combined():
+    with pytest.raises(pcbatch.CompileError, match=r"make both a `Counter`"):
+        pcbatch.batch(lambda n: (Counter({n: 1}) | {n: 2})[n])(N)

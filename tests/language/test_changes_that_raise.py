@@ -13,6 +13,8 @@ import pytest
 
 import pcbatch
 
+pytestmark = pytest.mark.share(5)
+
 
 def taken(k, q):
     items, failed = {1: 5, 2: 7}, False
