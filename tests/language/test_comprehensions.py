@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import math
 from collections.abc import Callable
@@ -172,3 +173,74 @@ def test_what_can_be_traced_stays_one_primitive() -> None:
     xs = jnp.array([1.0, -2.0])
     assert len(pcbatch.batch(fn).lower(xs).stages.cfg.functions[0].blocks) == 1
     np.testing.assert_allclose(pcbatch.batch(fn)(xs), jax.vmap(written)(xs))
+
+
+class Ladder:
+    def __init__(self, first):
+        self.items = [first]
+
+    def last(self):
+        return self.items[-1]
+
+
+def extended_by_its_end(n):
+    xs = [1]
+    xs.extend(xs[-1] + k for k in range(n))
+    return xs
+
+
+def added_to_itself(n):
+    xs = [1, 1]
+    xs += (xs[-1] + xs[-2] for _ in range(n))
+    return xs
+
+
+def extended_by_a_method(n):
+    ladder = Ladder(n)
+    ladder.items.extend(ladder.last() * 2 for _ in range(n))
+    return ladder.items
+
+
+def extended_to_the_left(n):
+    d = collections.deque([1])
+    d.extendleft(d[0] + k for k in range(n) if k != 2)
+    return list(d)
+
+
+def extended_in_a_list(n):
+    rows = [[1], [2]]
+    rows[n % 2].extend(map(lambda j: len(rows[n % 2]) + j, range(n)))
+    return rows[0] + rows[1]
+
+
+def extended_until_it_raises(n):
+    xs = [1]
+    try:
+        xs.extend(6 // (len(xs) - k) for k in range(3, n))
+    except ZeroDivisionError:
+        xs.append(-1)
+    return xs
+
+
+def extended_by_what_it_was(n):
+    xs = [5, 6]
+    xs.extend(x + 1 for x in xs[:n])
+    xs.extend([len(xs) + k for k in range(n)])
+    return xs
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        extended_by_its_end,
+        added_to_itself,
+        extended_by_a_method,
+        extended_to_the_left,
+        extended_in_a_list,
+        extended_until_it_raises,
+        extended_by_what_it_was,
+    ],
+)
+def test_lists_that_grow_by_what_reads_them(function):
+    found = pcbatch.batch(function)(np.array([0, 1, 2, 7]))
+    assert [found[lane].tolist() for lane in range(4)] == [function(n) for n in (0, 1, 2, 7)]

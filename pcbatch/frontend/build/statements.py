@@ -17,6 +17,7 @@ from pcbatch.frontend.build.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.build.messages import assign_text, build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.source.function_unit import is_lambda_definition
+from pcbatch.frontend.source.growing_lists import as_loop
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.scope import bindings
@@ -52,6 +53,8 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
                 b.define(node.targets[0].id)
         case "AnnAssign" if node.value is not None:
             assign(b, [node.target], node.value)
+        case "AugAssign" | "Expr" if (grown := as_loop(b.unit, node, b.temp)) is not None:
+            _for(b, grown, None)
         case "AugAssign":
             augment(b, node)
         case "If":

@@ -144,10 +144,10 @@ def reads_what_changes(unit: Unit, loop: Node) -> bool:
     for statement in loop.body:
         changes = [mutation(unit, part, statement=True) for part in gast.walk(statement) if isinstance(part, gast.Call)]
         changed |= {change.place.name for change in changes if change is not None}
-    return not changed.isdisjoint(_read_for_each(unit, loop.iter))
+    return not changed.isdisjoint(read_for_each(unit, loop.iter))
 
 
-def _read_for_each(unit: Unit, node: Node) -> frozenset[str]:
+def read_for_each(unit: Unit, node: Node) -> frozenset[str]:
     """The names that the evaluation of each element of a stream reads."""
     if not is_stream(unit, node):
         return frozenset()
@@ -155,9 +155,9 @@ def _read_for_each(unit: Unit, node: Node) -> frozenset[str]:
         first = node.generators[0]
         once = frozenset(free_names(first.iter)) if not is_stream(unit, first.iter) else frozenset[str]()
         again = rebuild(node, lambda child: rebuild(child, _without(first.iter)) if child is first else child)
-        return frozenset(free_names(again)) | (_read_for_each(unit, first.iter) if not once else frozenset())
+        return frozenset(free_names(again)) | (read_for_each(unit, first.iter) if not once else frozenset())
     functions = (frozenset(free_names(arg)) for arg in node.args if isinstance(arg, gast.Lambda))
-    return frozenset[str]().union(*functions, *(_read_for_each(unit, arg) for arg in node.args))
+    return frozenset[str]().union(*functions, *(read_for_each(unit, arg) for arg in node.args))
 
 
 def _without(part: Node) -> Callable[[Node], Node]:
