@@ -53,8 +53,8 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
                 b.define(node.targets[0].id)
         case "AnnAssign" if node.value is not None:
             assign(b, [node.target], node.value)
-        case "AugAssign" | "Expr" if (grown := as_loop(b.unit, node, b.temp)) is not None:
-            _for(b, grown, None)
+        case "AugAssign" | "Expr" if grown := as_loop(b.unit, node, b.temp):
+            statements(b, grown)
         case "AugAssign":
             augment(b, node)
         case "If":

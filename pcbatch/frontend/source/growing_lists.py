@@ -18,8 +18,8 @@ from pcbatch.frontend.source.tree import Node, call, load, rebuild, target_of
 ONE = {"extend": "append", "extendleft": "appendleft"}
 
 
-def as_loop(unit: Unit, node: Node, new_name: Callable[[], str]) -> Node | None:
-    """Return the loop that does what a statement does, with a new name for each element; None for other statements."""
+def as_loop(unit: Unit, node: Node, new_name: Callable[[], str]) -> list[Node]:
+    """Return the statements, with a loop, that do what one does, with new names; none for other statements."""
     own: tuple[str, ...]
     match node:
         case gast.Expr(value=gast.Call(func=gast.Attribute(value=value, attr=method), args=[stream], keywords=[])):
@@ -27,18 +27,27 @@ def as_loop(unit: Unit, node: Node, new_name: Callable[[], str]) -> Node | None:
         case gast.AugAssign(target=target, op=gast.Add(), value=stream):
             value, method, own = _read(target), "extend", ("__iadd__", "__add__")
         case _:
-            return None
+            return []
     place = place_of(unit, value) if method in ONE and not has_own(unit, *own) else None
     if place is None or isinstance(stream, gast.ListComp) or not is_stream(unit, stream):
-        return None
-    simple = all(isinstance(part, gast.Name | gast.Constant) for part in place.operands)
-    if not simple or place.name not in read_for_each(unit, stream):
-        return None
-    name = new_name()
+        return []
+    if place.name not in read_for_each(unit, stream):
+        return []
+    before: list[Node] = []
+
+    def evaluated(part: Node) -> Node:
+        """The place, whose indices are evaluated once."""
+        if not any(part is operand for operand in place.operands):
+            return rebuild(part, evaluated)
+        name = new_name()
+        before.append(gast.copy_location(gast.Assign([target_of(name, part)], part, None), part))
+        return load(name, part)
+
+    name, value = new_name(), evaluated(value)
     append = gast.copy_location(gast.Attribute(value=value, attr=ONE[method], ctx=gast.Load()), node)
     body = gast.copy_location(gast.Expr(value=call(append, [load(name, node)], node)), node)
     loop = gast.For(target=target_of(name, node), iter=stream, body=[body], orelse=[], type_comment=None)
-    return gast.copy_location(loop, node)
+    return [*before, gast.copy_location(loop, node)]
 
 
 def _read(target: Node) -> Node:
