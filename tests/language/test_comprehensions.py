@@ -244,3 +244,13 @@ def extended_by_what_it_was(n):
 def test_lists_that_grow_by_what_reads_them(function):
     found = pcbatch.batch(function)(np.array([0, 1, 2, 7]))
     assert [found[lane].tolist() for lane in range(4)] == [function(n) for n in (0, 1, 2, 7)]
+
+
+def test_a_set_that_grows_by_what_reads_it_is_refused():
+    def function(n):
+        found = {1}
+        found.update(len(found) + 5 for _ in range(n))
+        return len(found)
+
+    with pytest.raises(CompileError, match="reads what the call changes"):
+        pcbatch.batch(function)(np.arange(3))

@@ -50,6 +50,22 @@ def as_loop(unit: Unit, node: Node, new_name: Callable[[], str]) -> list[Node]:
     return [*before, gast.copy_location(loop, node)]
 
 
+def reads_what_it_changes(unit: Unit, node: Node) -> Node | None:
+    """Return the stream among the arguments of a method that changes a set or a dict of which it reads; None if there
+    is none. Of parts of objects nobody knows what a stream reads."""
+    match node:
+        case gast.Call(
+            func=gast.Attribute(value=gast.Name() as value, attr="update" | "subtract" | "difference_update")
+        ):
+            place = place_of(unit, value)
+        case _:
+            return None
+    for arg in node.args if place is not None and not has_own(unit, node.func.attr) else ():
+        if not isinstance(arg, gast.ListComp) and is_stream(unit, arg) and value.id in read_for_each(unit, arg):
+            return arg
+    return None
+
+
 def _read(target: Node) -> Node:
     """The expression that reads what a target assigns."""
     return rebuild(target, lambda child: gast.Load() if isinstance(child, gast.Store) else child)

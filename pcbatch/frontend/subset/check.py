@@ -20,6 +20,7 @@ from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import is_generator
+from pcbatch.frontend.source.growing_lists import reads_what_it_changes
 from pcbatch.frontend.source.impure import impure
 from pcbatch.frontend.source.nested import function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
@@ -108,6 +109,10 @@ class Checker:
                 title = "a generator in this iterable reads what the loop changes"
                 helps = ("make a list of it before the loop, if it is to read the values from before",)
                 self.faults.add("PCB121", title, node.iter, "Python makes each element in its turn", helps=helps)
+        if isinstance(node, gast.Call) and (stream := reads_what_it_changes(self.unit, node)) is not None:
+            title = f"a generator in this call of `{node.func.attr}` reads what the call changes"
+            helps = ("write a loop that stores each element: `for k in ...: s.add(k)`, or `d[k] = v`",)
+            self.faults.add("PCB121", title, stream, "Python makes each element in its turn", helps=helps)
         if isinstance(node, gast.For | gast.comprehension):
             self._choice(node.iter, where, (tuple, list))  # of a dict, a loop takes the keys
         if kind == "ClassDef" and not where.scope:
