@@ -57,11 +57,11 @@ class Notice:
     """The report of failures of one program; equal to itself alone.
 
     `findings` makes the diagnostics from the flags, which it gets as NumPy arrays. A warning is given once for each
-    code.
+    code and place.
     """
 
     findings: Callable[..., Sequence[Diagnostic]]
-    warned: set[str] = field(default_factory=set, repr=False)  # codes; a jaxpr reads the same after a warning
+    warned: set[Any] = field(default_factory=set, repr=False)  # a jaxpr reads the same after a warning
 
     def deliver(self, mode: str, *flags: Any) -> None:
         """Warn, or raise BatchRuntimeError if the mode is "error"."""
@@ -69,8 +69,9 @@ class Notice:
         if mode == "error":
             raise BatchRuntimeError(diagnostics)
         for diagnostic in diagnostics:
-            if diagnostic.code not in self.warned:
-                self.warned.add(diagnostic.code)
+            told = diagnostic.code, diagnostic.primary and diagnostic.primary.loc
+            if told not in self.warned:
+                self.warned.add(told)
                 _warn(diagnostic)
 
 

@@ -107,6 +107,18 @@ class TestWarning:
             "1: x is -2.0" in texts[1] and "3: x is -3.0" in texts[1] and list(np.isfinite(out)) == [True] + 3 * [False]
         )
 
+    def test_each_place_once(self) -> None:
+        @pcbatch.batch
+        def f(n: Any) -> Any:
+            assert n != 1, "one"
+            assert n != 2, "two"
+            return 2.0 * n
+
+        g = jax.jit(f)
+        texts = [[str(w.message) for w in told(lambda ns=ns: g(jnp.array(ns)))[1]] for ns in ([0, 1], [0, 2], [1, 2])]
+        assert [len(found) for found in texts] == [1, 1, 0]
+        assert texts[0][0].split("\n")[0].endswith("one") and texts[1][0].split("\n")[0].endswith("two")
+
     def test_on_each_device_of_a_shard_map(self) -> None:
         mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
         lanes = jax.P("d")
