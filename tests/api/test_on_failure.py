@@ -112,7 +112,7 @@ class TestWarning:
         def f(n: Any) -> Any:
             assert n != 1, "one"
             assert n != 2, "two"
-            return 2.0 * n
+            return 2 * n
 
         g = jax.jit(f)
         texts = [[str(w.message) for w in told(lambda ns=ns: g(jnp.array(ns)))[1]] for ns in ([0, 1], [0, 2], [1, 2])]
