@@ -61,8 +61,8 @@ class OutAxes:
 def with_forms(tree: Any) -> Any:
     """Return the structure of results with the forms of containers, if these have the same leaves in the same order;
     None where a form computes with them."""
-    leaves = list(range(tree.num_leaves))
-    with suppress(AttributeError, TypeError):  # of numbers that are no arrays
+    leaves = [object() for _ in range(tree.num_leaves)]
+    with suppress(AttributeError, TypeError):  # of objects that are no arrays
         found, forms = flatten(in_host_form(jax.tree.unflatten(tree, leaves)))
         return forms if found == leaves and places(forms) is not None else None
     return None

@@ -30,6 +30,11 @@ class Uncut:
     whole: Any
     cut: Callable[[], Any]
 
+    def read(self) -> Any:
+        """Return what readers get, also where a program that JAX traces is the first one to read it."""
+        with jax.ensure_compile_time_eval():
+            return self.cut()
+
 
 class OfLanes:
     """The base of forms: a pytree of JAX with a value for each lane.

@@ -65,7 +65,7 @@ class Ragged(OfLanes):
     def values(self) -> Any:
         """The elements, [lanes, longest, ...]."""
         if isinstance(self._values, Uncut):
-            self._values = self._values.cut()
+            self._values = self._values.read()
         return self._values
 
     @property

@@ -107,12 +107,13 @@ def _shortened(lists: Ragged | Texts) -> Ragged | Texts:
     if not (isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths)):
         return lists
     whole = lists.codes if isinstance(lists, Texts) else lists.values
-    return type(lists)(Uncut(whole, partial(_cut, type(lists), whole, lists.lengths)), lists.lengths)
+    # The lengths are kept on the host: those of the result may be donated before the content is read.
+    return type(lists)(Uncut(whole, partial(_cut, type(lists), whole, np.asarray(lists.lengths))), lists.lengths)
 
 
-def _cut(kind: type[Ragged | Texts], whole: Any, known: Any) -> Any:
+def _cut(kind: type[Ragged | Texts], whole: Any, lengths: np.ndarray) -> Any:
     """Return the content of lists or texts of these lengths, cut to the longest one."""
-    axis, lengths = np.ndim(known), np.asarray(known)
+    axis = lengths.ndim
     longest = int(max(0, lengths.max(initial=0)))
 
     def cut_leaf(leaf: Any) -> Any:
@@ -250,6 +251,7 @@ def _as_container(lists: Ragged | Texts, shared: bool, beside: bool) -> Rows:
 
 
 def _as_text(texts: Texts) -> LaneText:
+    _check_lengths(texts)
     axis = np.ndim(texts.lengths)
     capacity = rounded(max(1, texts.codes.shape[axis]))
     new: LaneText = LaneText.tree_unflatten((Origin.ARRAY,), (_padded(texts.codes, axis, capacity), texts.lengths))
@@ -284,27 +286,28 @@ def _as_list(lists: Ragged, shared: bool) -> LaneList:
     return new
 
 
-def _check_lengths(lists: Ragged) -> None:
-    """Raise ValueError for lengths that lists cannot have, as far as they are known."""
+def _check_lengths(lists: Ragged | Texts) -> None:
+    """Raise ValueError for lengths that lists or texts cannot have, as far as they are known."""
+    name, what = type(lists).__name__, "texts" if isinstance(lists, Texts) else "lists"
+    content = lists.codes if isinstance(lists, Texts) else lists.values
     dtype = np.dtype(getattr(lists.lengths, "dtype", np.result_type(0)))
     if not np.issubdtype(dtype, np.integer):
-        raise ValueError(f"the lengths of a `Ragged` are integers, and not of dtype {dtype}")
+        raise ValueError(f"the lengths of a `{name}` are integers, and not of dtype {dtype}")
     if not (isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths)):
         return
     axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
-    if any(np.ndim(leaf) <= axis for leaf in jax.tree.leaves(lists.values)):
-        raise ValueError(f"the values of a `Ragged` have {axis + 1} axes or more: of lanes, and of the elements")
-    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
+    if any(np.ndim(leaf) <= axis for leaf in jax.tree.leaves(content)):
+        raise ValueError(f"the content of a `{name}` has {axis + 1} axes or more: of lanes, and of the elements")
+    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(content)}
     if (lengths < 0).any():
         failed = ", ".join(map(str, np.flatnonzero(lengths.reshape(len(lengths), -1).min(axis=1) < 0)[:5]))
-        raise ValueError(f"lanes {failed} of a `Ragged` have failed, and have no lists")
+        raise ValueError(f"lanes {failed} of a `{name}` have failed, and have no {what}")
     if len(sizes) != 1 or lengths.max(initial=0) > max(sizes):
         room = " and ".join(map(str, sorted(sizes)))
-        raise ValueError(
-            f"a list of a `Ragged` has length {lengths.max(initial=0)}, and its values hold {room} elements"
-        )
-    if isinstance(lists.values, Ragged):
-        _check_lengths(lists.values)
+        longest = lengths.max(initial=0)
+        raise ValueError(f"one of the {what} of a `{name}` has length {longest}, and there are {room} elements")
+    if isinstance(content, Ragged):
+        _check_lengths(content)
 
 
 def _origin(part: Any, axis: int) -> Origin:

@@ -53,7 +53,7 @@ class Texts(OfLanes):
     def codes(self) -> Any:
         """The codes of the characters, int32[lanes, longest]."""
         if isinstance(self._codes, Uncut):
-            self._codes = self._codes.cut()
+            self._codes = self._codes.read()
         return self._codes
 
     @classmethod

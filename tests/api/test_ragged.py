@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import pickle
 from typing import Any, NamedTuple
@@ -294,6 +295,40 @@ class TestCut:
             assert again == found
             assert list(map(jnp.shape, jax.tree.leaves(again))) == list(map(jnp.shape, jax.tree.leaves(found)))
         assert found[1].codes.shape == (4, 4) and found[0].values.values.shape == (4, 3, 1)
+
+    def test_first_read_in_a_trace(self) -> None:
+        lists = extended(ragged(LISTS), jnp.arange(4))
+        assert jax.jit(lambda x: lists.values.sum() + x)(1).item() > 0
+        assert isinstance(lists.values, jax.Array) and not isinstance(lists.values, jax.core.Tracer)
+        lists = extended(ragged(LISTS), jnp.arange(4))
+        jax.jit(lambda n: n + 1, donate_argnums=0)(lists.lengths)
+        assert lists.values.shape == (4, 6)
+
+    def test_deques(self) -> None:
+        @pcbatch.batch
+        def f(n):
+            d = collections.deque(maxlen=2)
+            for k in range(n):
+                d.append(k)
+            return n, [d, d]
+
+        for _ in range(2):
+            assert f(jnp.array([3, 0, 1]))[1].tolist() == [[[1, 2], [1, 2]], [[], []], [[0], [0]]]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "why"), [([2, 7], "has length 7"), ([2, -3], "lanes 1 .* have failed"), ([2.0, 1.0], "are integers")]
+)
+def test_lengths_that_texts_cannot_have(lengths: list[Any], why: str) -> None:
+    @pcbatch.batch
+    def f(s):
+        return len(s)
+
+    codes = np.array([[97, 98], [99, 100]], np.int32)
+    for _ in range(2):
+        assert f(pcbatch.Texts(codes, np.array([2, 1], np.int32))).tolist() == [2, 1]
+        with pytest.raises(pcbatch.UsageError, match=why):
+            f(pcbatch.Texts(codes, np.array(lengths)))
 
 
 class TestPlain:
