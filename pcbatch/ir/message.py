@@ -17,9 +17,9 @@ import numpy as np
 
 from pcbatch.diagnostics.short_repr import Shown
 
-CONVERSIONS = ("", "r", "s", "a", "c", "q")
+CONVERSIONS = ("", "r", "s", "a", "c", "q", "l")
 """Those of f-strings; `c` shows the codes of characters as a text, whose length and format the spec is, "5:>8"; `q` in
-quotes."""
+quotes; `l` shows as many numbers as the spec says as a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,8 @@ def formatted(value: Any, conversion: str = "", spec: str = "") -> str:
     """Format a value as `f"{value!conversion:spec}"` does; a number is shown as a number, whatever its type."""
     if conversion in ("c", "q"):
         return _characters(value, conversion == "q", *spec.partition(":")[::2])
+    if conversion == "l" and np.ndim(value) == 1 and spec.isdecimal():
+        return f"[{', '.join(map(str, np.asarray(value)[: int(spec)]))}]"
     value = _plain(value)
     if conversion in ("r", "a") and not isinstance(value, np.generic):
         value = ascii(value) if conversion == "a" else repr(value)

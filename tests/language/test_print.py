@@ -269,3 +269,25 @@ def test_with_failures_and_limits(capfd: Any) -> None:
 def test_the_plain_function_prints_as_ever(capfd: Any) -> None:
     assert pcbatch.batch(countdown).plain(1, 2.0) == 0
     assert capfd.readouterr().out == "from 1\nodd 1    2.0 {}\n\ndone | 0 | 1.0.\n"
+
+
+def test_lists_of_the_lane(capfd: Any) -> None:
+    def f(n):
+        xs, flags = [3], [n > 2]
+        for k in range(n):
+            xs.append(k * 2)
+            flags.append(k == 1)
+        print(xs, f"{xs}|{flags}")
+        print((n, xs), {"z": xs, "a": n}, len(xs))
+        if n == 3:
+            raise ValueError(f"no {xs}")
+        return n
+
+    error = pcbatch.batch(f).run(i32(0, 2))
+    assert np.asarray(error.status).tolist() == [0, 0]
+    found = lines_of(capfd.readouterr().out)
+    for n in (0, 2):
+        f(n)
+        assert found[n // 2] == capfd.readouterr().out.splitlines()
+    with pytest.raises(pcbatch.BatchRuntimeError, match=r"no \[3, 0, 2, 4\]"):
+        pcbatch.batch(f)(i32(0, 3))

@@ -11,6 +11,8 @@ from typing import Any
 
 import jax
 
+from pcbatch.containers.host_forms import replaced
+from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.diagnostics.short_repr import Shown
 from pcbatch.ir.message import Field, Message, formatted, joined
@@ -60,11 +62,24 @@ def is_text_node(tree: Any) -> bool:
 
 def _structure(value: Abstract, names: tuple[str, ...]) -> Message:
     """The text of a pytree around the values of its leaves."""
-    fields = {f"{MARK}{k}{MARK}": name for k, name in enumerate(names)}
+    fields = [Field(name, "r") for name in names]
     shown: list[Any] = [
-        Shown(mark) if isinstance(leaf, ArrayType) else leaf.value
-        for leaf, mark in zip(value.leaves, fields, strict=True)
+        Shown(f"{MARK}{k}{MARK}") if isinstance(leaf, ArrayType) else leaf.value for k, leaf in enumerate(value.leaves)
     ]
-    text = str(jax.tree.unflatten(value.tree, shown))
+    number = {id(mark): k for k, mark in enumerate(shown)}
+
+    def is_list(part: object) -> bool:
+        """Whether a part is a list of numbers: one column, and a length."""
+        if type(part) is not LaneList or id(part.columns) not in number:
+            return False
+        leaf = value.leaves[number[id(part.columns)]]
+        return isinstance(leaf, ArrayType) and len(leaf.shape) == 1
+
+    def listed(part: Any) -> Shown:
+        length = fields[number[id(part.length)]] if isinstance(part.length, Shown) else str(part.length)
+        fields.append(Field(fields[number[id(part.columns)]].var, "l", (length,)))
+        return Shown(f"{MARK}{len(fields) - 1}{MARK}")
+
+    text = str(replaced(jax.tree.unflatten(value.tree, shown), is_list, listed))
     parts = text.split(MARK)  # text, number, text, number, ..., text
-    return tuple(Field(names[int(part)], "r") if k % 2 else part for k, part in enumerate(parts))
+    return tuple(fields[int(part)] if k % 2 else part for k, part in enumerate(parts))

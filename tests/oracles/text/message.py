@@ -7,7 +7,7 @@ import re
 
 from pcbatch.ir.message import Field, Message, Part
 
-_FIELD = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:!([rsacq]))?(:\()?")
+_FIELD = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:!([rsacql]))?(:\()?")
 _COMMA = re.compile(r", *")
 
 
