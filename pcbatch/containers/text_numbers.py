@@ -80,7 +80,10 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
         second = codes.at[signed].get(mode="clip") == ord("0")
         third = codes.at[signed + 1].get(mode="clip")
         start = start + jnp.where(second & ((third == letter) | (third == letter - 32)) & (n >= signed + 3), 2, 0)
-    digits = _values(codes)
+    place, mark = jnp.arange(codes.shape[0], dtype=np.int32), codes == ord("_")
+    # A mark stands between two digits, or behind a prefix.
+    skipped = mark & ~jnp.roll(mark, 1) & (place + 1 < n) & ((place > start) | ((place == start) & (start > signed)))
+    digits = jnp.where(skipped, 0, _values(codes))
     good = (n > start) & (first_row(lambda digit: (digit < 0) | (digit >= base), digits, n, start) >= n)
     require(good, "ValueError", f"invalid literal for int() with base {base}")
     negative = jnp.logical_and(signed == 1, first == ord("-"))
@@ -95,15 +98,14 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
         large = large | (counts & (value > (most - digit) // radix))
         return (jnp.where(counts, value * radix + digit, value), large), None
 
-    def together(digits: Any, n: Any) -> Any:
-        k = jnp.arange(digits.shape[0], dtype=np.int32)
-        return jax.lax.scan(step, nothing, (digits, (k >= start) & (k < n)))[0]
+    def together(digits: Any, skipped: Any, n: Any) -> Any:
+        return jax.lax.scan(step, nothing, (digits, (place >= start) & (place < n) & ~skipped))[0]
 
-    def alone(digits: Any, n: Any) -> Any:
-        return jax.lax.fori_loop(start, n, lambda k, c: step(c, (row(digits, k), True))[0], nothing)
+    def alone(digits: Any, skipped: Any, n: Any) -> Any:
+        return jax.lax.fori_loop(start, n, lambda k, c: step(c, (row(digits, k), ~row(skipped, k)))[0], nothing)
 
     nothing = jnp.zeros((), word), jnp.asarray(False)
-    value, large = by_width(together, alone)(digits, jnp.where(good, n, start))
+    value, large = by_width(together, alone)(digits, skipped, jnp.where(good, n, start))
     limit(jnp.logical_not(large), f"the number that the text shows does not fit {dtype.name}")
     return number(jnp.where(negative, word.type(0) - value, value).astype(dtype))
 

@@ -174,3 +174,24 @@ def test_zeros_before_a_number_are_grouped() -> None:
     numbers = [sign * n for n in (0, 1, 12, 123, 1234, 12345, 123456, 1234567) for sign in (1, -1)]
     texts = [part.tolist() for part in shown(jnp.array(numbers))]
     assert list(zip(*texts, strict=True)) == [shown.plain(n) for n in numbers]
+
+
+@pytest.mark.parametrize("emitter", ["scalar", "guard"])
+def test_marks_between_digits(emitter: str) -> None:
+    def value(s):
+        try:
+            return int(s)
+        except ValueError:
+            return -1
+
+    def of_base(s):
+        try:
+            return int(s, 16)
+        except ValueError:
+            return -1
+
+    decimal = ["1_000", "_1", "1_", "1__0", "-1_2", "+_1", "1_2_3", " 7_7 ", "_", "1 _2", ""]
+    hexadecimal = ["0x_f", "0xf_f", "0_xff", "_0xf", "0x", "0x__f", "f__f", "-0x_1", "ff_"]
+    for function, texts in ((value, decimal), (of_base, hexadecimal)):
+        found = pcbatch.batch(function, emitter=emitter)(pcbatch.texts(texts))
+        assert found.tolist() == [function(text) for text in texts]
