@@ -30,10 +30,18 @@ class Uncut:
     whole: Any
     cut: Callable[[], Any]
 
-    def read(self) -> Any:
-        """Return what readers get, also where a program that JAX traces is the first one to read it."""
-        with jax.ensure_compile_time_eval():
-            return self.cut()
+
+def read(content: Any) -> Any:
+    """Return what readers get of a content, also where a program that JAX traces is the first one to read it."""
+    if not isinstance(content, Uncut):
+        return content
+    with jax.ensure_compile_time_eval():
+        return content.cut()
+
+
+def uncut(content: Any) -> Any:
+    """Return a content as it is before it is cut."""
+    return content.whole if isinstance(content, Uncut) else content
 
 
 class OfLanes:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.host_forms import OfLanes, Uncut
+from pcbatch.containers.host_forms import OfLanes, read, uncut
 from pcbatch.containers.members import is_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import plain, with_ordered_keys
@@ -64,16 +64,11 @@ class Ragged(OfLanes):
     @property
     def values(self) -> Any:
         """The elements, [lanes, longest, ...]."""
-        if isinstance(self._values, Uncut):
-            self._values = self._values.read()
+        self._values = read(self._values)
         return self._values
 
-    @property
-    def _whole(self) -> Any:
-        return self._values.whole if isinstance(self._values, Uncut) else self._values
-
     def _of_lane(self, lane: int, length: int) -> Any:
-        return jax.tree.map(lambda leaf: leaf[lane, :length], self._whole)
+        return jax.tree.map(lambda leaf: leaf[lane, :length], uncut(self._values))
 
     def tolist(self) -> list[Any]:
         """Return Python lists of Python numbers, one for each lane; None for a lane that has failed."""
@@ -82,8 +77,8 @@ class Ragged(OfLanes):
             return [lists.tolist() for lists in self]
         if not lengths.shape[0]:
             return []
-        columns = [_rows(column) for column in jax.tree.leaves(self._whole, is_leaf=is_form)]
-        tree = jax.tree.structure(self._whole, is_leaf=is_form)
+        columns = [_rows(column) for column in jax.tree.leaves(uncut(self._values), is_leaf=is_form)]
+        tree = jax.tree.structure(uncut(self._values), is_leaf=is_form)
         rows = (_elements(tree, columns, lane, int(n)) if n >= 0 else None for lane, n in enumerate(lengths))
         return [None if row is None else self.kind(row) for row in rows]
 

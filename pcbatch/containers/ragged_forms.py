@@ -108,10 +108,10 @@ def _shortened(lists: Ragged | Texts) -> Ragged | Texts:
         return lists
     whole = lists.codes if isinstance(lists, Texts) else lists.values
     # The lengths are kept on the host: those of the result may be donated before the content is read.
-    return type(lists)(Uncut(whole, partial(_cut, type(lists), whole, np.asarray(lists.lengths))), lists.lengths)
+    return type(lists)(Uncut(whole, partial(_cut, whole, np.asarray(lists.lengths))), lists.lengths)
 
 
-def _cut(kind: type[Ragged | Texts], whole: Any, lengths: np.ndarray) -> Any:
+def _cut(whole: Any, lengths: np.ndarray) -> Any:
     """Return the content of lists or texts of these lengths, cut to the longest one."""
     axis = lengths.ndim
     longest = int(max(0, lengths.max(initial=0)))
@@ -130,7 +130,7 @@ def _cut(kind: type[Ragged | Texts], whole: Any, lengths: np.ndarray) -> Any:
         content = type(content)(
             content.values, inner if isinstance(content.lengths, np.ndarray) else jnp.asarray(inner)
         )
-    return content if issubclass(kind, Texts) else shortened(content)
+    return shortened(content)
 
 
 def ragged_in(value: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.containers.host_forms import OfLanes, Uncut
+from pcbatch.containers.host_forms import OfLanes, read, uncut
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
@@ -52,8 +52,7 @@ class Texts(OfLanes):
     @property
     def codes(self) -> Any:
         """The codes of the characters, int32[lanes, longest]."""
-        if isinstance(self._codes, Uncut):
-            self._codes = self._codes.read()
+        self._codes = read(self._codes)
         return self._codes
 
     @classmethod
@@ -70,8 +69,7 @@ class Texts(OfLanes):
 
     def tolist(self) -> list[Any]:
         """Return Python's strings, one for each lane; None for a lane that has failed."""
-        codes = np.asarray(self._codes.whole if isinstance(self._codes, Uncut) else self._codes)
-        lengths = np.asarray(self.lengths)
+        codes, lengths = np.asarray(uncut(self._codes)), np.asarray(self.lengths)
         if lengths.ndim > 1:
             return [texts.tolist() for texts in self]
         return [_text(row, int(n)) for row, n in zip(codes, lengths, strict=True)]
