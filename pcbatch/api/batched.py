@@ -253,11 +253,11 @@ class Batched(Generic[P, R]):
             >>> print(f.explain_schedule(xs))  # doctest: +SKIP
         """
         devices = self._programs.pop_devices(kwargs)
-        crossover = None
+        alone = None
         if lanes is None and devices is None:
-            crossover = self._programs.of_call(args, dict(kwargs), alone=True)[0].together
+            alone = self._programs.of_call(args, dict(kwargs), alone=True)[0].alone
         compiled, call = self._compiled(args, kwargs)
-        return explain_call(self.__name__, compiled, call, checked_lanes(lanes), devices, crossover or 0)
+        return explain_call(self.__name__, compiled, call, checked_lanes(lanes), devices, alone)
 
     @public
     def profile(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Profile:

@@ -41,6 +41,7 @@ from pcbatch.options import Options
 from pcbatch.records.tables import TABLES
 from pcbatch.runtime.costs.plan_modes import most_lanes
 from pcbatch.runtime.lowering_platform import default_platform
+from pcbatch.runtime.scalar.worth import Widths
 from pcbatch.runtime.sharding.lane_sharding import Devices, ambient_mesh, without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_staged, is_tracing
 
@@ -64,7 +65,7 @@ class Programs:
     capacities: dict[Any, int] = field(default_factory=dict)  # of containers, that runs of a signature have needed
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
-    crossovers: dict[Any, int] = field(default_factory=dict)  # the lanes from which on they run together, by signature
+    alone: dict[Any, Widths] = field(default_factory=dict)  # how many lanes run one after the other, by signature
     refused: set[Any] = field(default_factory=set)  # calls whose native functions XLA has refused to compile
 
     @property
@@ -106,7 +107,7 @@ class Programs:
             m.capacities,
             m.repeated,
             m.copied,
-            m.crossovers,
+            m.alone,
             m.refused,
         )
 
@@ -243,22 +244,22 @@ class Programs:
                 capacity = self._first_capacity(signature[:-1], call, repeats)  # no option changes what is needed
             key, call = (*signature, capacity), self._with_choice(call)
             chooses = call.alone and not call.staged
-            limit = self.crossovers.get(key) if chooses else 0
+            widths = self.alone.get(key) if chooses else Widths()
 
-            def place(limit: int) -> Any:  # the number of lanes may be a symbol, where there is no limit
-                return (*key, call.alone and call.staged, limit > 0 and call.lanes < limit)
+            def place(widths: Widths) -> Any:  # the number of lanes may be a symbol, where there are no widths
+                return (*key, call.alone and call.staged, bool(widths) and call.lanes in widths)
 
-            program = None if limit is None else self.cache.get(place(limit))
+            program = None if widths is None else self.cache.get(place(widths))
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
                     remember = partial(self._remember, signature[:-1], _told(call))
                     program = self._compiled(call, varying, capacity, remember, rounds)
-                limit = program.together or 0
+                widths = program.alone or Widths()
                 if chooses:
-                    self.crossovers[key] = limit
+                    self.alone[key] = widths
                 if not program.captures:  # captured values belong to one trace of the user's
-                    self.cache[place(limit)] = program
-            return replace(program, together=limit) if chooses and program.together is None else program
+                    self.cache[place(widths)] = program
+            return replace(program, alone=widths) if chooses and program.alone is None else program
 
     def _with_choice(self, call: Arguments) -> Arguments:
         """The call with what is known of whether its lanes may run one after the other: on a CPU, and where no option

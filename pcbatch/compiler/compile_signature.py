@@ -26,6 +26,7 @@ from pcbatch.ir.ops import CAPACITY, Fail
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable
+from pcbatch.runtime.scalar.worth import Widths
 
 
 def compile_signature(
@@ -52,11 +53,11 @@ def compile_signature(
         typed, has_more_room = _typed_for_one_lane(typing, options)
         stages = _stages(typed, options, recompile, rounds)
         alone = _program(fn, stages, replace(options, emitter="scalar", fork="never"), given, recompile)
-        lanes = alone.executable.crossover if isinstance(alone.executable, PcExecutable) else 0
-        if given.lanes < lanes:
-            return replace(alone, together=lanes)
+        widths = alone.executable.alone if isinstance(alone.executable, PcExecutable) else Widths()
+        if given.lanes in widths:
+            return replace(alone, alone=widths)
         stages = _stages(typing(), options, recompile, rounds) if has_more_room and alone.may_be_full else stages
-        return replace(_program(fn, stages, options, given, recompile), together=lanes)
+        return replace(_program(fn, stages, options, given, recompile), alone=widths)
 
 
 def _typed_for_one_lane(typing: Callable[[], Typed], options: Options) -> tuple[Typed, bool]:

@@ -38,6 +38,7 @@ from pcbatch.runtime.execute.direct_run import DirectRun
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
+from pcbatch.runtime.scalar.worth import Widths
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ambient_mesh, partition_spec, run_without_mesh
 from pcbatch.runtime.tasks.executable import CHUNK, TaskExecutable, run_chunks
 from pcbatch.runtime.tasks.fallback import completed
@@ -125,7 +126,7 @@ class Program:
         room_notes: why containers of its last run could not have more room, if lanes have needed it.
         may_be_full: whether a lane may end because a container of it has no room.
         forked: whether independent calls run side by side, and why.
-        together: from how many lanes on they run together, and fewer one after the other; None: that was not asked.
+        alone: how many lanes run one after the other, and others together; None: that was not asked.
     """
 
     stages: Stages
@@ -138,7 +139,7 @@ class Program:
     room_notes: tuple[str, ...] = ()
     may_be_full: bool = False
     forked: Forked = NOT_FORKED
-    together: int | None = None
+    alone: Widths | None = None
 
     @property
     def tasks(self) -> TaskExecutable | None:
@@ -148,7 +149,7 @@ class Program:
     @property
     def is_alone_by_choice(self) -> bool:
         """Whether lanes run one after the other because that is estimated to be faster."""
-        return self.together is not None and self.options.emitter == "scalar"
+        return self.alone is not None and self.options.emitter == "scalar"
 
     @property
     def all_infos(self) -> tuple[BlockStats, ...]:

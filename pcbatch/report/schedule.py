@@ -20,7 +20,7 @@ from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
 from pcbatch.runtime.learned.policy import TASKS, Learned
 from pcbatch.runtime.scalar import obstacles
-from pcbatch.runtime.scalar.worth import ALWAYS
+from pcbatch.runtime.scalar.worth import Widths
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
@@ -84,8 +84,8 @@ class Explanation:
         reason: the reason for this policy.
         emitter: how blocks are dispatched.
         in_the_way: of one lane after the other, the operations for which the program runs by another emitter.
-        crossover: the lanes from which on those of a plain call run together, and fewer one after the other; 0: all run
-            together.
+        alone: how many lanes of a plain call run one after the other, such as "fewer than 64"; "": all run together.
+        runs_alone: whether those of this call do.
         narrower: the lanes of the machines in which the last lanes of a plain run go on, from wide to narrow.
         map_lanes: the lanes that `f.map` would use for these inputs, or for 1024 if they are fewer.
         rows: the plan of each block, in order of the program.
@@ -118,7 +118,8 @@ class Explanation:
     kernel: str = ""
     narrower: tuple[int, ...] = ()
     in_the_way: tuple[str, ...] = ()
-    crossover: int = 0
+    alone: str = ""
+    runs_alone: bool = False
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -138,7 +139,7 @@ class Explanation:
         streamed = f" for {self.inputs} inputs" if self.lanes < self.inputs else ""
         size = f"{self.lanes} lanes{streamed}, {len(self.rows)} blocks"
         lines = [
-            *([_alone(self.inputs, self.crossover)] if self.crossover else []),
+            *([_alone(self.alone, self.runs_alone)] if self.alone else []),
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
             f"  policy   {self.policy}: {self.reason}",
             f"  emitter  {self.emitter}{_instead(self.in_the_way)}",
@@ -163,13 +164,12 @@ def _instead(in_the_way: tuple[str, ...]) -> str:
     return f", and not `scalar`: {'; '.join(in_the_way[:2])}" if in_the_way else ""
 
 
-def _alone(inputs: int, crossover: int) -> str:
+def _alone(widths: str, this: bool) -> str:
     """The line on plain calls of a program whose lanes may run one after the other."""
-    below = "any number of" if crossover >= ALWAYS else f"fewer than {crossover:,}"
-    if inputs >= crossover:
-        return f"plain calls of {below} lanes run one after the other (emitter scalar); this one does not"
+    if not this:
+        return f"plain calls of {widths} lanes run one after the other (emitter scalar); this one does not"
     return (
-        f"a plain call runs one lane after the other (emitter scalar), as {below} lanes do, much work "
+        f"a plain call runs one lane after the other (emitter scalar), as {widths} lanes do, much work "
         "in a chunk for each core; below are lanes together, for the rest"
     )
 
@@ -205,11 +205,11 @@ def _cells(row: BlockPlan) -> tuple[str, ...]:
 
 
 def explain_call(
-    name: str, compiled: Program, given: Arguments, lanes: int | None, mesh: Devices = None, crossover: int = 0
+    name: str, compiled: Program, given: Arguments, lanes: int | None, mesh: Devices = None, alone: Widths | None = None
 ) -> Explanation:
     """Explain how the inputs of a call would run through `lanes` lanes of each device (None: as in a plain call).
 
-    `crossover`: the number of lanes from which on those of a plain call run together.
+    `alone`: the numbers of lanes of a plain call that run one after the other.
     """
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
@@ -225,7 +225,8 @@ def explain_call(
     calls, shared = _calls(compiled), _shared(compiled)
     if compiled.options.emitter == "scalar":
         explained = replace(explained, in_the_way=tuple(map(str, obstacles(executable.machine.layout))))
-    explained = replace(explained, crossover=crossover)
+    if alone:
+        explained = replace(explained, alone=str(alone), runs_alone=given.lanes in alone)
     return replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
 
 

@@ -31,7 +31,7 @@ from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import ScalarMachine
-from pcbatch.runtime.scalar.worth import crossover
+from pcbatch.runtime.scalar.worth import Widths, one_by_one
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
@@ -132,12 +132,12 @@ class PcExecutable:
     def runs_one_by_one(self, lanes: int) -> bool:
         """Whether so many lanes run one after the other inside a trace: on a CPU, if that is estimated to be faster."""
         here = self.forms is not None and lowering_platform() == "cpu" and not is_symbolic(lanes)
-        return here and lanes < self.one_by_one.crossover
+        return here and lanes in self.one_by_one.alone
 
     @property
-    def crossover(self) -> int:
-        """The number of lanes from which on they are faster together than by this executable, one after the other."""
-        return crossover(self.costs, str(self.schedule)) if isinstance(self.machine, ScalarMachine) else 0
+    def alone(self) -> Widths:
+        """The numbers of lanes that are faster by this executable, one after the other, than together."""
+        return one_by_one(self.costs, str(self.schedule)) if isinstance(self.machine, ScalarMachine) else Widths()
 
     def profiling(self) -> PcExecutable:
         """An executable of the same program with statistics over time: its XLA programs are others, so that this one

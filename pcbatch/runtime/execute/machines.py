@@ -37,7 +37,7 @@ def machine_of(program: StackProgram, options: Options, schedule: str | Policy, 
         isolate_reads=not xla_options.keeps_in_place(program),
     )
     if one_by_one and not left_in(rows := for_one_lane(machine.layout)):
-        return scalar(machine, rows)
+        return scalar(machine, rows, costs)
     if (sizes := options.kernel) is None:
         return machine
     from pcbatch.runtime.kernel import in_kernel  # Pallas takes half a second to import

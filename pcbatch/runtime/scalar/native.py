@@ -19,7 +19,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 def in_one_function(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return `compute` as a call of one native function.
 
-    `compute` takes pytrees of arrays, and gives a pytree of arrays of which the last leaf is an int32[].
+    `compute` takes pytrees of arrays, of which the last leaf is an int32[], and gives a pytree of arrays.
     """
     mark: Any = set_xla_metadata  # untyped
 
@@ -30,8 +30,9 @@ def in_one_function(compute: Callable[..., Any]) -> Callable[..., Any]:
         def function(given: list[Any]) -> Any:
             rest = iter(given)
             every = [next(rest) if leaf.size else jnp.zeros_like(leaf) for leaf in leaves]
-            outs, structure = jax.tree.flatten(compute(*jax.tree.unflatten(tree, every)))
-            return jax.tree.unflatten(structure, [*outs[:-1], outs[-1] + _zero(given)])
+            # Before all else: an array that is read later on would be copied before it is written.
+            every[-1] = every[-1] + _zero(given)
+            return compute(*jax.tree.unflatten(tree, every))
 
         # Behind a barrier, so that no operand is a constant: XLA would compute large ones while it compiles.
         barrier: Any = jax.lax.optimization_barrier  # untyped

@@ -1,7 +1,8 @@
 """A visit of a block for one lane: no masks, no windows; stacks are read and written by slices.
 
 The state of a lane has the keys of the machine's state (`vm/layout.py`), without the axis of lanes: registers [...] in
-storage form, frames [depth + 2, words], and scalars.
+storage form, frames [depth + 2, words], and scalars. Where frames stay with those of all lanes they are
+[depth + 2, lanes, words], and the state has the lane's number.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from pcbatch.ir.ops import Fail, Jump, Print, Return
 from pcbatch.ir.stack import Edge, Pop, Push, PushJump
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
 from pcbatch.runtime.scalar.native import apart
+from pcbatch.runtime.scalar.words import NUMBER
 from pcbatch.runtime.vm import wide_counters, word_packing
 from pcbatch.runtime.vm.block_body import BlockCode, Values, evaluate
 from pcbatch.runtime.vm.frames import RETURN_COLUMN, Frames, runs_of
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, reg
 from pcbatch.runtime.vm.status import Status, parked, reached
+
+IN_PLACE = ("depth", "lanes", "words")  # the axes of frames that stay with those of all lanes
 
 
 class Leap(NamedTuple):
@@ -98,27 +102,35 @@ def _read(
     needed = {*(frames.columns[v].buffer for v in code.pops), *(("frames",) if returns else ())}
     if not needed:
         return env, {}, None, None
-    stacks = {key: lane[key] for key in (*sorted(needed), "depth")}
+    at = ("depth", NUMBER) if any(lane[key].ndim == len(IN_PLACE) for key in needed) else ("depth",)
+    stacks = {key: lane[key] for key in (*sorted(needed), *at)}
     writes = bool(code.pushes or calls(code.block.terminator))
     return env, *(apart(read, stacks) if writes else read(stacks))
 
 
 def read_back(lane: Values) -> jax.Array:
     """Return the number of the block that the current body of a lane returns to, int32[]."""
-    at = lane["depth"], jnp.int32(0)
-    return jax.lax.dynamic_slice(lane["frames"], at, (1, RETURN_COLUMN), allow_negative_indices=False)[0, 0].astype(
-        jnp.int32
-    )
+    stack = lane["frames"]
+    return _slice(stack, lane, lane["depth"], 0, RETURN_COLUMN)[0, 0].astype(jnp.int32)
+
+
+def _at(stack: jax.Array, lane: Values, row: Any, start: int) -> tuple[Any, ...]:
+    """Return the indices of a place in a lane's stack."""
+    return (row, lane[NUMBER], jnp.int32(start)) if stack.ndim == len(IN_PLACE) else (row, jnp.int32(start))
+
+
+def _slice(stack: jax.Array, lane: Values, row: Any, start: int, words: int) -> jax.Array:
+    """Return words of a row of a lane's stack, [1, words]."""
+    size = (*(1 for _ in stack.shape[1:]), words)
+    out = jax.lax.dynamic_slice(stack, _at(stack, lane, row, start), size, allow_negative_indices=False)
+    return out.reshape(1, words)
 
 
 def _read_frames(frames: Frames, lane: Values, names: Sequence[str]) -> Values:
     row, out = lane["depth"] + 1, dict[str, jax.Array]()
     for v in names:
         column = frames.columns[v]
-        size = (1, column.stop - column.start)
-        words = jax.lax.dynamic_slice(
-            lane[column.buffer], (row, jnp.int32(column.start)), size, allow_negative_indices=False
-        )
+        words = _slice(lane[column.buffer], lane, row, column.start, column.stop - column.start)
         out[v] = word_packing.unpack(words, column.type)[0]
     return out
 
@@ -137,7 +149,8 @@ def _write_frames(frames: Frames, lane: Values, row: Any, saved: Values, back: j
     for buffer, values in parts.items():
         stack = lane[buffer]
         for low, _, words in runs_of(values):
-            at = lane["depth"] + 1 if row is None else row, jnp.int32(low)
+            at = _at(stack, lane, lane["depth"] + 1 if row is None else row, low)
+            words = words.reshape(*(1 for _ in stack.shape[1:]), words.shape[1])
             stack = jax.lax.dynamic_update_slice(stack, words, at, allow_negative_indices=False)
         out[buffer] = stack
     return out

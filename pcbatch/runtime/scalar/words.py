@@ -20,6 +20,7 @@ import numpy as np
 from pcbatch.runtime.scalar.native import apart
 from pcbatch.runtime.vm.block_body import Values
 
+NUMBER = "number of this lane"  # int32[], in the state of a lane that works in arrays of all lanes
 ARRAYS: dict[str, Any] = {"words": np.dtype(np.int32), "long words": np.dtype(np.int64)}
 """State keys of the arrays, and what a scalar is in them."""
 
@@ -30,21 +31,25 @@ class Words:
 
     Attributes:
         places: For the state key of a scalar the key of its array, its index there, and its dtype.
+        in_place: The state keys of arrays [lanes, ...] in which the lane has a row.
+        constant: Those of them that no block writes.
     """
 
     places: Mapping[str, tuple[str, int, Any]]
+    in_place: frozenset[str] = frozenset()
+    constant: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, lane: Values) -> Words:
+    def of(cls, lane: Values, in_place: frozenset[str] = frozenset(), constant: frozenset[str] = frozenset()) -> Words:
         """Return places for all scalars of a lane that have a form in these arrays."""
         places: dict[str, tuple[str, int, Any]] = {}
         sizes = dict.fromkeys(ARRAYS, 0)
         for key, value in lane.items():
-            array = None if value.shape else array_for(value.dtype)
+            array = None if value.shape or key in in_place else array_for(value.dtype)
             if array is not None:
                 places[key] = array, sizes[array], value.dtype
                 sizes[array] += 1
-        return cls(places)
+        return cls(places, in_place, constant)
 
     def packed(self, lane: Values) -> Values:
         """Return the state of a lane with its scalars in the arrays."""
@@ -65,33 +70,52 @@ class Words:
         value: jax.Array = from_word(jax.lax.index_in_dim(lane[array], k, keepdims=False), dtype)
         return value
 
-    def read(self, lane: Values, keys: Collection[str]) -> Values:
-        """Return the state of a lane, packed, with the scalars of these keys beside the arrays.
+    def read(self, lane: Values, keys: Collection[str]) -> tuple[Values, Values]:
+        """Return the state of a lane, packed, and the values of some of its keys.
 
-        The arrays in it are those after the scalars are read: a store into one of them needs no copy.
+        The arrays in the first are those after they are read: a store into one of them needs no copy.
         """
-        wanted = [key for key in keys if key in self.places]
-        arrays = {self.places[key][0] for key in wanted}
+        scalars, rows = ([key for key in keys if key in some] for some in (self.places, self.in_place))
+        beside = {key: lane[key] for key in keys if key not in self.places and key not in self.in_place and key in lane}
+        arrays = sorted({*rows, *(self.places[key][0] for key in scalars)})
         if not arrays:
-            return lane
+            return lane, beside
 
-        def load(packed: Values) -> Values:
-            return packed | {key: self.scalar(packed, key) for key in wanted}
+        def load(packed: Values) -> tuple[Values, Values]:
+            values = {key: self.scalar(packed, key) for key in scalars}
+            values |= {key: _row(packed[key], values[NUMBER]) for key in rows}
+            return {key: array for key, array in packed.items() if key not in self.constant}, values
 
-        loaded: Values = apart(load, {array: lane[array] for array in sorted(arrays)})
-        return lane | loaded
+        packed, values = apart(load, {key: lane[key] for key in arrays})
+        return lane | packed, values | beside
 
-    def stored(self, lane: Values, new: Values) -> Values:
-        """Return the state of a lane, packed, with new values for some of its keys."""
-        out = {key: value for key, value in lane.items() if key not in self.places}
+    def stored(self, lane: Values, old: Values, new: Values) -> Values:
+        """Return the state of a lane, packed, with new values for some of its keys; `old` are those that were read.
+
+        Arrays that were read are part of it, so that a loop carries them: XLA computes what depends on others alone in
+        front of the loop, even if no lane goes round.
+        """
+        out = lane | {key: value for key, value in old.items() if key in lane and key not in self.in_place}
         for key, value in new.items():
-            if key in self.places:
+            if key in self.in_place:
+                out[key] = _with_row(out[key], value, old[NUMBER])
+            elif key in self.places:
                 array, k, _ = self.places[key]
                 word = to_word(value, ARRAYS[array])
                 out[array] = jax.lax.dynamic_update_index_in_dim(out[array], word, k, 0, allow_negative_indices=False)
             else:
                 out[key] = value
         return out
+
+
+def _row(array: jax.Array, number: Any) -> jax.Array:
+    row: jax.Array = jax.lax.dynamic_index_in_dim(array, number, 0, False, allow_negative_indices=False)
+    return row
+
+
+def _with_row(array: jax.Array, row: jax.Array, number: Any) -> jax.Array:
+    new: jax.Array = jax.lax.dynamic_update_index_in_dim(array, row, number, 0, allow_negative_indices=False)
+    return new
 
 
 def array_for(dtype: Any) -> str | None:

@@ -6,7 +6,7 @@ nanoseconds, and were measured (docs/users/performance.md).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
@@ -22,17 +22,55 @@ HEAVY = 3000.0
 ROUNDS = 24  # visits of a block for one that `often` counts: of loops in loops it counts those of the innermost alone
 DEALT, LEAST_DEALT = 4e5, 32  # the time of a call from which on lanes are dealt to cores, and the fewest lanes of each
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
-ALWAYS = 1 << 62  # more lanes than the widest machine has are rounds of no more
+# A block is visited for all lanes where one of them takes `HEAVY`, and all of them so many times as long as that visit,
+# which begins with so many nanoseconds of kernels.
+OUTSIDE, STARTED = 1.5, 1e5
 
 
-def crossover(costs: Costs, schedule: str) -> int:
-    """Return the number of lanes from which on they are estimated to be faster together.
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Numbers of lanes, of which those from one power of two to the next are alike; the last power stands for more.
+
+    Attributes:
+        floors: The powers of two, ascending.
+    """
+
+    floors: tuple[int, ...] = ()
+
+    @classmethod
+    def below(cls, lanes: int) -> Widths:
+        """Return the numbers below a power of two."""
+        return cls(tuple(width for width in WIDTHS if width < lanes))
+
+    def __contains__(self, lanes: int) -> bool:
+        return min(WIDEST, 1 << (lanes.bit_length() - 1)) in self.floors if lanes else bool(self.floors)
+
+    def __bool__(self) -> bool:
+        return bool(self.floors)
+
+    def __str__(self) -> str:
+        """These numbers in words that stand in front of `lanes`."""
+        if self.floors == WIDTHS:
+            return "any number of"
+        ends = [f for f in self.floors if 2 * f not in self.floors]
+        starts = [f for f in self.floors if f // 2 not in self.floors]
+        return " or ".join(map(_range_text, starts, ends))
+
+
+def _range_text(start: int, end: int) -> str:
+    if end == WIDEST:
+        return f"{start:,} and more"
+    return f"fewer than {2 * end:,}" if start == 1 else f"{start:,} to {2 * end - 1:,}"
+
+
+def one_by_one(costs: Costs, schedule: str) -> Widths:
+    """Return the numbers of lanes that are estimated to be faster one after the other than together.
 
     Args:
         costs: The costs of a program.
         schedule: The policy of lanes that run together.
     """
-    return next((lanes for lanes in WIDTHS if times(costs, schedule, lanes) < 1.0), ALWAYS)
+    return Widths(tuple(lanes for lanes in WIDTHS if times(costs, schedule, lanes) >= 1.0))
 
 
 def times(costs: Costs, schedule: str, lanes: int) -> float:
@@ -43,11 +81,26 @@ def times(costs: Costs, schedule: str, lanes: int) -> float:
     heavy = any(of_one_lane(costs.blocks[k]) >= HEAVY for k in costs.expensive)
     waiting = WAITING + FOR_EACH_BLOCK * len(costs.blocks)
     together = GATHERED * started + total - started if heavy else waiting * total
-    return together / (lanes * _of_visits(costs))
+    return together / _one_after_the_other(costs, lanes)
+
+
+def is_outside(block: BlockCost, lanes: int) -> bool:
+    """Whether a block is visited for all lanes at once while the rest of the program runs one lane after the other."""
+    alone = of_one_lane(block)
+    return block.expensive and alone >= HEAVY and lanes * alone >= OUTSIDE * (STARTED + block.dense(lanes))
+
+
+def _one_after_the_other(costs: Costs, lanes: int) -> float:
+    """Return the time of the visits that `often` counts, expensive blocks for all lanes at once."""
+    apart = [block for block in costs.blocks if is_outside(block, lanes)]
+    saved = sum(block.often * (lanes * of_one_lane(block) - STARTED - block.dense(lanes)) for block in apart)
+    return lanes * _of_visits(costs) - saved
 
 
 def chunks(costs: Costs, lanes: int, cores: int) -> int:
     """Return the number of chunks in which lanes run one after the other, each chunk on a core of its own."""
+    if any(is_outside(block, lanes) for block in costs.blocks):
+        return 1
     time = ROUNDS * lanes * _of_visits(costs)
     return max(1, min(cores, lanes // LEAST_DEALT)) if time >= DEALT else 1
 

@@ -14,8 +14,8 @@ import pytest
 import pcbatch
 from pcbatch.runtime.costs.plan_modes import BlockCost, Costs
 from pcbatch.runtime.scalar import ScalarMachine, worth
-from pcbatch.runtime.scalar.machine import blocks_of, loop_nest
-from pcbatch.runtime.scalar.worth import ALWAYS, crossover, of_one_lane
+from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
+from pcbatch.runtime.scalar.worth import WIDTHS, Widths, of_one_lane, one_by_one
 from tests.programs.classics import fib
 
 
@@ -71,7 +71,7 @@ def block(operations: float, words: float = 3.0, arrays: int = 3) -> BlockCost:
 
 class TestPlainCalls:
     def test_few_lanes_run_one_after_the_other_and_many_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 8)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: Widths.below(8))
         f = pcbatch.batch(halvings)
         few, many = np.arange(1, 6, dtype=np.int32), np.arange(1, 10, dtype=np.int32)
         assert f(few).tolist() == [halvings(int(n)) for n in few] and ran(f) == [True]
@@ -79,7 +79,7 @@ class TestPlainCalls:
         assert f(few[:2]).tolist() == [0, 1] and len(ran(f)) == 2
 
     def test_independent_calls_run_side_by_side_in_many_lanes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 10)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: Widths.below(16))
         f = pcbatch.batch(fib)
         ns = np.arange(600, dtype=np.int32) % 5
         assert f(ns[:9]).tolist() == [fib(int(n)) for n in ns[:9]] and ran(f) == [True]
@@ -87,7 +87,7 @@ class TestPlainCalls:
         assert [p.tasks is not None for p in f._programs.cache.values()] == [False, True]
 
     def test_many_lanes_without_such_calls(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: ALWAYS)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: Widths(WIDTHS))
         f = pcbatch.batch(halvings)
         ns = np.arange(600, dtype=np.int32) % 50
         assert f(ns).tolist() == [halvings(int(n)) for n in ns] and ran(f) == [True]
@@ -147,7 +147,7 @@ class TestInsideJit:
     """One program is traced, and the way in which its lanes advance is chosen when it is lowered."""
 
     def test_few_lanes_run_one_after_the_other_and_many_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 8)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: Widths.below(8))
         f = pcbatch.batch(halvings)
         for lanes, alone in ((5, True), (9, False)):
             ns = np.arange(1, lanes + 1, dtype=np.int32)
@@ -155,7 +155,7 @@ class TestInsideJit:
             assert jax.jit(f)(ns).tolist() == [halvings(int(n)) for n in ns]
 
     def test_vmap_folds_lanes_before_the_choice(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 8)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: Widths.below(8))
         f, ns = jax.jit(jax.vmap(pcbatch.batch(halvings))), np.arange(1, 13, dtype=np.int32).reshape(4, 3)
         assert NATIVE not in f.lower(ns).as_text() and NATIVE in f.lower(ns[:2]).as_text()
         assert f(ns).tolist() == [[halvings(int(n)) for n in row] for row in ns]
@@ -181,22 +181,24 @@ class TestInsideJit:
 
 class TestExplained:
     def test_a_call_that_does_and_one_that_does_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: 8)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: Widths.below(8))
         f = pcbatch.batch(halvings)
         few = f.explain_schedule(jnp.arange(5))
-        assert few.crossover == 8 and "a plain call runs one lane after the other" in str(few)
+        assert (
+            few.alone == "fewer than 8" and few.runs_alone and "a plain call runs one lane after the other" in str(few)
+        )
         assert "plain calls of fewer than 8 lanes run one after the other" in str(f.explain_schedule(jnp.arange(9)))
-        assert f.explain_schedule(jnp.arange(5), lanes=4).crossover == 0
+        assert f.explain_schedule(jnp.arange(5), lanes=4).alone == ""
 
     def test_a_program_that_always_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("pcbatch.runtime.execute.executor.crossover", lambda *args: ALWAYS)
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: Widths(WIDTHS))
         assert "as any number of lanes do" in str(pcbatch.batch(halvings).explain_schedule(jnp.arange(5)))
 
 
 class TestCosts:
     def test_expensive_blocks_run_together(self) -> None:
-        cheap, dear = (crossover(Costs((block(n),), {}, False, True), "sweep") for n in (4.0, 1e6))
-        assert dear == 1 < 64 <= cheap
+        cheap, dear = (one_by_one(Costs((block(n),), {}, False, True), "sweep") for n in (4.0, 1e6))
+        assert not dear and 32 in cheap
 
     def test_a_heap_is_priced_by_its_steps(self) -> None:
         """Not by the room that it has: a form for a lane alone ends when the element has arrived."""
@@ -210,7 +212,7 @@ class TestCosts:
         assert one(1024) < 1.5 * one(16)
 
     def test_where_kernels_cost_more_than_what_they_compute(self) -> None:
-        assert crossover(Costs((block(4.0, arrays=400),), {}, False, True), "sweep") == ALWAYS
+        assert one_by_one(Costs((block(4.0, arrays=400),), {}, False, True), "sweep") == Widths(WIDTHS)
 
     def test_a_visit_costs_more_with_each_operation(self) -> None:
         assert worth.of_one_lane(block(9.0)) > worth.of_one_lane(block(3.0)) > worth.VISIT

@@ -27,8 +27,8 @@ def check(fn: Callable[..., Any], *args: Any, replaced: bool = True) -> None:
     assert (rewritten is not closed) == replaced
     for name in ("sort", "top_k", *(f"scatter{kind}" for kind in ("", "-add", "-mul", "-min", "-max"))):
         assert f" {name}[" not in str(rewritten)
-    run = in_one_function(lambda *args: [*jex.jaxpr_as_fun(rewritten)(*args), jnp.int32(0)])
-    for found, wanted in zip(jax.jit(run)(*args), jax.tree.leaves(fn(*args)), strict=False):
+    run = in_one_function(lambda *args: [*jex.jaxpr_as_fun(rewritten)(*args[:-1]), args[-1]])
+    for found, wanted in zip(jax.jit(run)(*args, jnp.int32(0)), jax.tree.leaves(fn(*args)), strict=False):
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 

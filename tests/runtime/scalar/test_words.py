@@ -53,10 +53,10 @@ class TestWords:
             words = Words.of(state)
 
             def step(packed: dict[str, jax.Array]) -> dict[str, jax.Array]:
-                one = words.read(packed, ["i32", "f32", "f64", "bool", "row", "absent"])
+                rest, one = words.read(packed, ["i32", "f32", "f64", "bool", "row", "absent"])
                 assert {"i32", "f32", "f64", "bool"} <= one.keys()
                 new = {"i32": one["i32"] * 2, "bool": ~one["bool"], "f64": one["f64"] + 1, "row": one["row"] * 2}
-                return words.stored(one, new)
+                return words.stored(rest, one, new)
 
             def run(packed: dict[str, jax.Array]) -> tuple[dict[str, jax.Array], jax.Array]:
                 return jax.lax.fori_loop(0, 3, lambda _, c: step(c), packed), jnp.int32(0)

@@ -1,0 +1,220 @@
+"""The loop over lanes, in one native function: each is cut out of the state, runs, and is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
+from pcbatch.runtime.scalar.visit import read_back, scalars_of, visit
+from pcbatch.runtime.scalar.words import NUMBER, Words
+from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
+from pcbatch.runtime.vm.status import Status, parked
+from pcbatch.runtime.vm.step import written as step_keys
+
+VISITS = "visits of this lane"  # of a lane: those since it was cut out, int32[]; counted if they have a budget
+BACK = "return address"  # of each lane, int32[lanes], where it leaves no frames
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a program that lanes run one after the other.
+
+    Attributes:
+        layout: The machine's arrays, with bodies of blocks for one lane.
+        outside: The numbers of blocks that are not in it: a lane stops in front of them.
+        passing: The state keys of registers whose values no lane leaves, and frames.
+        in_place: The state keys of arrays of which a lane is not cut out: it reads and writes those of all lanes.
+    """
+
+    layout: Layout
+    outside: frozenset[int] = frozenset()
+    passing: frozenset[str] = frozenset()
+    in_place: frozenset[str] = frozenset()
+
+    @property
+    def codes(self) -> tuple[BlockCode, ...]:
+        """The blocks that lanes wait for."""
+        return tuple(c for c in self.layout.codes if c.awaited and c.index not in self.outside)
+
+
+def run_lanes(
+    part: Part, carry: Values, unset: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None
+) -> tuple[Values, jax.Array]:
+    """Let each of the first `lanes` lanes run until it ends, waits for a block outside, or has used up its budget.
+
+    Args:
+        part: The program.
+        carry: The machine's arrays, of all lanes.
+        unset: Registers and frames of one lane, which each lane sets before it reads them.
+        shared: The values that all lanes share.
+        lanes: See above, int32[].
+        budget: Of visits, int32[]; None: no limit.
+
+    Returns:
+        What lanes leave of the state, and the most visits that a lane has made, int32[]; one where there is no budget.
+    """
+    layout = part.layout
+    inside = [code for code in layout.codes if code.index not in part.outside]
+    written = {"pc", BACK, *layout.buffers} | {key for code in inside for key in step_keys(layout, code)}
+    rows = {key: by_lane(layout, key, value, carry["pc"].shape[0]) for key, value in carry.items()}
+    leaves = written - part.passing
+    constant = {key: value for key, value in rows.items() if key not in leaves}
+
+    def one(number: jax.Array, c: tuple[Values, Values, jax.Array]) -> tuple[Values, Values, jax.Array]:
+        changing, passed, most = c
+        lane = cut_out(part, constant | changing, number) | passed
+        if budget is not None:
+            lane[VISITS] = jnp.int32(0)
+        lane = _run(part, frozenset(constant), lane, shared, lanes, budget)
+        visits = lane.pop(VISITS, jnp.int32(1))
+        if BACK in lane:
+            lane[BACK] = read_back(lane)
+        # What passes goes on to the next lane, in place.
+        return put_back(part, changing, lane, number), {key: lane[key] for key in passed}, jnp.maximum(most, visits)
+
+    changing = {key: value for key, value in rows.items() if key in leaves}
+    changed, _, most = jax.lax.fori_loop(0, lanes, one, (changing, unset, jnp.int32(0)))
+    return {key: value.reshape(carry[key].shape) for key, value in changed.items()}, most
+
+
+def by_lane(layout: Layout, key: str, value: jax.Array, lanes: int) -> jax.Array:
+    """Return an array of the state with an axis of lanes: the second one of frames, the first one of others."""
+    if key not in layout.buffers:
+        return value
+    return value.reshape(value.shape[0] // lanes, lanes, value.shape[1])
+
+
+def cut_out(part: Part, rows: Values, number: jax.Array) -> Values:
+    """Return the state of one lane: what changes often is worked on by itself, as XLA copies the arrays of all lanes
+    in each step otherwise."""
+    out: Values = {NUMBER: number} if part.in_place else {}
+    for key, value in rows.items():
+        if key in PER_BLOCK or key in part.in_place:
+            out[key] = value
+        else:
+            axis = 1 if key in part.layout.buffers else 0
+            out[key] = jax.lax.dynamic_index_in_dim(value, number, axis, False, allow_negative_indices=False)
+    return out | {"pc": out["pc"].astype(jnp.int32)}
+
+
+def put_back(part: Part, rows: Values, lane: Values, number: jax.Array) -> Values:
+    """Return the state of all lanes with that of one of them in its place: the inverse of `cut_out`."""
+    out: Values = {}
+    for key, value in rows.items():
+        new = lane[key].astype(value.dtype)
+        if key in PER_BLOCK or key in part.in_place:
+            out[key] = new
+        else:
+            axis = 1 if key in part.layout.buffers else 0
+            out[key] = jax.lax.dynamic_update_index_in_dim(value, new, number, axis, allow_negative_indices=False)
+    return out
+
+
+def _run(
+    part: Part, constant: frozenset[str], lane: Values, shared: Values, some: jax.Array, budget: jax.Array | None
+) -> Values:
+    """Return the state of a lane that has run until it returns, fails, lacks room, waits for a block outside or has
+    used up its budget.
+
+    `constant` are the state keys of what no block writes, and `some` is any value that XLA does not know.
+    """
+    layout, codes = part.layout, part.codes
+    in_place = part.in_place - {*layout.buffers}
+    words = Words.of(lane, in_place, in_place & constant)
+    barrier: Any = jax.lax.optimization_barrier  # untyped
+
+    def pc(lane: Values) -> jax.Array:
+        # Where a loop's condition reads one number alone, XLA copies all that the number depends on in the loop, loops
+        # inside of it included, to find out how often the loop goes round: half the time of a compilation.
+        unknown: jax.Array = barrier((words.scalar(lane, "pc"), some))[0]
+        return unknown
+
+    def may_go_on(lane: Values) -> jax.Array:
+        may = jnp.ones((), bool) if budget is None else words.scalar(lane, VISITS) < budget
+        return may if layout.max_steps is None else may & (words.scalar(lane, "steps") < layout.max_steps)
+
+    def step(code: BlockCode, lane: Values) -> Values:
+        keys = [*scalars_of(layout, code), *(key for key in (VISITS, NUMBER) if key in words.places)]
+        lane, values = words.read(lane, keys)
+        # The program counter changes in each round. What does not depend on it XLA would move in front of the loop
+        # around the block, and compute for lanes that do not wait there: a loop may have no end for them.
+        own, used, _ = barrier((values, {v: shared[v] for v in code.shared}, words.scalar(lane, "pc")))
+        out = visit(layout, code, lane | own, used)
+        return words.stored(lane, own, out | ({VISITS: own[VISITS] + 1} if VISITS in own else {}))
+
+    lane = words.packed(lane)
+    written = {code.index: jax.eval_shape(partial(_changed, partial(step, code)), lane) for code in codes}
+
+    def sweep(nest: Nest, lane: Values) -> Values:
+        """Visit what the lane waits for, in order; a block, and a loop, until it waits elsewhere."""
+        for each in nest:
+            inside = (each,) if isinstance(each, int) else blocks_of(each)
+            names = {name for k in inside for name in written.get(k, ())}
+            waits = partial(_waits, inside, pc, may_go_on)
+            if isinstance(each, int) and each in written:
+                code = layout.codes[each]
+                with jax.named_scope(code.scope):
+                    lane = _repeated(partial(step, code), waits, lane, names)
+            elif not isinstance(each, int) and names:
+                lane = _repeated(partial(sweep, each), waits, lane, names)
+        return lane
+
+    nest = loop_nest(layout.program, part.outside)
+    alive = tuple(k for k in range(layout.exit) if k not in part.outside)
+    ran: Values = jax.lax.while_loop(partial(_waits, alive, pc, may_go_on), partial(sweep, nest), lane)
+    ran = words.unpacked(ran)
+    if layout.max_steps is None:
+        return ran
+    over = (ran["pc"] < layout.exit) & (ran["steps"] >= layout.max_steps)
+    over = over if budget is None else over & (budget > 0)
+    return ran | {"pc": jnp.where(over, parked(ran["pc"], layout.exit, Status.STEP_LIMIT), ran["pc"])}
+
+
+def _changed(step: Callable[[Values], Values], lane: Values) -> Values:
+    return {key: new for key, new in step(lane).items() if new is not lane[key]}
+
+
+def _repeated(
+    step: Callable[[Values], Values], waits: Callable[[Values], jax.Array], lane: Values, names: Collection[str]
+) -> Values:
+    """Repeat a step while the lane waits for it. The loop carries what the step writes, `names`: XLA updates it in
+    place."""
+    rest = {key: value for key, value in lane.items() if key not in names}
+
+    def body(c: Values) -> Values:
+        new = step({**rest, **c})
+        return {key: new[key] for key in c}
+
+    new: Values = jax.lax.while_loop(
+        lambda c: waits({**rest, **c}), body, {key: lane[key] for key in lane if key in names}
+    )
+    return {**lane, **new}
+
+
+def _waits(
+    blocks: tuple[int, ...],
+    pc: Callable[[Values], jax.Array],
+    may_go_on: Callable[[Values], jax.Array],
+    lane: Values,
+) -> jax.Array:
+    """Whether a lane waits for one of these blocks."""
+    return _is_among(blocks, pc(lane)) & may_go_on(lane)
+
+
+def _is_among(blocks: tuple[int, ...], pc: jax.Array) -> jax.Array:
+    """Whether a program counter is that of one of these blocks, whose numbers ascend."""
+    runs: list[list[int]] = []
+    for k in blocks:
+        if runs and runs[-1][-1] == k - 1:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    tests = [pc == run[0] if len(run) == 1 else (pc >= run[0]) & (pc <= run[-1]) for run in runs]
+    return reduce(jnp.logical_or, tests)
