@@ -210,7 +210,8 @@ class Batched(Generic[P, R]):
             [0, 0]
         """
         devices = self._programs.pop_devices(kwargs)
-        return monitored.start(self.__name__, *self._compiled(args, kwargs), devices, "start")
+        program, call = self._programs.of_call(args, kwargs, alone=devices is None)
+        return monitored.start(self.__name__, program, call, devices, "start")
 
     @public
     def load(self, path: str | PathLike[str], /, *args: Any, **kwargs: Any) -> Machine:
@@ -255,7 +256,7 @@ class Batched(Generic[P, R]):
         devices = self._programs.pop_devices(kwargs)
         alone = None
         if lanes is None and devices is None:
-            alone = self._programs.of_call(args, dict(kwargs), alone=True)[0].alone
+            alone = self._programs.of_call(args, dict(kwargs), alone=True)[0]
         compiled, call = self._compiled(args, kwargs)
         return explain_call(self.__name__, compiled, call, checked_lanes(lanes), devices, alone)
 

@@ -98,7 +98,7 @@ def _needs_host(what: str) -> UsageError:
 
 
 def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Result:
-    chooses = options.lanes is None and options.mesh is None and options.run_options is None
+    chooses = options.lanes is None and options.mesh is None
     program = programs.program(call := replace(call, alone=chooses))
 
     def run(program: Program) -> tuple[Program, RawResult]:
@@ -109,7 +109,8 @@ def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Re
     if options.run_options is None:
         program, raw = programs.run(program, call, run)
     else:
-        lanes = options.lanes or _own_lanes(program, call, options.mesh)
+        alone = program.is_alone_by_choice
+        lanes = options.lanes or (None if alone else _own_lanes(program, call, options.mesh))
         program, raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes, "inputs")
     return program.result(raw, call.lanes, call)
 

@@ -19,8 +19,7 @@ from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
 from pcbatch.runtime.learned.policy import TASKS, Learned
-from pcbatch.runtime.scalar import obstacles
-from pcbatch.runtime.scalar.worth import Widths
+from pcbatch.runtime.scalar import ScalarMachine, obstacles
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
@@ -86,6 +85,7 @@ class Explanation:
         in_the_way: of one lane after the other, the operations for which the program runs by another emitter.
         alone: how many lanes of a plain call run one after the other, such as "fewer than 64"; "": all run together.
         runs_alone: whether those of this call do.
+        outside: the labels of the blocks that such a call visits for all lanes at once.
         narrower: the lanes of the machines in which the last lanes of a plain run go on, from wide to narrow.
         map_lanes: the lanes that `f.map` would use for these inputs, or for 1024 if they are fewer.
         rows: the plan of each block, in order of the program.
@@ -120,6 +120,7 @@ class Explanation:
     in_the_way: tuple[str, ...] = ()
     alone: str = ""
     runs_alone: bool = False
+    outside: tuple[str, ...] = ()
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -139,7 +140,7 @@ class Explanation:
         streamed = f" for {self.inputs} inputs" if self.lanes < self.inputs else ""
         size = f"{self.lanes} lanes{streamed}, {len(self.rows)} blocks"
         lines = [
-            *([_alone(self.alone, self.runs_alone)] if self.alone else []),
+            *([_alone(self.alone, self.runs_alone, self.outside)] if self.alone else []),
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
             f"  policy   {self.policy}: {self.reason}",
             f"  emitter  {self.emitter}{_instead(self.in_the_way)}",
@@ -164,12 +165,13 @@ def _instead(in_the_way: tuple[str, ...]) -> str:
     return f", and not `scalar`: {'; '.join(in_the_way[:2])}" if in_the_way else ""
 
 
-def _alone(widths: str, this: bool) -> str:
+def _alone(widths: str, this: bool, outside: Sequence[str]) -> str:
     """The line on plain calls of a program whose lanes may run one after the other."""
     if not this:
         return f"plain calls of {widths} lanes run one after the other (emitter scalar); this one does not"
+    apart = f", and {', '.join(outside)} for all lanes at once" if outside else ""
     return (
-        f"a plain call runs one lane after the other (emitter scalar), as {widths} lanes do, much work "
+        f"a plain call runs one lane after the other (emitter scalar){apart}, as {widths} lanes do, much work "
         "in a chunk for each core; below are lanes together, for the rest"
     )
 
@@ -205,11 +207,16 @@ def _cells(row: BlockPlan) -> tuple[str, ...]:
 
 
 def explain_call(
-    name: str, compiled: Program, given: Arguments, lanes: int | None, mesh: Devices = None, alone: Widths | None = None
+    name: str,
+    compiled: Program,
+    given: Arguments,
+    lanes: int | None,
+    mesh: Devices = None,
+    alone: Program | None = None,
 ) -> Explanation:
     """Explain how the inputs of a call would run through `lanes` lanes of each device (None: as in a plain call).
 
-    `alone`: the numbers of lanes of a plain call that run one after the other.
+    `alone`: the program of a plain call, whose lanes may run one after the other.
     """
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
@@ -225,9 +232,18 @@ def explain_call(
     calls, shared = _calls(compiled), _shared(compiled)
     if compiled.options.emitter == "scalar":
         explained = replace(explained, in_the_way=tuple(map(str, obstacles(executable.machine.layout))))
-    if alone:
-        explained = replace(explained, alone=str(alone), runs_alone=given.lanes in alone)
+    if alone is not None and alone.alone:
+        widths, outside = alone.alone, _outside(alone, given.lanes)
+        explained = replace(explained, alone=str(widths), runs_alone=given.lanes in widths, outside=outside)
     return replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
+
+
+def _outside(compiled: Program, lanes: int) -> tuple[str, ...]:
+    """The labels of the blocks that are visited for all lanes while the rest runs one lane after the other."""
+    machine = compiled.with_pc("explain_schedule").machine
+    if not isinstance(machine, ScalarMachine):
+        return ()
+    return tuple(machine.program.blocks[k].label for k in sorted(machine.outside(lanes)))
 
 
 def _kernel(machine: Machine, options: Options) -> str:

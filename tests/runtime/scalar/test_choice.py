@@ -112,9 +112,10 @@ class TestPlainCalls:
 
     def test_what_runs_in_bits_or_through_few_lanes(self) -> None:
         f, ns = pcbatch.batch(halvings), np.arange(1, 4, dtype=np.int32)
-        assert f.map(ns, lanes=2).value.tolist() == f.start(ns).advance().result().value.tolist() == [0, 1, 7]
+        assert f.map(ns, lanes=2).value.tolist() == [0, 1, 7]
         assert ran(f) == [False]
-        assert f.run(ns, timeout=60).value.tolist() == [0, 1, 7]
+        assert f.start(ns).advance().result().value.tolist() == f.run(ns, timeout=60).value.tolist() == [0, 1, 7]
+        assert f.map(ns, progress=lambda done, total: None).value.tolist() == [0, 1, 7]
         assert sorted(ran(f)) == [False, True]
 
     def test_map_and_limits(self) -> None:

@@ -136,6 +136,11 @@ def test_no_array_of_all_lanes_is_copied_in_a_trip(monkeypatch: pytest.MonkeyPat
 
 
 class TestChoice:
+    def test_explained(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: worth.Widths(worth.WIDTHS))
+        explained = pcbatch.batch(classical).explain_schedule(NUMBERS)
+        assert explained.outside and f", and {', '.join(explained.outside)} for all lanes at once" in str(explained)
+
     @staticmethod
     def block(alone: float, expensive: bool = True) -> BlockCost:
         return BlockCost("bb", alone, 3.0, 3, 1.0, expensive, False, alone=alone)
