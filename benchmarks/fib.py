@@ -72,7 +72,7 @@ def compare_rows(lanes: int, top: int, repeats: int) -> list[Row]:
     """Every schedule with every emitter, for choosing the defaults."""
     rows = []
     for schedule in ("earliest", "largest", "sweep"):
-        for emitter in ("guard", "port", "mask"):
+        for emitter in ("guard", "port"):
             case = Case(lanes, SHALLOW, top, schedule=schedule, emitter=emitter)
             whole = median_seconds(case.run, repeats) * 1e3
             rows.append(Row(f"{schedule}, {emitter}: {case.all_trips} trips", whole, "ms"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from pcbatch.errors import UsageError
 
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
-EMITTERS = ("auto", "scalar", "guard", "port", "mask", "kernel")
+EMITTERS = ("auto", "scalar", "guard", "port", "kernel")
 FORKS = ("auto", "always", "never")
 OVERFLOW = ("wrap", "fail")
 MATH_ERRORS = ("raise", "nan")
@@ -137,6 +138,10 @@ class Options:
         _one_of("strategy", self.strategy, STRATEGIES)
         if not _is_policy(self.schedule):
             _check_schedule(self.schedule)
+        if self.emitter == "mask":  # of earlier releases
+            text = '`emitter="mask"` is gone, since no program was faster by it: `"guard"` runs instead'
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            object.__setattr__(self, "emitter", "guard")
         if not isinstance(self.emitter, Kernel):
             _one_of("emitter", self.emitter, EMITTERS, "or a `pcbatch.Kernel`")
         _check_modes(self.modes)

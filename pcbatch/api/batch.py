@@ -62,7 +62,7 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         schedule: "auto", "earliest", "largest", "sweep", "drain", a `pcbatch.Learned`, or a policy of your own: which
             block runs next. Never changes a result.
         emitter: how blocks are dispatched. "scalar": one lane after the other in one native function of a CPU, for
-            programs that can be one; "guard", "port" or "mask": lanes together; "auto": a plain call on a CPU chooses,
+            programs that can be one; "guard" or "port": lanes together; "auto": a plain call on a CPU chooses,
             by estimated time; "kernel" (or a `pcbatch.Kernel`): the whole machine is one kernel of a GPU, for programs
             that can be one (UsageError for others).
         modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or

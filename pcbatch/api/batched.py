@@ -333,7 +333,7 @@ class Batched(Generic[P, R]):
             seconds: that it may take, with compiling. A program that is being compiled or run is not stopped; none but
                 the first candidate is begun that is expected to end later.
             schedules: to try. None: "sweep", "drain", "earliest" and "largest".
-            emitters: to try. None: "scalar" on a CPU, "guard", "port" and "mask".
+            emitters: to try. None: "scalar" on a CPU, "guard" and "port".
             modes: to try. None: `Dense()`, and `Few(32)` and `Strips(32)` if there are more lanes.
             unrolls: numbers of rounds to try. None: 1 and 8, if there are loops to unroll.
             lanes: widths of `f.map` to try. None: the widest three of 1024, 512, 128 and 32 that inputs fill twice.

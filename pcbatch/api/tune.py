@@ -40,7 +40,7 @@ from pcbatch.tuning.tolerance import difference
 from pcbatch.tuning.tuned import Tuned, chosen
 
 SCHEDULES = ("sweep", "drain", "earliest", "largest")
-EMITTERS = ("scalar", "guard", "port", "mask")
+EMITTERS = ("scalar", "guard", "port")
 # Lists of candidates, and the name of one.
 LISTS = {"schedules": "schedule", "emitters": "emitter", "modes": "mode", "unrolls": "unroll", "lanes": "width"}
 SCOUTED = 256  # lanes, up to which they run one after the other to find the room that lists need

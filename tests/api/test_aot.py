@@ -173,7 +173,6 @@ def exported(f: Callable[..., Any], *types: Any) -> Any:
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"emitter": "port"},
-    {"emitter": "mask"},
     {"schedule": "largest"},
     {"schedule": "drain"},
     {"modes": pcbatch.Few(2)},

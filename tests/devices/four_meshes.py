@@ -391,7 +391,7 @@ def policies() -> None:
     ns = jax.device_put(NUMBERS, on(mesh(), "x"))
     for how in (
         {"emitter": "port", "schedule": "largest"},
-        {"emitter": "mask", "schedule": "earliest"},
+        {"emitter": "guard", "schedule": "earliest"},
         {"modes": pcbatch.Strips(2), "stats": True, "max_steps": 10_000},
     ):
         f = fib.with_options(**how, max_depth=16)

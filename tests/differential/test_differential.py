@@ -32,11 +32,9 @@ THOROUGH = ("fib", "gcd_subtractive", "count_primes", "hofstadter_female", "pea_
 COMBINATIONS = (
     {"schedule": "earliest", "emitter": "port"},
     {"schedule": "largest", "emitter": "guard"},
-    {"schedule": "sweep", "emitter": "mask"},
+    {"schedule": "sweep", "emitter": "port"},
     {"schedule": "earliest", "emitter": "guard"},
-    {"schedule": "earliest", "emitter": "mask"},
     {"schedule": "largest", "emitter": "port"},
-    {"schedule": "largest", "emitter": "mask"},
     {"schedule": "sweep", "emitter": "guard"},
 )
 

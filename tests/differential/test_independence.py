@@ -23,7 +23,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     *(
         {"schedule": schedule, "emitter": emitter}
         for schedule in ("earliest", "largest", "sweep")
-        for emitter in ("guard", "port", "mask")
+        for emitter in ("guard", "port")
     ),
     {"strategy": "local"},
 )

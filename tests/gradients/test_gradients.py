@@ -28,7 +28,7 @@ WAYS: tuple[dict[str, Any], ...] = (
     {},
     {"schedule": "earliest", "emitter": "port", "modes": pcbatch.Few(2)},
     {"schedule": "largest", "emitter": "guard", "modes": pcbatch.Strips(2)},
-    {"schedule": "sweep", "emitter": "mask"},
+    {"schedule": "sweep", "emitter": "port"},
     {"schedule": "drain", "modes": pcbatch.Dense(2)},
     {"modes": pcbatch.Few(1), "stats": True, "max_steps": 100_000},
     {"modes": pcbatch.Dense(), "max_depth": 64},

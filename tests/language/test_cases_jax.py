@@ -19,7 +19,7 @@ pytestmark = pytest.mark.promotion("standard")
 VARIANTS: list[dict[str, str]] = [
     {"schedule": schedule, "emitter": emitter}
     for schedule in ("earliest", "largest", "sweep")
-    for emitter in ("guard", "port", "mask")
+    for emitter in ("guard", "port")
 ]
 EVERY = [*VARIANTS, {"strategy": "local"}]
 

@@ -16,7 +16,7 @@ from pcbatch import BatchRuntimeError, CompileError, Status
 
 pytestmark = pytest.mark.promotion("standard")
 N = jnp.array([-2, 0, 1, 3, 6])
-OPTIONS: tuple[dict[str, str], ...] = ({}, {"schedule": "sweep", "emitter": "mask"}, {"strategy": "local"})
+OPTIONS: tuple[dict[str, str], ...] = ({}, {"schedule": "sweep", "emitter": "port"}, {"strategy": "local"})
 
 
 def same(fn: Any, *args: Any, lanes: int = len(N)) -> None:

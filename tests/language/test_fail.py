@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {"strategy": "local"},
-    *({"emitter": e, "schedule": s} for e in ("guard", "port", "mask") for s in ("earliest", "largest", "sweep")),
+    *({"emitter": e, "schedule": s} for e in ("guard", "port") for s in ("earliest", "largest", "sweep")),
 )
 every_option = pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options.values()))
 both = pytest.mark.parametrize("strategy", ["pc", "local"])

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.share(3), pytest.mark.long]
 
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
-    {"schedule": "sweep", "emitter": "mask"},
+    {"schedule": "sweep", "emitter": "port"},
     {"schedule": "earliest", "emitter": "port"},
     {"schedule": "largest", "emitter": "guard"},
 )
@@ -180,7 +180,7 @@ def ends(program: str) -> None:
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("emitter", ["mask", "port"])
+@pytest.mark.parametrize("emitter", ["guard", "port"])
 def test_inner_loop_in_a_block_that_no_lane_waits_for(emitter: str) -> None:
     """With no lane at the block there is none to borrow from: its inner loop would run on lane 0's leftovers."""
     ends(f"""

@@ -115,7 +115,7 @@ def test_transformations_of_a_schedule_of_lanes() -> None:
     close(fast.map(x, n, lanes=2).value, f(x, n))
     close(*(jax.grad(lambda x, g=g: jnp.sum(g(x, n)))(x) for g in (fast, f)))
     close(*(jax.jvp(lambda x, g=g: g(x, n), (x,), (x,))[1] for g in (fast, f)))
-    for emitter in ("port", "mask"):
+    for emitter in ("port", "guard"):
         close(fast.with_options(emitter=emitter)(x, n), f(x, n))
 
 

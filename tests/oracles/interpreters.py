@@ -33,13 +33,13 @@ from tests.programs.random_programs import PlainArray, RandomProgram, load, load
 
 VARIANTS: tuple[dict[str, str], ...] = (
     {},
-    {"schedule": "sweep", "emitter": "mask"},
+    {"schedule": "sweep", "emitter": "port"},
     {"schedule": "earliest", "emitter": "port"},
     {"schedule": "largest", "emitter": "guard"},
     {"strategy": "local"},
     {"schedule": "sweep", "emitter": "guard"},
     {"schedule": "largest", "emitter": "port"},
-    {"schedule": "earliest", "emitter": "mask"},
+    {"schedule": "earliest", "emitter": "guard"},
 )
 
 MODES: tuple[Any, ...] = (

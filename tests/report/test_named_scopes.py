@@ -48,7 +48,6 @@ FIRST = fib.fn.__code__.co_firstlineno
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"emitter": "port"},
-    {"emitter": "mask"},
     {"schedule": "earliest"},
     {"schedule": "earliest", "emitter": "port"},
     {"modes": pcbatch.Few(2)},

@@ -52,7 +52,7 @@ class TestStackFull:
         status = pcbatch.batch(sum_to).run(i32(1, 2, 3)).status
         assert status.shape == (3,) and status.dtype == jnp.int32
 
-    @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
+    @pytest.mark.parametrize("emitter", ["guard", "port"])
     @pytest.mark.parametrize("schedule", ["earliest", "largest", "sweep"])
     def test_with_every_emitter_and_schedule(self, emitter: str, schedule: str) -> None:
         batched = pcbatch.batch(fib, max_depth=4, emitter=emitter, schedule=schedule)
@@ -133,7 +133,7 @@ class TestStepLimit:
         assert np.asarray(result.status).tolist() == [OK, STEP_LIMIT, OK, OK]
         assert np.asarray(result.value)[[0, 2, 3]].tolist() == [0, 0, 0]
 
-    @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
+    @pytest.mark.parametrize("emitter", ["guard", "port"])
     def test_the_limit_is_exact(self, emitter: str) -> None:
         """A lane may run as many blocks as `max_steps` says, whatever the others do."""
         batched = pcbatch.batch(spin, emitter=emitter, unroll=1)
@@ -186,7 +186,7 @@ class TestLaneIndependence:
         permuted = batched(*select(args, program.in_axes, order))
         assert_same_bits(jax.tree.map(lambda leaf: leaf[order], straight), permuted)
 
-    @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
+    @pytest.mark.parametrize("emitter", ["guard", "port"])
     def test_nan_stays_in_its_lane(self, emitter: str) -> None:
         def smooth(x, n):
             while n > 0:
@@ -220,7 +220,7 @@ class TestJunk:
             yield
 
     @pytest.mark.usefixtures("debug_nans")
-    @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
+    @pytest.mark.parametrize("emitter", ["guard", "port"])
     def test_debug_nans_sees_only_values_that_were_asked_for(self, emitter: str) -> None:
         def guarded_log(x, n):
             if x > 0.0:
@@ -236,7 +236,7 @@ class TestJunk:
         result = batched(np.array([-1.0, 2.0, 0.0], np.float32), i32(0, 1, 2))
         np.testing.assert_allclose(result, [0.0, np.log(2.0), 0.0], rtol=1e-6)
 
-    @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
+    @pytest.mark.parametrize("emitter", ["guard", "port"])
     def test_a_primitive_that_would_hang_on_junk(self, emitter: str) -> None:
         """The inner loop ends for n >= 0 only; lanes with n < 0 never execute it."""
 
@@ -372,7 +372,7 @@ class TestZeroLanes:
 class TestMachine:
     """What drives the blocks."""
 
-    @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
+    @pytest.mark.parametrize("emitter", ["guard", "port"])
     def test_a_run_in_chunks(self, emitter: str) -> None:
         """At most so many trips at a time; lanes that still run say so."""
         batched = pcbatch.batch(fib, schedule="earliest", emitter=emitter, modes=pcbatch.Dense())
@@ -390,12 +390,12 @@ class TestMachine:
         for platform, name in {"cpu": "guard", "cuda": "port", "rocm": "port", "tpu": "port"}.items():
             with lowered_for(platform):
                 assert emit.pick("auto").name == name
-        assert [emit.pick(name).name for name in ("guard", "port", "mask")] == ["guard", "port", "mask"]
-        assert {name: type(e).__name__ for name, e in emit.EMITTERS.items()} == {
-            "guard": "Guard",
-            "port": "Port",
-            "mask": "Mask",
-        }
+        assert [emit.pick(name).name for name in ("guard", "port")] == ["guard", "port"]
+        assert {name: type(e).__name__ for name, e in emit.EMITTERS.items()} == {"guard": "Guard", "port": "Port"}
+
+    def test_an_emitter_of_earlier_releases(self) -> None:
+        with pytest.warns(DeprecationWarning, match='`emitter="mask"` is gone'):
+            assert pcbatch.batch(fib, emitter="mask").options.emitter == "guard"
 
     def test_concrete_arguments_inside_jit(self) -> None:
         batched = pcbatch.batch(fib)

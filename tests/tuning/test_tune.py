@@ -106,10 +106,10 @@ def test_ctrl_c_is_told() -> None:
 def test_chaos_needs_a_word_of_the_user() -> None:
     """The candidate is another function here: what differs must be refused, and the note says what to do."""
     race = Race(Differs(), 100, partial(difference, alike=1.0))
-    race.run([Candidate("as it is", {}), Candidate("other", {"emitter": "mask"})])
+    race.run([Candidate("as it is", {}), Candidate("other", {"emitter": "port"})])
     assert "`alike=0.9`" in "".join(_about_budget(race, "f"))
     race = Race(Differs(), 100, partial(difference, alike=0.5))
-    race.run([Candidate("as it is", {}), Candidate("other", {"emitter": "mask"})])
+    race.run([Candidate("as it is", {}), Candidate("other", {"emitter": "port"})])
     assert not list(_about_budget(race, "f"))
 
 
@@ -127,10 +127,10 @@ def test_a_candidate_that_is_named_twice_is_tried_once() -> None:
 
 def test_combinations_are_of_options_that_go_together() -> None:
     fork, width = Candidate("fork", {"fork": "always"}), Candidate("map", {}, 32)
-    sweep, mask = Candidate("sweep", {"schedule": "sweep"}), Candidate("mask", {"emitter": "mask"})
+    sweep, port = Candidate("sweep", {"schedule": "sweep"}), Candidate("port", {"emitter": "port"})
     assert combined(width, sweep) == Candidate("map + sweep", {"schedule": "sweep"}, 32)
     assert combined(fork, sweep) is None and combined(width, fork) is None
-    assert combined(fork, mask) is not None
+    assert combined(fork, port) is not None
 
 
 def test_arguments_are_not_used_up() -> None:

@@ -2,9 +2,8 @@
 
 `guard`  each block is a while loop of 0 or 1 iterations that carries only what the block writes (default on CPU);
 `port`   one `lax.switch` whose branches return small values, frames are written after it (default elsewhere);
-`mask`   every block runs in every trip under its mask.
 
-All of them give the same results. `pick` gives the one for an option.
+Both give the same results. `pick` gives the one for an option.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ from dataclasses import dataclass
 import jax
 
 from pcbatch.runtime.emit.guard import Guard
-from pcbatch.runtime.emit.mask import Mask
 from pcbatch.runtime.emit.port import Port
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks, Emitter
 
-EMITTERS: dict[str, Emitter] = {"guard": Guard(), "port": Port(), "mask": Mask()}
+EMITTERS: dict[str, Emitter] = {"guard": Guard(), "port": Port()}
 
 
 @dataclass(frozen=True, slots=True)
