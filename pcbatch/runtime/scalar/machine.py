@@ -13,9 +13,10 @@ from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime import emit
 from pcbatch.runtime.costs.plan_modes import Costs
 from pcbatch.runtime.lowering_platform import lowering_platform
-from pcbatch.runtime.scalar import outside
+from pcbatch.runtime.scalar import outside, worth
 from pcbatch.runtime.scalar.lanes import BACK, Part, run_lanes
 from pcbatch.runtime.scalar.native import in_one_function
+from pcbatch.runtime.scalar.obstacles import blocked
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
 from pcbatch.runtime.vm.layout import Layout, reg
@@ -117,6 +118,10 @@ class ScalarMachine(Machine):
 
 
 def scalar(machine: Machine, layout: Layout, costs: Costs) -> ScalarMachine:
-    """Return the machine that runs lane after lane by this layout, which is `for_one_lane` of the machine's."""
+    """Return the machine that runs lane after lane by this layout, which is `for_one_lane` of the machine's.
+
+    Blocks with operations that no native function holds are outside, however many lanes there are.
+    """
+    costs = worth.with_blocked(costs, blocked(layout))
     values = {each.name: getattr(machine, each.name) for each in fields(Machine)}
     return ScalarMachine(**values | {"emitter": emit.OfMachine("scalar")}, scalar_layout=layout, costs=costs)

@@ -1,4 +1,4 @@
-"""The operations that keep a program from running lane after lane in one native function."""
+"""The operations that no native function holds: their blocks are outside, or they keep lanes together."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from pcbatch.lowering.analysis.cost import HOST, LINALG, all_equations
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.costs.xla_options import LOOPS, lowered_text
 from pcbatch.runtime.scalar.rules import ForOneLane, is_left
+from pcbatch.runtime.vm.block_body import BlockCode
 from pcbatch.runtime.vm.layout import Layout
 
 # Operations that XLA:CPU calls a library or the host for, whatever is around them.
-CALLED = {*LINALG, *HOST, "tridiagonal_solve", "approx_top_k", "select_and_scatter_add", "fft", "debug_callback"}
+HOSTED = {*HOST, "debug_callback"}
+CALLED = {*LINALG, *HOSTED, "tridiagonal_solve", "approx_top_k", "select_and_scatter_add", "fft"}
 
 
 KERNELS = ("stablehlo.scatter", "stablehlo.sort", "stablehlo.custom_call", "chlo.top_k", "stablehlo.fft")
@@ -50,24 +52,36 @@ def obstacles(layout: Layout) -> tuple[Obstacle, ...]:
 
 
 def left_in(layout: Layout) -> tuple[Obstacle, ...]:
-    """Return what no native function holds of blocks that are written for one lane."""
+    """Return what is in the way, for blocks that are written for one lane: what the host does, or, where no block is
+    without such an operation, what no native function holds."""
     found = [Obstacle("statistics over time are those of trips of all lanes")] if layout.timed else []
     for code in layout.codes:
-        for op in code.block.ops:
-            match op:
-                case Print(loc=loc):
-                    found.append(Obstacle("it prints, which the host does", loc))
-                case Prim(expr=expr, loc=loc) if isinstance(expr.fn, JaxprFn):
-                    found += [Obstacle(reason, loc) for reason in _reasons(expr.fn.closed.jaxpr)]
+        found += [Obstacle("it prints, which the host does", op.loc) for op in code.block.ops if isinstance(op, Print)]
+        found += [each for each, name in _in_block(code) if name in HOSTED]
+    if not found and blocked(layout) >= {code.index for code in layout.codes if code.awaited}:
+        found = [each for code in layout.codes for each, _ in _in_block(code)]
     return tuple(dict.fromkeys(found))
 
 
-def _reasons(jaxpr: jex.Jaxpr) -> Iterator[str]:
+def blocked(layout: Layout) -> frozenset[int]:
+    """Return the numbers of the blocks of which no native function holds all, written for one lane as they are."""
+    return frozenset(code.index for code in layout.codes if any(True for _ in _in_block(code)))
+
+
+def _in_block(code: BlockCode) -> Iterator[tuple[Obstacle, str]]:
+    """The operations of a block that no native function holds, each with its name."""
+    for op in code.block.ops:
+        if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
+            yield from ((Obstacle(reason, op.loc), name) for reason, name in _reasons(op.expr.fn.closed.jaxpr))
+
+
+def _reasons(jaxpr: jex.Jaxpr) -> Iterator[tuple[str, str]]:
     for eqn in all_equations(jaxpr):
-        if eqn.primitive.name in CALLED:
-            yield f"`{eqn.primitive.name}` is a call of a library or of the host"
+        name = eqn.primitive.name
+        if name in CALLED:
+            yield f"`{name}` is a call of a library or of the host", name
         elif is_left(eqn) or _lowers_to_kernels(eqn):
-            yield f"`{eqn.primitive.name}` has no form for one lane here"
+            yield f"`{name}` has no form for one lane here", name
 
 
 def _lowers_to_kernels(eqn: Any) -> bool:

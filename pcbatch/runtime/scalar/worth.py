@@ -6,6 +6,8 @@ nanoseconds, and were measured (docs/users/performance.md).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from pcbatch.runtime.costs import trip_time
@@ -87,14 +89,26 @@ def times(costs: Costs, schedule: str, lanes: int) -> float:
 def is_outside(block: BlockCost, lanes: int) -> bool:
     """Whether a block is visited for all lanes at once while the rest of the program runs one lane after the other."""
     alone = of_one_lane(block)
-    return block.expensive and alone >= HEAVY and lanes * alone >= OUTSIDE * (STARTED + block.dense(lanes))
+    return (
+        math.isinf(alone)
+        or block.expensive
+        and alone >= HEAVY
+        and lanes * alone >= OUTSIDE * (STARTED + block.dense(lanes))
+    )
 
 
 def _one_after_the_other(costs: Costs, lanes: int) -> float:
     """Return the time of the visits that `often` counts, expensive blocks for all lanes at once."""
-    apart = [block for block in costs.blocks if is_outside(block, lanes)]
-    saved = sum(block.often * (lanes * of_one_lane(block) - STARTED - block.dense(lanes)) for block in apart)
-    return lanes * _of_visits(costs) - saved
+    return sum(
+        block.often * (STARTED + block.dense(lanes) if is_outside(block, lanes) else lanes * of_one_lane(block))
+        for block in costs.blocks
+    )
+
+
+def with_blocked(costs: Costs, blocked: Collection[int]) -> Costs:
+    """Return costs in which no lane alone can run some blocks."""
+    blocks = (replace(block, alone=math.inf) if k in blocked else block for k, block in enumerate(costs.blocks))
+    return replace(costs, blocks=tuple(blocks)) if blocked else costs
 
 
 def chunks(costs: Costs, lanes: int, cores: int) -> int:

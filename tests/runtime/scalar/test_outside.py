@@ -15,7 +15,7 @@ import pytest
 
 import pcbatch
 from pcbatch.runtime.costs.plan_modes import BlockCost
-from pcbatch.runtime.scalar import worth
+from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
 from pcbatch.runtime.scalar.outside import in_place
 from pcbatch.runtime.vm.status import Status
@@ -160,3 +160,33 @@ class TestChoice:
         program = machine(scalar(endless), NUMBERS).program
         whole, part = loop_nest(program), loop_nest(program, {1})
         assert set(blocks_of(whole)) - set(blocks_of(part)) == {1}
+
+
+class TestLibraries:
+    """Operations that no native function holds make their blocks blocks outside."""
+
+    @staticmethod
+    def walk(a, n):
+        steps = []
+        x = jnp.ones(3, jnp.float32)
+        while len(steps) < n:
+            x = jnp.linalg.solve(a, x)
+            k = 0
+            while k < 5 and x[k % 3] > 0.1 * k:
+                k += 1
+            steps.append(k)
+        return x, steps
+
+    def test_linear_algebra(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.undo()
+        a = np.stack([np.eye(3, dtype=np.float32) * (1 + 0.1 * k) for k in range(6)])
+        n = np.arange(6, dtype=np.int32)
+        f = scalar(self.walk)
+        x, steps = f(a, n)
+        assert isinstance(machine(f, a, n), ScalarMachine) and machine(f, a, n).outside(1)
+        for k in range(6):
+            want, counts = self.walk(jnp.asarray(a[k]), int(n[k]))
+            np.testing.assert_allclose(x[k], want, rtol=1e-5)
+            assert steps[k].tolist() == [int(count) for count in counts]
+        assert jax.jit(f)(a, n)[0].tolist() == x.tolist()
+        assert pcbatch.batch(self.walk).run(a, n).value[1].tolist() == steps.tolist()
