@@ -217,4 +217,4 @@ def _is_among(blocks: tuple[int, ...], pc: jax.Array) -> jax.Array:
         else:
             runs.append([k])
     tests = [pc == run[0] if len(run) == 1 else (pc >= run[0]) & (pc <= run[-1]) for run in runs]
-    return reduce(jnp.logical_or, tests)
+    return reduce(jnp.logical_or, tests) if tests else jnp.zeros((), bool)

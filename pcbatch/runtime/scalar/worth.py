@@ -89,12 +89,8 @@ def times(costs: Costs, schedule: str, lanes: int) -> float:
 def is_outside(block: BlockCost, lanes: int) -> bool:
     """Whether a block is visited for all lanes at once while the rest of the program runs one lane after the other."""
     alone = of_one_lane(block)
-    return (
-        math.isinf(alone)
-        or block.expensive
-        and alone >= HEAVY
-        and lanes * alone >= OUTSIDE * (STARTED + block.dense(lanes))
-    )
+    pays = lanes * alone >= OUTSIDE * (STARTED + block.dense(lanes))
+    return math.isinf(alone) or (block.expensive and alone >= HEAVY and pays)
 
 
 def _one_after_the_other(costs: Costs, lanes: int) -> float:

@@ -162,6 +162,12 @@ class TestChoice:
         assert set(blocks_of(whole)) - set(blocks_of(part)) == {1}
 
 
+def test_every_block_is_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worth, "is_outside", lambda block, lanes: True)
+    assert scalar(classical)(NUMBERS).tolist() == RESULTS
+    assert scalar(lambda x: x + 1)(NUMBERS).tolist() == (NUMBERS + 1).tolist()
+
+
 class TestLibraries:
     """Operations that no native function holds make their blocks blocks outside."""
 
