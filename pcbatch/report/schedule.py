@@ -143,7 +143,7 @@ class Explanation:
             *([_alone(self.alone, self.runs_alone, self.outside)] if self.alone else []),
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
             f"  policy   {self.policy}: {self.reason}",
-            f"  emitter  {self.emitter}{_instead(self.in_the_way)}",
+            f"  emitter  {self.emitter}{_instead(self.in_the_way)}{'' if self.alone else _apart(self.outside)}",
             f"  kernel   {self.kernel}",
             *([f"  end      {_last_lanes(self.narrower)}"] if self.narrower else []),
             f"  map      {self.map_lanes} lanes for many inputs",
@@ -165,13 +165,16 @@ def _instead(in_the_way: tuple[str, ...]) -> str:
     return f", and not `scalar`: {'; '.join(in_the_way[:2])}" if in_the_way else ""
 
 
+def _apart(outside: Sequence[str]) -> str:
+    return f", and {', '.join(outside)} for all lanes at once" if outside else ""
+
+
 def _alone(widths: str, this: bool, outside: Sequence[str]) -> str:
     """The line on plain calls of a program whose lanes may run one after the other."""
     if not this:
         return f"plain calls of {widths} lanes run one after the other (emitter scalar); this one does not"
-    apart = f", and {', '.join(outside)} for all lanes at once" if outside else ""
     return (
-        f"a plain call runs one lane after the other (emitter scalar){apart}, as {widths} lanes do, much work "
+        f"a plain call runs one lane after the other (emitter scalar){_apart(outside)}, as {widths} lanes do, much work "
         "in a chunk for each core; below are lanes together, for the rest"
     )
 
@@ -231,7 +234,8 @@ def explain_call(
     narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
     calls, shared = _calls(compiled), _shared(compiled)
     if compiled.options.emitter == "scalar":
-        explained = replace(explained, in_the_way=tuple(map(str, obstacles(executable.machine.layout))))
+        in_the_way = tuple(map(str, obstacles(executable.machine.layout)))
+        explained = replace(explained, in_the_way=in_the_way, outside=_outside(compiled, width))
     if alone is not None and alone.alone:
         widths, outside = alone.alone, _outside(alone, given.lanes)
         explained = replace(explained, alone=str(widths), runs_alone=given.lanes in widths, outside=outside)

@@ -194,7 +194,7 @@ def _stored(layout: Layout, name: str) -> Any:
 def recording_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int], silent: bool) -> Machine:
     """The machine that records a tape with buffers of `rows` rows."""
     smooth = executable.smooth
-    codes = (smooth if silent else executable.machine).layout.codes
+    codes = (executable.machine if executable.prints and not silent else smooth).layout.codes
     return replace(
         smooth,
         layout=recording_layout(replace(smooth.layout, codes=codes), tape, rows),

@@ -135,7 +135,7 @@ class Run(Operation):
         if self.through is not None:
             return jax.tree.leaves(executable.map(named, self.lanes, self.through))
         with no_donation():  # tangents are computed from the same arguments
-            return jax.tree.leaves(executable.run(named, self.lanes))
+            return jax.tree.leaves(executable.run(named, self.lanes).unpacked())
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         run = self.folded(size, axes)

@@ -167,6 +167,17 @@ class TestComposition:
         assert jax.grad(lambda x: g(x, n).sum())(x).tolist() == [1.0, 12.0, 80.0]
         assert jax.jit(lambda x: jax.jvp(lambda x: g(x, n), (x,), (x,)))(x)[1].tolist() == [2.0, 24.0, 160.0]
 
+    def test_outside_of_jit(self) -> None:
+        """Vectors, whose lanes come last where they run together, and stacks that grow."""
+
+        def halved(x, n):
+            return x.sum() if n == 0 else halved(x * 0.5, n - 1) + x[0]
+
+        f, x, n = scalar(halved), np.ones((3, 8), np.float32), np.array([0, 2, 1], np.int32)
+        assert jax.vmap(f)(np.stack([x, x]), np.stack([n, n])).tolist() == [[8.0, 3.5, 5.0]] * 2
+        gradient = jax.grad(lambda x: f(x, n).sum())(x)
+        assert gradient[:, 0].tolist() == [1.0, 1.75, 1.5] and gradient[:, 1].tolist() == [1.0, 0.25, 0.5]
+
     def test_another_platform_gets_another_emitter(self) -> None:
         f = scalar(classical, max_depth=20)
         lowered = jax.jit(f).trace(NUMBERS).lower(lowering_platforms=("cuda",))

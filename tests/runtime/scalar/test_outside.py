@@ -139,6 +139,8 @@ class TestChoice:
     def test_explained(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: worth.Widths(worth.WIDTHS))
         explained = pcbatch.batch(classical).explain_schedule(NUMBERS)
+        plan = scalar(classical).explain_schedule(NUMBERS)
+        assert plan.outside and f"emitter  scalar, and {', '.join(plan.outside)} for all lanes at once" in str(plan)
         assert explained.outside and f", and {', '.join(explained.outside)} for all lanes at once" in str(explained)
 
     @staticmethod
