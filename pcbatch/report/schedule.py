@@ -174,8 +174,8 @@ def _alone(widths: str, this: bool, outside: Sequence[str]) -> str:
     if not this:
         return f"plain calls of {widths} lanes run one after the other (emitter scalar); this one does not"
     return (
-        f"a plain call runs one lane after the other (emitter scalar){_apart(outside)}, as {widths} lanes do, much work "
-        "in a chunk for each core; below are lanes together, for the rest"
+        f"a plain call runs one lane after the other (emitter scalar){_apart(outside)}, as {widths} lanes do, "
+        "much work in a chunk for each core; below are lanes together, for the rest"
     )
 
 
