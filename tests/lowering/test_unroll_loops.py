@@ -98,7 +98,7 @@ class TestResults:
         f = pcbatch.batch(fn, unroll=unroll)
         want = [int(fn(*map(int, lane))) for lane in zip(*args, strict=True)]
         assert f(*args).tolist() == want
-        for emitter in ("port", "mask", "kernel"):
+        for emitter in ("port", "guard", "kernel"):
             assert f.with_options(emitter=emitter)(*args).tolist() == want
 
     @pytest.mark.parametrize("schedule", ["sweep", "drain", "earliest", "largest"])

@@ -44,7 +44,7 @@ def test_what_decides_comes_first() -> None:
     first = every[: len(every) // 8]
     assert {case.what["lanes"] for case in first} <= {10_000, 16_384} and all(c.what["graphs"] for c in first)
     assert {case.program for case in every} == set(programs.NAMES)
-    assert {"guard", "port", "mask", "kernel"} <= {case.what.get("emitter") for case in every}
+    assert {"guard", "port", "kernel"} <= {case.what.get("emitter") for case in every}
 
 
 @pytest.mark.long
