@@ -51,13 +51,18 @@ def with_a_list(n):
     return squares
 
 
+def assert_alone(program: Program) -> None:
+    """Compare a program whose lanes run one after the other with plain Python."""
+    with program.mode():
+        run = program.batched(emitter="scalar", fork="never").run(*program.args(5))
+        assert_outcomes(run, program.expected(5), rtol=program.rtol)
+
+
 @pytest.mark.share(12, 0)
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_programs(program: Program) -> None:
-    with program.mode():
-        run = program.batched(emitter="scalar", fork="never").run(*program.args(5))
-        assert_outcomes(run, program.expected(5), rtol=program.rtol)
+    assert_alone(program)
 
 
 class TestRuns:

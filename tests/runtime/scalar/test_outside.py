@@ -20,8 +20,17 @@ from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
 from pcbatch.runtime.scalar.outside import in_place
 from pcbatch.runtime.vm.status import Status
 from tests.programs import PROGRAMS, Program
-from tests.programs.compare import assert_outcomes
-from tests.runtime.scalar.test_machine import NUMBERS, RESULTS, classical, deep, endless, machine, scalar, with_a_list
+from tests.runtime.scalar.test_machine import (
+    NUMBERS,
+    RESULTS,
+    assert_alone,
+    classical,
+    deep,
+    endless,
+    machine,
+    scalar,
+    with_a_list,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -34,9 +43,7 @@ def every_other_block(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_programs(program: Program) -> None:
-    with program.mode():
-        run = program.batched(emitter="scalar", fork="never").run(*program.args(5))
-        assert_outcomes(run, program.expected(5), rtol=program.rtol)
+    assert_alone(program)
 
 
 class TestRuns:
