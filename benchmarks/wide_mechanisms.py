@@ -33,7 +33,7 @@ from benchmarks.programs import collatz
 from benchmarks.samplers import chain, correlated, draws_of
 from benchmarks.unrolling import loops
 from examples.gallery.mandelbrot import escape
-from pcbatch.options import Dense
+from pcbatch.options import Dense, Mode
 from pcbatch.runtime.costs import plan_modes
 from pcbatch.runtime.vm import block_body, register_groups
 
@@ -41,29 +41,25 @@ Way = Callable[[], contextlib.AbstractContextManager[Any]]
 
 
 @contextlib.contextmanager
-def _no_mode(kind: type) -> Iterator[None]:
+def _planned(change: Callable[[Mode], Mode]) -> Iterator[None]:
+    """Change the mode that is planned for each block."""
+    choices = plan_modes.Costs.choices
+
+    def planned(self: Any, lanes: int) -> Any:
+        return tuple((change(mode), why) for mode, why in choices(self, lanes))
+
+    with patch.object(plan_modes.Costs, "choices", planned):
+        yield
+
+
+def _no_mode(kind: type) -> contextlib.AbstractContextManager[Any]:
     """Plan no block in this mode."""
-    choices = plan_modes.Costs.choices
-
-    def planned(self: Any, lanes: int) -> Any:
-        return tuple((Dense() if isinstance(mode, kind) else mode, why) for mode, why in choices(self, lanes))
-
-    with patch.object(plan_modes.Costs, "choices", planned):
-        yield
+    return _planned(lambda mode: Dense() if isinstance(mode, kind) else mode)
 
 
-@contextlib.contextmanager
-def _no_dense(**fields: Any) -> Iterator[None]:
+def _no_dense(**fields: Any) -> contextlib.AbstractContextManager[Any]:
     """Plan dense blocks with these fields."""
-    choices = plan_modes.Costs.choices
-
-    def planned(self: Any, lanes: int) -> Any:
-        return tuple(
-            (replace(mode, **fields) if isinstance(mode, Dense) else mode, why) for mode, why in choices(self, lanes)
-        )
-
-    with patch.object(plan_modes.Costs, "choices", planned):
-        yield
+    return _planned(lambda mode: replace(mode, **fields) if isinstance(mode, Dense) else mode)
 
 
 @contextlib.contextmanager

@@ -55,11 +55,12 @@ def left_in(layout: Layout) -> tuple[Obstacle, ...]:
     """Return what is in the way, for blocks that are written for one lane: what the host does, or, where no block is
     without such an operation, what no native function holds."""
     found = [Obstacle("statistics over time are those of trips of all lanes")] if layout.timed else []
+    held_by_none = {code.index: list(_in_block(code)) for code in layout.codes}
     for code in layout.codes:
         found += [Obstacle("it prints, which the host does", op.loc) for op in code.block.ops if isinstance(op, Print)]
-        found += [each for each, name in _in_block(code) if name in HOSTED]
-    if not found and blocked(layout) >= {code.index for code in layout.codes if code.awaited}:
-        found = [each for code in layout.codes for each, _ in _in_block(code)]
+        found += [each for each, name in held_by_none[code.index] if name in HOSTED]
+    if not found and all(held_by_none[code.index] for code in layout.codes if code.awaited):
+        found = [each for operations in held_by_none.values() for each, _ in operations]
     return tuple(dict.fromkeys(found))
 
 

@@ -65,6 +65,23 @@ def test_programs(program: Program) -> None:
     assert_alone(program)
 
 
+class TestBothKinds:
+    """Tests of runs, whether some blocks are outside or none."""
+
+    def test_limits_of_steps_are_those_of_other_emitters(self) -> None:
+        for steps in range(1, 12):
+            runs = [pcbatch.batch(endless, emitter=e, max_steps=steps).run(NUMBERS) for e in ("scalar", "guard")]
+            assert runs[0].status.tolist() == runs[1].status.tolist()
+
+    def test_lists_grow(self) -> None:
+        lengths = np.array([0, 5, 90], np.int32)
+        assert scalar(with_a_list)(lengths).tolist() == [with_a_list(int(n)) for n in lengths]
+
+    def test_lanes_without_end_beside_others(self) -> None:
+        run = scalar(endless).run(np.array([3, 9, 1], np.int32), timeout=0.5)
+        assert run.status.tolist() == [Status.OK, Status.RUNNING, Status.OK]
+
+
 class TestRuns:
     def test_stacks_grow(self) -> None:
         assert isinstance(machine(scalar(fib), NUMBERS), ScalarMachine)
@@ -78,15 +95,6 @@ class TestRuns:
         assert run.status.tolist() == [Status.OK, Status.STEP_LIMIT, Status.OK]
         assert run.value.tolist()[::2] == [0, 0]
 
-    def test_limits_of_steps_are_those_of_other_emitters(self) -> None:
-        for steps in range(1, 12):
-            runs = [pcbatch.batch(endless, emitter=e, max_steps=steps).run(NUMBERS) for e in ("scalar", "guard")]
-            assert runs[0].status.tolist() == runs[1].status.tolist()
-
-    def test_lists_grow(self) -> None:
-        lengths = np.array([0, 5, 90], np.int32)
-        assert scalar(with_a_list)(lengths).tolist() == [with_a_list(int(n)) for n in lengths]
-
     def test_map_and_runs_in_bits(self, tmp_path: Path) -> None:
         f = scalar(classical)
         assert f.map(np.tile(NUMBERS, 5), lanes=4).value.tolist() == RESULTS * 5
@@ -96,10 +104,6 @@ class TestRuns:
         begun.save(tmp_path / "run")
         assert f.load(tmp_path / "run").advance().result().value.tolist() == RESULTS
         assert begun.advance().result().value.tolist() == RESULTS
-
-    def test_lanes_without_end_beside_others(self) -> None:
-        run = scalar(endless).run(np.array([3, 9, 1], np.int32), timeout=0.5)
-        assert run.status.tolist() == [Status.OK, Status.RUNNING, Status.OK]
 
     def test_empty_arrays(self) -> None:
         def first(xs, n):

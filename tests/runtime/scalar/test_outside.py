@@ -20,6 +20,7 @@ from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
 from pcbatch.runtime.scalar.outside import in_place
 from pcbatch.runtime.vm.status import Status
 from tests.programs import PROGRAMS, Program
+from tests.runtime.scalar import test_machine
 from tests.runtime.scalar.test_machine import (
     NUMBERS,
     RESULTS,
@@ -29,7 +30,6 @@ from tests.runtime.scalar.test_machine import (
     endless,
     machine,
     scalar,
-    with_a_list,
 )
 
 
@@ -46,6 +46,10 @@ def test_programs(program: Program) -> None:
     assert_alone(program)
 
 
+class TestBothKinds(test_machine.TestBothKinds):
+    """The tests of both kinds of runs, here with blocks outside."""
+
+
 class TestRuns:
     def test_both_parts_are_there(self) -> None:
         f = scalar(classical)
@@ -60,24 +64,11 @@ class TestRuns:
         run = scalar(deep, max_depth=50).run(depths)
         assert run.status.tolist() == [Status.OK, Status.STACK_FULL, Status.OK]
 
-    def test_limits_of_steps_are_those_of_other_emitters(self) -> None:
-        for steps in range(1, 12):
-            runs = [pcbatch.batch(endless, emitter=e, max_steps=steps).run(NUMBERS) for e in ("scalar", "guard")]
-            assert runs[0].status.tolist() == runs[1].status.tolist()
-
-    def test_lists_grow(self) -> None:
-        lengths = np.array([0, 5, 90], np.int32)
-        assert scalar(with_a_list)(lengths).tolist() == [with_a_list(int(n)) for n in lengths]
-
     def test_runs_in_bits_go_on_from_a_file(self, tmp_path: Path) -> None:
         begun = scalar(classical).start(NUMBERS).advance(max_trips=3)
         assert not begun.done
         begun.save(tmp_path / "run")
         assert scalar(classical).load(tmp_path / "run").advance().result().value.tolist() == RESULTS
-
-    def test_lanes_without_end_beside_others(self) -> None:
-        run = scalar(endless).run(np.array([3, 9, 1], np.int32), timeout=0.5)
-        assert run.status.tolist() == [Status.OK, Status.RUNNING, Status.OK]
 
     def test_statistics_count_lanes_in_both_parts(self) -> None:
         runs = [pcbatch.batch(classical, emitter=e, fork="never", stats=True, unroll=1).run(NUMBERS) for e in EMITTERS]
