@@ -20,6 +20,7 @@ from pcbatch.lowering.typing.jax_types import from_storage, is_key
 from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
 from pcbatch.runtime.vm import timeline, wide_counters
+from pcbatch.runtime.vm.layout import reg
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Status
@@ -94,15 +95,21 @@ class ResultReader:
 
     def _result(self, rows: dict[str, Any], back: Any, state: State, depth: int) -> RawResult:
         """`rows`: by state key, what each input has left, [inputs, ...]."""
-        values, status = self.machine.results(rows)
+        lasting = {"pc", "depth", *map(reg, self.program.results)}
+        ends = self.machine.by_lane(self._ends)({key: x for key, x in rows.items() if key in lasting})
+        values, status, pc, depths = ends
         counts = tuple(state.carry[key] for key in self.machine.counts)
         line = (*(state.carry[key] for key in timeline.KEYS), state.trips) if self.timed else ()
         shown = self.machine.shown(rows, state.shared)
-        pc = rows["pc"].astype(jnp.int32)
+        return RawResult(values, status, state.trips, counts, pc, depths, back, shown, depth, line)
+
+    def _ends(self, rows: dict[str, Any]) -> tuple[tuple[Any, ...], Any, Any, Any]:
+        """Return the values, statuses, program counters and depths of lanes."""
+        values, status = self.machine.results(rows)
         depths = rows.get("depth")
         if depths is not None:  # of a lane that had no room: without the call that it could not make
             depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)
-        return RawResult(values, status, state.trips, counts, pc, depths, back, shown, depth, line)
+        return values, status, rows["pc"].astype(jnp.int32), depths
 
     def structure(self, depth: int) -> Any:
         """The tree of a raw result."""

@@ -10,7 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from pcbatch.lowering.typing.jax_types import is_symbolic
+from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
+from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.visit import read_back, scalars_of, visit
 from pcbatch.runtime.scalar.words import NUMBER, Words
 from pcbatch.runtime.vm.block_body import BlockCode, Values
@@ -82,6 +85,34 @@ def run_lanes(
     changing = {key: value for key, value in rows.items() if key in leaves}
     changed, _, most = jax.lax.fori_loop(0, lanes, one, (changing, unset, jnp.int32(0)))
     return {key: value.reshape(carry[key].shape) for key, value in changed.items()}, most
+
+
+def one_by_one(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a pytree of arrays [lanes, ...] that computes lane after lane in one native function.
+
+    `compute` takes such arrays too, and computes for each lane from the lane's own. XLA hands a program of more than a
+    thousand operations to another thread, which takes longer than many a run: here it counts those of one lane.
+    """
+
+    def call(rows: Any) -> Any:
+        types = jax.eval_shape(compute, rows)
+        lanes = jax.tree.leaves(rows)[0].shape[0]
+        plain = lowering_platform() == "cpu" and not is_symbolic(lanes)
+        if not plain or any(jnp.issubdtype(type_.dtype, jax.dtypes.extended) for type_ in jax.tree.leaves(types)):
+            return compute(rows)
+
+        def run(rows: Any, lanes: jax.Array) -> Any:
+            def one(number: jax.Array, out: Any) -> Any:
+                lane = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, number, 1), rows)
+                store = partial(jax.lax.dynamic_update_slice_in_dim, start_index=number, axis=0)
+                return jax.tree.map(store, out, compute(lane))
+
+            empty = jax.tree.map(lambda type_: jnp.zeros(type_.shape, type_.dtype), types)
+            return jax.lax.fori_loop(0, lanes, one, empty)
+
+        return in_one_function(run)(rows, jnp.int32(lanes))
+
+    return call
 
 
 def by_lane(layout: Layout, key: str, value: jax.Array, lanes: int) -> jax.Array:

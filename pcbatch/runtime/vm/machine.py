@@ -84,7 +84,7 @@ class Machine:
         carry = layouts.initial(self.layout, lanes, depth, per_lane)
         if names is not None and self.layout.prints:
             carry[NAME] = names
-        if end is not None:
+        if end is not None and not (isinstance(end, np.integer) and int(end) == lanes):
             done = jnp.full_like(carry["pc"], self.layout.exit)
             carry["pc"] = jnp.where(jnp.arange(lanes, dtype=jnp.int32) < end, carry["pc"], done)
         if todo is not None:
@@ -249,6 +249,11 @@ class Machine:
         status = status_of(carry["pc"].astype(jnp.int32), self.layout.exit)
         values = tuple(final(carry[reg(v)], _type(self.program, v), status) for v in self.program.results)
         return values, status
+
+    def by_lane(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of a pytree of arrays [lanes, ...] that computes each lane's part of the result from the
+        lane's own: as it is, as lanes together do."""
+        return compute
 
     def shown(self, carry: Values, shared: Values) -> Values:
         """Return the values that messages of failures show, by variable, [lanes, ...] in storage form."""

@@ -76,8 +76,15 @@ def _scale(x: Any) -> tuple[Any, Any, Any]:
     _, exponent = jnp.frexp(jax.lax.stop_gradient(x))
     exponent = jnp.where(jnp.isfinite(x) & (x != 0), exponent - 1, 0)
     half = exponent // 2
-    one = jnp.ones_like(x)
-    return jnp.ldexp(one, -half), jnp.ldexp(one, half - exponent), exponent
+    return _power_of_two(-half, x.dtype), _power_of_two(half - exponent, x.dtype), exponent
+
+
+def _power_of_two(exponent: Any, dtype: Any) -> Any:
+    """Return 2 to an integer that a normal number of the dtype has as its exponent, by its bits: `jnp.ldexp` computes
+    the power."""
+    form = jnp.finfo(dtype)
+    bits = jnp.asarray(exponent + (form.maxexp - 1), f"int{form.bits}") << form.nmant
+    return jax.lax.bitcast_convert_type(bits, dtype)
 
 
 def log2(x: Any) -> Any:

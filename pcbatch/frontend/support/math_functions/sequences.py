@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import jax
@@ -159,19 +160,34 @@ def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
     return jnp.pad(a, (0, size - a.size)), jnp.pad(b, (0, size - b.size))
 
 
+FEW = 8  # numbers that are better added one by one
+
+
 def _norm(xs: Any) -> Any:
-    """Return the length of a vector, scaled by a power of two, so that squares neither overflow nor vanish."""
+    """Return the length of a vector, scaled by a power of two where squares would overflow or vanish.
+
+    The power is one of three, as the exponent of the largest number takes longer than all else.
+    """
     if not xs.size:
         return 0.0
-    largest = jnp.max(jnp.abs(jax.lax.stop_gradient(xs)))
+    # Numbers one by one: a lane alone needs no loops for them.
+    parts = [xs[k] for k in range(xs.size)] if xs.size <= FEW else [xs]
+    largest = reduce(jnp.maximum, [jnp.max(jnp.abs(jax.lax.stop_gradient(part))) for part in parts])
     usual = jnp.isfinite(largest) & (largest > 0)
-    exponent = jnp.where(usual, jnp.frexp(jnp.where(usual, largest, 1.0))[1], 0)
-    half = exponent // 2
-    one = jnp.ones_like(largest)
-    scaled = xs * jnp.ldexp(one, -half) * jnp.ldexp(one, half - exponent)
-    squares = jnp.sum(jnp.where(usual, scaled, 1.0) ** 2)
-    length = jnp.sqrt(squares) * jnp.ldexp(one, half) * jnp.ldexp(one, exponent - half)
-    return jnp.where(usual, length, jnp.where(jnp.any(jnp.isinf(xs)), jnp.inf, jnp.sum(jnp.abs(xs))))
+    form = jnp.finfo(xs.dtype)
+    half = form.maxexp // 2
+    least = form.nmant + 5 - half  # the squares of what counts beside it are normal numbers
+    large, small = largest > 2.0 ** (half - 16), largest < 2.0**least
+
+    def power(of_large: int, of_small: int) -> Any:
+        return jnp.where(large, 2.0**of_large, jnp.where(small, 2.0**of_small, 1.0)).astype(xs.dtype)
+
+    scale, back = power(-half - 16, half - least - 6), power(half + 16, least + 6 - half)
+    squares = [jnp.sum(jnp.where(usual, part * scale, 1.0) ** 2) for part in parts]
+    length = jnp.sqrt(reduce(jnp.add, squares)) * back
+    infinite = reduce(jnp.logical_or, [jnp.any(jnp.isinf(part)) for part in parts])
+    others = reduce(jnp.add, [jnp.sum(jnp.abs(part)) for part in parts])
+    return jnp.where(usual, length, jnp.where(infinite, jnp.inf, others))
 
 
 def mean(data: Any) -> Any:
