@@ -29,7 +29,7 @@ import numpy as np
 
 import pcbatch
 from benchmarks.common import interleaved_cpu_medians
-from benchmarks.cpython import column
+from benchmarks.cpython import column, must_agree
 from benchmarks.cpython_programs import classics
 from benchmarks.cpython_programs.program import Program, entering
 
@@ -41,7 +41,6 @@ except ImportError:
 LANES = (16, 1024, 16384)
 MISSING = "numba is not installed here (`pip install numba`, where it supports this Python and NumPy): pcbatch alone"
 HEAD = "| program | lanes | Numba ms | pcbatch ms | times as fast |"
-AGREE = {"Mandelbrot": 0.99}  # the share of lanes that must be equal where floats decide; all, anywhere else
 
 CLASSICS = (classics.fib, classics.collatz, classics.queens, classics.sudoku, classics.mandelbrot)
 PROGRAMS: list[Program] = [program for program in classics.PROGRAMS if program.function in CLASSICS]
@@ -110,7 +109,7 @@ def by_numba(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def check(name: str, ours: Any, theirs: Any) -> None:
     """Raise SystemExit unless the lanes are equal, or as many of them as rounding leaves so."""
-    least = next((share for start, share in AGREE.items() if name.startswith(start)), 1.0)
+    least = must_agree(name)
     equal = float(np.mean(np.asarray(ours) == np.asarray(theirs)))
     if equal < least:
         raise SystemExit(f"{name}: {equal:.1%} of the lanes are equal, and {least:.0%} must be: nothing to measure")

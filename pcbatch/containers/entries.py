@@ -362,11 +362,7 @@ class Entries(Stored):
         assert self.table is not None
         if other.table is None:
             return jnp.zeros(self.table.shape, bool)
-
-        def present(key: Any) -> Any:
-            return other.table.find(key).present
-
-        return self.table.live & jax.vmap(jax.vmap(present))(self.table.keys)
+        return self.table.entries_that(lambda key, value: other.table.find(key).present)
 
 
 def _typed(table: Table, values: LaneList) -> Any:

@@ -6,8 +6,9 @@ would be the time of all in a table that is probed one place after the other; wi
 full in a table that is half full. Then the table counts as full.
 
 A place that is in use has a stamp, the number of insertions before it, which gives the order of the entries. One
-that a set has lost keeps it as a negative number, as Python's order of the others depends on it. Every store is a
-scatter of one place, so that the machine stores in place (`runtime/vm/indexed_access.py`).
+that a set has lost keeps it as a negative number, as Python's order of the others depends on it. Behind a place of a
+bucket that was never in use no other one was: there a lane alone ends its search. Every store is a scatter of one
+place, so that the machine stores in place (`runtime/vm/indexed_access.py`).
 
 Microseconds of a CPU's core for 1024 increments `d[k] = d.get(k, 0) + 1`, one in each of 1024 lanes; the other rows are
 written by hand with arrays, without checks, deletions and a number of entries:
@@ -22,8 +23,10 @@ written by hand with arrays, without checks, deletions and a number of entries:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from itertools import starmap
 from typing import Any
 
 import jax
@@ -34,13 +37,16 @@ from pcbatch.containers import keys as lane_keys
 from pcbatch.containers.by_width import by_width
 from pcbatch.containers.capacity import check_nested, rounded
 from pcbatch.containers.checks import collecting, going_on, making, require_room
-from pcbatch.containers.columns import put
+from pcbatch.containers.columns import put, row, with_row
 from pcbatch.containers.elements import blank, prepare, unify
 from pcbatch.containers.pytree_node import pytree_node
+from pcbatch.containers.row_search import first_row
 
 WIDTH = 8  # places of a bucket
 SPARE = 2  # places for each element that there is room for
 LAST = 2**31 - 1
+FREE = -1  # the stamp of a place that was never in use
+HOLE = -(2**31)  # of one that is free again, where no order depends on it
 COLUMNS = np.arange(WIDTH, dtype=np.int32)
 
 
@@ -71,7 +77,7 @@ class Table:
     Attributes:
         keys: the key, with columns [buckets, WIDTH] as leaves.
         values: the value, with columns [buckets, WIDTH, ...] as leaves; None for a set.
-        stamps: int32[buckets, WIDTH], -1 where a place is free.
+        stamps: int32[buckets, WIDTH], negative where a place is free: `FREE`, `HOLE`, or -2 - stamp of a set.
         count: int32[], the number of entries.
         clock: int32[], the next stamp.
         capacity: the number of entries that there is room for.
@@ -90,7 +96,7 @@ class Table:
         key, shape = lane_keys.plain(key), (rounded(-(-SPARE * capacity // WIDTH)), WIDTH)
         check_nested(capacity, *[0] * any(map(jnp.ndim, jax.tree.leaves(key))))  # of keys that are texts
         zero = jnp.int32(0)
-        stamps = jnp.full(shape, -1, jnp.int32)
+        stamps = jnp.full(shape, FREE, jnp.int32)
         return cls(blank(key, (), shape), blank(prepare(value), (), shape), stamps, zero, zero, capacity)
 
     @property
@@ -113,14 +119,13 @@ class Table:
         found = lane_keys.fitted(lane_keys.plain(key), self.keys)
         if found is None:
             zero = jnp.int32(0)
-            return Place(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(-1))
+            return Place(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(FREE))
         kept = [] if found[1] is True else [found[1]]
         return self._find(lane_keys.parts(self.keys)[0], lane_keys.parts(found[0])[0], kept)
 
     def _find(self, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Place:
         buckets = self._buckets(lane_keys.hashed(leaves))
-        alone = _places_alone if any(map(lane_keys.is_row, leaves)) else None
-        places = by_width(_places, alone)(self.stamps, columns, leaves, kept, buckets)
+        places = by_width(_places, _places_alone)(self.stamps, columns, leaves, kept, buckets)
         # The key is in one bucket at most, and its place is less than that of any free one.
         other = places[1] < places[0]
         place = jnp.minimum(places[0], places[1])
@@ -163,7 +168,7 @@ class Table:
     def remove(self, place: Place, where: Any = True) -> Table:
         """Return a table without the entry at a place; nothing changes where its key is not present."""
         gone = place.present & going_on(where)
-        free = jnp.int32(-1) if self.values is not None else -2 - place.stamp
+        free = jnp.int32(HOLE) if self.values is not None else -2 - place.stamp
         stamps = put(self.stamps, (jnp.where(gone, place.bucket, self.shape[0]), place.column), free)
         count = self.count - gone.astype(jnp.int32)
         clock = self.clock
@@ -178,14 +183,27 @@ class Table:
         if going_on() is not True:
             return self.kept(jnp.zeros(self.shape, bool))
         zero = jnp.int32(0)
-        return self.replace(stamps=jnp.full(self.shape, -1, jnp.int32), count=zero, clock=zero)
+        return self.replace(stamps=jnp.full(self.shape, FREE, jnp.int32), count=zero, clock=zero)
 
     def kept(self, keep: Any) -> Table:
         """Return a table with the entries at some places, bool[buckets, WIDTH]."""
         keep = keep if (here := going_on()) is True else keep | ~here
-        stamps = jnp.where(keep, self.stamps, -1)
+        stamps = jnp.where(keep | (self.stamps == FREE), self.stamps, HOLE)
         count = jnp.sum(stamps >= 0, dtype=jnp.int32)
         return self.replace(stamps=stamps, count=count, clock=jnp.where(count == 0, 0, self.clock))
+
+    def entries_that(self, hold: Callable[[Any, Any], Any]) -> Any:
+        """Return the places whose key and value a condition holds for, bool[buckets, WIDTH]."""
+
+        def together(entries: Any, live: Any) -> Any:
+            return live & jax.vmap(jax.vmap(hold))(*entries)
+
+        def alone(entries: Any, live: Any) -> Any:
+            flat, here = in_places((entries, live))
+            found = _for_live(here, lambda k, found: with_row(found, k, hold(*row(flat, k))), jnp.zeros_like(here))
+            return found.reshape(live.shape)
+
+        return by_width(together, alone)((self.keys, self.values), self.live)
 
     def _ranks(self) -> Any:
         """The stamps, int32[places], of which those of entries are 0, 1, 2, ..."""
@@ -200,21 +218,24 @@ class Table:
         # sort for all lanes, whether one of them needs it or not.
         return jax.lax.while_loop(lambda state: state[1], sort, (stamps, self.clock != self.count))[0]
 
-    def order(self) -> Any:
-        """Return the places in the order of insertion, as numbers int32[places]; those of entries come first."""
-        stamps = self._ranks()
-        places = jnp.arange(stamps.size, dtype=jnp.int32)
-        return jnp.zeros_like(places).at[jnp.where(stamps < 0, LAST, stamps)].set(places, mode="drop")
-
     def place_of(self, index: Any) -> Any:
         """Return the number of the place of the entry at an index in the order of insertion."""
         stamps = self._ranks()
         return jnp.min(jnp.where(stamps == index, jnp.arange(stamps.size, dtype=jnp.int32), stamps.size - 1))
 
     def entries(self, part: Any) -> Any:
-        """Return keys or values in the order of insertion, with columns [capacity, ...] as leaves."""
-        order = self.order()[: self.capacity]
-        return jax.tree.map(lambda leaf: leaf[order], in_places(part))
+        """Return keys or values in the order of insertion, with columns [capacity, ...] as leaves; what lies behind the
+        last one may be anything."""
+
+        def together(places: Any, stamps: Any) -> Any:
+            order = _order(stamps)[: self.capacity]
+            return jax.tree.map(lambda leaf: leaf[order], places)
+
+        def alone(places: Any, stamps: Any) -> Any:
+            empty = jax.tree.map(lambda leaf: jnp.zeros((self.capacity, *leaf.shape[1:]), leaf.dtype), places)
+            return _for_live(stamps >= 0, lambda k, found: with_row(found, row(stamps, k), row(places, k)), empty)
+
+        return by_width(together, alone)(in_places(part), self._ranks())
 
     def added(self) -> tuple[Any, Any, Any]:
         """Return the keys of a set in the order of insertion, also the removed ones, their number, and who is there.
@@ -222,9 +243,10 @@ class Table:
         It is known as long as nothing was added after a removal, whatever the number of entries.
         """
         stamps = self.stamps.reshape(-1)
-        order = jnp.argsort(jnp.where(stamps == -1, LAST, jnp.where(stamps < 0, -2 - stamps, stamps)))[: self.capacity]
+        known = (stamps != FREE) & (stamps != HOLE)
+        order = jnp.argsort(jnp.where(known, jnp.where(stamps < 0, -2 - stamps, stamps), LAST))[: self.capacity]
         keys = jax.tree.map(lambda leaf: leaf.reshape(-1)[order], self.keys)
-        return keys, jnp.sum(stamps != -1, dtype=jnp.int32), stamps[order] >= 0
+        return keys, jnp.sum(known, dtype=jnp.int32), stamps[order] >= 0
 
     def storing_all(self, keys: Any, values: Any, where: Any, ticks: Any = None) -> Table:
         """Return a table with more entries.
@@ -262,7 +284,7 @@ class Table:
             lead: the axes in front of all leaves, where these are the tables of the elements of a container.
         """
         if lead:  # what lies where no element is has no entries
-            stamps = jnp.where(jnp.expand_dims(self.count, (-1, -2)) > 0, self.stamps, -1)
+            stamps = jnp.where(jnp.expand_dims(self.count, (-1, -2)) > 0, self.stamps, FREE)
             one = Table(keys, values, stamps, self.count, self.clock, self.capacity)
 
             def again(table: Table) -> tuple[Table, Any]:
@@ -305,7 +327,7 @@ class Table:
         check_nested(*new, self.capacity)
         keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
         zeros = jnp.zeros(new, np.int32)
-        return Table(keys, values, jnp.full((*new, *shape), -1, jnp.int32), zeros, zeros, self.capacity)
+        return Table(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)
 
 
 def _places(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
@@ -327,31 +349,35 @@ def _places(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any],
 
 
 def _places_alone(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
-    """Return what `_places` does, for a lane alone: texts and tuples are compared where all else is equal, up to their
-    lengths."""
+    """Return what `_places` does, for a lane alone, which goes on to the next place of either bucket until it has found
+    the key, or places behind which none was ever in use."""
+    asked = buckets[: min(stamps.shape[0], 2)]
 
-    def place_in(bucket: Any) -> Any:
-        of_bucket, rows = _row(stamps, bucket), _row(columns, bucket)
-        hits = [lane_keys.may_equal(column, leaf) for column, leaf in zip(rows, leaves, strict=True)]
-        may = reduce(jnp.logical_and, [*hits, *kept]) & (of_bucket >= 0)
+    def at(bucket: Any, column: Any) -> tuple[Any, Any]:
+        def read(leaf: Any) -> Any:
+            return leaf.at[bucket, column].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
-        def candidate(start: Any) -> Any:
-            return jnp.min(jnp.where(may & (start <= COLUMNS), COLUMNS, WIDTH))
+        stamp, *key = jax.tree.map(read, [stamps, *columns])
+        pairs = list(zip(key, leaves, strict=True))
+        equal = reduce(jnp.logical_and, [*starmap(lane_keys.may_equal, pairs), *kept, stamp >= 0])
+        for part, leaf in pairs:
+            equal = lane_keys.equals(part, leaf, equal) if lane_keys.is_row(leaf) else equal
+        return stamp, equal
 
-        def differs(column: Any) -> Any:
-            equal = column < WIDTH
-            at = jnp.minimum(column, WIDTH - 1)
-            for of_row, leaf in zip(columns, leaves, strict=True):
-                if lane_keys.is_row(leaf):
-                    found = jax.tree.map(lambda x: x.at[bucket, at].get(mode="promise_in_bounds"), of_row)
-                    equal = lane_keys.equals(found, leaf, equal)
-            return (column < WIDTH) & ~equal
+    def step(c: tuple[Any, ...]) -> tuple[Any, ...]:
+        column, _, *places = c
+        found = [at(bucket, column) for bucket in asked]
+        goes_on = reduce(jnp.logical_or, [stamp != FREE for stamp, _ in found])
+        new = []
+        for place, (stamp, equal) in zip(places, found, strict=True):
+            first = jnp.where((stamp < 0) & (place == 2 * WIDTH), WIDTH + column, place)
+            new.append(jnp.where(equal, column, first))
+            goes_on &= ~equal
+        return column + 1, goes_on, *new
 
-        column = jax.lax.while_loop(differs, lambda column: candidate(column + 1), candidate(0))
-        free = jnp.min(jnp.where(of_bucket < 0, WIDTH + COLUMNS, 2 * WIDTH))
-        return jnp.where(column < WIDTH, column, free)
-
-    return tuple(map(place_in, buckets))
+    begin = jnp.int32(0), jnp.bool_(True), *[jnp.int32(2 * WIDTH) for _ in asked]
+    places = jax.lax.while_loop(lambda c: (c[0] < WIDTH) & c[1], step, begin)[2:]
+    return places if len(asked) == 2 else (*places, *places)
 
 
 def _same(row: Any, leaves: list[Any], kept: list[Any]) -> Any:
@@ -361,6 +387,24 @@ def _same(row: Any, leaves: list[Any], kept: list[Any]) -> Any:
 
 def _row(column: Any, bucket: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf.at[bucket].get(mode="promise_in_bounds", wrap_negative_indices=False), column)
+
+
+def _order(stamps: Any) -> Any:
+    """The places in the order of their stamps 0, 1, 2, ..., int32[places], and then the first one."""
+    places = jnp.arange(stamps.size, dtype=jnp.int32)
+    return jnp.zeros_like(places).at[jnp.where(stamps < 0, LAST, stamps)].set(places, mode="drop")
+
+
+def _for_live(live: Any, step: Callable[[Any, Any], Any], begin: Any) -> Any:
+    """What steps of one place after the other, of those that are live, bool[places], make of a pytree of arrays."""
+
+    def next_from(k: Any) -> Any:
+        return first_row(lambda here: here, live, live.size, k)
+
+    def body(c: tuple[Any, Any]) -> tuple[Any, Any]:
+        return next_from(c[0] + 1), step(*c)
+
+    return jax.lax.while_loop(lambda c: c[0] < live.size, body, (next_from(0), begin))[1]
 
 
 def in_places(part: Any) -> Any:

@@ -316,13 +316,12 @@ class LaneDict(Counts):
         if self.missing == other.missing == ORDERED:
             return self.items_list() == other.items_list()
 
-        def same(key: Any, value: Any) -> Any:
+        def differs(key: Any, value: Any) -> Any:
             place = table.find(key)
             found = jax.tree.map(lambda leaf: leaf[place.bucket, place.column], table.values)
-            return place.present & jnp.asarray(list_order.equal(value, found), bool)
+            return ~(place.present & jnp.asarray(list_order.equal(value, found), bool))
 
-        equal = jax.vmap(jax.vmap(same))(self.table.keys, self.table.values)
-        return number((self.table.count == table.count) & jnp.all(equal | ~self.table.live))
+        return number((self.table.count == table.count) & ~jnp.any(self.table.entries_that(differs)))
 
     def __ne__(self, other: Any) -> Any:
         return list_order.not_(self == other)

@@ -12,7 +12,7 @@ from pcbatch.containers import text_search
 from pcbatch.containers.by_width import by_width
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import require, require_room
-from pcbatch.containers.columns import with_row
+from pcbatch.containers.columns import row, with_row
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import WHITESPACE, LaneText, as_text, joined
 from pcbatch.containers.text_parts import TextParts, flattened
@@ -42,20 +42,18 @@ def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
     """Return the list of the parts of a text between separators, of which the first `most` count, or of its words."""
     size, n = text.codes.shape[0], text.length
     if sep is None:
-        letters = text.valid() & ~text_search.among(text, WHITESPACE)
-        edge = jnp.zeros((1,), bool)
-        starts = _first(letters & ~jnp.concatenate([edge, letters[:-1]]), size)
-        ends = _first(letters & ~jnp.concatenate([letters[1:], edge]), size) + 1
-        words, most = jnp.sum(starts < size, dtype=np.int32), jnp.asarray(most, np.int32)
-        count = jnp.where(most < 0, words, jnp.minimum(words, most + 1))
-        ends = jnp.where((jnp.arange(size) == most) & (most >= 0), n, ends)
+        starts, ends, count = _words(text.codes, n)
+        if not isinstance(most, int) or most >= 0:
+            most = jnp.asarray(most, np.int32)
+            count = jnp.where(most < 0, count, jnp.minimum(count, most + 1))
+            ends = jnp.where((jnp.arange(size) == most) & (most >= 0), n, ends)
     else:
         require(sep.length > 0, "ValueError", "empty separator")
         here = text_search.taken(text_search.places(text, sep), sep) & (jnp.asarray(sep.length) > 0)
         rank = jnp.cumsum(here, dtype=np.int32)
         here &= (rank <= most) | (jnp.asarray(most) < 0)
         rows = min(size + 1, max(start_capacity(), size))  # no more than the text has, so that joining it again ends
-        places, count = _first(here, rows), jnp.sum(here, dtype=np.int32)
+        places, count = _first(here, rows, n + 1), jnp.sum(here, dtype=np.int32)
         require_room(count + 1, rows)
         k = jnp.arange(rows, dtype=np.int32)
         starts = jnp.concatenate([jnp.zeros((1,), np.int32), places + sep.length])[:rows]
@@ -70,7 +68,7 @@ def lines(text: LaneText, keepends: bool) -> LaneList:
     both = (text.codes == ord("\r")) & line_feed
     second = jnp.concatenate([jnp.zeros((1,), bool), both[:-1]])
     here = text.valid() & text_search.among(text, LINE_ENDS) & ~second
-    places, count = _first(here, size + 1), jnp.sum(here, dtype=np.int32)
+    places, count = _first(here, size + 1, n), jnp.sum(here, dtype=np.int32)
     after = places + 1 + both.at[places].get(mode="fill", fill_value=False).astype(np.int32)
     starts = jnp.concatenate([jnp.zeros((1,), np.int32), after])[: size + 1]
     ends = jnp.where(jnp.arange(size + 1) < count, after if keepends else places, n)
@@ -107,22 +105,53 @@ def _parts(text: LaneText, starts: Any, ends: Any, count: Any) -> TextParts:
     return TextParts.of(text.codes, starts, jnp.where(inside, ends - starts, 0), count)
 
 
-def _first(here: Any, size: int) -> Any:
-    """The places at which a mask holds, in order, and then the size of the mask."""
+def _words(codes: Any, n: Any) -> tuple[Any, Any, Any]:
+    """The places at which the words of a text begin and end, and their number; then places behind those of the text."""
+    size = codes.shape[0]
 
-    def together(here: Any) -> Any:
+    def is_space(codes: Any) -> Any:
+        return text_search.is_among(codes, WHITESPACE)
+
+    def together(codes: Any, n: Any) -> tuple[Any, Any, Any]:
+        letters, edge = (jnp.arange(size, dtype=np.int32) < n) & ~is_space(codes), jnp.zeros((1,), bool)
+        starts = _first(letters & ~jnp.concatenate([edge, letters[:-1]]), size, size)
+        ends = _first(letters & ~jnp.concatenate([letters[1:], edge]), size, size) + 1
+        return starts, ends, jnp.sum(starts < size, dtype=np.int32)
+
+    def alone(codes: Any, n: Any) -> tuple[Any, Any, Any]:
+        def step(k: Any, c: tuple[Any, ...]) -> tuple[Any, ...]:
+            starts, ends, count, inside = c
+            letter = ~is_space(row(codes, k))
+            starts = with_row(starts, jnp.where(letter & ~inside, count, size), k)
+            ends = with_row(ends, jnp.where(inside & ~letter, count, size), k)
+            return starts, ends, count + (inside & ~letter).astype(np.int32), letter
+
+        empty = jnp.full((size + 1,), size, np.int32)
+        begun = (empty, empty + 1, jnp.int32(0), jnp.bool_(False))
+        starts, ends, count, inside = jax.lax.fori_loop(0, n, step, begun)
+        ends = with_row(ends, jnp.where(inside, count, size), n)
+        return starts[:size], ends[:size], count + inside.astype(np.int32)
+
+    starts, ends, count = by_width(together, alone)(codes, jnp.asarray(n, np.int32))
+    return starts, ends, count
+
+
+def _first(here: Any, size: int, n: Any) -> Any:
+    """The places at which a mask holds, all of them among the first `n`, in order, and then the size of the mask."""
+
+    def together(here: Any, n: Any) -> Any:
         return jnp.nonzero(here, size=size, fill_value=here.shape[0])[0].astype(np.int32)
 
-    def alone(here: Any) -> Any:
+    def alone(here: Any, n: Any) -> Any:
         def step(k: Any, c: tuple[Any, Any]) -> tuple[Any, Any]:
             found, count = c
-            found = with_row(found, jnp.minimum(count, size), k)
-            return found, count + here[k].astype(np.int32)
+            there = row(here, k)
+            return with_row(found, jnp.where(there & (count < size), count, size), k), count + there.astype(np.int32)
 
-        found, count = jax.lax.fori_loop(0, here.shape[0], step, (jnp.zeros((size + 1,), np.int32), jnp.int32(0)))
-        return jnp.where(jnp.arange(size, dtype=np.int32) < count, found[:size], here.shape[0])
+        begun = jnp.full((size + 1,), here.shape[0], np.int32), jnp.int32(0)
+        return jax.lax.fori_loop(0, jnp.minimum(n, here.shape[0]), step, begun)[0][:size]
 
-    return by_width(together, alone)(here)
+    return by_width(together, alone)(here, jnp.asarray(n, np.int32))
 
 
 def join_texts(between: LaneText, texts: Any) -> LaneText:

@@ -57,9 +57,14 @@ def _runs(characters: str) -> list[range]:
     return list(map(range, starts, ends))
 
 
+def is_among(codes: Any, characters: str) -> Any:
+    """Return which codes are those of some known characters."""
+    return reduce(jnp.logical_or, [_in_run(codes, run) for run in _runs(characters)])
+
+
 def among(text: Any, characters: Any) -> Any:
     """Return which characters of a text are some of others, which may be known, bool[capacity]."""
     if isinstance(characters, str) and characters:
-        return reduce(jnp.logical_or, [_in_run(text.codes, run) for run in _runs(characters)])
+        return is_among(text.codes, characters)
     width = jnp.arange(characters.codes.shape[0], dtype=np.int32) < characters.length
     return jnp.any((text.codes[:, None] == characters.codes[None]) & width[None], axis=1)
