@@ -82,7 +82,7 @@ def _scale(x: Any) -> tuple[Any, Any, Any]:
 def _power_of_two(exponent: Any, dtype: Any) -> Any:
     """Return 2 to an integer that a normal number of the dtype has as its exponent, by its bits: `jnp.ldexp` computes
     the power."""
-    form = jnp.finfo(dtype)
+    form = finfo(dtype)
     bits = jnp.asarray(exponent + (form.maxexp - 1), f"int{form.bits}") << form.nmant
     return jax.lax.bitcast_convert_type(bits, dtype)
 

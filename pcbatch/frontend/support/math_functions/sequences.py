@@ -21,7 +21,7 @@ from pcbatch.errors import Refusal
 from pcbatch.frontend.support.builtins import sorted_
 from pcbatch.frontend.support.math_functions.arguments import real, require_range, scalar
 from pcbatch.frontend.support.math_functions.integers import exact_product
-from pcbatch.frontend.support.python_numbers import mul
+from pcbatch.frontend.support.python_numbers import finfo, mul
 from pcbatch.origins import Origin, Tracer, kind_of, note
 
 
@@ -174,7 +174,7 @@ def _norm(xs: Any) -> Any:
     parts = [xs[k] for k in range(xs.size)] if xs.size <= FEW else [xs]
     largest = reduce(jnp.maximum, [jnp.max(jnp.abs(jax.lax.stop_gradient(part))) for part in parts])
     usual = jnp.isfinite(largest) & (largest > 0)
-    form = jnp.finfo(xs.dtype)
+    form = finfo(xs.dtype)
     half = form.maxexp // 2
     least = form.nmant + 5 - half  # the squares of what counts beside it are normal numbers
     large, small = largest > 2.0 ** (half - 16), largest < 2.0**least
