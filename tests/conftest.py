@@ -10,6 +10,7 @@ core. Older emitters compile most programs (`emitters.py`). Flags in the environ
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import signal
@@ -60,9 +61,11 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--update-golden` writes the expected renderings of errors anew; `--full` runs every case of every suite."""
+    """Add the options of this suite."""
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/errors/*.err")
     parser.addoption("--full", action="store_true", help="every case of every test: an hour or more")
+    parser.addoption("--quick", action="store_true", help="of each test as many cases as take two seconds")
+    parser.addoption("--record-seconds", action="store_true", help="rewrite tests/seconds.json")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,18 +74,36 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only `--full` runs, unless tests are asked for by name."""
+    """Leave out what only longer runs take, unless tests are asked for by name."""
     if _takes_all(config):
         return
-    counted = Counter[str]()
+    quick = config.getoption("quick")
+    counted, usual = Counter[str](), Counter[str]()
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
         suite = item.nodeid.partition("[")[0]
-        (kept if _is_usual(item, counted[suite]) else left).append(item)
+        takes = _is_usual(item, counted[suite])
         counted[suite] += 1
+        usual[suite] += takes
+        (kept if takes and (not quick or shares.is_quick(suite, usual[suite] - 1)) else left).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
+
+
+_took = Counter[str]()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up the seconds of a test's cases."""
+    _took[report.nodeid.partition("[")[0]] += report.duration  # type: ignore[assignment]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the seconds of tests that took more than one, if asked for."""
+    if session.config.getoption("record_seconds") and not hasattr(session.config, "workerinput"):
+        found = {suite: round(took, 1) for suite, took in sorted(_took.items()) if took > 1}
+        shares.SECONDS.write_text(json.dumps(found, indent=0) + "\n", "utf-8")
 
 
 def pytest_collection_finish() -> None:

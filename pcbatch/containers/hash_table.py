@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from itertools import starmap
 from typing import Any
 
 import jax
@@ -34,6 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import keys as lane_keys
+from pcbatch.containers.bucket_search import FREE, WIDTH, places_alone, places_together
 from pcbatch.containers.by_width import by_width
 from pcbatch.containers.capacity import check_nested, rounded
 from pcbatch.containers.checks import collecting, going_on, making, require_room
@@ -42,12 +42,9 @@ from pcbatch.containers.elements import blank, prepare, unify
 from pcbatch.containers.pytree_node import pytree_node
 from pcbatch.containers.row_search import first_row
 
-WIDTH = 8  # places of a bucket
 SPARE = 2  # places for each element that there is room for
 LAST = 2**31 - 1
-FREE = -1  # the stamp of a place that was never in use
-HOLE = -(2**31)  # of one that is free again, where no order depends on it
-COLUMNS = np.arange(WIDTH, dtype=np.int32)
+HOLE = -(2**31)  # the stamp of a place that is free again, where no order depends on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +122,7 @@ class Table:
 
     def _find(self, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Place:
         buckets = self._buckets(lane_keys.hashed(leaves))
-        places = by_width(_places, _places_alone)(self.stamps, columns, leaves, kept, buckets)
+        places = by_width(places_together, places_alone)(self.stamps, columns, leaves, kept, buckets)
         # The key is in one bucket at most, and its place is less than that of any free one.
         other = places[1] < places[0]
         place = jnp.minimum(places[0], places[1])
@@ -328,65 +325,6 @@ class Table:
         keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
         zeros = jnp.zeros(new, np.int32)
         return Table(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)
-
-
-def _places(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
-    """The column of a key in each bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full.
-
-    Args:
-        stamps, columns: those of the table.
-        leaves: the parts of the key.
-        kept: bool[] each, whether some table could have such a key.
-        buckets: the numbers of the buckets.
-    """
-
-    def place_in(bucket: Any) -> Any:
-        of_bucket = _row(stamps, bucket)
-        taken = jnp.where(_same(_row(columns, bucket), leaves, kept), COLUMNS, 2 * WIDTH)
-        return jnp.min(jnp.where(of_bucket < 0, WIDTH + COLUMNS, taken))
-
-    return tuple(map(place_in, buckets))
-
-
-def _places_alone(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
-    """Return what `_places` does, for a lane alone, which goes on to the next place of either bucket until it has found
-    the key, or places behind which none was ever in use."""
-    asked = buckets[: min(stamps.shape[0], 2)]
-
-    def at(bucket: Any, column: Any) -> tuple[Any, Any]:
-        def read(leaf: Any) -> Any:
-            return leaf.at[bucket, column].get(mode="promise_in_bounds", wrap_negative_indices=False)
-
-        stamp, *key = jax.tree.map(read, [stamps, *columns])
-        pairs = list(zip(key, leaves, strict=True))
-        equal = reduce(jnp.logical_and, [*starmap(lane_keys.may_equal, pairs), *kept, stamp >= 0])
-        for part, leaf in pairs:
-            equal = lane_keys.equals(part, leaf, equal) if lane_keys.is_row(leaf) else equal
-        return stamp, equal
-
-    def step(c: tuple[Any, ...]) -> tuple[Any, ...]:
-        column, _, *places = c
-        found = [at(bucket, column) for bucket in asked]
-        goes_on = reduce(jnp.logical_or, [stamp != FREE for stamp, _ in found])
-        new = []
-        for place, (stamp, equal) in zip(places, found, strict=True):
-            first = jnp.where((stamp < 0) & (place == 2 * WIDTH), WIDTH + column, place)
-            new.append(jnp.where(equal, column, first))
-            goes_on &= ~equal
-        return column + 1, goes_on, *new
-
-    begin = jnp.int32(0), jnp.bool_(True), *[jnp.int32(2 * WIDTH) for _ in asked]
-    places = jax.lax.while_loop(lambda c: (c[0] < WIDTH) & c[1], step, begin)[2:]
-    return places if len(asked) == 2 else (*places, *places)
-
-
-def _same(row: Any, leaves: list[Any], kept: list[Any]) -> Any:
-    hits = [lane_keys.equal(column, leaf) for column, leaf in zip(row, leaves, strict=True)]
-    return reduce(jnp.logical_and, [*hits, *kept] or [True])
-
-
-def _row(column: Any, bucket: Any) -> Any:
-    return jax.tree.map(lambda leaf: leaf.at[bucket].get(mode="promise_in_bounds", wrap_negative_indices=False), column)
 
 
 def _order(stamps: Any) -> Any:

@@ -248,15 +248,13 @@ class LaneText(Letters, Rows):
     def lstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
         """Return the text without some characters at its start."""
         chars = chars if isinstance(chars, str) and chars else _operand(chars, "lstrip arg must be None or str")
-        kept = ~text_search.among(self, chars) & self.valid()
-        gone = first_row(lambda here: here, kept, self.length)
+        gone = first_row(lambda code: ~text_search.is_among(code, chars), self.codes, self.length)
         return self.made(moves.part(self.codes, gone, self.length - gone), self.length - gone)
 
     def rstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
         """Return the text without some characters at its end."""
         chars = chars if isinstance(chars, str) and chars else _operand(chars, "rstrip arg must be None or str")
-        kept = ~text_search.among(self, chars) & self.valid()
-        return self.made(self.codes, end_of(kept, self.length))
+        return self.made(self.codes, end_of(lambda code: ~text_search.is_among(code, chars), self.codes, self.length))
 
     def removeprefix(self, part: Any, /) -> LaneText:
         """Return the text without another one at its start."""

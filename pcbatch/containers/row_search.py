@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers.by_width import by_width
-from pcbatch.containers.columns import room
+from pcbatch.containers.columns import room, row
 
 RUN = 8
 
@@ -42,17 +42,18 @@ def first_row(holds: Callable[[Any], Any], columns: Any, stop: Any, start: Any =
     return by_width(together, alone)(columns, start, stop) if size else stop
 
 
-def end_of(here: Any, n: Any) -> Any:
-    """Return the place behind the last of the first `n` at which a mask holds, int32[]; 0 if there is none."""
+def end_of(holds: Callable[[Any], Any], numbers: Any, n: Any) -> Any:
+    """Return the place behind the last of the first `n` numbers for which a condition holds, int32[]; 0 if there is
+    none."""
 
-    def together(here: Any, n: Any) -> Any:
-        places = jnp.arange(here.size, dtype=jnp.int32)
-        return jnp.max(jnp.where(here & (places < n), places + 1, 0))
+    def together(numbers: Any, n: Any) -> Any:
+        places = jnp.arange(numbers.size, dtype=jnp.int32)
+        return jnp.max(jnp.where(holds(numbers) & (places < n), places + 1, 0))
 
-    def alone(here: Any, n: Any) -> Any:
-        return jax.lax.while_loop(lambda k: (k > 0) & ~here[jnp.maximum(k - 1, 0)], lambda k: k - 1, n)
+    def alone(numbers: Any, n: Any) -> Any:
+        return jax.lax.while_loop(lambda k: (k > 0) & ~holds(row(numbers, jnp.maximum(k - 1, 0))), lambda k: k - 1, n)
 
-    return by_width(together, alone)(here, jnp.asarray(n, jnp.int32))
+    return by_width(together, alone)(numbers, jnp.asarray(n, jnp.int32))
 
 
 def run_at(columns: Any, start: Any, size: int, run: int = RUN) -> tuple[Any, Any]:

@@ -49,11 +49,8 @@ def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
             ends = jnp.where((jnp.arange(size) == most) & (most >= 0), n, ends)
     else:
         require(sep.length > 0, "ValueError", "empty separator")
-        here = text_search.taken(text_search.places(text, sep), sep) & (jnp.asarray(sep.length) > 0)
-        rank = jnp.cumsum(here, dtype=np.int32)
-        here &= (rank <= most) | (jnp.asarray(most) < 0)
         rows = min(size + 1, max(start_capacity(), size))  # no more than the text has, so that joining it again ends
-        places, count = _first(here, rows, n + 1), jnp.sum(here, dtype=np.int32)
+        places, count = _separators(text, sep, most, rows)
         require_room(count + 1, rows)
         k = jnp.arange(rows, dtype=np.int32)
         starts = jnp.concatenate([jnp.zeros((1,), np.int32), places + sep.length])[:rows]
@@ -67,7 +64,7 @@ def lines(text: LaneText, keepends: bool) -> LaneList:
     line_feed = jnp.concatenate([text.codes[1:] == ord("\n"), jnp.zeros((1,), bool)]) & (jnp.arange(1, size + 1) < n)
     both = (text.codes == ord("\r")) & line_feed
     second = jnp.concatenate([jnp.zeros((1,), bool), both[:-1]])
-    here = text.valid() & text_search.among(text, LINE_ENDS) & ~second
+    here = text.valid() & text_search.is_among(text.codes, LINE_ENDS) & ~second
     places, count = _first(here, size + 1, n), jnp.sum(here, dtype=np.int32)
     after = places + 1 + both.at[places].get(mode="fill", fill_value=False).astype(np.int32)
     starts = jnp.concatenate([jnp.zeros((1,), np.int32), after])[: size + 1]
@@ -134,6 +131,38 @@ def _words(codes: Any, n: Any) -> tuple[Any, Any, Any]:
 
     starts, ends, count = by_width(together, alone)(codes, jnp.asarray(n, np.int32))
     return starts, ends, count
+
+
+def _separators(text: LaneText, sep: LaneText, most: Any, rows: int) -> tuple[Any, Any]:
+    """The places of the first `most` separators of a text, all if it is negative, in int32[rows], and their number."""
+
+    def together(text: LaneText, sep: LaneText, most: Any) -> tuple[Any, Any]:
+        here = text_search.taken(text_search.places(text, sep), sep) & (jnp.asarray(sep.length) > 0)
+        here &= (jnp.cumsum(here, dtype=np.int32) <= most) | (most < 0)
+        return _first(here, rows, text.length + 1), jnp.sum(here, dtype=np.int32)
+
+    def alone(text: LaneText, sep: LaneText, most: Any) -> tuple[Any, Any]:
+        def is_there(k: Any) -> Any:
+            def more(j: Any) -> Any:
+                return (j < sep.length) & (row(text.codes, k + j) == row(sep.codes, j))
+
+            return jax.lax.while_loop(more, lambda j: j + 1, jnp.int32(0)) >= sep.length
+
+        def step(c: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+            found, count, k = c
+            there = is_there(k)
+            found = with_row(found, jnp.where(there & (count < rows), count, rows), k)
+            return found, count + there.astype(np.int32), k + jnp.where(there, jnp.maximum(sep.length, 1), 1)
+
+        def more(c: tuple[Any, Any, Any]) -> Any:
+            return (c[2] + jnp.maximum(sep.length, 1) <= text.length) & ((most < 0) | (c[1] < most))
+
+        empty = jnp.full((rows + 1,), text.codes.shape[0] + 1, np.int32)
+        found, count, _ = jax.lax.while_loop(more, step, (empty, jnp.int32(0), jnp.int32(0)))
+        return found[:rows], count
+
+    places, count = by_width(together, alone)(text, sep, jnp.asarray(most, np.int32))
+    return places, count
 
 
 def _first(here: Any, size: int, n: Any) -> Any:

@@ -80,32 +80,38 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
         second = codes.at[signed].get(mode="clip") == ord("0")
         third = codes.at[signed + 1].get(mode="clip")
         start = start + jnp.where(second & ((third == letter) | (third == letter - 32)) & (n >= signed + 3), 2, 0)
-    place, mark = jnp.arange(codes.shape[0], dtype=np.int32), codes == ord("_")
-    # A mark stands between two digits, or behind a prefix.
-    skipped = mark & ~jnp.roll(mark, 1) & (place + 1 < n) & ((place > start) | ((place == start) & (start > signed)))
-    digits = jnp.where(skipped, 0, _values(codes))
-    good = (n > start) & (first_row(lambda digit: (digit < 0) | (digit >= base), digits, n, start) >= n)
+    places, before = jnp.arange(codes.shape[0], dtype=np.int32), jnp.roll(codes, 1)
+
+    def is_mark(code: Any, before: Any, place: Any) -> Any:
+        # A mark stands between two digits, or behind a prefix.
+        begins = (place > start) | ((place == start) & (start > signed))
+        return (code == ord("_")) & (before != ord("_")) & (place + 1 < n) & begins
+
+    def is_wrong(at: tuple[Any, Any, Any]) -> Any:
+        digit = _values(at[0])
+        return ~is_mark(*at) & ((digit < 0) | (digit >= base))
+
+    good = (n > start) & (first_row(is_wrong, (codes, before, places), n, start) >= n)
     require(good, "ValueError", f"invalid literal for int() with base {base}")
     negative = jnp.logical_and(signed == 1, first == ord("-"))
     dtype = np.dtype(jnp.result_type(int))
     word = np.dtype(f"u{dtype.name}")
     most = jnp.asarray(np.iinfo(dtype).max, word) + negative.astype(word)
-    digits, radix = digits.astype(word), word.type(base)
+    radix, nothing = word.type(base), (jnp.zeros((), word), jnp.asarray(False))
 
-    def step(carry: Any, place: Any) -> Any:
+    def step(carry: Any, at: tuple[Any, Any, Any], stop: Any) -> Any:
         value, large = carry
-        digit, counts = place
+        digit, counts = _values(at[0]).astype(word), (at[2] >= start) & (at[2] < stop) & ~is_mark(*at)
         large = large | (counts & (value > (most - digit) // radix))
-        return (jnp.where(counts, value * radix + digit, value), large), None
+        return jnp.where(counts, value * radix + digit, value), large
 
-    def together(digits: Any, skipped: Any, n: Any) -> Any:
-        return jax.lax.scan(step, nothing, (digits, (place >= start) & (place < n) & ~skipped))[0]
+    def together(at: Any, stop: Any) -> Any:
+        return jax.lax.scan(lambda c, at: (step(c, at, stop), None), nothing, at)[0]
 
-    def alone(digits: Any, skipped: Any, n: Any) -> Any:
-        return jax.lax.fori_loop(start, n, lambda k, c: step(c, (row(digits, k), ~row(skipped, k)))[0], nothing)
+    def alone(at: Any, stop: Any) -> Any:
+        return jax.lax.fori_loop(start, stop, lambda k, c: step(c, row(at, k), stop), nothing)
 
-    nothing = jnp.zeros((), word), jnp.asarray(False)
-    value, large = by_width(together, alone)(digits, skipped, jnp.where(good, n, start))
+    value, large = by_width(together, alone)((codes, before, places), jnp.where(good, n, start))
     limit(jnp.logical_not(large), f"the number that the text shows does not fit {dtype.name}")
     return number(jnp.where(negative, word.type(0) - value, value).astype(dtype))
 

@@ -57,14 +57,9 @@ def _runs(characters: str) -> list[range]:
     return list(map(range, starts, ends))
 
 
-def is_among(codes: Any, characters: str) -> Any:
-    """Return which codes are those of some known characters."""
-    return reduce(jnp.logical_or, [_in_run(codes, run) for run in _runs(characters)])
-
-
-def among(text: Any, characters: Any) -> Any:
-    """Return which characters of a text are some of others, which may be known, bool[capacity]."""
+def is_among(codes: Any, characters: Any) -> Any:
+    """Return which codes are those of some characters, which may be known."""
     if isinstance(characters, str) and characters:
-        return is_among(text.codes, characters)
+        return reduce(jnp.logical_or, [_in_run(codes, run) for run in _runs(characters)])
     width = jnp.arange(characters.codes.shape[0], dtype=np.int32) < characters.length
-    return jnp.any((text.codes[:, None] == characters.codes[None]) & width[None], axis=1)
+    return jnp.any((jnp.expand_dims(codes, -1) == characters.codes) & width, axis=-1)

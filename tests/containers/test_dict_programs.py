@@ -574,3 +574,62 @@ def test_arithmetic_of_counters(f):
 def test_a_counter_and_a_dict_are_not_combined():
     with pytest.raises(pcbatch.CompileError, match=r"make both a `Counter`"):
         pcbatch.batch(lambda n: (Counter({n: 1}) | {n: 2})[n])(N)
+
+
+def removed_keys(xs, ys):
+    d = {}
+    for x in xs:
+        d[x] = x + 1
+    for y in ys:
+        if y in d:
+            del d[y]
+    found = 0
+    for k in range(12):
+        found = 2 * found + int(k in d)
+    for y in ys:
+        d[y] = d.get(y, 0) + 1
+    for k in range(12):
+        found += d.get(k, 0) * k
+    return found, len(d)
+
+
+def removed_elements(xs, ys):
+    s, t = set(), {1, 5, 9}
+    for x in xs:
+        s.add(x)
+    for y in ys:
+        s.discard(y)
+        t ^= {y}
+    found = 0
+    for k in range(12):
+        found = 4 * found + 2 * int(k in s) + int(k in t)
+    s &= t
+    for y in ys:
+        s.add(y + 1)
+    for k in range(12):
+        found += int(k in s) * k
+    return found, len(s)
+
+
+def removed_counts(xs, ys):
+    c, d = Counter(), Counter()
+    for x in xs:
+        c[x] += 1
+    for y in ys:
+        d[y] += 2
+    e = c - d
+    for y in ys:
+        e[y] += 1
+    found = 0
+    for k in range(12):
+        found = found * 3 + e[k] % 3
+    return found % 10007, len(e)
+
+
+@pytest.mark.parametrize("emitter", ["scalar", "guard"])
+@pytest.mark.parametrize("f", [removed_keys, removed_elements, removed_counts], ids=lambda f: f.__name__)
+@pytest.mark.share(3)
+def test_entries_behind_removed_ones_are_found(f, emitter):
+    got = pcbatch.batch(f, emitter=emitter, max_length=16)(XS, YS)
+    for lane in range(len(XS)):
+        assert tuple(int(part[lane]) for part in got) == f(XS[lane].tolist(), YS[lane].tolist()), lane
