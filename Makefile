@@ -18,10 +18,11 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help test full fuzz mutants nuts networks dynet gpu-check gpu-bench docs lint format bench check clean
+.PHONY: help test usual full fuzz mutants nuts networks dynet gpu-check gpu-bench docs lint format bench check clean
 
 help:
-	@echo "make test    install into $(VENV) and run the tests        ARGS=\"-k fib\" is passed to pytest"
+	@echo "make test    install into $(VENV), run the quick tests     ARGS=\"-k fib\" is passed to pytest"
+	@echo "make usual   the usual cases of every test               40 minutes on two cores"
 	@echo "make full    every case of every test, and line coverage  an hour"
 	@echo "make fuzz    random programs against plain Python        SECONDS=600 SEED=20000 ARGS=\"--only jax\""
 	@echo "make nuts    install and sample a posterior with NUTS    ARGS=\"--target eight-schools\""
@@ -36,6 +37,9 @@ help:
 	@echo "PYTHON=...   the interpreter that $(VENV) is made from (3.11 or newer)"
 
 test: $(VENV)/.installed-test
+	$(BIN)/python -m tools.suite --quick $(ARGS)
+
+usual: $(VENV)/.installed-test
 	$(BIN)/python -m tools.suite $(ARGS)
 
 full: $(VENV)/.installed-test
@@ -79,6 +83,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy tests/api/typed_use.py
+	$(BIN)/python -m tools.house
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
