@@ -64,7 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of this suite."""
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/errors/*.err")
     parser.addoption("--full", action="store_true", help="every case of every test: an hour or more")
-    parser.addoption("--quick", action="store_true", help="of each test as many cases as take two seconds")
+    parser.addoption("--quick", action="store_true", help="of each test so many cases as run in 0.6 seconds")
     parser.addoption("--record-seconds", action="store_true", help="rewrite tests/seconds.json")
 
 
@@ -100,9 +100,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the seconds of tests that took more than one, if asked for."""
+    """Write the seconds of tests that took more than a quick run gives them, if asked for."""
     if session.config.getoption("record_seconds") and not hasattr(session.config, "workerinput"):
-        found = {suite: round(took, 1) for suite, took in sorted(_took.items()) if took > 1}
+        found = {suite: round(took, 1) for suite, took in sorted(_took.items()) if took > shares.BUDGET}
         shares.SECONDS.write_text(json.dumps(found, indent=0) + "\n", "utf-8")
 
 

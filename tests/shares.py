@@ -14,7 +14,7 @@ from pathlib import Path
 from zlib import crc32
 
 SECONDS = Path(__file__).with_name("seconds.json")
-BUDGET = 2.0
+BUDGET = 0.6
 
 full = False  # or else a run with `--full`, or of tests that are asked for by name; told before tests are imported
 
@@ -31,7 +31,7 @@ def examples(number: int, usual: int) -> int:
 
 @lru_cache
 def seconds() -> dict[str, float]:
-    """Return the seconds that all usual cases of a test took, by its node, where they were more than one."""
+    """Return the seconds that all usual cases of a test took, by its node, where they were more than `BUDGET`."""
     found: dict[str, float] = json.loads(SECONDS.read_text("utf-8"))
     return found
 

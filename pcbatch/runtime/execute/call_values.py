@@ -96,8 +96,9 @@ class ResultReader:
     def _result(self, rows: dict[str, Any], back: Any, state: State, depth: int) -> RawResult:
         """`rows`: by state key, what each input has left, [inputs, ...]."""
         lasting = {"pc", "depth", *map(reg, self.program.results)}
-        ends = self.machine.by_lane(self._ends)({key: x for key, x in rows.items() if key in lasting})
-        values, status, pc, depths = ends
+        ends = self.machine.by_lane(self._ends)
+        stored, status, pc, depths = ends({key: x for key, x in rows.items() if key in lasting})
+        values = self.machine.leaves(stored)
         counts = tuple(state.carry[key] for key in self.machine.counts)
         line = (*(state.carry[key] for key in timeline.KEYS), state.trips) if self.timed else ()
         shown = self.machine.shown(rows, state.shared)

@@ -97,8 +97,7 @@ def one_by_one(compute: Callable[..., Any]) -> Callable[..., Any]:
     def call(rows: Any) -> Any:
         types = jax.eval_shape(compute, rows)
         lanes = jax.tree.leaves(rows)[0].shape[0]
-        plain = lowering_platform() == "cpu" and not is_symbolic(lanes)
-        if not plain or any(jnp.issubdtype(type_.dtype, jax.dtypes.extended) for type_ in jax.tree.leaves(types)):
+        if lowering_platform() != "cpu" or is_symbolic(lanes):
             return compute(rows)
 
         def run(rows: Any, lanes: jax.Array) -> Any:

@@ -241,14 +241,17 @@ class Machine:
         return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage, self.left_behind(lanes))
 
     def results(self, carry: Values) -> tuple[tuple[Any, ...], jax.Array]:
-        """Return the leaves of the result, [lanes, ...] each, and the statuses, int32[lanes] of `Status`.
+        """Return the leaves of the result, [lanes, ...] each in storage form, and the statuses, int32[lanes].
 
         `carry` is a state, or the arrays that a queue has collected of its inputs. Lanes that failed give NaN, or the
         smallest number of their dtype.
         """
         status = status_of(carry["pc"].astype(jnp.int32), self.layout.exit)
-        values = tuple(final(carry[reg(v)], _type(self.program, v), status) for v in self.program.results)
-        return values, status
+        return tuple(or_failed(carry[reg(v)], status) for v in self.program.results), status
+
+    def leaves(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the leaves of the result as users get them."""
+        return tuple(as_result(x, _type(self.program, v)) for v, x in zip(self.program.results, values, strict=True))
 
     def by_lane(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of a pytree of arrays [lanes, ...] that computes each lane's part of the result from the
@@ -278,14 +281,16 @@ def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
 
 
 def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
-    """Return a leaf of the result [lanes, ...] from its storage form, and the statuses int32[lanes].
+    """Return a leaf of the result [lanes, ...] from its storage form, and the statuses int32[lanes]."""
+    return as_result(or_failed(stored, status), type_)
 
-    Lanes that failed give NaN, or the smallest number of their dtype.
-    """
+
+def or_failed(stored: Any, status: jax.Array) -> Any:
+    """Return a leaf [lanes, ...] in storage form; lanes that failed give NaN, or the smallest number of its dtype."""
     ok = lane_mask(status == int(Status.OK), stored)
     if jnp.issubdtype(stored.dtype, jnp.inexact):
-        return as_result(poison(~ok, stored), type_)
-    return as_result(jnp.where(ok, stored, failed(stored.dtype)), type_)
+        return poison(~ok, stored)
+    return jnp.where(ok, stored, failed(stored.dtype))
 
 
 @jax.custom_jvp
