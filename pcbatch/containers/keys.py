@@ -27,7 +27,7 @@ from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.optional import Optional
-from pcbatch.containers.row_search import first_row, run_at
+from pcbatch.containers.row_search import first_row, length_of_run, run_at
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS
@@ -327,12 +327,16 @@ def _sum_alone(leaf: Any) -> Any:
     size = room(leaf.columns, 0) or 0
     columns = (leaf.columns, jnp.asarray(_powers(size)))
 
-    def step(c: tuple[Any, Any]) -> tuple[Any, Any]:
-        places, (part, powers) = run_at(columns, c[0], size)
-        more = _counted(part, powers, (places < c[0]) | (places >= leaf.length))
-        return c[0] + places.size, c[1] + more
+    few = length_of_run(columns, size)
 
-    return jax.lax.while_loop(lambda c: c[0] < leaf.length, step, (jnp.int32(0), jnp.uint32(0)))[1]
+    def step(c: tuple[Any, Any]) -> tuple[Any, Any]:
+        start = c[0] * few
+        places, (part, powers) = run_at(columns, start, size)
+        more = _counted(part, powers, (places < start) | (places >= leaf.length))
+        return c[0] + 1, c[1] + more
+
+    # Rounds are counted: XLA takes a loop from 0 to 1 in larger steps, if it knows the end, for one without rounds.
+    return jax.lax.while_loop(lambda c: c[0] * few < leaf.length, step, (jnp.int32(0), jnp.uint32(0)))[1]
 
 
 def _words(leaf: Any) -> list[Any]:

@@ -56,12 +56,17 @@ def end_of(holds: Callable[[Any], Any], numbers: Any, n: Any) -> Any:
     return by_width(together, alone)(numbers, jnp.asarray(n, jnp.int32))
 
 
+def length_of_run(columns: Any, size: int, run: int = RUN) -> int:
+    """Return the number of rows that are asked at a time, of columns with `size` rows: of numbers alone several."""
+    return run if size >= run and all(leaf.ndim == 1 for leaf in jax.tree.leaves(columns)) else 1
+
+
 def run_at(columns: Any, start: Any, size: int, run: int = RUN) -> tuple[Any, Any]:
     """Return some rows with their places, those from `start` on among them, of columns with `size` rows.
 
     Near the end rows before `start` are among them.
     """
-    few = run if size >= run and all(leaf.ndim == 1 for leaf in jax.tree.leaves(columns)) else 1
+    few = length_of_run(columns, size, run)
     first = jnp.minimum(start, size - few)
     rows = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, few, 0), columns)
     return first + jnp.arange(few, dtype=jnp.int32), rows

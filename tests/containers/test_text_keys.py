@@ -238,3 +238,17 @@ def in_any_order(text):
 def test_refused(program):
     with pytest.raises(CompileError):
         pcbatch.batch(program)(pcbatch.texts(["ab"]))
+
+
+def letters_among_words(t):
+    p = set()
+    p.add(t[:1])
+    d = {t[1:2]: 3}
+    return "a" in p, d.get("b", 0), ("a", 1) in {(t[:1], 1)}
+
+
+@pytest.mark.parametrize("emitter", ["scalar", "guard"])
+def test_letters_are_found_among_keys_cut_from_longer_texts(emitter):
+    texts = ["abcde", "b", "", "ba", "aaaaaaaaaaaa"]
+    got = pcbatch.batch(letters_among_words, emitter=emitter)(pcbatch.texts(texts))
+    assert list(zip(*(part.tolist() for part in got), strict=True)) == [letters_among_words(t) for t in texts]
