@@ -268,6 +268,9 @@ class LaneText(Letters, Rows):
     def replace(self, old: Any, new: Any, count: Any = -1, /) -> LaneText:
         """Return the text with another one replaced where it occurs, from the left."""
         if not (isinstance(old, str) and len(old) == 1 and isinstance(new, str) and len(new) <= 1 and count == -1):
+            if isinstance(old, str) and not old:
+                title = "`replace` of an empty text, which stands at every place, is not there for lanes"
+                raise Refusal("PCB306", title, helps=("write `new + ''.join(c + new for c in text)`",))
             part = _operand(old, "replace() argument 1 must be str")
             limit(part.length > 0, "`replace` of an empty text, which stands at every place, is not there for lanes")
             return _operand(new, "replace() argument 2 must be str").join(self.split(part, count))

@@ -91,7 +91,11 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
         digit = _values(at[0])
         return ~is_mark(*at) & ((digit < 0) | (digit >= base))
 
-    good = (n > start) & (first_row(is_wrong, (codes, before, places), n, start) >= n)
+    wrong = first_row(is_wrong, (codes, before, places), n, start)
+    good = (n > start) & (wrong >= n)
+    # A letter that is no digit may stand in front of a digit of other scripts, which Python reads.
+    foreign = ~good & (first_row(lambda code: code > 127, codes, jnp.where(good, 0, n)) < n)
+    limit(~foreign, "`int` of a text with characters other than ASCII")
     require(good, "ValueError", f"invalid literal for int() with base {base}")
     negative = jnp.logical_and(signed == 1, first == ord("-"))
     dtype = np.dtype(jnp.result_type(int))

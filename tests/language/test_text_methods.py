@@ -214,3 +214,17 @@ def replaced_nothing(s):
 def test_replacing_an_empty_text_is_no_error_of_the_program() -> None:
     found = pcbatch.batch(replaced_nothing).run(pcbatch.texts(["ab"]))
     assert found.status.tolist() == [pcbatch.Status.LIMIT]
+
+
+def number_or_not(s):
+    try:
+        return int(s)
+    except ValueError:
+        return -1
+
+
+def test_digits_that_are_not_ascii_are_no_error_that_the_program_may_catch() -> None:
+    texts = ["12", "x", "\u0663", "1\u0663", "\u3000 7", "\u00e9"]
+    found = pcbatch.batch(number_or_not).run(pcbatch.texts(texts))
+    assert found.status.tolist() == [0, 0, *[pcbatch.Status.LIMIT] * 2, 0, pcbatch.Status.LIMIT]
+    assert [found.value.tolist()[k] for k in (0, 1, 4)] == [12, -1, 7]
