@@ -87,7 +87,7 @@ def run_lanes(
     return {key: value.reshape(carry[key].shape) for key, value in changed.items()}, most
 
 
-def one_by_one(compute: Callable[..., Any]) -> Callable[..., Any]:
+def lane_by_lane(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of a pytree of arrays [lanes, ...] that computes lane after lane in one native function.
 
     `compute` takes such arrays too, and computes for each lane from the lane's own. XLA hands a program of more than a

@@ -14,7 +14,7 @@ from pcbatch.runtime import emit
 from pcbatch.runtime.costs.plan_modes import Costs
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import outside, worth
-from pcbatch.runtime.scalar.lanes import BACK, Part, one_by_one, run_lanes
+from pcbatch.runtime.scalar.lanes import BACK, Part, lane_by_lane, run_lanes
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.obstacles import blocked
 from pcbatch.runtime.vm.block_body import Values
@@ -73,8 +73,8 @@ class ScalarMachine(Machine):
         """Return the return address of each lane, int32[lanes]: see `Machine.back`."""
         return carry[BACK] if BACK in carry else super().back(carry)
 
-    def by_lane(self, compute: Callable[..., Any]) -> Callable[..., Any]:
-        return one_by_one(compute)
+    def lane_by_lane(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        return lane_by_lane(compute)
 
     def _alone(
         self, state: State, passing: frozenset[str], max_trips: int | jax.Array | None = None, go: Any = None

@@ -253,7 +253,7 @@ class Machine:
         """Return the leaves of the result as users get them."""
         return tuple(as_result(x, _type(self.program, v)) for v, x in zip(self.program.results, values, strict=True))
 
-    def by_lane(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+    def lane_by_lane(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of a pytree of arrays [lanes, ...] that computes each lane's part of the result from the
         lane's own: as it is, as lanes together do."""
         return compute
