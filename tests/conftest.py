@@ -14,7 +14,7 @@ import json
 import os
 import re
 import signal
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -91,12 +91,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
-_took = Counter[str]()
+_took = defaultdict[str, float](float)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add up the seconds of a test's cases."""
-    _took[report.nodeid.partition("[")[0]] += report.duration  # type: ignore[assignment]
+    _took[report.nodeid.partition("[")[0]] += report.duration
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

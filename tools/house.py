@@ -69,16 +69,6 @@ def imported(tree: ast.AST, inside: bool = False) -> Iterator[tuple[str, bool]]:
                 yield from imported(node, inside)
 
 
-def in_cycles(edges: Mapping[str, set[str]]) -> set[str]:
-    """Return the nodes of a graph that lie on a cycle."""
-    reached = {node: set(ends) for node, ends in edges.items()}
-    for middle in reached:  # Warshall's algorithm
-        for node in reached:
-            if middle in reached[node]:
-                reached[node] |= reached[middle]
-    return {node for node, ends in reached.items() if node in ends}
-
-
 def way_of_a_call() -> tuple[int, int]:
     """Return the files of the package that a call of a compiled function runs, and the calls of a folder above."""
     import jax
@@ -128,6 +118,7 @@ def _height(file: str) -> int:
 def figures() -> dict[str, int]:
     """Measure the package."""
     import pcbatch
+    from pcbatch.ir.dataflow import components
     from pcbatch.options import Options
 
     files = trees()
@@ -149,7 +140,7 @@ def figures() -> dict[str, int]:
         lines,
         max(sizes.values()),
         sum(size > WANTED for size in sizes.values()),
-        len(in_cycles(edges)),
+        sum(len(component) for component in components(edges) if len(component) > 1),
         inside,
         max((node.end_lineno or 0) - node.lineno + 1 for node in classes),
         len(pcbatch.__all__),

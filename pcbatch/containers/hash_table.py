@@ -334,7 +334,7 @@ def _order(stamps: Any) -> Any:
 
 
 def _for_live(live: Any, step: Callable[[Any, Any], Any], begin: Any) -> Any:
-    """What steps of one place after the other, of those that are live, bool[places], make of a pytree of arrays."""
+    """Return a pytree of arrays after a step for each place that is live, bool[places], one after the other."""
 
     def next_from(k: Any) -> Any:
         return first_row(lambda here: here, live, live.size, k)

@@ -96,8 +96,8 @@ class ResultReader:
     def _result(self, rows: dict[str, Any], back: Any, state: State, depth: int) -> RawResult:
         """`rows`: by state key, what each input has left, [inputs, ...]."""
         lasting = {"pc", "depth", *map(reg, self.program.results)}
-        ends = self.machine.lane_by_lane(self._ends)
-        stored, status, pc, depths = ends({key: x for key, x in rows.items() if key in lasting})
+        left = {key: x for key, x in rows.items() if key in lasting}
+        stored, status, pc, depths = self.machine.lane_by_lane(self._ends, left)
         values = self.machine.leaves(stored)
         counts = tuple(state.carry[key] for key in self.machine.counts)
         line = (*(state.carry[key] for key in timeline.KEYS), state.trips) if self.timed else ()

@@ -10,8 +10,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.lowering.typing.jax_types import is_symbolic
-from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.visit import read_back, scalars_of, visit
@@ -87,31 +85,25 @@ def run_lanes(
     return {key: value.reshape(carry[key].shape) for key, value in changed.items()}, most
 
 
-def lane_by_lane(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of a pytree of arrays [lanes, ...] that computes lane after lane in one native function.
+def lane_by_lane(compute: Callable[[Any], Any], rows: Any) -> Any:
+    """Return `compute(rows)`, computed lane after lane in one native function.
 
-    `compute` takes such arrays too, and computes for each lane from the lane's own. XLA hands a program of more than a
-    thousand operations to another thread, which takes longer than many a run: here it counts those of one lane.
+    `compute` takes and gives pytrees of arrays [lanes, ...], each lane's part from the lane's own. XLA hands a program
+    of more than a thousand operations to another thread, which takes longer than many a run: here it counts those of
+    one lane.
     """
+    types = jax.eval_shape(compute, rows)
 
-    def call(rows: Any) -> Any:
-        types = jax.eval_shape(compute, rows)
-        lanes = jax.tree.leaves(rows)[0].shape[0]
-        if lowering_platform() != "cpu" or is_symbolic(lanes):
-            return compute(rows)
+    def run(rows: Any, lanes: jax.Array) -> Any:
+        def one(number: jax.Array, out: Any) -> Any:
+            lane = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, number, 1), rows)
+            store = partial(jax.lax.dynamic_update_slice_in_dim, start_index=number, axis=0)
+            return jax.tree.map(store, out, compute(lane))
 
-        def run(rows: Any, lanes: jax.Array) -> Any:
-            def one(number: jax.Array, out: Any) -> Any:
-                lane = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, number, 1), rows)
-                store = partial(jax.lax.dynamic_update_slice_in_dim, start_index=number, axis=0)
-                return jax.tree.map(store, out, compute(lane))
+        empty = jax.tree.map(lambda type_: jnp.zeros(type_.shape, type_.dtype), types)
+        return jax.lax.fori_loop(0, lanes, one, empty)
 
-            empty = jax.tree.map(lambda type_: jnp.zeros(type_.shape, type_.dtype), types)
-            return jax.lax.fori_loop(0, lanes, one, empty)
-
-        return in_one_function(run)(rows, jnp.int32(lanes))
-
-    return call
+    return in_one_function(run)(rows, jnp.int32(jax.tree.leaves(rows)[0].shape[0]))
 
 
 def by_lane(layout: Layout, key: str, value: jax.Array, lanes: int) -> jax.Array:

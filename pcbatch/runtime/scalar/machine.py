@@ -55,7 +55,7 @@ class ScalarMachine(Machine):
 
     def advance(self, state: State, max_trips: int | jax.Array | None = None, go: Any = None) -> State:
         lanes = state.carry["pc"].shape[0]
-        if lowering_platform() != "cpu" or is_symbolic(lanes):
+        if not _is_native(lanes):
             return self.trip_by_trip.advance(state, max_trips, go)
         if self.outside(lanes):
             return super().advance(state, max_trips, go)
@@ -63,7 +63,7 @@ class ScalarMachine(Machine):
 
     def to_the_end(self, state: State) -> State:
         lanes = state.carry["pc"].shape[0]
-        if lowering_platform() != "cpu" or is_symbolic(lanes) or self.outside(lanes):
+        if not _is_native(lanes) or self.outside(lanes):
             return self.advance(state)
         lasting = {reg(v) for v in (*self.program.results, *self.layout.shown)}
         passing = {key for key in state.carry if key.startswith(reg("")) and key not in lasting}
@@ -73,8 +73,8 @@ class ScalarMachine(Machine):
         """Return the return address of each lane, int32[lanes]: see `Machine.back`."""
         return carry[BACK] if BACK in carry else super().back(carry)
 
-    def lane_by_lane(self, compute: Callable[..., Any]) -> Callable[..., Any]:
-        return lane_by_lane(compute)
+    def lane_by_lane(self, compute: Callable[[Values], Any], rows: Values) -> Any:
+        return lane_by_lane(compute, rows) if _is_native(rows["pc"].shape[0]) else super().lane_by_lane(compute, rows)
 
     def _alone(
         self, state: State, passing: frozenset[str], max_trips: int | jax.Array | None = None, go: Any = None
@@ -118,6 +118,11 @@ class ScalarMachine(Machine):
 
         left, _ = in_one_function(run)(carry, stage.shared, jnp.int32(lanes))
         return blocks.sweep(sorted(apart), carry | left)
+
+
+def _is_native(lanes: Any) -> bool:
+    """Whether a run of so many lanes is lowered to native functions."""
+    return lowering_platform() == "cpu" and not is_symbolic(lanes)
 
 
 def scalar(machine: Machine, layout: Layout, costs: Costs) -> ScalarMachine:

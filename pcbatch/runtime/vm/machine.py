@@ -253,10 +253,10 @@ class Machine:
         """Return the leaves of the result as users get them."""
         return tuple(as_result(x, _type(self.program, v)) for v, x in zip(self.program.results, values, strict=True))
 
-    def lane_by_lane(self, compute: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function of a pytree of arrays [lanes, ...] that computes each lane's part of the result from the
-        lane's own: as it is, as lanes together do."""
-        return compute
+    def lane_by_lane(self, compute: Callable[[Values], Any], rows: Values) -> Any:
+        """Return `compute(rows)`, of arrays [lanes, ...], which computes each lane's part from the lane's own: here of
+        all lanes together."""
+        return compute(rows)
 
     def shown(self, carry: Values, shared: Values) -> Values:
         """Return the values that messages of failures show, by variable, [lanes, ...] in storage form."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -93,7 +92,7 @@ def _prod(values: Any, start: Any) -> Any:
     if kind_of(both) in (bool, int):
         wide = jnp.promote_types(both, np.int32) if kind_of(both) is int else np.dtype(jnp.result_type(int))
         return exact_product("math.prod", jnp.concatenate([jnp.asarray(first, wide)[None], items.astype(wide)]))
-    return functools.reduce(mul, list(items), first)
+    return reduce(mul, list(items), first)
 
 
 def sumprod(p: Any, q: Any) -> Any:
