@@ -28,10 +28,11 @@ from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
 from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_compiled
 from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
+from pcbatch.transforms.rerun import OK, LaneUndoing, RerunRun, RerunTape, is_native, recorded, undo_lanes
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.backward_machine import BackwardLayout
 from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp, zero_where_inactive
-from pcbatch.transforms.tape.needs import PLAIN, Needs
+from pcbatch.transforms.tape.needs import PLAIN, Needs, any_in_record
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.uniform_cotangents import flush, totals
 
@@ -59,6 +60,8 @@ class Backward(RunOperation):
     @property
     def keys(self) -> tuple[str, ...]:
         """The state keys of the parts of the tape, in order."""
+        if isinstance(self.tape, RerunTape):
+            return RerunRun(self.run, self.tape).keys
         return recorder_of(self.run, self.tape).keys
 
     @property
@@ -97,6 +100,8 @@ class Backward(RunOperation):
 
     def _tape_per_element(self, axes: Sequence[Axis]) -> bool:
         """Whether each element of a `vmap` has a tape of its own."""
+        if isinstance(self.tape, RerunTape):
+            return False
         if not self.tape.blocks or self.remat:
             return True
         return axes[len(self.moved) + self.keys.index(next(iter(self.tape.blocks[0].buffers.values())))] is not None
@@ -158,6 +163,10 @@ def argument_cotangents(
     machine, lanes = operation.executable.smooth, run.lanes
     shared, per_lane = machine.stored(_arguments(operation, args), lanes)
     layout = backward_machine.layout_of(machine.layout, tape)
+    if isinstance(tape, RerunTape):
+        if is_native(run):
+            return _undone_lane_by_lane(operation, args, layout, shared, per_lane, parts, cotangents)
+        parts = recorded(run, tape, args)
     known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **parts}
     needs, floats = operation.needs, list(cotangents.values())
     nonzero = needs.of_any(floats) if floats else needs.certain(jnp.zeros((lanes,), bool))
@@ -176,6 +185,30 @@ def argument_cotangents(
         carry = flush(tape, carry, known, stride, needs)
     wrong = needs.either(needs.among(nonzero, ~ok), needs.certain(parts[FULL]))
     return _of_arguments(operation, args, layout, carry, wrong)
+
+
+def _undone_lane_by_lane(
+    operation: Backward,
+    args: Sequence[Any],
+    layout: BackwardLayout,
+    shared: Values,
+    per_lane: Values,
+    parts: Mapping[str, Any],
+    cotangents: Mapping[str, Any],
+) -> list[Any]:
+    """The cotangents of arguments where lanes are run again, and undone, one after the other."""
+    depth = parts[ROOM].shape[0]
+    ok, nonzero = parts[STATUS] == int(Status.OK), any_in_record(list(cotangents.values()))
+    start = backward_machine.start(layout, {}, depth, 1, shared, defers=False)
+    rows = {reg(v): x for v, x in per_lane.items()}
+    entering = {backward_machine.ct(v): x for v, x in cotangents.items()}
+    context = backward_machine.BackwardContext(layout, {}, defers=False)
+    undoing = LaneUndoing.of(operation.run, layout)
+    going = ok & nonzero if operation.skips else ok
+    carry = undo_lanes(undoing, context, shared, rows, entering, start, going, depth)
+    moved = [v for v in layout.floats if backward_machine.ct(v) in carry]
+    carry |= {(key := backward_machine.ct(v)): layout.forward.kept(reg(v), carry[key]) for v in moved}
+    return _of_arguments(operation, args, layout, carry, nonzero & ~(ok & carry[OK]))
 
 
 def _arguments(operation: Backward, args: Sequence[Any]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from pcbatch.transforms.recorded_run import (
     tape_notice,
 )
 from pcbatch.transforms.remat_run import RematRun, recorder_of
+from pcbatch.transforms.rerun import RerunRun, RerunTape, by_reruns
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, plan_tape
 from pcbatch.transforms.tasks.backward_run import TaskBackward
 from pcbatch.transforms.tasks.plan import TODO, TaskTape
@@ -45,7 +46,7 @@ from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, tas
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run, UnsharingProgram
 
-Recorder = RecordedRun | RematRun | TaskRecordedRun
+Recorder = RecordedRun | RematRun | RerunRun | TaskRecordedRun
 
 # The linear part
 
@@ -96,7 +97,7 @@ class Tangent(RunOperation):
         if self.tape is not None:
             assert isinstance(batched.operation, Tangent)
             # The tape can be that of the folded run only if its elements were recorded together.
-            by_lane = [key for key in (HEAD, TODO) if key in keys]
+            by_lane = [key for key in (HEAD, TODO, STATUS) if key in keys]
             head = axes[count + keys.index(by_lane[0])] if by_lane else None
             if head is None or batched.operation.run.program != self.run.program:
                 batched = replace(batched, operation=replace(batched.operation, foreign_tape=True))
@@ -197,7 +198,7 @@ class Taped:
         of the floating leaves of the value; tangents are None where they are zero."""
         recorder = self._recorder
         args = self.args[: len(self.args) - len(recorder.keys)]
-        if isinstance(recorder, TaskRecordedRun):  # derivatives of gradients are made by lanes
+        if not isinstance(recorder, RecordedRun | RematRun):  # derivatives of gradients are made by lanes together
             lanes = Taped.of(self.run, None, args, wanted, by_lanes=True)
             return lanes.tangents(wanted, cotangents, of_args, of_cotangents)
         assert isinstance(self.tape, Tape)
@@ -220,7 +221,7 @@ class Taped:
         goes on with NaN is lost.
         """
         recorder = self._recorder
-        if isinstance(recorder, RematRun) or not (cotangents and recorder.tape.blocks):
+        if isinstance(recorder, RematRun | RerunRun) or not (cotangents and recorder.tape.blocks):
             return cotangents
         if isinstance(recorder, TaskRecordedRun) and not recorder.trusts:
             return cotangents
@@ -322,10 +323,15 @@ def wanted(run: Run, moved: Sequence[bool]) -> frozenset[str]:
 
 def _planned(run: Run, moved: Sequence[bool]) -> Tape | TaskTape:
     """The plan of the tape for the gradient of a run by the arguments that are moved."""
-    return task_tape_of(run, moved) if by_tasks(run) else tape_of(run.program, wanted(run, moved))
+    if by_tasks(run):
+        return task_tape_of(run, moved)
+    make = rerun_tape_of if by_reruns(run) else tape_of
+    return make(run.program, wanted(run, moved))
 
 
 def _recorder_of(run: Run, tape: Tape | TaskTape) -> Recorder:
+    if isinstance(tape, RerunTape):
+        return RerunRun(run, tape)
     return TaskRecordedRun(run, tape) if isinstance(tape, TaskTape) else recorder_of(run, tape)
 
 
@@ -333,3 +339,10 @@ def _recorder_of(run: Run, tape: Tape | TaskTape) -> Recorder:
 def tape_of(program: UnsharingProgram, shared: frozenset[str]) -> Tape:
     """The plan of a program's tape, for gradients that reach the shared variables `shared`."""
     return plan_tape(program.executable.smooth.layout, shared)
+
+
+@lru_cache(maxsize=256)
+def rerun_tape_of(program: UnsharingProgram, shared: frozenset[str]) -> RerunTape:
+    """The plan of the tape of each lane, for gradients that reach the shared variables `shared`."""
+    tape = tape_of(program, shared)
+    return RerunTape(tape.blocks, tape.shared)

@@ -135,6 +135,13 @@ class PcExecutable:
         here = self.forms is not None and lowering_platform() == "cpu" and not is_symbolic(lanes)
         return here and lanes in self.one_by_one.alone
 
+    def is_alone(self, lanes: int) -> bool:
+        """Whether so many lanes run one after the other inside a trace, with no block that is visited for all."""
+        machine = self.machine if isinstance(self.machine, ScalarMachine) else None
+        if machine is None and self.runs_one_by_one(lanes):
+            machine = self.one_by_one.machine if isinstance(self.one_by_one.machine, ScalarMachine) else None
+        return machine is not None and not machine.outside(lanes)
+
     @property
     def alone(self) -> Widths:
         """The numbers of lanes that are faster by this executable, one after the other, than together."""

@@ -183,9 +183,9 @@ def _run(
             if isinstance(each, int) and each in written:
                 code = layout.codes[each]
                 with jax.named_scope(code.scope):
-                    lane = _repeated(partial(step, code), waits, lane, names)
+                    lane = repeated(partial(step, code), waits, lane, names)
             elif not isinstance(each, int) and names:
-                lane = _repeated(partial(sweep, each), waits, lane, names)
+                lane = repeated(partial(sweep, each), waits, lane, names)
         return lane
 
     nest = loop_nest(layout.program, part.outside)
@@ -203,7 +203,7 @@ def _changed(step: Callable[[Values], Values], lane: Values) -> Values:
     return {key: new for key, new in step(lane).items() if new is not lane[key]}
 
 
-def _repeated(
+def repeated(
     step: Callable[[Values], Values], waits: Callable[[Values], jax.Array], lane: Values, names: Collection[str]
 ) -> Values:
     """Repeat a step while the lane waits for it. The loop carries what the step writes, `names`: XLA updates it in
@@ -227,10 +227,10 @@ def _waits(
     lane: Values,
 ) -> jax.Array:
     """Whether a lane waits for one of these blocks."""
-    return _is_among(blocks, pc(lane)) & may_go_on(lane)
+    return is_among(blocks, pc(lane)) & may_go_on(lane)
 
 
-def _is_among(blocks: tuple[int, ...], pc: jax.Array) -> jax.Array:
+def is_among(blocks: tuple[int, ...], pc: jax.Array) -> jax.Array:
     """Whether a program counter is that of one of these blocks, whose numbers ascend."""
     runs: list[list[int]] = []
     for k in blocks:

@@ -98,6 +98,8 @@ def everyone(here: jax.Array, careful: bool = False) -> Window:
 
 def agreeing(keys: Mapping[str, jax.Array], mask: jax.Array) -> tuple[jax.Array, dict[str, jax.Array]]:
     """Return the places of a mask, bool[width], whose keys, [width], are those of its first place, and these keys."""
+    if mask.shape[0] == 1:
+        return mask, {v: x[0] for v, x in keys.items()}
     agreed = {v: x[jnp.argmax(mask)] for v, x in keys.items()}
     for v, x in keys.items():
         mask = mask & (x == agreed[v])

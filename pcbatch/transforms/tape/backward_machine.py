@@ -130,11 +130,13 @@ def at_records(layout: BackwardLayout, carry: Values, head: jax.Array) -> Values
     return {**carry, RECORD: head, "pc": _program_counters(layout, head)}
 
 
-def start(layout: BackwardLayout, cotangents: Mapping[str, Any], depth: int, lanes: int, known: Values) -> Values:
+def start(
+    layout: BackwardLayout, cotangents: Mapping[str, Any], depth: int, lanes: int, known: Values, defers: bool = True
+) -> Values:
     """The state before the first trip, in which no lane has a record.
 
     `cotangents`: of some registers, [lanes, ...], the others' are zero; `depth`: nested calls that frames have room
-    for; `known`: the shared values by name.
+    for; `known`: the shared values by name; `defers`: see `BackwardContext`.
     """
     carry = at_records(layout, {}, jnp.full((lanes,), -1, jnp.int32))
     for v in layout.floats:
@@ -151,7 +153,7 @@ def start(layout: BackwardLayout, cotangents: Mapping[str, Any], depth: int, lan
         carry[own(v)] = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
     for block in layout.tape.blocks:
         if block.deferred_cts:
-            if not block.keys:
+            if defers and not block.keys:
                 carry[deferred_key(block, "n")] = jnp.zeros((), jnp.int32)
                 buffers = block.deferred_layout.empty(capacity(lanes))
                 carry |= {deferred_key(block, name): x for name, x in buffers.items()}
@@ -173,7 +175,8 @@ class BackwardContext:
 
     `known`: the tape and the arguments, by state key, and shared values by name. `apart`: reads must be in a loop of
     their own, or XLA would copy the buffers (see `step.apart`). `stride`: lanes of the recorded run for each lane here
-    (see `Backward.stride`). `needs`: those of its masks.
+    (see `Backward.stride`). `needs`: those of its masks. `defers`: whether cotangents of large shared values wait for
+    those of other records; a lane alone adds them at once.
     """
 
     layout: BackwardLayout
@@ -181,6 +184,7 @@ class BackwardContext:
     isolate_reads: bool = False
     stride: int = 1
     needs: Needs = PLAIN
+    defers: bool = True
 
     @property
     def in_pieces(self) -> bool:
@@ -195,7 +199,7 @@ class BackwardContext:
         if self.layout.frames is not None:
             buffers = [self.layout.frames.columns[v].buffer for v in tape.slots]
         names = [RECORD, "pc", *(ct(v) for v in (*registers, *buffers)), *(own(v) for v in tape.small_shared)]
-        return (*dict.fromkeys(names), *(deferred_keys(tape) if tape.deferred_cts else ()))
+        return (*dict.fromkeys(names), *(deferred_keys(tape, self.defers) if tape.deferred_cts else ()))
 
     def step(
         self,
@@ -282,17 +286,18 @@ def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, wind
     pulled = pull(body, replayed.env, outputs, window.width, memory, context.needs, context.in_pieces)
     registers, slots, small_shared = _distribute(tape, carry, window, incoming, pulled)
     deferred = {n: x for n in tape.deferred_cts if (x := pulled.get(n, outputs.get(n))) is not None}
+    at_once = bool(tape.keys) or not context.defers
     return BlockCotangents(
         registers,
         memory.arrays,
         slots,
         small_shared,
-        {n: zero_where_inactive(mask, x) for n, x in deferred.items()} if not tape.keys else {},
+        {} if at_once else {n: zero_where_inactive(mask, x) for n, x in deferred.items()},
         replayed.record,
         replayed.depth,
         replayed.link,
         mask,
-        pulled_back(tape, replayed.env, deferred, mask, context.needs) if tape.keys and deferred else {},
+        pulled_back(tape, replayed.env, deferred, mask, context.needs) if at_once and deferred else {},
     )
 
 

@@ -107,7 +107,7 @@ def append(buffer: jax.Array, end: jax.Array, rows: Any) -> jax.Array:
 
 def active_first(window: Window, mask: jax.Array) -> jax.Array | None:
     """int32[width]: the positions in the mask, then any others. None: the active lanes are at the front already."""
-    if not window.dense and mask is window.here:
+    if window.width == 1 or (not window.dense and mask is window.here):
         return None
     return first_lanes(mask, window.width)
 

@@ -34,9 +34,10 @@ def deferred_key(block: BlockTape, name: str) -> str:
     return f"deferred:{block.index}:{name}"
 
 
-def deferred_keys(block: BlockTape) -> list[str]:
+def deferred_keys(block: BlockTape, defers: bool = True) -> list[str]:
     """State keys of the deferred cotangents of a block, and of the sums that they are pulled back into."""
-    buffers = [deferred_key(block, name) for name in ("n", *block.deferred_layout.buffers) if not block.keys]
+    waits = defers and not block.keys
+    buffers = [deferred_key(block, name) for name in ("n", *block.deferred_layout.buffers) if waits]
     return [*buffers, *(total(v) for v in block.deferred)]
 
 

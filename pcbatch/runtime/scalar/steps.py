@@ -1,0 +1,177 @@
+"""The steps of a machine of lanes, for one lane: traced at a width of one, and rewritten for a native function.
+
+Whatever a machine does for the lanes of a window - run a block, record it, undo it - it does here for one lane at a
+time, by the same code: its step is traced for a window of one place, whose mask is known to be true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+from jax.interpreters.partial_eval import dce_jaxpr
+
+from pcbatch.runtime.scalar.lanes import VISITS, is_among, repeated
+from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of
+from pcbatch.runtime.scalar.rules import ForOneLane
+from pcbatch.runtime.scalar.words import Words
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.blocks import BlockLike, StepLike
+from pcbatch.runtime.vm.lane_window import Window
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A machine of lanes, as one lane runs in it.
+
+    The state of a lane has the keys of the machine's state. Frames, [depth + 2, words], and what is in `whole` are as
+    they are in the state of a machine of one lane; all else is without the axis of lanes.
+
+    Attributes:
+        codes: The blocks that a lane may wait for.
+        nest: Their numbers, as loops in loops.
+        context: Makes the context of steps from the values that they do not change, by key.
+        whole: The state keys of what has no axis of lanes, frames among them.
+        lanes_last: The state keys of what has the lanes as the last axis.
+        own: The keys of values that do not change, and are those of the lane.
+    """
+
+    codes: Sequence[BlockLike]
+    nest: Nest
+    context: Callable[[Values], StepLike]
+    whole: frozenset[str]
+    lanes_last: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+
+    def with_lanes(self, key: str, value: Any) -> Any:
+        """Return a part of a lane's state as that of a machine of one lane."""
+        if key in self.whole:
+            return value
+        return value[..., None] if key in self.lanes_last else value[None]
+
+    def without_lanes(self, key: str, value: Any) -> Any:
+        """Return a part of the state of a machine of one lane as that of the lane: the inverse of `with_lanes`."""
+        if key in self.whole:
+            return value
+        return value[..., 0] if key in self.lanes_last else value[0]
+
+    def run(self, lane: Values, known: Values, some: jax.Array, budget: jax.Array | None = None) -> Values:
+        """Return the state of a lane after it has run until it ends, or for so many visits.
+
+        Args:
+            lane: The state of the lane, by key.
+            known: The values that steps do not change, by key.
+            some: Any value that XLA does not know, int32[].
+            budget: Of visits, int32[]; None: no limit.
+        """
+        counted = lane if budget is None else lane | {VISITS: jnp.int32(0)}
+        ran = _run(self, counted | {"pc": lane["pc"].astype(jnp.int32)}, known, some, budget)
+        return {key: ran[key].astype(value.dtype) for key, value in lane.items()}
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step of a block, as a jaxpr of what it reads, and of what it writes, by key."""
+
+    closed: jex.ClosedJaxpr
+    reads: tuple[str, ...]
+    known: tuple[str, ...]
+    writes: tuple[str, ...]
+
+    def __call__(self, lane: Values, known: Values) -> Values:
+        outs = jex.jaxpr_as_fun(self.closed)(*(lane[k] for k in self.reads), *(known[k] for k in self.known))
+        return dict(zip(self.writes, outs, strict=True))
+
+
+def _traced(steps: Steps, code: BlockLike, lane: Values, known: Values) -> _Step:
+    """Trace a step of a block for a lane of this state."""
+
+    def function(lane: Values, known: Values) -> Values:
+        given = {key: steps.with_lanes(key, value) if key in steps.own else value for key, value in known.items()}
+        carry = {key: steps.with_lanes(key, value) for key, value in lane.items()}
+        place = jnp.zeros(1, jnp.int32)
+        window = Window(1, jnp.ones(1, bool), place, place, dense=True, borrowed=False)
+        new = steps.context(given).step(code, carry, window)
+        return {
+            key: steps.without_lanes(key, value).astype(lane[key].dtype)
+            for key, value in new.items()
+            if value is not carry[key]
+        }
+
+    closed, shapes = jax.make_jaxpr(function, return_shape=True)(lane, known)
+    jaxpr, used = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
+    reads = tuple(key for key, is_used in zip(sorted(lane), used, strict=False) if is_used)
+    of_known = tuple(key for key, is_used in zip(sorted(known), used[len(lane) :], strict=True) if is_used)
+    rewritten = ForOneLane().inner(jex.ClosedJaxpr(jaxpr, closed.consts))
+    return _Step(rewritten, reads, of_known, tuple(sorted(shapes)))
+
+
+def _run(steps: Steps, lane: Values, known: Values, some: jax.Array, budget: jax.Array | None) -> Values:
+    words = Words.of(lane)
+    barrier: Any = jax.lax.optimization_barrier  # untyped
+    struct = partial(jax.tree.map, lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype))
+    state = {key: value for key, value in lane.items() if key != VISITS}
+    traced = {code.index: _traced(steps, code, struct(state), struct(known)) for code in steps.codes}
+    codes = {code.index: code for code in steps.codes}
+    counted = () if budget is None else (VISITS,)
+
+    def waits(blocks: tuple[int, ...], lane: Values) -> jax.Array:
+        # Behind a barrier with a value that XLA does not know: see `lanes._run`.
+        there = is_among(blocks, barrier((words.scalar(lane, "pc"), some))[0])
+        return there if budget is None else there & (words.scalar(lane, VISITS) < budget)
+
+    def step(one: _Step, lane: Values) -> Values:
+        lane, values = words.read(lane, (*one.reads, *counted))
+        # What a step stores into is not held by the barrier: that would copy it.
+        held = {key: value for key, value in values.items() if key in steps.whole and value.ndim}
+        rest = {key: value for key, value in values.items() if key not in held}
+        own, used, _ = barrier((rest, {key: known[key] for key in one.known}, words.scalar(lane, "pc")))
+        own |= held
+        return words.stored(lane, own, one(own, used) | ({VISITS: own[VISITS] + 1} if counted else {}))
+
+    def arrays(one: _Step) -> set[str]:
+        keys = (*one.reads, *one.writes, *counted)
+        return {words.places[key][0] if key in words.places else key for key in keys}
+
+    written = {k: arrays(one) for k, one in traced.items()}
+
+    def sweep(nest: Nest, lane: Values) -> Values:
+        for each in nest:
+            inside = (each,) if isinstance(each, int) else blocks_of(each)
+            names = {name for k in inside for name in written.get(k, ())}
+            if isinstance(each, int) and each in traced:
+                with jax.named_scope(codes[each].scope):
+                    lane = repeated(partial(step, traced[each]), partial(waits, inside), lane, names)
+            elif not isinstance(each, int) and names:
+                lane = repeated(partial(sweep, each), partial(waits, inside), lane, names)
+        return lane
+
+    everywhere = partial(waits, blocks_of(steps.nest))
+    ran: Values = jax.lax.while_loop(everywhere, partial(sweep, steps.nest), words.packed(lane))
+    return words.unpacked(ran)
+
+
+def one_lane(rows: Mapping[str, Any], number: Any, lanes_last: frozenset[str] = frozenset()) -> Values:
+    """Return the parts of a lane of arrays of all lanes, by key."""
+    return {key: _index(value, number, value.ndim - 1 if key in lanes_last else 0) for key, value in rows.items()}
+
+
+def _index(array: Any, number: Any, axis: int) -> jax.Array:
+    row: jax.Array = jax.lax.dynamic_index_in_dim(array, number, axis, False, allow_negative_indices=False)
+    return row
+
+
+def with_lane(
+    rows: Mapping[str, Any], lane: Mapping[str, Any], number: Any, lanes_last: frozenset[str] = frozenset()
+) -> Values:
+    """Return arrays of all lanes with the parts of a lane in their places: the inverse of `one_lane`."""
+    out: Values = {}
+    for key, value in rows.items():
+        axis, new = value.ndim - 1 if key in lanes_last else 0, lane[key].astype(value.dtype)
+        out[key] = jax.lax.dynamic_update_index_in_dim(value, new, number, axis, allow_negative_indices=False)
+    return out
