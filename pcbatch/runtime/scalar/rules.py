@@ -217,6 +217,9 @@ def dot_general(left: Any, right: Any, **params: Any) -> jax.Array:
     a = jnp.transpose(left, (*lb, *lf, *lc)).reshape(math.prod(batches), math.prod(rows), inner)
     b = jnp.transpose(right, (*rb, *rc, *rf)).reshape(math.prod(batches), inner, math.prod(columns))
     type_, numbers = params["preferred_element_type"], (((0,), (0,)), ((), ()))
+    if inner == 1:  # each element is one product: XLA merges it with what is done to the elements
+        each = a.astype(type_ or a.dtype) * jnp.swapaxes(b, 1, 2).reshape(*b.shape[:1], 1, -1).astype(type_ or b.dtype)
+        return each.reshape(*batches, *rows, *columns)
     precision = params["precision"]
 
     def product(row: Any, matrix: Any) -> jax.Array:
