@@ -16,6 +16,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.interpreters.partial_eval import dce_jaxpr
 
+from pcbatch.lowering.jaxpr_passes.add_parts import add_parts
 from pcbatch.runtime.scalar.lanes import VISITS, is_among, repeated
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of
 from pcbatch.runtime.scalar.rules import ForOneLane
@@ -104,6 +105,7 @@ def _traced(steps: Steps, code: BlockLike, lane: Values, known: Values) -> _Step
         }
 
     closed, shapes = jax.make_jaxpr(function, return_shape=True)(lane, known)
+    closed = add_parts(closed)
     jaxpr, used = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
     reads = tuple(key for key, is_used in zip(sorted(lane), used, strict=False) if is_used)
     of_known = tuple(key for key, is_used in zip(sorted(known), used[len(lane) :], strict=True) if is_used)
