@@ -28,7 +28,7 @@ from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
 from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_compiled
 from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
-from pcbatch.transforms.rerun import OK, LaneUndoing, RerunRun, RerunTape, is_native, recorded, undo_lanes
+from pcbatch.transforms.rerun import OK, RerunRun, RerunTape, is_native, recorded, undo_lanes
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.backward_machine import BackwardLayout
 from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp, zero_where_inactive
@@ -197,15 +197,12 @@ def _undone_lane_by_lane(
     cotangents: Mapping[str, Any],
 ) -> list[Any]:
     """The cotangents of arguments where lanes are run again, and undone, one after the other."""
-    depth = parts[ROOM].shape[0]
+    assert isinstance(operation.tape, RerunTape) and operation.tape.undoing is not None
     ok, nonzero = parts[STATUS] == int(Status.OK), any_in_record(list(cotangents.values()))
-    start = backward_machine.start(layout, {}, depth, 1, shared, defers=False)
     rows = {reg(v): x for v, x in per_lane.items()}
     entering = {backward_machine.ct(v): x for v, x in cotangents.items()}
-    context = backward_machine.BackwardContext(layout, {}, defers=False)
-    undoing = LaneUndoing.of(operation.run, layout)
     going = ok & nonzero if operation.skips else ok
-    carry = undo_lanes(undoing, context, shared, rows, entering, start, going, depth)
+    carry = undo_lanes(operation.tape.undoing, parts[ROOM].shape[0], shared, rows, entering, going)
     moved = [v for v in layout.floats if backward_machine.ct(v) in carry]
     carry |= {(key := backward_machine.ct(v)): layout.forward.kept(reg(v), carry[key]) for v in moved}
     return _of_arguments(operation, args, layout, carry, nonzero & ~(ok & carry[OK]))

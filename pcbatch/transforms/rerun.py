@@ -1,19 +1,22 @@
-"""A run that leaves no tape: each lane is run again and recorded right before it is undone, all in native code.
+"""Runs that leave no tape: each lane is run again and recorded right before it is undone, all in native code.
 
 Lanes that run one after the other need the tape of one of them at a time. It stays in the cache, its size does not
 depend on the number of lanes, and inside `jit` nobody has to say how long it may be: a lane that visits more blocks
-than its tape has rows is run once more for each segment, as `remat_run.py` does for lanes together.
+than its tape has rows is run once more for each segment, as `remat_run.py` does for lanes together. Cotangents of
+values that lanes share are added in place in each visit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
+from pcbatch.ir.stack import Storage
 from pcbatch.lowering.analysis.block_frequency import cycles
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime.lowering_platform import lowering_platform
@@ -21,12 +24,13 @@ from pcbatch.runtime.scalar.loop_nest import loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.steps import Steps, one_lane, with_lane
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.runtime.vm.layout import PER_BLOCK, initial
+from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, initial, reg
 from pcbatch.runtime.vm.raw_result import debug_checks
 from pcbatch.transforms.recorded_run import ELEMENTS, ROOM, RecordedRun, Room, TapingRun, traced_rows
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.backward_machine import BackwardContext, BackwardLayout, ct
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
+from pcbatch.transforms.tape.record_layout import struct_of
 from pcbatch.transforms.tape.recorder import RecordingContext, RecordingLayout, recording_layout
 from pcbatch.transforms.tape.uniform_cotangents import total
 
@@ -36,11 +40,100 @@ if TYPE_CHECKING:
 TAPE_BYTES = 1 << 18  # of the tape of a lane: a part of the cache of a core
 LEAST_ROWS, MOST_ROWS = 32, 4096
 MANY = 1 << 30  # segments: more than any lane has
-OK = "ok"  # of each lane, bool[lanes]: whether it has run again to its end
+OK = "ok"  # of each lane, bool[lanes]: whether it has run to its end again
 
 
+@dataclass(frozen=True, eq=False)
+class LaneUndoing:
+    """The forward steps that record a lane, and the backward steps that undo it.
+
+    Attributes:
+        layout: The arrays of the machine that records.
+        backward: Those of the backward machine.
+        rows: The visits of a segment, all of which the tape of a lane holds.
+    """
+
+    layout: RecordingLayout
+    backward: BackwardLayout
+    rows: int
+
+    @classmethod
+    def of(cls, layout: Layout, tape: Tape) -> LaneUndoing:
+        """Return the steps for a machine of lanes that saves floating numbers as such, and the plan of its tape."""
+        around = cycles(layout.program)
+        again = [around[block.code.block.label] > 0 for block in tape.blocks]
+        size = sum(block.bytes() for block, often in zip(tape.blocks, again, strict=True) if often)
+        rows = max(LEAST_ROWS, min(MOST_ROWS, TAPE_BYTES // max(1, size)))
+        sizes = [rows + 1 if often else 2 for often in again]
+        return cls(recording_layout(layout, tape, sizes), backward_machine.layout_of(layout, tape), rows)
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The state keys of records."""
+        return tuple(key for block in self.layout.tape.blocks for key in block.buffers.values())
+
+    @cached_property
+    def recording(self) -> Steps:
+        """The steps that run and record a lane."""
+        layout = self.layout
+        counts = {block.count for block in layout.tape.blocks}
+        return Steps(
+            [code for code in layout.codes if code.awaited],
+            loop_nest(layout.program),
+            lambda known: RecordingContext(layout, known),
+            frozenset({*layout.buffers, *counts, *self.buffers, *PER_BLOCK}),
+            self._shared,
+            layout.lanes_last,
+        )
+
+    @cached_property
+    def undoing(self) -> Steps:
+        """The steps that undo a lane."""
+        layout = self.backward
+        frames = () if layout.frames is None else map(ct, layout.frames.widths)
+        totals = {total(v) for block in layout.tape.blocks for v in block.deferred}
+        empty = jax.eval_shape(lambda: self.layout.tape.empty(1, self.layout.tape_rows))
+        types = {v: t for v in layout.forward.registers if (t := layout.forward.program.vars[v].type) is not None}
+        own = {reg(v): struct_of(types[v], ()) for v in layout.forward.program.params if v in types}
+        return Steps(
+            layout.codes,
+            tuple(range(len(layout.codes))),
+            lambda known: BackwardContext(layout, known, defers=False),
+            frozenset({*frames, *totals}),
+            self._shared | {key: empty[key] for key in self.buffers} | own,
+            frozenset(ct(v) for v in layout.floats if layout.lanes_last(v)),
+            frozenset(own),
+        )
+
+    @cached_property
+    def _shared(self) -> dict[str, Any]:
+        """The types of the values that lanes share."""
+        found = self.layout.program.vars.items()
+        return {v: struct_of(var.type, ()) for v, var in found if var.storage is Storage.SHARED and var.type}
+
+    def first(self, depth: int) -> Values:
+        """Return the state of a lane before its first visit, with room for so many nested calls."""
+        state = initial(self.layout, 1, depth, {})
+        return {key: self.recording.without_lanes(key, value) for key, value in state.items()}
+
+    def undone(self, depth: int, shared: Values) -> Values:
+        """Return the state of the backward machine for a lane without records and cotangents; `shared` are the values
+        that lanes share."""
+        state = backward_machine.start(self.backward, {}, depth, 1, shared, defers=False)
+        return {key: self.undoing.without_lanes(key, value) for key, value in state.items()}
+
+    def is_native(self, depth: int) -> bool:
+        """Return whether a native function holds all steps."""
+        first = jax.eval_shape(lambda: self.first(depth))
+        undone = jax.eval_shape(lambda shared: self.undone(depth, shared), self._shared)
+        return not self.recording.left(first) and not self.undoing.left(undone)
+
+
+@dataclass(frozen=True, eq=False)
 class RerunTape(Tape):
     """The plan of a tape that no run leaves: each lane fills it when it is run again."""
+
+    undoing: LaneUndoing | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,14 +149,14 @@ class RerunRun(TapingRun):
         return (STATUS, ELEMENTS, ROOM)
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        return self._with_parts(self.run.lower(*args))
+        return self._with_parts(self.run.lower(*args), self.executable.stacks.traced())
 
     def impl(self, *args: Any) -> Sequence[Any]:
-        return self._with_parts(self.run.impl(*args))
+        leaves = self.run.impl(*args)
+        return self._with_parts(leaves, self.executable.stacks.traced())
 
-    def _with_parts(self, leaves: Sequence[Any]) -> Sequence[Any]:
+    def _with_parts(self, leaves: Sequence[Any], depth: int) -> Sequence[Any]:
         raw = jax.tree.unflatten(self.run.structure(), leaves)
-        depth = self.executable.stacks.traced()
         return [*leaves, raw.status, jnp.zeros((self.run.elements,), bool), jnp.zeros((depth,), bool)]
 
 
@@ -72,9 +165,12 @@ def by_reruns(run: Run) -> bool:
     executable = run.program.executable
     if executable.options.max_tape is not None or executable.options.checkpoints is not None or debug_checks():
         return False
-    if run.through is not None or run.ends or not is_native(run):
-        return False
-    return executable.is_alone(run.lanes)
+    return run.through is None and not run.ends and is_native(run) and executable.is_alone(run.lanes)
+
+
+def is_native(run: Run) -> bool:
+    """Whether lanes are run again one after the other where a backward run is lowered."""
+    return lowering_platform() == "cpu" and not is_symbolic(run.lanes)
 
 
 def recorded(run: Run, tape: Tape, args: Sequence[Any]) -> dict[str, Any]:
@@ -84,103 +180,35 @@ def recorded(run: Run, tape: Tape, args: Sequence[Any]) -> dict[str, Any]:
     return recorder.split(recorder.again(room).lower(*args))[1]
 
 
-def is_native(run: Run) -> bool:
-    """Whether lanes are run again one after the other where a backward run is lowered."""
-    return lowering_platform() == "cpu" and not is_symbolic(run.lanes)
-
-
-@dataclass(frozen=True)
-class LaneUndoing:
-    """The forward steps that record a lane, and the backward steps that undo it."""
-
-    forward: RecordingLayout
-    backward: BackwardLayout
-    rows: int  # of the tape: the visits of a segment
-
-    @classmethod
-    def of(cls, run: Run, backward: BackwardLayout) -> LaneUndoing:
-        """Return those of the lanes of a run."""
-        tape, around = backward.tape, cycles(run.steps)
-        again = [around[block.code.block.label] > 0 for block in tape.blocks]
-        size = sum(block.bytes() for block, often in zip(tape.blocks, again, strict=True) if often)
-        rows = max(LEAST_ROWS, min(MOST_ROWS, TAPE_BYTES // max(1, size)))
-        sizes = [rows + 1 if often else 2 for often in again]
-        return cls(recording_layout(backward.forward, tape, sizes), backward, rows)
-
-    @property
-    def recording(self) -> Steps:
-        """The steps that run and record a lane."""
-        layout = self.forward
-        buffers = {key for block in layout.tape.blocks for key in (block.count, *block.buffers.values())}
-        return Steps(
-            [code for code in layout.codes if code.awaited],
-            loop_nest(layout.program),
-            lambda known: RecordingContext(layout, known),
-            frozenset({*layout.buffers, *buffers, *PER_BLOCK}),
-            layout.lanes_last,
-        )
-
-    def backward_steps(self, own: frozenset[str], context: BackwardContext) -> Steps:
-        """The steps that undo a lane; `own` are the keys of its arguments."""
-        layout = self.backward
-        frames = () if layout.frames is None else map(ct, layout.frames.widths)
-        totals = {total(v) for block in layout.tape.blocks for v in block.deferred}
-        last = {ct(v) for v in layout.floats if layout.lanes_last(v)}
-        return Steps(
-            layout.codes,
-            tuple(range(len(layout.codes))),
-            lambda known: replace(context, known=known),
-            frozenset({*frames, *totals}),
-            frozenset(last),
-            own,
-        )
-
-
 def undo_lanes(
-    undoing: LaneUndoing,
-    context: BackwardContext,
-    shared: Values,
-    per_lane: Values,
-    entering: Values,
-    start: Values,
-    going: jax.Array,
-    depth: int,
+    undoing: LaneUndoing, depth: int, shared: Values, per_lane: Values, entering: Values, going: jax.Array
 ) -> Values:
     """Run each lane again, and undo it.
 
     Args:
         undoing: The steps.
-        context: The context of the backward steps.
-        shared: The values that lanes share, by variable.
-        per_lane: The arguments of each lane, by state key.
-        entering: The cotangents of results, by state key.
-        start: The state of the backward machine before the first record, with room for the frames of one lane.
-        going: bool[lanes]: the lanes that are undone.
         depth: The nested calls that frames have room for.
+        shared: The values that lanes share, by variable.
+        per_lane: The arguments of each lane, [lanes, ...], by state key.
+        entering: The cotangents of results, [lanes, ...], by state key.
+        going: bool[lanes]: the lanes that are undone.
 
     Returns:
-        The cotangents of arguments, sums of those of shared values, and OK.
+        The cotangents of arguments, [lanes, ...], sums of those of shared values as a backward machine of one lane has
+        them, and OK.
     """
-    layout, tape = undoing.forward, undoing.forward.tape
-    lanes, exit_ = going.shape[0], layout.exit
-    recording, backward = undoing.recording, undoing.backward_steps(frozenset(per_lane), context)
-    empty = {HEAD: jnp.int32(-1)} | {block.count: jnp.int32(0) for block in tape.blocks}
-    buffers = [key for block in tape.blocks for key in block.buffers.values()]
-    first = {key: recording.without_lanes(key, value) for key, value in initial(layout, 1, depth, {}).items()}
-    sums = {key: backward.without_lanes(key, value) for key, value in start.items()}
+    exit_, params = undoing.layout.exit, undoing.layout.program.params
+    sums = undoing.undone(depth, shared)
     registers = {key: sums.pop(key) for key in map(ct, undoing.backward.floats)}
-    params = [key for v in layout.program.params if (key := ct(v)) in registers]
-    outs = {key: jnp.zeros((lanes, *registers[key].shape), registers[key].dtype) for key in params}
+    sums = {key: value for key, value in sums.items() if key not in backward_machine.PLACE}
+    types = {key: registers[key] for v in params if (key := ct(v)) in registers}
+    outs = {key: jnp.zeros((*going.shape, *x.shape), x.dtype) for key, x in types.items()}
+    empty = {HEAD: jnp.int32(-1)} | {block.count: jnp.int32(0) for block in undoing.layout.tape.blocks}
 
     def run(
-        entering: Values,
-        per_lane: Values,
-        going: jax.Array,
-        first: Values,
-        sums: Values,
-        shared: Values,
-        some: jax.Array,
+        given: tuple[Values, Values, jax.Array, Values, Values, Values], some: jax.Array
     ) -> tuple[Values, Values, jax.Array]:
+        entering, per_lane, going, first, sums, shared = given
         fresh = {key: first[key] for key in ("pc", "depth", "steps") if key in first} | empty
 
         def one(number: jax.Array, c: Any) -> Any:
@@ -188,7 +216,6 @@ def undo_lanes(
             mine = one_lane(per_lane, number)
             pc = jnp.where(going[number], fresh["pc"], jnp.asarray(exit_, fresh["pc"].dtype))
             begin = fresh | mine | {"pc": pc}
-            cotangents = {key: jnp.zeros_like(x) for key, x in registers.items()} | one_lane(entering, number)
 
             def again(lane: Values, segments: jax.Array) -> tuple[jax.Array, Values]:
                 """Run so many segments, of which the last one stays on the tape."""
@@ -197,7 +224,7 @@ def undo_lanes(
                     return (c[0] < segments) & (c[1]["pc"] < exit_)
 
                 def segment(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-                    return c[0] + 1, recording.run(c[1] | empty, shared, some, jnp.int32(undoing.rows))
+                    return c[0] + 1, undoing.recording.run(c[1] | empty, shared, some, jnp.int32(undoing.rows))
 
                 out: tuple[jax.Array, Values] = jax.lax.while_loop(more, segment, (jnp.int32(0), lane | begin))
                 return out
@@ -206,19 +233,21 @@ def undo_lanes(
                 segments, lane, after, ok = c
                 done, lane = again(lane, segments)
                 ok = jnp.where(segments == MANY, lane["pc"] == exit_, ok)
-                known = shared | mine | {key: lane[key] for key in buffers}
+                known = shared | mine | {key: lane[key] for key in undoing.buffers}
                 head = backward_machine.at_records(undoing.backward, {}, lane[HEAD])
-                after = backward.run(after | head, known, some)
-                return done - 1, lane, {key: after[key] for key in c[2]}, ok
+                undone = undoing.undoing.run(after | head, known, some)
+                return done - 1, lane, {key: undone[key] for key in after}, ok
 
-            begun = jnp.int32(MANY), lane, sums | cotangents, jnp.ones((), bool)
+            after = sums | {key: jnp.zeros_like(x) for key, x in registers.items()} | one_lane(entering, number)
+            begun = jnp.int32(MANY), lane, after, jnp.ones((), bool)
             _, lane, after, lane_ok = jax.lax.while_loop(lambda c: c[0] > 0, undo, begun)
-            new = {key: after[key] for key in outs}
-            return lane, {key: after[key] for key in sums}, with_lane(outs, new, number), ok.at[number].set(lane_ok)
+            new = with_lane(outs, {key: after[key] for key in outs}, number)
+            return lane, {key: after[key] for key in sums}, new, ok.at[number].set(lane_ok)
 
         c = first, sums, outs, jnp.zeros(going.shape, bool)
-        _, sums, out, ok = jax.lax.fori_loop(0, some, one, c)
-        return sums, out, ok
+        _, sums, new, ok = jax.lax.fori_loop(0, some, one, c)
+        return sums, new, ok
 
-    sums, out, ok = in_one_function(run)(entering, per_lane, going, first, sums, shared, jnp.int32(lanes))
-    return {key: backward.with_lanes(key, value) for key, value in sums.items()} | out | {OK: ok}
+    given = entering, per_lane, going, undoing.first(depth), sums, shared
+    sums, found, ok = in_one_function(run)(given, jnp.int32(going.shape[0]))
+    return {key: undoing.undoing.with_lanes(key, value) for key, value in sums.items()} | found | {OK: ok}

@@ -37,7 +37,7 @@ from pcbatch.transforms.recorded_run import (
     tape_notice,
 )
 from pcbatch.transforms.remat_run import RematRun, recorder_of
-from pcbatch.transforms.rerun import RerunRun, RerunTape, by_reruns
+from pcbatch.transforms.rerun import LaneUndoing, RerunRun, RerunTape, by_reruns
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, plan_tape
 from pcbatch.transforms.tasks.backward_run import TaskBackward
 from pcbatch.transforms.tasks.plan import TODO, TaskTape
@@ -325,8 +325,8 @@ def _planned(run: Run, moved: Sequence[bool]) -> Tape | TaskTape:
     """The plan of the tape for the gradient of a run by the arguments that are moved."""
     if by_tasks(run):
         return task_tape_of(run, moved)
-    make = rerun_tape_of if by_reruns(run) else tape_of
-    return make(run.program, wanted(run, moved))
+    rerun = rerun_tape_of(run.program, wanted(run, moved)) if by_reruns(run) else None
+    return rerun or tape_of(run.program, wanted(run, moved))
 
 
 def _recorder_of(run: Run, tape: Tape | TaskTape) -> Recorder:
@@ -342,7 +342,9 @@ def tape_of(program: UnsharingProgram, shared: frozenset[str]) -> Tape:
 
 
 @lru_cache(maxsize=256)
-def rerun_tape_of(program: UnsharingProgram, shared: frozenset[str]) -> RerunTape:
-    """The plan of the tape of each lane, for gradients that reach the shared variables `shared`."""
-    tape = tape_of(program, shared)
-    return RerunTape(tape.blocks, tape.shared)
+def rerun_tape_of(program: UnsharingProgram, shared: frozenset[str]) -> RerunTape | None:
+    """The plan of the tape of each lane, for gradients that reach the shared variables `shared`; None if no native
+    function can undo a lane."""
+    executable, tape = program.executable, tape_of(program, shared)
+    undoing = LaneUndoing.of(executable.smooth.layout, tape)
+    return RerunTape(tape.blocks, tape.shared, undoing) if undoing.is_native(executable.stacks.traced()) else None

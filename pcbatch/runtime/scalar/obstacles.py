@@ -73,10 +73,11 @@ def _in_block(code: BlockCode) -> Iterator[tuple[Obstacle, str]]:
     """The operations of a block that no native function holds, each with its name."""
     for op in code.block.ops:
         if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
-            yield from ((Obstacle(reason, op.loc), name) for reason, name in _reasons(op.expr.fn.closed.jaxpr))
+            yield from ((Obstacle(reason, op.loc), name) for reason, name in reasons(op.expr.fn.closed.jaxpr))
 
 
-def _reasons(jaxpr: jex.Jaxpr) -> Iterator[tuple[str, str]]:
+def reasons(jaxpr: jex.Jaxpr) -> Iterator[tuple[str, str]]:
+    """The operations of a jaxpr, rewritten for one lane, that no native function holds: why, and the name of each."""
     for eqn in all_equations(jaxpr):
         name = eqn.primitive.name
         if name in CALLED:

@@ -7,18 +7,21 @@ time, by the same code: its step is traced for a window of one place, whose mask
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
+import numpy as np
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from pcbatch.lowering.jaxpr_passes.add_parts import add_parts
+from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.runtime.scalar.lanes import VISITS, is_among, repeated
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of
+from pcbatch.runtime.scalar.obstacles import reasons
 from pcbatch.runtime.scalar.rules import ForOneLane
 from pcbatch.runtime.scalar.words import Words
 from pcbatch.runtime.vm.block_body import Values
@@ -39,15 +42,18 @@ class Steps:
         context: Makes the context of steps from the values that they do not change, by key.
         whole: The state keys of what has no axis of lanes, frames among them.
         lanes_last: The state keys of what has the lanes as the last axis.
-        own: The keys of values that do not change, and are those of the lane.
+        known: The types of the values that steps do not change, by key.
+        own: The keys of those of them that are a lane's.
     """
 
     codes: Sequence[BlockLike]
     nest: Nest
     context: Callable[[Values], StepLike]
     whole: frozenset[str]
+    known: Mapping[str, jax.ShapeDtypeStruct]
     lanes_last: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
+    _kept: dict[Any, Mapping[int, _Step]] = field(default_factory=dict, compare=False, repr=False)
 
     def with_lanes(self, key: str, value: Any) -> Any:
         """Return a part of a lane's state as that of a machine of one lane."""
@@ -60,6 +66,19 @@ class Steps:
         if key in self.whole:
             return value
         return value[..., 0] if key in self.lanes_last else value[0]
+
+    def traced(self, lane: Mapping[str, Any]) -> Mapping[int, _Step]:
+        """Return the step of each block, by its number, for a lane whose state has these shapes and dtypes."""
+        key = settings(), tuple((name, x.shape, x.dtype) for name, x in sorted(lane.items()) if name != "pc")
+        if key not in self._kept:
+            make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+            state = {name: make(x.shape, np.dtype(np.int32) if name == "pc" else x.dtype) for name, x in lane.items()}
+            self._kept[key] = {code.index: _traced(self, code, state) for code in self.codes}
+        return self._kept[key]
+
+    def left(self, lane: Mapping[str, Any]) -> bool:
+        """Return whether a step has an operation that no native function holds, for a lane as `traced` takes it."""
+        return any(True for step in self.traced(lane).values() for _ in reasons(step.closed.jaxpr))
 
     def run(self, lane: Values, known: Values, some: jax.Array, budget: jax.Array | None = None) -> Values:
         """Return the state of a lane after it has run until it ends, or for so many visits.
@@ -75,7 +94,7 @@ class Steps:
         return {key: ran[key].astype(value.dtype) for key, value in lane.items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Step:
     """A step of a block, as a jaxpr of what it reads, and of what it writes, by key."""
 
@@ -89,7 +108,7 @@ class _Step:
         return dict(zip(self.writes, outs, strict=True))
 
 
-def _traced(steps: Steps, code: BlockLike, lane: Values, known: Values) -> _Step:
+def _traced(steps: Steps, code: BlockLike, lane: Values) -> _Step:
     """Trace a step of a block for a lane of this state."""
 
     def function(lane: Values, known: Values) -> Values:
@@ -104,11 +123,11 @@ def _traced(steps: Steps, code: BlockLike, lane: Values, known: Values) -> _Step
             if value is not carry[key]
         }
 
-    closed, shapes = jax.make_jaxpr(function, return_shape=True)(lane, known)
+    closed, shapes = jax.make_jaxpr(function, return_shape=True)(lane, dict(steps.known))
     closed = add_parts(closed)
     jaxpr, used = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
     reads = tuple(key for key, is_used in zip(sorted(lane), used, strict=False) if is_used)
-    of_known = tuple(key for key, is_used in zip(sorted(known), used[len(lane) :], strict=True) if is_used)
+    of_known = tuple(key for key, is_used in zip(sorted(steps.known), used[len(lane) :], strict=True) if is_used)
     rewritten = ForOneLane().inner(jex.ClosedJaxpr(jaxpr, closed.consts))
     return _Step(rewritten, reads, of_known, tuple(sorted(shapes)))
 
@@ -116,9 +135,7 @@ def _traced(steps: Steps, code: BlockLike, lane: Values, known: Values) -> _Step
 def _run(steps: Steps, lane: Values, known: Values, some: jax.Array, budget: jax.Array | None) -> Values:
     words = Words.of(lane)
     barrier: Any = jax.lax.optimization_barrier  # untyped
-    struct = partial(jax.tree.map, lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype))
-    state = {key: value for key, value in lane.items() if key != VISITS}
-    traced = {code.index: _traced(steps, code, struct(state), struct(known)) for code in steps.codes}
+    traced = steps.traced({key: value for key, value in lane.items() if key != VISITS})
     codes = {code.index: code for code in steps.codes}
     counted = () if budget is None else (VISITS,)
 

@@ -43,6 +43,7 @@ from pcbatch.transforms.tape.uniform_cotangents import (
 )
 
 RECORD = "record"  # state key: the record that a lane undoes next
+PLACE = (RECORD, "pc")  # state keys: where a lane is
 
 
 def ct(name: str) -> str:
