@@ -100,27 +100,28 @@ class Backward(RunOperation):
 
     def _tape_per_element(self, axes: Sequence[Axis]) -> bool:
         """Whether each element of a `vmap` has a tape of its own."""
-        if isinstance(self.tape, RerunTape):
-            return False
         if not self.tape.blocks or self.remat:
             return True
         return axes[len(self.moved) + self.keys.index(next(iter(self.tape.blocks[0].buffers.values())))] is not None
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         count, keys = len(self.moved), self.keys
-        if all(axis is None for axis in axes[: count + len(keys)]):
+        reruns = isinstance(self.tape, RerunTape)
+        if not reruns and all(axis is None for axis in axes[: count + len(keys)]):
             # Elements differ in cotangents alone, and walk over the same records: if none of them is skipped.
             return at_once(replace(self, skips=False), size, axes)
         if any(is_moved and not mapped for is_moved, mapped in zip(self.moved, self.run.mapped, strict=False)):
             return one_by_one(self, size, axes)  # elements share what has a cotangent for each of them
-        if self._tape_per_element(axes):
-            return one_by_one(self, size, axes)
         run = self.run.folded(size, axes[:count])
+        if run.program != self.run.program if reruns else self._tape_per_element(axes):
+            return one_by_one(self, size, axes)
 
         def operand(k: int, x: Any, axis: Axis) -> Any:
             if k < count:
                 return self.run.folded_operand(run, size, k, x, axis)
-            return folded_part(keys[k - count], x, axis, size) if k < count + len(keys) else fold_lanes(x, axis, size)
+            if k < count + len(keys) and not (reruns and keys[k - count] == STATUS):
+                return folded_part(keys[k - count], x, axis, size)
+            return fold_lanes(x, axis, size)
 
         def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
             return unfolded_outs(outs, [True] * len(outs), size)

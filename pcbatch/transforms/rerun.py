@@ -152,8 +152,8 @@ class RerunRun(TapingRun):
         return self._with_parts(self.run.lower(*args), self.executable.stacks.traced())
 
     def impl(self, *args: Any) -> Sequence[Any]:
-        leaves = self.run.impl(*args)
-        return self._with_parts(leaves, self.executable.stacks.traced())
+        leaves, stacks = self.run.impl(*args), self.executable.stacks
+        return self._with_parts(leaves, max(stacks.needed, stacks.traced()))
 
     def _with_parts(self, leaves: Sequence[Any], depth: int) -> Sequence[Any]:
         raw = jax.tree.unflatten(self.run.structure(), leaves)
@@ -201,15 +201,15 @@ def undo_lanes(
     sums = undoing.undone(depth, shared)
     registers = {key: sums.pop(key) for key in map(ct, undoing.backward.floats)}
     sums = {key: value for key, value in sums.items() if key not in backward_machine.PLACE}
-    types = {key: registers[key] for v in params if (key := ct(v)) in registers}
-    outs = {key: jnp.zeros((*going.shape, *x.shape), x.dtype) for key, x in types.items()}
-    empty = {HEAD: jnp.int32(-1)} | {block.count: jnp.int32(0) for block in undoing.layout.tape.blocks}
+    moved = [key for v in params if (key := ct(v)) in registers]
+    counts = [block.count for block in undoing.layout.tape.blocks]
 
-    def run(
-        given: tuple[Values, Values, jax.Array, Values, Values, Values], some: jax.Array
-    ) -> tuple[Values, Values, jax.Array]:
-        entering, per_lane, going, first, sums, shared = given
+    # No array from outside stands in it, so that each is an operand of the native function.
+    def run(given: tuple[Any, ...], some: jax.Array) -> tuple[Values, Values, jax.Array]:
+        entering, per_lane, going, first, sums, registers, shared = given
+        empty = {HEAD: jnp.int32(-1)} | {key: jnp.int32(0) for key in counts}
         fresh = {key: first[key] for key in ("pc", "depth", "steps") if key in first} | empty
+        outs = {key: jnp.zeros((*going.shape, *registers[key].shape), registers[key].dtype) for key in moved}
 
         def one(number: jax.Array, c: Any) -> Any:
             lane, sums, outs, ok = c
@@ -238,7 +238,7 @@ def undo_lanes(
                 undone = undoing.undoing.run(after | head, known, some)
                 return done - 1, lane, {key: undone[key] for key in after}, ok
 
-            after = sums | {key: jnp.zeros_like(x) for key, x in registers.items()} | one_lane(entering, number)
+            after = sums | registers | one_lane(entering, number)
             begun = jnp.int32(MANY), lane, after, jnp.ones((), bool)
             _, lane, after, lane_ok = jax.lax.while_loop(lambda c: c[0] > 0, undo, begun)
             new = with_lane(outs, {key: after[key] for key in outs}, number)
@@ -248,6 +248,6 @@ def undo_lanes(
         _, sums, new, ok = jax.lax.fori_loop(0, some, one, c)
         return sums, new, ok
 
-    given = entering, per_lane, going, undoing.first(depth), sums, shared
+    given = entering, per_lane, going, undoing.first(depth), sums, registers, shared
     sums, found, ok = in_one_function(run)(given, jnp.int32(going.shape[0]))
     return {key: undoing.undoing.with_lanes(key, value) for key, value in sums.items()} | found | {OK: ok}

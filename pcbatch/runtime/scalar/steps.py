@@ -14,7 +14,6 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
-import numpy as np
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from pcbatch.lowering.jaxpr_passes.add_parts import add_parts
@@ -27,6 +26,9 @@ from pcbatch.runtime.scalar.words import Words
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import BlockLike, StepLike
 from pcbatch.runtime.vm.lane_window import Window
+
+
+PC: Any = jax.eval_shape(lambda: jnp.int32(0))  # the type of a program counter among the words of a lane
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,10 @@ class Steps:
 
     def traced(self, lane: Mapping[str, Any]) -> Mapping[int, _Step]:
         """Return the step of each block, by its number, for a lane whose state has these shapes and dtypes."""
-        key = settings(), tuple((name, x.shape, x.dtype) for name, x in sorted(lane.items()) if name != "pc")
+        key = settings(), tuple((name, x.shape, x.dtype) for name, x in sorted(lane.items()))
         if key not in self._kept:
             make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-            state = {name: make(x.shape, np.dtype(np.int32) if name == "pc" else x.dtype) for name, x in lane.items()}
+            state = {name: make(x.shape, x.dtype) for name, x in lane.items()}
             self._kept[key] = {code.index: _traced(self, code, state) for code in self.codes}
         return self._kept[key]
 
@@ -89,8 +91,7 @@ class Steps:
             some: Any value that XLA does not know, int32[].
             budget: Of visits, int32[]; None: no limit.
         """
-        counted = lane if budget is None else lane | {VISITS: jnp.int32(0)}
-        ran = _run(self, counted | {"pc": lane["pc"].astype(jnp.int32)}, known, some, budget)
+        ran = _run(self.traced(lane), self, lane, known, some, budget)
         return {key: ran[key].astype(value.dtype) for key, value in lane.items()}
 
 
@@ -109,33 +110,42 @@ class _Step:
 
 
 def _traced(steps: Steps, code: BlockLike, lane: Values) -> _Step:
-    """Trace a step of a block for a lane of this state."""
+    """Trace the step of a block for a lane of this state. Outside of it program counters are int32."""
+    types = {key: PC if key == "pc" else value for key, value in lane.items()}
 
     def function(lane: Values, known: Values) -> Values:
         given = {key: steps.with_lanes(key, value) if key in steps.own else value for key, value in known.items()}
         carry = {key: steps.with_lanes(key, value) for key, value in lane.items()}
         place = jnp.zeros(1, jnp.int32)
         window = Window(1, jnp.ones(1, bool), place, place, dense=True, borrowed=False)
-        new = steps.context(given).step(code, carry, window)
+        new = steps.context(given).step(code, carry | {"pc": carry["pc"].astype(pc_type)}, window)
         return {
-            key: steps.without_lanes(key, value).astype(lane[key].dtype)
+            key: steps.without_lanes(key, value).astype(types[key].dtype)
             for key, value in new.items()
             if value is not carry[key]
         }
 
-    closed, shapes = jax.make_jaxpr(function, return_shape=True)(lane, dict(steps.known))
+    pc_type = lane["pc"].dtype
+    closed, shapes = jax.make_jaxpr(function, return_shape=True)(types, dict(steps.known))
     closed = add_parts(closed)
     jaxpr, used = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
-    reads = tuple(key for key, is_used in zip(sorted(lane), used, strict=False) if is_used)
-    of_known = tuple(key for key, is_used in zip(sorted(steps.known), used[len(lane) :], strict=True) if is_used)
+    reads = tuple(key for key, is_used in zip(sorted(types), used, strict=False) if is_used)
+    known = tuple(key for key, is_used in zip(sorted(steps.known), used[len(types) :], strict=True) if is_used)
     rewritten = ForOneLane().inner(jex.ClosedJaxpr(jaxpr, closed.consts))
-    return _Step(rewritten, reads, of_known, tuple(sorted(shapes)))
+    return _Step(rewritten, reads, known, tuple(sorted(shapes)))
 
 
-def _run(steps: Steps, lane: Values, known: Values, some: jax.Array, budget: jax.Array | None) -> Values:
+def _run(
+    traced: Mapping[int, _Step],
+    steps: Steps,
+    lane: Values,
+    known: Values,
+    some: jax.Array,
+    budget: jax.Array | None,
+) -> Values:
+    lane = lane | {"pc": lane["pc"].astype(PC.dtype)} | ({} if budget is None else {VISITS: jnp.int32(0)})
     words = Words.of(lane)
     barrier: Any = jax.lax.optimization_barrier  # untyped
-    traced = steps.traced({key: value for key, value in lane.items() if key != VISITS})
     codes = {code.index: code for code in steps.codes}
     counted = () if budget is None else (VISITS,)
 
