@@ -162,10 +162,9 @@ class RerunRun(TapingRun):
 
 def by_reruns(run: Run) -> bool:
     """Whether the gradient of a run is that of lanes that are run again one after the other."""
-    executable = run.program.executable
-    if executable.options.max_tape is not None or executable.options.checkpoints is not None or debug_checks():
+    if run.through is not None or run.ends or debug_checks():
         return False
-    return run.through is None and not run.ends and is_native(run) and executable.is_alone(run.lanes)
+    return is_native(run) and run.program.executable.is_alone(run.lanes)
 
 
 def is_native(run: Run) -> bool:
