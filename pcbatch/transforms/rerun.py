@@ -164,7 +164,7 @@ def by_reruns(run: Run) -> bool:
     """Whether the gradient of a run is that of lanes that are run again one after the other."""
     if run.through is not None or run.ends or debug_checks():
         return False
-    return is_native(run) and run.program.executable.is_alone(run.lanes)
+    return run.program.executable.undoes_one_by_one(run.lanes)
 
 
 def is_native(run: Run) -> bool:

@@ -14,3 +14,15 @@ def way(request: pytest.FixtureRequest) -> Iterator[str]:
         if request.param == "together":
             patch.setattr(tangent, "by_reruns", lambda run: False)
         yield request.param
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out tests of a full tape where there is none, and of lanes that run one by one where they do not."""
+    wrong = {True: "tape", False: "alone"}
+    items[:] = [item for item in items if item.get_closest_marker(wrong[_is_alone(item)]) is None]
+
+
+def _is_alone(item: pytest.Item) -> bool:
+    """Whether a test of this folder lets lanes run one after the other; of others, True where they are not marked."""
+    params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return params.get("way", "alone") == "alone"

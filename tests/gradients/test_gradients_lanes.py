@@ -182,6 +182,7 @@ class TestTape:
         np.testing.assert_allclose(found, plain_gradient(X, n), rtol=1e-4)
         assert np.isfinite(value)
 
+    @pytest.mark.tape
     def test_a_full_one_gives_nan_in_jit_and_right_values(self) -> None:
         n = jnp.array([5, 300, 0])
         value, found = jax.jit(lambda x: self.value_and_grad(x, n, max_tape=50, unroll=1))(X)
@@ -190,6 +191,7 @@ class TestTape:
         value, found = jax.jit(lambda x: self.value_and_grad(x, n, max_tape=102, unroll=1))(X)
         np.testing.assert_allclose(found, plain_gradient(X, n), rtol=1e-4)
 
+    @pytest.mark.tape
     def test_one_that_is_too_short_outside_jit_is_refused_and_the_number_it_says_is_enough(self) -> None:
         n = jnp.array([5, 300, 0])
         with pytest.raises(UsageError) as info:

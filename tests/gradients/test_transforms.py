@@ -190,6 +190,7 @@ class TestTapeUse:
     xs = jnp.array([0.5, 1.0, 4.0])
 
     @pytest.mark.full_only
+    @pytest.mark.tape
     def test_the_number_is_enough_and_the_least(self) -> None:
         use = grow.tape(self.xs, 1.2)
         loss = lambda f: lambda x: jnp.sum(f(x, 1.2))
@@ -200,6 +201,7 @@ class TestTapeUse:
         assert np.all(np.isnan(short))
         assert use.lanes == 3 and use.bytes > 0 and f"max_tape={use.max_tape}" in str(use)
 
+    @pytest.mark.tape
     def test_lists_grow_as_outside_of_jit(self) -> None:
         """A lane without room for an element would stop there, and count what it has visited so far."""
 
@@ -233,6 +235,7 @@ class TestTapeUse:
         assert grow.tape(self.xs[:0], 1.2).max_tape == 1
         assert fib.tape(jnp.arange(3)).bytes == 0
 
+    @pytest.mark.tape
     def test_a_full_tape_ends(self) -> None:
         """Its links would lead in circles."""
         gradient = jax.jit(jax.grad(lambda x: jnp.sum(grow.with_options(max_tape=1, on_failure="ignore")(x, 1.01))))

@@ -31,7 +31,7 @@ from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import ScalarMachine
-from pcbatch.runtime.scalar.worth import Widths, one_by_one
+from pcbatch.runtime.scalar.worth import GRADIENT, Widths, one_by_one
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
@@ -135,12 +135,15 @@ class PcExecutable:
         here = self.forms is not None and lowering_platform() == "cpu" and not is_symbolic(lanes)
         return here and lanes in self.one_by_one.alone
 
-    def is_alone(self, lanes: int) -> bool:
-        """Whether so many lanes run one after the other inside a trace, with no block that is visited for all."""
-        machine = self.machine if isinstance(self.machine, ScalarMachine) else None
-        if machine is None and self.runs_one_by_one(lanes):
-            machine = self.one_by_one.machine if isinstance(self.one_by_one.machine, ScalarMachine) else None
-        return machine is not None and not machine.outside(lanes)
+    def undoes_one_by_one(self, lanes: int) -> bool:
+        """Whether a gradient undoes so many lanes one after the other: on a CPU, if that is estimated to be faster, and
+        no block is visited for all lanes."""
+        if lowering_platform() != "cpu" or is_symbolic(lanes):
+            return False
+        chosen = self if isinstance(self.machine, ScalarMachine) else self.one_by_one if self.forms is not None else None
+        if chosen is None or not isinstance(chosen.machine, ScalarMachine) or chosen.machine.outside(lanes):
+            return False
+        return chosen is self or lanes in one_by_one(chosen.costs, str(chosen.schedule), 1.0 / GRADIENT)
 
     @property
     def alone(self) -> Widths:

@@ -21,6 +21,8 @@ WORD = 0.1  # one word that it may move
 # theirs, and the rest as long as estimated. A part of it is for the time to compile, two to eight times as long.
 WAITING, FOR_EACH_BLOCK, GATHERED = 5.5, 0.25, 2.5
 HEAVY = 3000.0
+# Gradients of lanes together write a tape of all lanes to memory, and have to be this many times as fast in their runs.
+GRADIENT = 2.0
 ROUNDS = 24  # visits of a block for one that `often` counts: of loops in loops it counts those of the innermost alone
 DEALT, LEAST_DEALT = 4e5, 32  # the time of a call from which on lanes are dealt to cores, and the fewest lanes of each
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
@@ -65,14 +67,15 @@ def _range_text(start: int, end: int) -> str:
     return f"fewer than {2 * end:,}" if start == 1 else f"{start:,} to {2 * end - 1:,}"
 
 
-def one_by_one(costs: Costs, schedule: str) -> Widths:
+def one_by_one(costs: Costs, schedule: str, least: float = 1.0) -> Widths:
     """Return the numbers of lanes that are estimated to be faster one after the other than together.
 
     Args:
         costs: The costs of a program.
         schedule: The policy of lanes that run together.
+        least: The time together over that of one after the other, from which on they are.
     """
-    return Widths(tuple(lanes for lanes in WIDTHS if times(costs, schedule, lanes) >= 1.0))
+    return Widths(tuple(lanes for lanes in WIDTHS if times(costs, schedule, lanes) >= least))
 
 
 def times(costs: Costs, schedule: str, lanes: int) -> float:
