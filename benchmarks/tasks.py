@@ -158,6 +158,7 @@ def gradients(hidden: int, batch: int) -> Ways:
         model = loss.with_options(fork=fork)
         model = model.with_options(max_tape=model.tape(w, given).max_tape)
         ways[name] = partial(jax.jit(_slope(model)), w, given)
+    ways[f"{LANES}, one after the other"] = partial(jax.jit(_slope(loss.with_options(emitter="scalar"))), w, given)
     ways[f"{TASKS}, no jit"] = partial(_slope(loss.with_options(fork="always")), w, given)
     for width in (16, 32, 64):
         plan = jax.device_put(by_hand.plan(host, width, multiple=8))
