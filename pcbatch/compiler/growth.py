@@ -89,7 +89,14 @@ def limit_of(options: Options) -> int:
 
 def capacities_after(program: Program, needed: int) -> tuple[int, ...]:
     """Return the capacities that may follow that of a program, in which lanes needed room for so many elements."""
-    return next_capacities(program.capacity, needed, limit_of(program.options))
+    return next_capacities(program.capacity, needed, limit_of(program.options), _has_nested(program))
+
+
+def _has_nested(program: Program) -> bool:
+    """Return whether a variable of a program has room for as many elements in each of as many."""
+    types = (var.type for var in program.executable.program.vars.values())
+    room = max(program.capacity, START_CAPACITY)
+    return any(type_ is not None and type_.shape.count(room) > 1 for type_ in types)
 
 
 def may_grow(program: Program) -> bool:

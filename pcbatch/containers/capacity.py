@@ -18,6 +18,7 @@ ALONE_CAPACITY = 64  # that of lanes one after the other, which take the time of
 LEAST_CAPACITY = 8  # that of lists which are made of others, where the lists of the arguments are short
 LARGEST = 2**24  # elements, beyond which no container gets more room by itself
 FACTORS = (4, 2, 1)  # by how much the capacity grows, each time a program to compile: the first that memory allows
+NESTED_FACTORS = (2, 1)  # the same for containers in containers, whose room is the square of it
 
 _capacity: ContextVar[tuple[int, int]] = ContextVar("pcbatch_capacity", default=(START_CAPACITY, START_CAPACITY))
 _alone: ContextVar[bool] = ContextVar("pcbatch_room_of_lanes_alone", default=False)
@@ -83,18 +84,19 @@ def first_capacity(longest: int) -> int:
     return min(max(rounded(longest), LEAST_CAPACITY), START_CAPACITY) if longest else START_CAPACITY
 
 
-def next_capacities(elements: int, needed: int, limit: int) -> tuple[int, ...]:
+def next_capacities(elements: int, needed: int, limit: int, nested: bool = False) -> tuple[int, ...]:
     """Return the capacities that may follow one of this many elements, the best first; none if it may not grow.
 
     Args:
         elements: the capacity that was too small.
         needed: the largest number of elements that lanes are known to need.
         limit: the largest capacity.
+        nested: whether there are containers in others.
     """
     grown = max(elements, min(START_CAPACITY, limit))  # what containers that grow had room for
     if elements < grown and needed <= grown:
         return (grown,)
-    wanted = [min(max(factor * grown, rounded(needed)), limit) for factor in FACTORS]
+    wanted = [min(max(factor * grown, rounded(needed)), limit) for factor in (NESTED_FACTORS if nested else FACTORS)]
     return tuple(dict.fromkeys(capacity for capacity in wanted if capacity > elements))
 
 
