@@ -142,7 +142,7 @@ class RerunRun(TapingRun):
 
     run: Run
     tape: RerunTape
-    name: str = "run to be run again"
+    name: str = "repeatable run"
 
     @property
     def keys(self) -> tuple[str, ...]:

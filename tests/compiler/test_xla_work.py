@@ -44,14 +44,14 @@ def test_a_first_call_compiles_one_module_of_ours() -> None:
 
 
 def test_a_value_and_gradient_is_one_module_with_two_machines() -> None:
-    """The run that records and the one that undoes: the value comes from the run that records."""
+    """The run and the one that undoes it, for which each lane runs again: the value comes from the first."""
     step, args = gradient("mortgage")
     with events() as heard:
         jax.block_until_ready(step(*args))
     assert len([name for name in heard.modules if "lambda" in name]) == 1
     operations = str(jax.make_jaxpr(step)(*args))
     assert operations.count("= pcbatch[") == 2
-    assert "operation=taped run" in operations and "operation=backward run" in operations
+    assert "operation=repeatable run" in operations and "operation=backward run" in operations
 
 
 def test_cheap_blocks_compute_all_lanes() -> None:
