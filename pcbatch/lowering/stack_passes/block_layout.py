@@ -8,6 +8,9 @@ drain before E runs, so E runs once for all lanes that are on their way to it. S
 together, in the order of the program. Without one, a sweep wants the same order from the entry (a lane then does much
 in one trip), and policies that name one block want source order, in which lanes wait for each other at later code, as
 in the paper.
+
+A block in which lanes agree in a counter (`analysis/agreement.py`) gathers nobody. Lanes that run ahead come to it with
+other numbers, and each number is a visit. There a sweep keeps lanes together.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from dataclasses import replace
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import retarget_stack, targets
 from pcbatch.ir.stack import StackBlock, StackProgram, StackTerminator
+from pcbatch.lowering.analysis.agreement import keys_of
 from pcbatch.lowering.analysis.block_frequency import Graph, flow, visits
 from pcbatch.lowering.analysis.cost import visit_cost
 
@@ -32,13 +36,13 @@ def choose_schedule(program: StackProgram) -> str:
     With an expensive block smallest-first lets lanes gather before it, which saves whole executions of it. Among cheap
     blocks a sweep makes the fewest trips.
     """
-    return "drain" if expensive_blocks(program) else "sweep"
+    return "drain" if _gathering(program) else "sweep"
 
 
 def run(program: StackProgram, schedule: str) -> StackProgram:
     """Reorder and relabel the blocks for a scheduling policy."""
     graph = flow(program)
-    last = expensive_blocks(program)
+    last = _gathering(program)
     labels = [block.label for block in program.blocks]
     if not last:
         source = {b.label: list(_in_source(b.terminator)) for b in program.blocks}
@@ -78,6 +82,16 @@ def expensive_blocks(program: StackProgram) -> tuple[str, ...]:
     weights = {label: cost * often[label] for label, cost in costs.items()}
     enough = DOMINANT * sum(weights.values())
     return tuple(label for label, cost in costs.items() if cost >= EXPENSIVE and weights[label] >= enough)
+
+
+def _gathering(program: StackProgram) -> tuple[str, ...]:
+    """The expensive blocks that run once for all lanes which are there."""
+    expensive = expensive_blocks(program)
+    if not expensive:
+        return ()
+    registers = [v for v, var in program.vars.items() if var.storage is not None and var.storage.has_register]
+    agreeing = {block.label for block, keys in zip(program.blocks, keys_of(program, registers), strict=True) if keys}
+    return tuple(label for label in expensive if label not in agreeing)
 
 
 def block_cost(block: StackBlock, types: Mapping[str, object]) -> float:

@@ -92,8 +92,8 @@ class _Values:
                     env[dst] = None
                 case Move(dst=dst, src=src):
                     env[dst] = look(src)
-                case Select():
-                    env[op.dst] = _union([look(op.cond), look(op.on_true), look(op.on_false)])
+                case Select(dst=dst, on_true=on_true, on_false=on_false):  # it was a branch: which way does not matter
+                    env[dst] = _union([look(on_true), look(on_false)])
                 case Prim(expr=expr, dsts=dsts):
                     ins = [look(v) for v in expr.ins]
                     fn = expr.fn
