@@ -94,7 +94,7 @@ def capacities_after(program: Program, needed: int) -> tuple[int, ...]:
 
 def _has_nested(program: Program) -> bool:
     """Return whether a variable of a program has room for as many elements in each of as many."""
-    types = (var.type for var in program.executable.program.vars.values())
+    types = (var.type for var in program.stages.opt.vars.values())
     room = max(program.capacity, START_CAPACITY)
     return any(type_ is not None and type_.shape.count(room) > 1 for type_ in types)
 

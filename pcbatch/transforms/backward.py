@@ -26,12 +26,22 @@ from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.primitive.derived import at_once, one_by_one
 from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
-from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_compiled
+from pcbatch.transforms.recorded_run import (
+    ELEMENTS,
+    FULL,
+    ROOM,
+    RerunRun,
+    RunOperation,
+    folded_part,
+    recorded_together,
+    run_compiled,
+    undoes_natively,
+)
 from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
-from pcbatch.transforms.rerun import OK, RerunRun, RerunTape, is_native, recorded, undo_lanes
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.backward_machine import BackwardLayout
 from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp, zero_where_inactive
+from pcbatch.transforms.tape.lane_undoing import OK, RerunTape, undo_lanes
 from pcbatch.transforms.tape.needs import PLAIN, Needs, any_in_record
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.uniform_cotangents import flush, totals
@@ -165,9 +175,9 @@ def argument_cotangents(
     shared, per_lane = machine.stored(_arguments(operation, args), lanes)
     layout = backward_machine.layout_of(machine.layout, tape)
     if isinstance(tape, RerunTape):
-        if is_native(run):
+        if undoes_natively(run):
             return _undone_lane_by_lane(operation, args, layout, shared, per_lane, parts, cotangents)
-        parts = recorded(run, tape, args)
+        parts = recorded_together(run, tape, args)
     known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **parts}
     needs, floats = operation.needs, list(cotangents.values())
     nonzero = needs.of_any(floats) if floats else needs.certain(jnp.zeros((lanes,), bool))

@@ -20,13 +20,15 @@ from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.costs.plan_modes import WIDEST
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.machine import Machine, State
-from pcbatch.runtime.vm.raw_result import replaying, unsought
+from pcbatch.runtime.vm.raw_result import debug_checks, replaying, unsought
 from pcbatch.transforms.failure_callback import Notice
 from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, fold_lanes, jitted, unfolded_outs
+from pcbatch.transforms.tape.lane_undoing import RerunTape
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout, round_up
 from pcbatch.transforms.tasks.plan import ROOTS, TODO, TaskTape
@@ -173,6 +175,49 @@ class RecordedRun(TapingRun):
     def again(self, room: Room) -> RecordedRun:
         """The run with this room, in silence."""
         return replace(self, room=room.of(self.run.elements), silent=True)
+
+
+@dataclass(frozen=True, repr=False)
+class RerunRun(TapingRun):
+    """A run whose lanes are run again when they are undone."""
+
+    run: Run
+    tape: RerunTape
+    name: str = "repeatable run"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (STATUS, ELEMENTS, ROOM)
+
+    def lower(self, *args: Any) -> Sequence[Any]:
+        return self._with_parts(self.run.lower(*args), self.executable.stacks.traced())
+
+    def impl(self, *args: Any) -> Sequence[Any]:
+        leaves, stacks = self.run.impl(*args), self.executable.stacks
+        return self._with_parts(leaves, max(stacks.needed, stacks.traced()))
+
+    def _with_parts(self, leaves: Sequence[Any], depth: int) -> Sequence[Any]:
+        raw = jax.tree.unflatten(self.run.structure(), leaves)
+        return [*leaves, raw.status, jnp.zeros((self.run.elements,), bool), jnp.zeros((depth,), bool)]
+
+
+def by_reruns(run: Run) -> bool:
+    """Whether the gradient of a run is that of lanes that are run again one after the other."""
+    if run.through is not None or run.ends or debug_checks():
+        return False
+    return run.program.executable.undoes_one_by_one(run.lanes)
+
+
+def undoes_natively(run: Run) -> bool:
+    """Whether lanes are run again one after the other where a backward run is lowered."""
+    return lowering_platform() == "cpu" and not is_symbolic(run.lanes)
+
+
+def recorded_together(run: Run, tape: RerunTape, args: Sequence[Any]) -> dict[str, Any]:
+    """Return the parts of the tape of a run of lanes together, for platforms where no lane runs alone."""
+    recorder = RecordedRun(run, Tape(tape.blocks, tape.shared), silent=True)
+    room = Room(traced_rows(recorder), recorder.executable.stacks.traced())
+    return recorder.split(recorder.again(room).lower(*args))[1]
 
 
 def leaves_like(run: Run) -> list[Any]:

@@ -30,14 +30,16 @@ from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Opera
 from pcbatch.transforms.recorded_run import (
     FULL,
     RecordedRun,
+    RerunRun,
     RunOperation,
     TapingRun,
+    by_reruns,
     folded_part,
     run_compiled,
     tape_notice,
 )
 from pcbatch.transforms.remat_run import RematRun, recorder_of
-from pcbatch.transforms.rerun import LaneUndoing, RerunRun, RerunTape, by_reruns
+from pcbatch.transforms.tape.lane_undoing import LaneUndoing, RerunTape
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, plan_tape
 from pcbatch.transforms.tasks.backward_run import TaskBackward
 from pcbatch.transforms.tasks.plan import TODO, TaskTape

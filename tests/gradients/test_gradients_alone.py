@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.transforms import rerun
+from pcbatch.transforms.tape import lane_undoing
 
 pytestmark = [pytest.mark.promotion("standard"), pytest.mark.alone]
 
@@ -56,8 +56,8 @@ def assert_close(found: Any, wanted: Any) -> None:
 def test_a_lane_longer_than_its_tape_is_run_again_for_each_segment(
     f: Any, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rerun, "LEAST_ROWS", rows)
-    monkeypatch.setattr(rerun, "MOST_ROWS", rows)
+    monkeypatch.setattr(lane_undoing, "LEAST_ROWS", rows)
+    monkeypatch.setattr(lane_undoing, "MOST_ROWS", rows)
     assert_close(gradients(f, max_depth=400), plain(f))
 
 

@@ -57,7 +57,8 @@ class _Sums:
         counts = [len(part.invars) - 1 for part in parts]
 
         def added(*args: Any) -> jax.Array:
-            out, rest = sum(args[1 : len(whole)], start=args[0]), list(args[len(whole) :])
+            out: jax.Array = sum(args[1 : len(whole)], start=args[0])
+            rest = list(args[len(whole) :])
             for part, count in zip(parts, counts, strict=True):
                 out = ADDED[part.primitive.name](out, part.params, *rest[:count])
                 del rest[:count]
@@ -101,4 +102,3 @@ def _scatter_added(whole: jax.Array, params: Mapping[str, Any], indices: jax.Arr
 
 ADDED: dict[str, Callable[..., jax.Array]] = {"dynamic_update_slice": _slice_added, "scatter-add": _scatter_added}
 """The function that adds the part of an array that an operation makes of zeros, by the name of its primitive."""
-

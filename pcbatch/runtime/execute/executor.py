@@ -140,7 +140,9 @@ class PcExecutable:
         no block is visited for all lanes."""
         if lowering_platform() != "cpu" or is_symbolic(lanes):
             return False
-        chosen = self if isinstance(self.machine, ScalarMachine) else self.one_by_one if self.forms is not None else None
+        chosen = (
+            self if isinstance(self.machine, ScalarMachine) else self.one_by_one if self.forms is not None else None
+        )
         if chosen is None or not isinstance(chosen.machine, ScalarMachine) or chosen.machine.outside(lanes):
             return False
         return chosen is self or lanes in one_by_one(chosen.costs, str(chosen.schedule), 1.0 / GRADIENT)

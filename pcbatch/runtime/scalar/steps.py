@@ -27,7 +27,6 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import BlockLike, StepLike
 from pcbatch.runtime.vm.lane_window import Window
 
-
 PC: Any = jax.eval_shape(lambda: jnp.int32(0))  # the type of a program counter among the words of a lane
 
 

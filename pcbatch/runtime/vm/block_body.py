@@ -21,11 +21,11 @@ from pcbatch.ir.ops import Fail, Move, Prim, Print, PureOp, Select
 from pcbatch.ir.roles import reads
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.agreement import keys_of
 from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
 from pcbatch.lowering.typing.jax_types import from_storage, is_key, storage_type, to_storage
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm import indexed_access, lanes_last, operands
-from pcbatch.lowering.analysis.agreement import keys_of
 from pcbatch.runtime.vm.indexed_access import Cut
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.named_scopes import scope

@@ -1,4 +1,4 @@
-"""Runs that leave no tape: each lane is run again and recorded right before it is undone, all in native code.
+"""The undoing of lanes one after the other: each is run again and recorded right before it is undone, in native code.
 
 Lanes that run one after the other need the tape of one of them at a time. It stays in the cache, its size does not
 depend on the number of lanes, and inside `jit` nobody has to say how long it may be: a lane that visits more blocks
@@ -8,34 +8,26 @@ values that lanes share are added in place in each visit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.stack import Storage
 from pcbatch.lowering.analysis.block_frequency import cycles
-from pcbatch.lowering.typing.jax_types import is_symbolic
-from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar.loop_nest import loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.steps import Steps, one_lane, with_lane
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, initial, reg
-from pcbatch.runtime.vm.raw_result import debug_checks
-from pcbatch.transforms.recorded_run import ELEMENTS, ROOM, RecordedRun, Room, TapingRun, traced_rows
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.backward_machine import BackwardContext, BackwardLayout, ct
-from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
+from pcbatch.transforms.tape.plan import HEAD, Tape
 from pcbatch.transforms.tape.record_layout import struct_of
 from pcbatch.transforms.tape.recorder import RecordingContext, RecordingLayout, recording_layout
 from pcbatch.transforms.tape.uniform_cotangents import total
-
-if TYPE_CHECKING:
-    from pcbatch.transforms.run import Run
 
 TAPE_BYTES = 1 << 18  # of the tape of a lane: a part of the cache of a core
 LEAST_ROWS, MOST_ROWS = 32, 4096
@@ -128,55 +120,68 @@ class LaneUndoing:
         undone = jax.eval_shape(lambda shared: self.undone(depth, shared), self._shared)
         return not self.recording.left(first) and not self.undoing.left(undone)
 
+    @property
+    def cotangents_of_arguments(self) -> list[str]:
+        """The state keys of the cotangents of arguments that are a lane's."""
+        return [ct(v) for v in self.layout.program.params if v in self.backward.floats]
+
+    def start(self, first: Values) -> Values:
+        """Return the parts of `first` that each lane, and the tape of each segment, begins with."""
+        kept = {key: first[key] for key in ("pc", "depth", "steps") if key in first}
+        return kept | self._no_records()
+
+    def _no_records(self) -> Values:
+        return {HEAD: jnp.int32(-1)} | {block.count: jnp.int32(0) for block in self.layout.tape.blocks}
+
+    def undo(
+        self, lane: Values, begin: Values, after: Values, shared: Values, mine: Values, some: jax.Array
+    ) -> tuple[Values, Values, jax.Array]:
+        """Undo a lane, the last segment first; each is run from the beginning again.
+
+        Args:
+            lane: The state of a lane, of which the lane begins with all but `begin`.
+            begin: See there.
+            after: The state of the backward machine, but for where the lane is.
+            shared: The values that lanes share.
+            mine: The arguments of the lane.
+            some: Any value that XLA does not know.
+
+        Returns:
+            The state of the lane, that of the backward machine, and whether the lane has run to its end.
+        """
+
+        def undo_last(c: tuple[jax.Array, Values, Values, jax.Array]) -> Any:
+            segments, lane, after, ok = c
+            done, lane = self._again(lane | begin, shared, segments, some)
+            ok = jnp.where(segments == MANY, lane["pc"] == self.layout.exit, ok)
+            known = shared | mine | {key: lane[key] for key in self.buffers}
+            there = backward_machine.at_records(self.backward, {}, lane[HEAD])
+            undone = self.undoing.run(after | there, known, some)
+            return done - 1, lane, {key: undone[key] for key in after}, ok
+
+        begun = jnp.int32(MANY), lane, after, jnp.ones((), bool)
+        _, lane, after, ok = jax.lax.while_loop(lambda c: c[0] > 0, undo_last, begun)
+        return lane, after, ok
+
+    def _again(self, lane: Values, shared: Values, segments: jax.Array, some: jax.Array) -> tuple[jax.Array, Values]:
+        """Run so many segments at most, of which the last one stays on the tape; return how many there were."""
+
+        def more(c: tuple[jax.Array, Values]) -> jax.Array:
+            runs: jax.Array = c[1]["pc"] < self.layout.exit
+            return (c[0] < segments) & runs
+
+        def segment(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
+            return c[0] + 1, self.recording.run(c[1] | self._no_records(), shared, some, jnp.int32(self.rows))
+
+        out: tuple[jax.Array, Values] = jax.lax.while_loop(more, segment, (jnp.int32(0), lane))
+        return out
+
 
 @dataclass(frozen=True, eq=False)
 class RerunTape(Tape):
     """The plan of a tape that no run leaves: each lane fills it when it is run again."""
 
     undoing: LaneUndoing | None = None
-
-
-@dataclass(frozen=True, repr=False)
-class RerunRun(TapingRun):
-    """A run whose lanes are run again when they are undone."""
-
-    run: Run
-    tape: RerunTape
-    name: str = "repeatable run"
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return (STATUS, ELEMENTS, ROOM)
-
-    def lower(self, *args: Any) -> Sequence[Any]:
-        return self._with_parts(self.run.lower(*args), self.executable.stacks.traced())
-
-    def impl(self, *args: Any) -> Sequence[Any]:
-        leaves, stacks = self.run.impl(*args), self.executable.stacks
-        return self._with_parts(leaves, max(stacks.needed, stacks.traced()))
-
-    def _with_parts(self, leaves: Sequence[Any], depth: int) -> Sequence[Any]:
-        raw = jax.tree.unflatten(self.run.structure(), leaves)
-        return [*leaves, raw.status, jnp.zeros((self.run.elements,), bool), jnp.zeros((depth,), bool)]
-
-
-def by_reruns(run: Run) -> bool:
-    """Whether the gradient of a run is that of lanes that are run again one after the other."""
-    if run.through is not None or run.ends or debug_checks():
-        return False
-    return run.program.executable.undoes_one_by_one(run.lanes)
-
-
-def is_native(run: Run) -> bool:
-    """Whether lanes are run again one after the other where a backward run is lowered."""
-    return lowering_platform() == "cpu" and not is_symbolic(run.lanes)
-
-
-def recorded(run: Run, tape: Tape, args: Sequence[Any]) -> dict[str, Any]:
-    """Return the parts of the tape of a run of lanes together, for platforms where no lane runs alone."""
-    recorder = RecordedRun(run, Tape(tape.blocks, tape.shared), silent=True)
-    room = Room(traced_rows(recorder), recorder.executable.stacks.traced())
-    return recorder.split(recorder.again(room).lower(*args))[1]
 
 
 def undo_lanes(
@@ -196,57 +201,31 @@ def undo_lanes(
         The cotangents of arguments, [lanes, ...], sums of those of shared values as a backward machine of one lane has
         them, and OK.
     """
-    exit_, params = undoing.layout.exit, undoing.layout.program.params
     sums = undoing.undone(depth, shared)
     registers = {key: sums.pop(key) for key in map(ct, undoing.backward.floats)}
     sums = {key: value for key, value in sums.items() if key not in backward_machine.PLACE}
-    moved = [key for v in params if (key := ct(v)) in registers]
-    counts = [block.count for block in undoing.layout.tape.blocks]
 
     # No array from outside stands in it, so that each is an operand of the native function.
     def run(given: tuple[Any, ...], some: jax.Array) -> tuple[Values, Values, jax.Array]:
         entering, per_lane, going, first, sums, registers, shared = given
-        empty = {HEAD: jnp.int32(-1)} | {key: jnp.int32(0) for key in counts}
-        fresh = {key: first[key] for key in ("pc", "depth", "steps") if key in first} | empty
-        outs = {key: jnp.zeros((*going.shape, *registers[key].shape), registers[key].dtype) for key in moved}
+        start = undoing.start(first)
+        moved = {key: registers[key] for key in undoing.cotangents_of_arguments}
+        outs = {key: jnp.zeros((*going.shape, *x.shape), x.dtype) for key, x in moved.items()}
 
-        def one(number: jax.Array, c: Any) -> Any:
+        def one(number: jax.Array, c: tuple[Values, Values, Values, jax.Array]) -> Any:
             lane, sums, outs, ok = c
             mine = one_lane(per_lane, number)
-            pc = jnp.where(going[number], fresh["pc"], jnp.asarray(exit_, fresh["pc"].dtype))
-            begin = fresh | mine | {"pc": pc}
-
-            def again(lane: Values, segments: jax.Array) -> tuple[jax.Array, Values]:
-                """Run so many segments, of which the last one stays on the tape."""
-
-                def more(c: tuple[jax.Array, Values]) -> jax.Array:
-                    return (c[0] < segments) & (c[1]["pc"] < exit_)
-
-                def segment(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-                    return c[0] + 1, undoing.recording.run(c[1] | empty, shared, some, jnp.int32(undoing.rows))
-
-                out: tuple[jax.Array, Values] = jax.lax.while_loop(more, segment, (jnp.int32(0), lane | begin))
-                return out
-
-            def undo(c: Any) -> Any:
-                segments, lane, after, ok = c
-                done, lane = again(lane, segments)
-                ok = jnp.where(segments == MANY, lane["pc"] == exit_, ok)
-                known = shared | mine | {key: lane[key] for key in undoing.buffers}
-                head = backward_machine.at_records(undoing.backward, {}, lane[HEAD])
-                undone = undoing.undoing.run(after | head, known, some)
-                return done - 1, lane, {key: undone[key] for key in after}, ok
-
+            pc = jnp.where(going[number], start["pc"], jnp.asarray(undoing.layout.exit, start["pc"].dtype))
             after = sums | registers | one_lane(entering, number)
-            begun = jnp.int32(MANY), lane, after, jnp.ones((), bool)
-            _, lane, after, lane_ok = jax.lax.while_loop(lambda c: c[0] > 0, undo, begun)
+            lane, after, lane_ok = undoing.undo(lane, start | mine | {"pc": pc}, after, shared, mine, some)
             new = with_lane(outs, {key: after[key] for key in outs}, number)
             return lane, {key: after[key] for key in sums}, new, ok.at[number].set(lane_ok)
 
         c = first, sums, outs, jnp.zeros(going.shape, bool)
-        _, sums, new, ok = jax.lax.fori_loop(0, some, one, c)
-        return sums, new, ok
+        _, sums, outs, ok = jax.lax.fori_loop(0, some, one, c)
+        return sums, outs, ok
 
     given = entering, per_lane, going, undoing.first(depth), sums, registers, shared
     sums, found, ok = in_one_function(run)(given, jnp.int32(going.shape[0]))
-    return {key: undoing.undoing.with_lanes(key, value) for key, value in sums.items()} | found | {OK: ok}
+    out: Values = {key: undoing.undoing.with_lanes(key, value) for key, value in sums.items()}
+    return out | found | {OK: ok}
