@@ -226,6 +226,6 @@ def undo_lanes(
         return sums, outs, ok
 
     given = entering, per_lane, going, undoing.first(depth), sums, registers, shared
-    sums, found, ok = in_one_function(run)(given, jnp.int32(going.shape[0]))
-    out: Values = {key: undoing.undoing.with_lanes(key, value) for key, value in sums.items()}
-    return out | found | {OK: ok}
+    out: tuple[Values, Values, jax.Array] = in_one_function(run)(given, jnp.int32(going.shape[0]))
+    sums, found, ok = out
+    return {key: undoing.undoing.with_lanes(key, value) for key, value in sums.items()} | found | {OK: ok}
