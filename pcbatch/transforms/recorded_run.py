@@ -21,6 +21,7 @@ from pcbatch.runtime.costs.plan_modes import WIDEST
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.lowering_platform import lowering_platform
+from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.machine import Machine, State
@@ -203,9 +204,16 @@ class RerunRun(TapingRun):
 
 def by_reruns(run: Run) -> bool:
     """Whether the gradient of a run is that of lanes that are run again one after the other."""
-    if run.through is not None or run.ends or debug_checks():
+    if run.through is not None or run.ends or debug_checks() or not undoes_natively(run):
         return False
-    return run.program.executable.undoes_one_by_one(run.lanes)
+    executable = run.program.executable
+    asked = isinstance(executable.machine, ScalarMachine)
+    if not asked and executable.forms is None:
+        return False
+    chosen = executable if asked else executable.one_by_one
+    if not isinstance(chosen.machine, ScalarMachine) or chosen.machine.outside(run.lanes):
+        return False
+    return asked or worth.undoes_one_by_one(chosen.costs, str(chosen.schedule), run.lanes)
 
 
 def undoes_natively(run: Run) -> bool:

@@ -31,7 +31,7 @@ from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import ScalarMachine
-from pcbatch.runtime.scalar.worth import GRADIENT, Widths, one_by_one
+from pcbatch.runtime.scalar.worth import Widths, one_by_one
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
@@ -134,18 +134,6 @@ class PcExecutable:
         """Whether so many lanes run one after the other inside a trace: on a CPU, if that is estimated to be faster."""
         here = self.forms is not None and lowering_platform() == "cpu" and not is_symbolic(lanes)
         return here and lanes in self.one_by_one.alone
-
-    def undoes_one_by_one(self, lanes: int) -> bool:
-        """Whether a gradient undoes so many lanes one after the other: on a CPU, if that is estimated to be faster, and
-        no block is visited for all lanes."""
-        if lowering_platform() != "cpu" or is_symbolic(lanes):
-            return False
-        chosen = (
-            self if isinstance(self.machine, ScalarMachine) else self.one_by_one if self.forms is not None else None
-        )
-        if chosen is None or not isinstance(chosen.machine, ScalarMachine) or chosen.machine.outside(lanes):
-            return False
-        return chosen is self or lanes in one_by_one(chosen.costs, str(chosen.schedule), 1.0 / GRADIENT)
 
     @property
     def alone(self) -> Widths:

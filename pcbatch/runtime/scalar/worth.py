@@ -47,7 +47,7 @@ class Widths:
         return cls(tuple(width for width in WIDTHS if width < lanes))
 
     def __contains__(self, lanes: int) -> bool:
-        return min(WIDEST, 1 << (lanes.bit_length() - 1)) in self.floors if lanes else bool(self.floors)
+        return floor(lanes) in self.floors if lanes else bool(self.floors)
 
     def __bool__(self) -> bool:
         return bool(self.floors)
@@ -67,15 +67,24 @@ def _range_text(start: int, end: int) -> str:
     return f"fewer than {2 * end:,}" if start == 1 else f"{start:,} to {2 * end - 1:,}"
 
 
-def one_by_one(costs: Costs, schedule: str, least: float = 1.0) -> Widths:
+def one_by_one(costs: Costs, schedule: str) -> Widths:
     """Return the numbers of lanes that are estimated to be faster one after the other than together.
 
     Args:
         costs: The costs of a program.
         schedule: The policy of lanes that run together.
-        least: The time together over that of one after the other, from which on they are.
     """
-    return Widths(tuple(lanes for lanes in WIDTHS if times(costs, schedule, lanes) >= least))
+    return Widths(tuple(lanes for lanes in WIDTHS if times(costs, schedule, lanes) >= 1.0))
+
+
+def undoes_one_by_one(costs: Costs, schedule: str, lanes: int) -> bool:
+    """Return whether a gradient of so many lanes is estimated to be faster one after the other than together."""
+    return times(costs, schedule, floor(lanes)) >= 1.0 / GRADIENT
+
+
+def floor(lanes: int) -> int:
+    """Return the power of two whose estimate stands for so many lanes."""
+    return min(WIDEST, 1 << max(0, lanes.bit_length() - 1))
 
 
 def times(costs: Costs, schedule: str, lanes: int) -> float:
