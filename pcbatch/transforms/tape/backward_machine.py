@@ -32,12 +32,11 @@ from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, source_env
 from pcbatch.transforms.tape.indexed_vjp import InPlace
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.plan import BlockTape, Tape
-from pcbatch.transforms.tape.record_layout import active_first, append, reordered
 from pcbatch.transforms.tape.uniform_cotangents import (
     capacity,
+    defer,
     deferred_key,
     deferred_keys,
-    make_room,
     pulled_back,
     total,
 )
@@ -382,23 +381,7 @@ def _write(
         out[own(v)] = window.write(carry[own(v)], new, mask)
     out |= {total(v): carry[total(v)] + x for v, x in computed.shared.items()}
     if computed.deferred:
-        out |= _defer(context, tape, carry, window, computed)
+        rows = {**{str(n): x for n, x in computed.deferred.items()}, "record": computed.record}
+        out |= defer(tape, carry, rows, window, mask, context.known, context.stride, context.needs)
     link = window.write(carry[RECORD], computed.link, mask)
     return {**out, RECORD: link, "pc": window.write(carry["pc"], _program_counters(layout, computed.link), mask)}
-
-
-def _defer(
-    context: BackwardContext, tape: BlockTape, carry: Values, window: Window, computed: BlockCotangents
-) -> Values:
-    """Append the deferred cotangents of a window to those of its block."""
-    columns = {str(n): x for n, x in computed.deferred.items()}
-    rows = tape.deferred_layout.packed({**columns, "record": computed.record})
-    state = {key: carry[key] for key in deferred_keys(tape)}
-    state = make_room(tape, state, context.known, context.stride, window.width, context.needs)
-    n = deferred_key(tape, "n")
-    end, order = state[n], active_first(window, computed.mask)
-    for name, x in rows.items():
-        key = deferred_key(tape, name)
-        # The whole window is written; the next one overwrites what is behind the active lanes.
-        state[key] = append(state[key], end, reordered(x, order))
-    return {**state, n: end + jnp.sum(computed.mask, dtype=jnp.int32)}

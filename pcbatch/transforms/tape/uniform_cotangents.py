@@ -15,11 +15,13 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import reg
 from pcbatch.transforms.tape.block_ssa import SharedValue
 from pcbatch.transforms.tape.block_vjp import Env, pull_shared, replay, source_env, zero_where_inactive
 from pcbatch.transforms.tape.needs import Needs, any_in_record
 from pcbatch.transforms.tape.plan import STATUS, BlockTape, Tape
+from pcbatch.transforms.tape.record_layout import active_first, append, reordered
 
 RECORDS = 128  # records of one pullback, unless there are more lanes
 
@@ -45,6 +47,29 @@ def capacity(lanes: int) -> int:
     """Rows for the deferred cotangents of a block: those of one pullback, and of one more trip."""
     most: int = jax.core.max_dim(RECORDS, lanes)  # of sizes that may be left open
     return most + lanes
+
+
+def defer(
+    block: BlockTape,
+    carry: Values,
+    values: Values,
+    window: Window,
+    mask: jax.Array,
+    known: Values,
+    stride: int,
+    needs: Needs,
+) -> Values:
+    """Append the deferred cotangents of the records in a mask, and their numbers, to those of a block; `values` are
+    [width, ...] each, by column."""
+    state = {key: carry[key] for key in deferred_keys(block)}
+    state = make_room(block, state, known, stride, window.width, needs)
+    n = deferred_key(block, "n")
+    end, order = state[n], active_first(window, mask)
+    for name, rows in block.deferred_layout.packed(values).items():
+        key = deferred_key(block, name)
+        # The whole window is written; the next one overwrites what is behind the active lanes.
+        state[key] = append(state[key], end, reordered(rows, order))
+    return {**state, n: end + jnp.sum(mask, dtype=jnp.int32)}
 
 
 def make_room(block: BlockTape, state: Values, known: Values, stride: int, width: int, needs: Needs) -> Values:
