@@ -25,7 +25,7 @@ from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.primitive.derived import at_once, one_by_one
 from pcbatch.transforms.primitive.errors import not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, fold_lanes, unfolded_outs
 from pcbatch.transforms.recorded_run import (
     ELEMENTS,
     FULL,
@@ -64,6 +64,7 @@ class Backward(RunOperation):
     skips: bool = True  # lanes with cotangents of zero alone undo no records
     remat: bool = False  # the tape has snapshots instead of records
     needs: Needs = PLAIN
+    native: bool = True  # see `RerunRun`
     name: str = "backward run"
     differentiates = True
 
@@ -103,6 +104,9 @@ class Backward(RunOperation):
 
     def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any]:
         return [x.to_tangent_aval() for x, is_moved in zip(avals, self.moved, strict=False) if is_moved]
+
+    def over_devices(self) -> Operation:
+        return replace(self, native=False)
 
     def stride(self, parts: Mapping[str, Any]) -> int:
         """The lanes of the recorded run for each lane of this one: elements may have been recorded together."""
@@ -175,7 +179,7 @@ def argument_cotangents(
     shared, per_lane = machine.stored(_arguments(operation, args), lanes)
     layout = backward_machine.layout_of(machine.layout, tape)
     if isinstance(tape, RerunTape):
-        if undoes_natively(run):
+        if operation.native and undoes_natively(run):
             return _undone_lane_by_lane(operation, args, layout, shared, per_lane, parts, cotangents)
         parts = recorded_together(run, tape, args)
     known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **parts}

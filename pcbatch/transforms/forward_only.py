@@ -11,11 +11,11 @@ import jax
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.transforms.primitive.derived import is_inexact
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind
 
 
 @dataclass(frozen=True, repr=False)
-class ForwardOnly:
+class ForwardOnly(Operation):
     """The identity, with a transpose that is refused.
 
     It follows the loops of the strategy "local", so reverse mode meets it before them, and the error says more than

@@ -184,6 +184,7 @@ class RerunRun(TapingRun):
 
     run: Run
     tape: RerunTape
+    native: bool = True  # XLA spreads no native function over devices
     name: str = "repeatable run"
 
     @property
@@ -191,11 +192,17 @@ class RerunRun(TapingRun):
         return (STATUS, ELEMENTS, ROOM)
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        return self._with_parts(self.run.lower(*args), self.executable.stacks.traced())
+        # Not `Run.lower`: XLA may split a run by lanes, but not its backward run.
+        run = self.run if self.native else replace(self.run, smooth=True)
+        leaves = jax.tree.leaves(run.raw_result(*args))
+        return self._with_parts(leaves, self.executable.stacks.traced())
 
     def impl(self, *args: Any) -> Sequence[Any]:
         leaves, stacks = self.run.impl(*args), self.executable.stacks
         return self._with_parts(leaves, max(stacks.needed, stacks.traced()))
+
+    def over_devices(self) -> Operation:
+        return replace(self, native=False)
 
     def _with_parts(self, leaves: Sequence[Any], depth: int) -> Sequence[Any]:
         raw = jax.tree.unflatten(self.run.structure(), leaves)
@@ -213,7 +220,8 @@ def by_reruns(run: Run) -> bool:
     chosen = executable if asked else executable.one_by_one
     if not isinstance(chosen.machine, ScalarMachine) or chosen.machine.outside(run.lanes):
         return False
-    return asked or worth.undoes_one_by_one(chosen.costs, str(chosen.schedule), run.lanes)
+    has_loops = xla_options.has_loops(run.steps)
+    return asked or worth.undoes_one_by_one(chosen.costs, str(chosen.schedule), run.lanes, has_loops)
 
 
 def undoes_natively(run: Run) -> bool:

@@ -149,3 +149,37 @@ def test_of_second_order() -> None:
 def test_stacks_are_as_deep_as_the_run_needs(jit: bool) -> None:
     options = {"max_depth": 400} if jit else {}
     assert_close(gradients(descent, jit=jit, **options), plain(descent))
+
+
+def test_a_long_chain_of_sums_is_traced_in_time() -> None:
+    def f(x: Any, w: Any, n: Any) -> Any:
+        total = x
+        for k in range(60):
+            total = total + w[k] * x if n > 0 else total
+        return total
+
+    w = jnp.linspace(0, 1, 60)
+    batched = pcbatch.batch(f, in_axes=(0, None, 0), emitter="scalar")
+    found = jax.jit(jax.grad(lambda w: jnp.sum(batched(X, w, N))))(w)
+    np.testing.assert_allclose(found, jnp.full(60, X[N > 0].sum()), rtol=1e-5)
+
+
+def test_arrays_on_two_devices() -> None:
+    """A backward run is not split by XLA, nor is the run before it."""
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("d",))
+    lanes, all_of_it = (jax.sharding.NamedSharding(mesh, jax.P(*axes)) for axes in (("d",), ()))
+    batched = pcbatch.batch(loop, in_axes=(0, None, 0))
+    x, n, w = jax.device_put(X, lanes), jax.device_put(N, lanes), jax.device_put(W, all_of_it)
+    found = jax.jit(jax.grad(lambda x, w, n: jnp.sum(batched(x, w, n)), argnums=(0, 1)))(x, w, n)
+    assert_close(found, plain(loop))
+
+
+def test_loops_of_jax_in_a_step_keep_lanes_together() -> None:
+    def f(x: Any, n: Any) -> Any:
+        for _ in range(n):
+            x = jax.lax.scan(lambda c, a: (jnp.tanh(c * a + x), None), x, jnp.linspace(-1.0, 1.0, 50))[0]
+        return x
+
+    batched, n = pcbatch.batch(f), jnp.arange(64) % 5
+    text = str(jax.make_jaxpr(jax.grad(lambda x: jnp.sum(batched(x, n))))(jnp.linspace(0.1, 1.0, 64)))
+    assert "taped run" in text and "repeatable" not in text

@@ -266,3 +266,18 @@ def test_the_mode_that_there_is_works() -> None:
     call = Call(pcbatch.batch(lambda x, n: only_reverse(x) * n if n > 1 else x), (X, NUMBERS), (0, 0), 4)
     ct = random_like(X)
     assert_all_close([jax.vjp(call.function(), X)[1]([ct])[0]], [ct * jnp.where(NUMBERS > 1, jnp.cos(X) * NUMBERS, 1)])
+
+
+@pytest.mark.promotion("standard")
+def test_an_array_of_numpy_that_a_loop_changes() -> None:
+    """It is a constant of the block before the loop, and a result of it."""
+
+    @pcbatch.batch
+    def f(x, n):
+        y = np.zeros(4)
+        while n > 0:
+            y[0] = x * n
+            n -= 1
+        return y[0]
+
+    np.testing.assert_allclose(jax.grad(lambda x: jnp.sum(f(x, jnp.array([1, 2]))))(jnp.ones(2)), [1.0, 1.0])

@@ -10,7 +10,7 @@ table.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,20 +36,21 @@ def add_parts(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
 class _Sums:
     made_by: Mapping[Any, Any]  # variable -> equation
     uses: Mapping[Any, int]
+    terms: Set[Any]  # variables that are terms of sums and nothing else, once
 
     @classmethod
     def of(cls, jaxpr: jex.Jaxpr) -> _Sums:
         used = [v for eqn in jaxpr.eqns for v in eqn.invars] + list(jaxpr.outvars)
-        return cls(
-            {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars},
-            Counter(v for v in used if not isinstance(v, jex.Literal)),
-        )
+        uses = Counter(v for v in used if not isinstance(v, jex.Literal))
+        added = [v for eqn in jaxpr.eqns if eqn.primitive.name in SUMS for v in eqn.invars]
+        terms = {v for v in added if not isinstance(v, jex.Literal) and uses[v] == 1}
+        return cls({v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}, uses, terms)
 
     def rewritten(self, eqn: Any) -> list[Any]:
         """Return the equations in place of one."""
-        if eqn.primitive.name not in SUMS:
-            return [eqn]
-        terms = [term for v in eqn.invars for term in self._terms(v)]
+        if eqn.primitive.name not in SUMS or eqn.outvars[0] in self.terms:
+            return [eqn]  # a part of a longer sum is none by itself
+        terms = self._terms(eqn)
         parts = [part for v in terms if (part := self._part(v)) is not None]
         whole = [v for v in terms if self._part(v) is None]
         if not parts or not whole or any(v.aval != eqn.outvars[0].aval for v in whole):
@@ -68,12 +69,18 @@ class _Sums:
         call = as_call(lambda *args: jax.jit(added)(*args), eqn.replace(invars=operands, params={}))
         return [eqn] if call is None else [call]
 
-    def _terms(self, v: Any) -> list[Any]:
-        """Return the terms of a value, if it is a sum that nothing else uses."""
-        made = None if isinstance(v, jex.Literal) else self.made_by.get(v)
-        if made is None or made.primitive.name not in SUMS or self.uses[v] > 1:
-            return [v]
-        return [term for each in made.invars for term in self._terms(each)]
+    def _terms(self, eqn: Any) -> list[Any]:
+        """Return the terms of a sum, in order, those of sums among them that nothing else uses."""
+        found: list[Any] = []
+        rest = list(reversed(eqn.invars))
+        while rest:
+            v = rest.pop()
+            made = None if isinstance(v, jex.Literal) or v not in self.terms else self.made_by.get(v)
+            if made is not None and made.primitive.name in SUMS:
+                rest += reversed(made.invars)
+            else:
+                found.append(v)
+        return found
 
     def _part(self, v: Any) -> Any | None:
         """Return the equation that makes an array of zeros but for a part; None if none does."""

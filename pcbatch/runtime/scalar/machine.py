@@ -85,7 +85,8 @@ class ScalarMachine(Machine):
         budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
         given = {reg(v) for v in self.program.params}
         carry = {key: value for key, value in state.carry.items() if key not in passing or key in given}
-        unset = {key: state.carry[key][0] for key in state.carry.keys() - carry.keys() - {*layout.buffers}}
+        # In a fixed order, not that of a set: the text of the program is the key of JAX's persistent cache.
+        unset = {key: value[0] for key, value in state.carry.items() if key not in carry and key not in layout.buffers}
         if layout.frames is not None and passing & {*layout.buffers}:
             depth = state.carry["frames"].shape[0] // carry["pc"].shape[0] - 2
             unset |= layout.frames.empty(1, depth, layout.exit)

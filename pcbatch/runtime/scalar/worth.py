@@ -23,6 +23,7 @@ WAITING, FOR_EACH_BLOCK, GATHERED = 5.5, 0.25, 2.5
 HEAVY = 3000.0
 # Gradients of lanes together write a tape of all lanes to memory, and have to be this many times as fast in their runs.
 GRADIENT = 2.0
+LOOPS = 4.0  # but lanes alone so many times, where a step holds a loop of JAX
 ROUNDS = 24  # visits of a block for one that `often` counts: of loops in loops it counts those of the innermost alone
 DEALT, LEAST_DEALT = 4e5, 32  # the time of a call from which on lanes are dealt to cores, and the fewest lanes of each
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
@@ -77,9 +78,16 @@ def one_by_one(costs: Costs, schedule: str) -> Widths:
     return Widths(tuple(lanes for lanes in WIDTHS if times(costs, schedule, lanes) >= 1.0))
 
 
-def undoes_one_by_one(costs: Costs, schedule: str, lanes: int) -> bool:
-    """Return whether a gradient of so many lanes is estimated to be faster one after the other than together."""
-    return times(costs, schedule, floor(lanes)) >= 1.0 / GRADIENT
+def undoes_one_by_one(costs: Costs, schedule: str, lanes: int, has_loops: bool) -> bool:
+    """Return whether a gradient of so many lanes is estimated to be faster one after the other than together.
+
+    Args:
+        costs: The costs of a program.
+        schedule: The policy of lanes that run together.
+        lanes: The number of lanes.
+        has_loops: Whether a block holds a loop of JAX, which is undone for a lane alone without vectors.
+    """
+    return times(costs, schedule, floor(lanes)) >= (LOOPS if has_loops else 1.0 / GRADIENT)
 
 
 def floor(lanes: int) -> int:

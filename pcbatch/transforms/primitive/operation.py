@@ -22,7 +22,7 @@ from jax.sharding import NamedSharding
 
 from pcbatch.ir.stack import StackProgram
 from pcbatch.runtime.lowering_platform import PLATFORMS, lowered_for, lowering_platform
-from pcbatch.runtime.sharding.custom_partitioning import asking
+from pcbatch.runtime.sharding.custom_partitioning import asking, is_spread
 from pcbatch.runtime.sharding.lane_sharding import partition_spec, run_without_mesh, varied, without_mesh
 from pcbatch.runtime.vm.raw_result import unsought
 from pcbatch.transforms.primitive.errors import blaming, not_linear
@@ -53,6 +53,10 @@ class Operation(Protocol):
 
     def lower(self, *args: Any) -> Sequence[Any]:
         """Compute the results by JAX's operations."""
+
+    def over_devices(self) -> Operation:
+        """Return the operation whose operations of JAX XLA may spread over devices as it likes."""
+        return self
 
     def impl(self, *args: Any) -> Sequence[Any]:
         """Compute the results for concrete arrays, outside traces."""
@@ -186,6 +190,7 @@ run_p.def_abstract_eval(_abstract)
 
 
 def _lowered(ctx: Any, *operands: Any, operation: Operation, asking: Any, platform: str | None = None) -> Any:
+    operation = operation.over_devices() if is_spread(ctx.module_context) else operation
     with _blaming(operation), without_mesh(), nullcontext() if platform is None else lowered_for(platform):
         closed = _traced(operation, ctx.avals_in)
         plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=list(closed.out_avals))

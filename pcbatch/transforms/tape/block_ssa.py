@@ -295,12 +295,20 @@ class _Builder:
             env.update(zip(part.outs, outs, strict=True))
             if part.expensive and not set(outs) & self.uniform:
                 self.expensive += [ExpensiveResult(str(n), n, type_) for n, type_ in zip(outs, types, strict=True)]
-        return [self._constant(v) if isinstance(v, jex.Literal) else env[v] for v in plain.jaxpr.outvars]
+        held = dict(zip(plain.jaxpr.constvars, plain.consts, strict=True))
+        return [
+            self._constant(v.val, v.aval)
+            if isinstance(v, jex.Literal)
+            else self._constant(held[v], v.aval)
+            if v in held
+            else env[v]
+            for v in plain.jaxpr.outvars
+        ]
 
-    def _constant(self, literal: Any) -> int:
+    def _constant(self, value: Any, aval: Any) -> int:
         number = self._new()
-        type_ = ArrayType(str(literal.aval.dtype), tuple(literal.aval.shape))
-        self._step(Node(lambda: [jnp.asarray(literal.val, literal.aval.dtype)], (), (number,), linear=True), [type_])
+        type_ = ArrayType(str(aval.dtype), tuple(aval.shape))
+        self._step(Node(lambda: [jnp.asarray(value, aval.dtype)], (), (number,), linear=True), [type_])
         return number
 
     def _cut(self, position: int, op: Prim, cut: Cut) -> None:
@@ -313,7 +321,7 @@ class _Builder:
                 env[var] = self._value(name)
 
         def look(v: Any) -> int:
-            return self._constant(v) if isinstance(v, jex.Literal) else env[v]
+            return self._constant(v.val, v.aval) if isinstance(v, jex.Literal) else env[v]
 
         for k, step in enumerate(cut.steps):
             match step:
