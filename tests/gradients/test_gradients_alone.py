@@ -41,7 +41,7 @@ def gradients(f: Any, jit: bool = True, **options: Any) -> Any:
 
 
 def plain(f: Any) -> Any:
-    """The same by JAX, of one lane after the other, in Python."""
+    """The gradients that JAX gives for one lane after the other, in Python."""
     of_lanes = [jax.grad(f, argnums=(0, 1))(x, W, int(n)) for x, n in zip(X, N, strict=True)]
     return jnp.stack([x for x, _ in of_lanes]), sum(w for _, w in of_lanes)
 
