@@ -35,7 +35,6 @@ def add_parts(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
 @dataclass(frozen=True)
 class _Sums:
     made_by: Mapping[Any, Any]  # variable -> equation
-    uses: Mapping[Any, int]
     terms: Set[Any]  # variables that are terms of sums and nothing else, once
 
     @classmethod
@@ -44,7 +43,7 @@ class _Sums:
         uses = Counter(v for v in used if not isinstance(v, jex.Literal))
         added = [v for eqn in jaxpr.eqns if eqn.primitive.name in SUMS for v in eqn.invars]
         terms = {v for v in added if not isinstance(v, jex.Literal) and uses[v] == 1}
-        return cls({v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}, uses, terms)
+        return cls({v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}, terms)
 
     def rewritten(self, eqn: Any) -> list[Any]:
         """Return the equations in place of one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
@@ -172,25 +172,16 @@ def _run(
         return words.stored(lane, own, out | ({VISITS: own[VISITS] + 1} if VISITS in own else {}))
 
     lane = words.packed(lane)
-    written = {code.index: jax.eval_shape(partial(_changed, partial(step, code)), lane) for code in codes}
+    steps = {code.index: partial(step, code) for code in codes}
+    written = {k: jax.eval_shape(partial(_changed, one), lane) for k, one in steps.items()}
+    visits = {code.index: Visit(steps[code.index], written[code.index], code.scope) for code in codes}
 
-    def sweep(nest: Nest, lane: Values) -> Values:
-        """Visit what the lane waits for, in order; a block, and a loop, until it waits elsewhere."""
-        for each in nest:
-            inside = (each,) if isinstance(each, int) else blocks_of(each)
-            names = {name for k in inside for name in written.get(k, ())}
-            waits = partial(_waits, inside, pc, may_go_on)
-            if isinstance(each, int) and each in written:
-                code = layout.codes[each]
-                with jax.named_scope(code.scope):
-                    lane = repeated(partial(step, code), waits, lane, names)
-            elif not isinstance(each, int) and names:
-                lane = repeated(partial(sweep, each), waits, lane, names)
-        return lane
+    def waits(blocks: tuple[int, ...], lane: Values) -> jax.Array:
+        return is_among(blocks, pc(lane)) & may_go_on(lane)
 
     nest = loop_nest(layout.program, part.outside)
     alive = tuple(k for k in range(layout.exit) if k not in part.outside)
-    ran: Values = jax.lax.while_loop(partial(_waits, alive, pc, may_go_on), partial(sweep, nest), lane)
+    ran: Values = jax.lax.while_loop(partial(waits, alive), partial(sweep, nest, visits, waits), lane)
     ran = words.unpacked(ran)
     if layout.max_steps is None:
         return ran
@@ -203,7 +194,43 @@ def _changed(step: Callable[[Values], Values], lane: Values) -> Values:
     return {key: new for key, new in step(lane).items() if new is not lane[key]}
 
 
-def repeated(
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A visit of a block by a lane whose scalars are packed.
+
+    Attributes:
+        step: The visit, of the state of the lane.
+        writes: The keys of what it changes.
+        scope: The name of the block in XLA's programs and profiles.
+    """
+
+    step: Callable[[Values], Values]
+    writes: Collection[str]
+    scope: str
+
+
+def sweep(
+    nest: Nest,
+    visits: Mapping[int, Visit],
+    waits: Callable[[tuple[int, ...], Values], jax.Array],
+    lane: Values,
+) -> Values:
+    """Visit what the lane waits for, in order; a block, and a loop, until it waits elsewhere.
+
+    `visits` are by the number of the block, and `waits` tells whether a lane waits for one of some blocks.
+    """
+    for each in nest:
+        inside = (each,) if isinstance(each, int) else blocks_of(each)
+        names = {name for k in inside if k in visits for name in visits[k].writes}
+        if isinstance(each, int) and each in visits:
+            with jax.named_scope(visits[each].scope):
+                lane = _repeated(visits[each].step, partial(waits, inside), lane, names)
+        elif not isinstance(each, int) and names:
+            lane = _repeated(partial(sweep, each, visits, waits), partial(waits, inside), lane, names)
+    return lane
+
+
+def _repeated(
     step: Callable[[Values], Values], waits: Callable[[Values], jax.Array], lane: Values, names: Collection[str]
 ) -> Values:
     """Repeat a step while the lane waits for it. The loop carries what the step writes, `names`: XLA updates it in
@@ -218,16 +245,6 @@ def repeated(
         lambda c: waits({**rest, **c}), body, {key: lane[key] for key in lane if key in names}
     )
     return {**lane, **new}
-
-
-def _waits(
-    blocks: tuple[int, ...],
-    pc: Callable[[Values], jax.Array],
-    may_go_on: Callable[[Values], jax.Array],
-    lane: Values,
-) -> jax.Array:
-    """Whether a lane waits for one of these blocks."""
-    return is_among(blocks, pc(lane)) & may_go_on(lane)
 
 
 def is_among(blocks: tuple[int, ...], pc: jax.Array) -> jax.Array:

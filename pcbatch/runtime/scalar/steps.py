@@ -18,7 +18,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 from pcbatch.lowering.jaxpr_passes.add_parts import add_parts
 from pcbatch.lowering.typing.jax_types import settings
-from pcbatch.runtime.scalar.lanes import VISITS, is_among, repeated
+from pcbatch.runtime.scalar.lanes import VISITS, Visit, is_among, sweep
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of
 from pcbatch.runtime.scalar.obstacles import reasons
 from pcbatch.runtime.scalar.rules import ForOneLane
@@ -166,40 +166,7 @@ def _run(
         keys = (*one.reads, *one.writes, *counted)
         return {words.places[key][0] if key in words.places else key for key in keys}
 
-    written = {k: arrays(one) for k, one in traced.items()}
-
-    def sweep(nest: Nest, lane: Values) -> Values:
-        for each in nest:
-            inside = (each,) if isinstance(each, int) else blocks_of(each)
-            names = {name for k in inside for name in written.get(k, ())}
-            if isinstance(each, int) and each in traced:
-                with jax.named_scope(codes[each].scope):
-                    lane = repeated(partial(step, traced[each]), partial(waits, inside), lane, names)
-            elif not isinstance(each, int) and names:
-                lane = repeated(partial(sweep, each), partial(waits, inside), lane, names)
-        return lane
-
-    everywhere = partial(waits, blocks_of(steps.nest))
-    ran: Values = jax.lax.while_loop(everywhere, partial(sweep, steps.nest), words.packed(lane))
+    visits = {k: Visit(partial(step, one), arrays(one), codes[k].scope) for k, one in traced.items()}
+    everywhere, lane = partial(waits, blocks_of(steps.nest)), words.packed(lane)
+    ran: Values = jax.lax.while_loop(everywhere, partial(sweep, steps.nest, visits, waits), lane)
     return words.unpacked(ran)
-
-
-def one_lane(rows: Mapping[str, Any], number: Any, lanes_last: frozenset[str] = frozenset()) -> Values:
-    """Return the parts of a lane of arrays of all lanes, by key."""
-    return {key: _index(value, number, value.ndim - 1 if key in lanes_last else 0) for key, value in rows.items()}
-
-
-def _index(array: Any, number: Any, axis: int) -> jax.Array:
-    row: jax.Array = jax.lax.dynamic_index_in_dim(array, number, axis, False, allow_negative_indices=False)
-    return row
-
-
-def with_lane(
-    rows: Mapping[str, Any], lane: Mapping[str, Any], number: Any, lanes_last: frozenset[str] = frozenset()
-) -> Values:
-    """Return arrays of all lanes with the parts of a lane in their places: the inverse of `one_lane`."""
-    out: Values = {}
-    for key, value in rows.items():
-        axis, new = value.ndim - 1 if key in lanes_last else 0, lane[key].astype(value.dtype)
-        out[key] = jax.lax.dynamic_update_index_in_dim(value, new, number, axis, allow_negative_indices=False)
-    return out

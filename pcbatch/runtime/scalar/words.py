@@ -83,7 +83,7 @@ class Words:
 
         def load(packed: Values) -> tuple[Values, Values]:
             values = {key: self.scalar(packed, key) for key in scalars}
-            values |= {key: _row(packed[key], values[NUMBER]) for key in rows}
+            values |= {key: row_of(packed[key], values[NUMBER]) for key in rows}
             return {key: array for key, array in packed.items() if key not in self.constant}, values
 
         packed, values = apart(load, {key: lane[key] for key in arrays})
@@ -98,7 +98,7 @@ class Words:
         out = lane | {key: value for key, value in old.items() if key in lane and key not in self.in_place}
         for key, value in new.items():
             if key in self.in_place:
-                out[key] = _with_row(out[key], value, old[NUMBER])
+                out[key] = with_row(out[key], value, old[NUMBER])
             elif key in self.places:
                 array, k, _ = self.places[key]
                 word = to_word(value, ARRAYS[array])
@@ -108,12 +108,14 @@ class Words:
         return out
 
 
-def _row(array: jax.Array, number: Any) -> jax.Array:
+def row_of(array: jax.Array, number: Any) -> jax.Array:
+    """Return the row of a lane in an array [lanes, ...]."""
     row: jax.Array = jax.lax.dynamic_index_in_dim(array, number, 0, False, allow_negative_indices=False)
     return row
 
 
-def _with_row(array: jax.Array, row: jax.Array, number: Any) -> jax.Array:
+def with_row(array: jax.Array, row: jax.Array, number: Any) -> jax.Array:
+    """Return an array [lanes, ...] with another row for a lane."""
     new: jax.Array = jax.lax.dynamic_update_index_in_dim(array, row, number, 0, allow_negative_indices=False)
     return new
 

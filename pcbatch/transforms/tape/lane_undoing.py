@@ -19,7 +19,8 @@ from pcbatch.ir.stack import Storage
 from pcbatch.lowering.analysis.block_frequency import cycles
 from pcbatch.runtime.scalar.loop_nest import loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
-from pcbatch.runtime.scalar.steps import Steps, one_lane, with_lane
+from pcbatch.runtime.scalar.steps import Steps
+from pcbatch.runtime.scalar.words import row_of, with_row
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, initial, reg
 from pcbatch.transforms.tape import backward_machine
@@ -214,11 +215,11 @@ def undo_lanes(
 
         def one(number: jax.Array, c: tuple[Values, Values, Values, jax.Array]) -> Any:
             lane, sums, outs, ok = c
-            mine = one_lane(per_lane, number)
+            mine = {key: row_of(array, number) for key, array in per_lane.items()}
             pc = jnp.where(going[number], start["pc"], jnp.asarray(undoing.layout.exit, start["pc"].dtype))
-            after = sums | registers | one_lane(entering, number)
+            after = sums | registers | {key: row_of(array, number) for key, array in entering.items()}
             lane, after, lane_ok = undoing.undo(lane, start | mine | {"pc": pc}, after, shared, mine, some)
-            new = with_lane(outs, {key: after[key] for key in outs}, number)
+            new = {key: with_row(array, after[key], number) for key, array in outs.items()}
             return lane, {key: after[key] for key in sums}, new, ok.at[number].set(lane_ok)
 
         c = first, sums, outs, jnp.zeros(going.shape, bool)
