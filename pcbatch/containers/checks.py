@@ -91,11 +91,12 @@ def require(holds: Any, exception: str, *message: Any) -> None:
         message: texts and scalars, shown one after the other.
 
     Raises:
-        Exception: the exception itself, if the condition is known not to hold.
+        Exception: the exception itself, if the condition is known not to hold; without a message that only the lane has.
     """
     if isinstance(holds, bool | np.bool_):
         if not holds:
-            raise getattr(builtins, exception)("".join(map(str, message)))
+            known = not any(isinstance(part, jax.core.Tracer) for part in message)
+            raise getattr(builtins, exception)(*["".join(map(str, message))] * known)
         return
     record(holds, exception, message)
 

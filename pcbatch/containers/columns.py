@@ -59,8 +59,9 @@ def room(columns: Any, axis: int) -> int | None:
 
 
 def same_leaves(a: Any, b: Any) -> bool:
-    """Return whether two pytrees have the same objects as leaves."""
-    return [id(leaf) for leaf in jax.tree.leaves(a)] == [id(leaf) for leaf in jax.tree.leaves(b)]
+    """Return whether two pytrees have one structure, and the same objects as leaves."""
+    (leaves, tree), (others, other) = jax.tree.flatten(a), jax.tree.flatten(b)
+    return tree == other and list(map(id, leaves)) == list(map(id, others))
 
 
 def leaf_at(leaf: Any, place: tuple[Any, ...]) -> Any:

@@ -633,3 +633,23 @@ def test_entries_behind_removed_ones_are_found(f, emitter):
     got = pcbatch.batch(f, emitter=emitter, max_length=16)(XS, YS)
     for lane in range(len(XS)):
         assert tuple(int(part[lane]) for part in got) == f(XS[lane].tolist(), YS[lane].tolist()), lane
+
+
+def lists_of_two_origins(n):
+    m = {0: [], 1: [n]}
+    m.setdefault(6, []).append(7)
+    if n not in m:
+        m[n] = []
+    m[n].append((n + 5) % 97)
+    while n > 0:
+        if n % 3:
+            m.setdefault(n, []).append(n)
+        else:
+            m = {0: [], 1: [round(n / 2) % 97]}
+        n -= 1
+    return [k + sum(v) for k, v in m.items()]
+
+
+def test_lists_of_values_whose_sources_differ_are_stored():
+    got = pcbatch.batch(lists_of_two_origins)(N[:8])
+    assert [list(map(int, row)) for row in got] == [lists_of_two_origins(int(n)) for n in N[:8]]

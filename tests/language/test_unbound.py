@@ -33,9 +33,27 @@ def in_a_loop(n):
     return x
 
 
+def removed_from_nothing(n):
+    s = set()
+    for i in range(n):
+        if i > 1:
+            break
+    else:
+        try:
+            s.remove(i)
+        except KeyError:
+            return -1
+    return n
+
+
 @pytest.mark.parametrize(
     ("fn", "name", "good", "bad"),
-    [(after_loop, "i", [1, 4], 0), (one_branch, "y", [3, 9], 2), (in_a_loop, "x", [7, 9], 8)],
+    [
+        (after_loop, "i", [1, 4], 0),
+        (one_branch, "y", [3, 9], 2),
+        (in_a_loop, "x", [7, 9], 8),
+        (removed_from_nothing, "i", [1, 2, 9], 0),
+    ],
 )
 def test_lanes_fail_where_python_does(fn, name, good, bad) -> None:
     batched = pcbatch.batch(fn)
@@ -45,7 +63,7 @@ def test_lanes_fail_where_python_does(fn, name, good, bad) -> None:
     with pytest.raises(BatchRuntimeError) as info:
         batched(jnp.array([*good, bad]))
     assert MESSAGE.format(name) in str(info.value)
-    assert "1 of 3 lanes" in str(info.value)
+    assert f"1 of {len(good) + 1} lanes" in str(info.value)
 
 
 def test_a_variable_that_no_path_assigns_is_refused() -> None:
@@ -55,6 +73,18 @@ def test_a_variable_that_no_path_assigns_is_refused() -> None:
 
     with pytest.raises(CompileError, match="PCB201"):
         pcbatch.batch(fn)(jnp.array([1]))
+
+
+def test_a_failure_known_while_compiling_shows_no_value_of_the_lane() -> None:
+    def fn(n):
+        if n > 2:
+            del {}[n]
+        return n
+
+    with pytest.raises(BatchRuntimeError) as info:
+        pcbatch.batch(fn)(jnp.array([1, 4]))
+    assert "KeyError" in str(info.value)
+    assert "Tracer" not in str(info.value)
 
 
 def test_what_is_always_assigned_gets_no_flag() -> None:

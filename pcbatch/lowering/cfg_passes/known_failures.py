@@ -4,7 +4,8 @@
         y = xs[2]         ==>     bb1: fail IndexError("list index out of range")
                                   bb2: ...                                             (`xs` has one element)
 
-What every lane reaches is a mistake, which is reported while compiling.
+What every lane reaches is a mistake, which is reported while compiling. Operands are read before the lane fails, so that
+one without a value is what it fails for (`fail_unbound.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import traceback
 from dataclasses import replace
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function
-from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail, Jump, Prim, Return
+from pcbatch.ir.ops import ERROR, RETURN, Branch, Expr, Fail, Jump, Prim, Return
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.inferred import Inferred, OpKey, branch_targets
 
@@ -62,22 +63,30 @@ def _is_sure(function: Function, label: str, inferred: Inferred) -> bool:
 
 
 def _failing(function: Function, places: dict[str, int], inferred: Inferred) -> Function:
+    if not places:
+        return function
+    read = "operands"
+    while read in function.types:
+        read += "_"
     blocks = [
-        _cut(block, places[block.label], inferred.errors[_key(function, block, places)])
+        _cut(block, places[block.label], inferred.errors[_key(function, block, places)], read)
         if block.label in places
         else block
         for block in function.blocks
     ]
-    return replace(function, blocks=drop_unreachable(tuple(blocks))) if places else function
+    return replace(function, blocks=drop_unreachable(tuple(blocks)), types={**function.types, read: None})
 
 
 def _key(function: Function, block: Block, places: dict[str, int]) -> OpKey:
     return function.name, block.label, places[block.label]
 
 
-def _cut(block: Block, k: int, error: Exception) -> Block:
+def _cut(block: Block, k: int, error: Exception, read: str) -> Block:
+    """The block up to one of its operations, whose operands are read into a variable."""
     op = block.ops[k]
     assert isinstance(op, Prim)
+    ins = op.expr.ins
+    operands = (Prim((read,), Expr(f"({', '.join(ins)},)", ins, lambda *_: True), op.loc),) if ins else ()
     text = str(error.args[0]) if len(error.args) == 1 and isinstance(error.args[0], str | int | float) else ""
     message = (text,) if text else ()
-    return replace(block, ops=block.ops[:k], terminator=Fail(ERROR, type(error).__name__, message, op.loc))
+    return replace(block, ops=(*block.ops[:k], *operands), terminator=Fail(ERROR, type(error).__name__, message, op.loc))
