@@ -77,8 +77,9 @@ def test_a_variable_that_no_path_assigns_is_refused() -> None:
 
 def test_a_failure_known_while_compiling_shows_no_value_of_the_lane() -> None:
     def fn(n):
+        d = {}
         if n > 2:
-            del {}[n]
+            del d[n]
         return n
 
     with pytest.raises(BatchRuntimeError) as info:
