@@ -91,7 +91,7 @@ def require(holds: Any, exception: str, *message: Any) -> None:
         message: texts and scalars, shown one after the other.
 
     Raises:
-        Exception: the exception itself, if the condition is known not to hold; without a message that only the lane has.
+        Exception: the exception itself, if the condition is known not to hold; with no message of values of the lane.
     """
     if isinstance(holds, bool | np.bool_):
         if not holds:

@@ -5,6 +5,7 @@ Nothing here knows of lists in lists. Indices are in range, or `put` drops what 
 
 from __future__ import annotations
 
+import operator
 import re
 from functools import cache
 from typing import Any
@@ -61,7 +62,7 @@ def room(columns: Any, axis: int) -> int | None:
 def same_leaves(a: Any, b: Any) -> bool:
     """Return whether two pytrees have one structure, and the same objects as leaves."""
     (leaves, tree), (others, other) = jax.tree.flatten(a), jax.tree.flatten(b)
-    return tree == other and list(map(id, leaves)) == list(map(id, others))
+    return list(map(id, leaves)) == list(map(id, others)) and bool(operator.eq(tree, other))
 
 
 def leaf_at(leaf: Any, place: tuple[Any, ...]) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from pcbatch.api.batched import Batched
 from pcbatch.call.array_leaves import as_jax
 from pcbatch.call.devices import mesh_of
-from pcbatch.lowering.analysis.cost import jaxpr_alone
+from pcbatch.lowering.analysis.lane_time import jaxpr_time
 from pcbatch.mcmc.hamiltonian import Mass, Point, Sample, kinetic, leapfrog, momentum
 from pcbatch.mcmc.mass_matrix import unit
 from pcbatch.mcmc.nuts import GRADIENT, LEAF, NUMBERS, Trace, nuts
@@ -28,9 +28,9 @@ LEAST_ROWS, MOST_ROWS = 16, 256  # draws in one call, if there are so many
 # Numbers in a vector of all chains up to which blocks compute all lanes: the code is smaller and compiles in half of
 # the time, and beyond it that is not worth computing what chains do not wait for.
 SMALL = 8192
-# Operations of a log density and its gradient, from which on chains gather for them. Chains with cheaper ones may run
+# Nanoseconds of a log density and its gradient, from which on chains gather for them. Chains with cheaper ones may run
 # one after the other, so nothing is said of their blocks.
-CHEAP = 4000.0
+CHEAP = 2000.0
 
 
 class Chains(NamedTuple):
@@ -78,7 +78,7 @@ def programs(target: Target, deepest: int, per_chain: bool, small: bool, stats: 
 
 
 def _cost(target: Target, data: tuple[Any, ...]) -> float:
-    return jaxpr_alone(jax.make_jaxpr(target.logp_and_grad)(np.zeros(target.size, target.dtype), *data).jaxpr)
+    return jaxpr_time(jax.make_jaxpr(target.logp_and_grad)(np.zeros(target.size, target.dtype), *data).jaxpr)
 
 
 class Machine:

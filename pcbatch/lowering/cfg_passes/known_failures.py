@@ -4,8 +4,8 @@
         y = xs[2]         ==>     bb1: fail IndexError("list index out of range")
                                   bb2: ...                                             (`xs` has one element)
 
-What every lane reaches is a mistake, which is reported while compiling. Operands are read before the lane fails, so that
-one without a value is what it fails for (`fail_unbound.py`).
+What every lane reaches is a mistake, which is reported while compiling. Operands are read before the lane fails, so
+that one without a value is what it fails for (`fail_unbound.py`).
 """
 
 from __future__ import annotations
@@ -89,4 +89,5 @@ def _cut(block: Block, k: int, error: Exception, read: str) -> Block:
     operands = (Prim((read,), Expr(f"({', '.join(ins)},)", ins, lambda *_: True), op.loc),) if ins else ()
     text = str(error.args[0]) if len(error.args) == 1 and isinstance(error.args[0], str | int | float) else ""
     message = (text,) if text else ()
-    return replace(block, ops=(*block.ops[:k], *operands), terminator=Fail(ERROR, type(error).__name__, message, op.loc))
+    failure = Fail(ERROR, type(error).__name__, message, op.loc)
+    return replace(block, ops=(*block.ops[:k], *operands), terminator=failure)

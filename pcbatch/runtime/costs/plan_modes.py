@@ -17,7 +17,7 @@ from pcbatch.ir.def_use import block_uses, block_writes, edges, holds, pops, pus
 from pcbatch.ir.ops import Jump, Prim
 from pcbatch.ir.stack import StackBlock, StackProgram
 from pcbatch.lowering.analysis.block_frequency import flow, has_cycle, inner_loops, visits
-from pcbatch.lowering.analysis.cost import alone_cost
+from pcbatch.lowering.analysis.lane_time import ALONE, DENSE, TOGETHER, lane_time
 from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.options import Dense, Few, Mode, Strips
@@ -84,7 +84,9 @@ class BlockCost:
     stores: bool = False  # into parts of registers
     last: tuple[int, ...] = ()  # the sizes, for a lane, of the arrays with the lanes last
     rounds: int = 1  # of a loop, that a visit computes
-    alone: float = 0.0  # operations of a lane that runs alone
+    alone: float = 0.0  # what it computes for a lane that runs alone
+    together: float = 0.0  # what it computes for one of many lanes, without kernels
+    products: float = 0.0  # the part of `alone` that is products, and functions such as `exp` of arrays
 
     @property
     def lane(self) -> float:
@@ -314,7 +316,10 @@ def _cost(
         any(cut.stored for op in block.ops if isinstance(op, Prim) and (cut := indexed_access.cut(op)) is not None),
         tuple(storage_type(t).size for v in sorted(registers & set(last)) if (t := types[v]) is not None),
         block.rounds,
-        sum(alone_cost(op, types) for op in block.ops),
+        *(
+            len(slots) * prices.access + sum(lane_time(op, types, prices) for op in block.ops)
+            for prices in (ALONE, TOGETHER, DENSE)
+        ),
     )
 
 

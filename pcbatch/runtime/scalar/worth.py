@@ -13,18 +13,19 @@ from dataclasses import dataclass, replace
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
 
-VISIT = 5.0  # a visit of one lane: a jump, and its registers
-OPERATION = 0.5  # one arithmetic operation in it
-WORD = 0.1  # one word that it may move
-# Lanes together take so many times the estimate of their trips, since they wait for each other, and so many more for
-# each block. Where they gather for a block that takes one of them `HEAVY`, the kernels of trips take so many times
-# theirs, and the rest as long as estimated. A part of it is for the time to compile, two to eight times as long.
-WAITING, FOR_EACH_BLOCK, GATHERED = 5.5, 0.25, 2.5
-HEAVY = 3000.0
+VISIT = 8.0  # a visit of one lane: a jump, and its registers
+KERNEL = 190.0  # a visit of all lanes, for each array that it touches
+WORD = 0.06  # one word of one of many lanes that a visit of all moves
+# Lanes together take so many times the estimate, and so many more for each block, since they wait for each other; in a
+# loop of few blocks less, the longer a lane takes for its round. Where they gather for a block whose products take one
+# of them `HEAVY`, the kernels of trips take so many times theirs, and the rest as long as estimated. A part of it is
+# for the time to compile, two to eight times as long.
+WAITING, FOR_EACH_BLOCK, LEAST_WAITING, FEW_BLOCKS, ROUND = 4.0, 0.1, 1.15, 4, 90.0
+GATHERED, HEAVY = 2.5, 2500.0
 # Gradients of lanes together write a tape of all lanes to memory, and have to be this many times as fast in their runs.
 GRADIENT = 2.0
 LOOPS = 4.0  # but lanes alone so many times, where a step holds a loop of JAX
-ROUNDS = 24  # visits of a block for one that `often` counts: of loops in loops it counts those of the innermost alone
+ROUNDS = 60  # visits of a block for one that `often` counts: of loops in loops it counts those of the innermost alone
 DEALT, LEAST_DEALT = 4e5, 32  # the time of a call from which on lanes are dealt to cores, and the fewest lanes of each
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
 # A block is visited for all lanes where one of them takes `HEAVY`, and all of them so many times as long as that visit,
@@ -97,13 +98,38 @@ def floor(lanes: int) -> int:
 
 def times(costs: Costs, schedule: str, lanes: int) -> float:
     """Return the time that lanes are estimated to take together, over the time that they take one after the other."""
-    kernels = replace(costs, blocks=tuple(replace(block, operations=0.0, words=0.0) for block in costs.blocks))
-    modes = costs.modes(lanes)
-    started, total = (sum(trip_time.trip_times(each, modes, lanes, schedule)) for each in (kernels, costs))
-    heavy = any(of_one_lane(costs.blocks[k]) >= HEAVY for k in costs.expensive)
-    waiting = WAITING + FOR_EACH_BLOCK * len(costs.blocks)
-    together = GATHERED * started + total - started if heavy else waiting * total
+    if any(costs.blocks[k].products >= HEAVY for k in costs.expensive):
+        kernels = replace(costs, blocks=tuple(replace(block, operations=0.0, words=0.0) for block in costs.blocks))
+        modes = costs.modes(lanes)
+        started, total = (sum(trip_time.trip_times(each, modes, lanes, schedule)) for each in (kernels, costs))
+        together = (GATHERED * started + total - started) * _of_a_trip(costs, schedule)
+    else:
+        together = _waiting(costs) * _together(costs, schedule, lanes)
     return together / _one_after_the_other(costs, lanes)
+
+
+def _of_a_trip(costs: Costs, schedule: str) -> float:
+    """Return what `often` counts of the block that each trip visits once."""
+    blocks = [costs.blocks[k] for k in costs.expensive] if schedule == "drain" else []
+    return max(block.often for block in blocks or costs.blocks)
+
+
+def _together(costs: Costs, schedule: str, lanes: int) -> float:
+    """Return the time of the visits that `often` counts, of lanes that never wait."""
+    trip = _of_a_trip(costs, schedule)
+    total = 0.0
+    for block in costs.blocks:
+        passes = block.often / trip
+        any_comes = 1.0 - (1.0 - min(1.0, passes)) ** lanes
+        visit = block.arrays * KERNEL + lanes * (block.together + block.words * WORD)
+        total += max(1.0, passes) * any_comes * visit
+    return total * trip
+
+
+def _waiting(costs: Costs) -> float:
+    """Return how many times as long lanes take that wait for each other."""
+    waiting = WAITING + FOR_EACH_BLOCK * len(costs.blocks)
+    return waiting if len(costs.blocks) > FEW_BLOCKS else min(waiting, max(LEAST_WAITING, ROUND / _of_visits(costs)))
 
 
 def is_outside(block: BlockCost, lanes: int) -> bool:
@@ -142,4 +168,4 @@ def _of_visits(costs: Costs) -> float:
 
 def of_one_lane(block: BlockCost) -> float:
     """Return the time of a visit of one lane."""
-    return VISIT + block.alone * OPERATION + block.words * WORD
+    return VISIT + block.alone

@@ -1,0 +1,117 @@
+"""Estimated nanoseconds of an operation for one lane: one that runs alone, or one of many that run together.
+
+Prices were fitted to 40 programs, whose visits were counted (docs/users/performance.md). They decide how lanes run; no
+result depends on them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pcbatch.containers.by_width import by_width_p
+from pcbatch.ir.ops import Move, Prim, Select
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.cost import (
+    EXPENSIVE,
+    FREE,
+    READS_PART,
+    TRANSCENDENTAL,
+    WRITES_PART,
+    equation_cost,
+    inner_jaxprs,
+    priced_name,
+    size,
+)
+from pcbatch.lowering.typing.trace import JaxprFn
+
+TRIPS = 16.0  # iterations of an inner while loop: lanes together make as many as the one that makes the most
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Nanoseconds of a lane.
+
+    Attributes:
+        operation: Of an operation on numbers; the processor makes several at once.
+        transcendental: Of one such as `exp` on a number.
+        element: Of an element of an array in an operation.
+        transcendental_element: Of one in an operation such as `exp`.
+        access: Of a load or a store of a part of an array.
+        product: Of a unit of `cost.py` in products, and in what is made of them.
+        compared: Of an element in a sort, each time that runs of elements are merged.
+        loop: Of a loop of a form for a lane alone (`by_width`), such as the steps of an element in a heap.
+    """
+
+    operation: float
+    transcendental: float
+    element: float
+    transcendental_element: float
+    access: float
+    product: float
+    compared: float
+    loop: float
+
+
+# In native code for one lane, numbers stay in registers of the processor, and so do whole visits in its cache.
+ALONE = Prices(0.05, 10.0, 0.25, 2.0, 0.6, 0.19, 0.15, 30.0)
+# Lanes together compute with vectors, and look up places of their own by gathers and scatters.
+TOGETHER = Prices(0.05, 4.4, 0.03, 4.4, 1.2, 0.04, 0.15, math.nan)
+# The part of a lane alone that is products, and functions such as `exp` of arrays: many lanes at once gain most there.
+DENSE = Prices(0.0, 0.0, 0.0, 2.0, 0.0, 0.19, 0.0, 0.0)
+
+
+def lane_time(op: object, types: Any, prices: Prices) -> float:
+    """Estimate one IR operation; `types` maps variables to `ArrayType`. What was not traced takes infinitely long."""
+    match op:
+        case Prim(expr=expr):
+            return jaxpr_time(expr.fn.closed.jaxpr, prices) if isinstance(expr.fn, JaxprFn) else math.inf
+        case Move(dst=dst) | Select(dst=dst):
+            type_ = types.get(dst)
+            return _elements(float(type_.size) if isinstance(type_, ArrayType) else 1.0, prices)
+        case _:
+            return prices.operation
+
+
+@lru_cache(maxsize=4096)
+def jaxpr_time(jaxpr: Any, prices: Prices = ALONE) -> float:
+    """Estimate a jaxpr: the sum over its equations, inner jaxprs included."""
+    return sum(_equation(eqn, prices) for eqn in jaxpr.eqns)
+
+
+def _equation(eqn: Any, prices: Prices) -> float:
+    name = priced_name(eqn)
+    if eqn.primitive is by_width_p and prices is not TOGETHER:
+        alone = eqn.params["alone"].jaxpr
+        loops = sum(inner.primitive.name == "while" for inner in alone.eqns)
+        return prices.loop * loops if loops else jaxpr_time(alone, prices)
+    largest = max([0.0, *map(size, (*eqn.invars, *eqn.outvars))])
+    if name in ("sort", "top_k"):
+        return prices.compared * largest * max(1.0, math.log2(max(1.0, largest)))
+    if name in WRITES_PART:
+        return prices.access + prices.element * size(eqn.invars[WRITES_PART[name]])
+    inner = [] if name in EXPENSIVE else [jaxpr_time(each, prices) for each in inner_jaxprs(eqn)]
+    match name:
+        case "scan":
+            return float(eqn.params["length"]) * sum(inner)
+        case "while":
+            return TRIPS * sum(inner)
+        case "cond":
+            return max(inner)
+    if inner or name in FREE:
+        return sum(inner)
+    if name in READS_PART:
+        read = sum(map(size, eqn.outvars))
+        return prices.access + read * prices.element if size(eqn.invars[0]) > 1 else prices.operation
+    if name in EXPENSIVE or name == "dot_general":
+        return equation_cost(eqn) * prices.product
+    if name in TRANSCENDENTAL:
+        return prices.transcendental if largest <= 1 else largest * prices.transcendental_element
+    return _elements(largest, prices)
+
+
+def _elements(count: float, prices: Prices) -> float:
+    """The time of one operation on arrays of so many elements."""
+    return prices.operation if count <= 1 else count * prices.element
