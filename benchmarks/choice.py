@@ -2,9 +2,9 @@
 
     NPROC=1 python -m benchmarks.choice [--lanes 16 256 4096] [--repeats 5] [--only sudoku]
 
-The fourteen of `benchmarks/cpython_programs/classics.py` and the twenty-one of `benchmarks/fifty_lines`. CPU seconds of
-the process, in turn; `over the best` is the time of the choice over that of the faster one. First calls, compiling
-included, are CPU seconds too.
+The fourteen of `benchmarks/cpython_programs/classics.py`, the twenty-one of `benchmarks/fifty_lines` and the eight of
+`benchmarks/heavy_rounds.py`. CPU seconds of the process, in turn; `over the best` is the time of the choice over that
+of the faster one. First calls, compiling included, are CPU seconds too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ os.environ.setdefault("NPROC", "1")
 import jax
 
 import pcbatch
+from benchmarks import heavy_rounds, overflow
 from benchmarks.common import interleaved_cpu_medians
-from benchmarks.overflow import programs
 from pcbatch.runtime.scalar import ScalarMachine, worth
 
 WAYS = {"chosen": {}, "scalar": {"emitter": "scalar"}, "together": {"emitter": "guard"}}
@@ -41,7 +41,7 @@ def main() -> None:
     print(HEAD, "|---|---:|---|---:|---:|---:|---|---:|", sep="\n")
     ratios = []
     for lanes in given.lanes:
-        for name, (function, arguments) in programs(lanes).items():
+        for name, (function, arguments) in (overflow.programs(lanes) | heavy_rounds.programs(lanes)).items():
             if given.only.lower() in name.lower():
                 line, ratio = row(name, lanes, function, arguments, given.repeats)
                 ratios.append(ratio)

@@ -266,8 +266,8 @@ class Programs:
         is about lanes that run together."""
         staged = call.staged or is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes)
         o = self.options
-        together = o.schedule, o.emitter, o.fork, o.modes, o.stats, o.strategy
-        may = together == ("auto", "auto", "auto", None, False, "pc") and not o.narrow
+        together = o.schedule, o.emitter, o.modes, o.stats, o.strategy
+        may = together == ("auto", "auto", None, False, "pc") and o.fork != "always" and not o.narrow
         may &= o.devices is None or isinstance(o.devices, int)
         may &= staged or (default_platform() == "cpu" and call.key not in self.refused)
         return replace(call, alone=call.alone and may, staged=staged)

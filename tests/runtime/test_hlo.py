@@ -106,7 +106,7 @@ def test_a_register_that_the_loop_does_not_touch_is_not_copied(modes: pcbatch.op
 def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbatch.options.Mode | None) -> None:
     """There XLA's options are not ours: reads are kept apart from writes."""
     fn, args = RECURSIVE[name]
-    batched = pcbatch.batch(fn, max_depth=DEPTH, modes=modes, fork="never")
+    batched = pcbatch.batch(fn, max_depth=DEPTH, modes=modes, fork="never", emitter="guard")
     text = jax.jit(lambda *args: batched(*args)).lower(*args).compile().as_text()
     assert f"u32[{ROOM}," in text
     assert copies(text) == []

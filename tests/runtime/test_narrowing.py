@@ -200,7 +200,7 @@ class TestChoice:
     def test_on_cpus(self, platform: str, more: bool) -> None:
         counts = [
             jax.jit(f).trace(self.lanes).lower(lowering_platforms=(platform,)).as_text().count("stablehlo.while")
-            for f in both(fib, fork="never")
+            for f in both(fib, fork="never", schedule="sweep")
         ]
         assert (counts[0] > counts[1]) == more
 

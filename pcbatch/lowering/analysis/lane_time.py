@@ -27,6 +27,7 @@ from pcbatch.lowering.analysis.cost import (
 )
 from pcbatch.lowering.typing.trace import JaxprFn
 
+HASHES = ("threefry2x32", "random_bits", "random_split", "random_fold_in", "random_seed")
 TRIPS = 16.0  # iterations of an inner while loop: lanes together make as many as the one that makes the most
 
 
@@ -39,28 +40,32 @@ class Prices:
         transcendental: Of one such as `exp` on a number.
         element: Of an element of an array in an operation.
         transcendental_element: Of one in an operation such as `exp`.
-        access: Of a load or a store of a part of an array.
+        part: Of an element that is read from a place known while compiling.
+        access: Of a load or a store of a part of an array, at a place of the lane's.
         product: Of a unit of `cost.py` in products, and in what is made of them.
+        hashed: Of a word of random bits.
         compared: Of an element in a sort, each time that runs of elements are merged.
         loop: Of a loop of a form for a lane alone (`by_width`), such as the steps of an element in a heap.
     """
 
-    operation: float
-    transcendental: float
-    element: float
-    transcendental_element: float
-    access: float
-    product: float
-    compared: float
-    loop: float
+    operation: float = 0.0
+    transcendental: float = 0.0
+    element: float = 0.0
+    transcendental_element: float = 0.0
+    part: float = 0.0
+    access: float = 0.0
+    product: float = 0.0
+    hashed: float = 0.0
+    compared: float = 0.0
+    loop: float = 0.0
 
 
-# In native code for one lane, numbers stay in registers of the processor, and so do whole visits in its cache.
-ALONE = Prices(0.05, 10.0, 0.25, 2.0, 0.6, 0.19, 0.15, 30.0)
+# In native code for one lane, numbers stay in registers of the processor, and whole visits in its cache.
+ALONE = Prices(0.05, 10.5, 0.3, 1.8, 0.1, 1.0, 0.15, 8.5, 0.15, 30.0)
 # Lanes together compute with vectors, and look up places of their own by gathers and scatters.
-TOGETHER = Prices(0.05, 4.4, 0.03, 4.4, 1.2, 0.04, 0.15, math.nan)
+TOGETHER = Prices(0.07, 3.5, 0.09, 4.0, 0.02, 0.5, 0.065, 4.3, 0.15)
 # The part of a lane alone that is products, and functions such as `exp` of arrays: many lanes at once gain most there.
-DENSE = Prices(0.0, 0.0, 0.0, 2.0, 0.0, 0.19, 0.0, 0.0)
+DENSE = Prices(transcendental_element=1.8, product=0.15)
 
 
 def lane_time(op: object, types: Any, prices: Prices) -> float:
@@ -102,6 +107,10 @@ def _equation(eqn: Any, prices: Prices) -> float:
             return max(inner)
     if inner or name in FREE:
         return sum(inner)
+    if name == "slice":
+        return prices.part * sum(map(size, eqn.outvars))
+    if name in HASHES:
+        return prices.hashed * largest
     if name in READS_PART:
         read = sum(map(size, eqn.outvars))
         return prices.access + read * prices.element if size(eqn.invars[0]) > 1 else prices.operation

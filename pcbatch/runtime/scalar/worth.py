@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
 
-VISIT = 8.0  # a visit of one lane: a jump, and its registers
-KERNEL = 190.0  # a visit of all lanes, for each array that it touches
-WORD = 0.06  # one word of one of many lanes that a visit of all moves
-# Lanes together take so many times the estimate, and so many more for each block, since they wait for each other; in a
-# loop of few blocks less, the longer a lane takes for its round. Where they gather for a block whose products take one
-# of them `HEAVY`, the kernels of trips take so many times theirs, and the rest as long as estimated. A part of it is
-# for the time to compile, two to eight times as long.
-WAITING, FOR_EACH_BLOCK, LEAST_WAITING, FEW_BLOCKS, ROUND = 4.0, 0.1, 1.15, 4, 90.0
+VISIT = 4.0  # a visit of one lane: a jump, and its registers
+TRIP, KERNEL = 1200.0, 70.0  # a visit of all lanes, and for each array that it touches
+WORD = 0.15  # one word of one of many lanes that a visit of all moves
+# Lanes together take so many times the estimate, since they wait for each other; in a loop of few blocks next to
+# nothing more. Where they gather for a block whose products take one of them `HEAVY`, the kernels of trips take so many
+# times theirs, and the rest as long as estimated. A part of it is for the time to compile, two to eight times as long.
+WAITING, FOR_EACH_BLOCK, FEW_WAIT, FEW_BLOCKS = 2.5, 0.25, 1.05, 4
 GATHERED, HEAVY = 2.5, 2500.0
 # Gradients of lanes together write a tape of all lanes to memory, and have to be this many times as fast in their runs.
 GRADIENT = 2.0
@@ -121,15 +120,15 @@ def _together(costs: Costs, schedule: str, lanes: int) -> float:
     for block in costs.blocks:
         passes = block.often / trip
         any_comes = 1.0 - (1.0 - min(1.0, passes)) ** lanes
-        visit = block.arrays * KERNEL + lanes * (block.together + block.words * WORD)
+        visit = (TRIP + block.arrays * KERNEL) * (block.arrays > 0) + lanes * (block.together + block.words * WORD)
         total += max(1.0, passes) * any_comes * visit
     return total * trip
 
 
 def _waiting(costs: Costs) -> float:
     """Return how many times as long lanes take that wait for each other."""
-    waiting = WAITING + FOR_EACH_BLOCK * len(costs.blocks)
-    return waiting if len(costs.blocks) > FEW_BLOCKS else min(waiting, max(LEAST_WAITING, ROUND / _of_visits(costs)))
+    blocks = len(costs.blocks)
+    return FEW_WAIT if blocks <= FEW_BLOCKS else WAITING + FOR_EACH_BLOCK * blocks
 
 
 def is_outside(block: BlockCost, lanes: int) -> bool:

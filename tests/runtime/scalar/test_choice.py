@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -63,6 +64,20 @@ def smallest(xs):
     for x in xs:
         heapq.heappush(heap, (x, x))
     return heapq.heappop(heap)[0]
+
+
+def random_walk(key, n):
+    x = 0.0
+    for _ in range(n):
+        key, now = jax.random.split(key)
+        x += jax.random.normal(now)
+    return x
+
+
+def alone(fn: Callable[..., Any], *args: Any) -> Widths:
+    """The numbers of lanes that a program runs one after the other."""
+    lowered = pcbatch.batch(fn, emitter="guard").lower(*args)
+    return one_by_one(lowered.program.executable.costs, lowered.stages.schedule)  # type: ignore[union-attr]
 
 
 def block(operations: float, words: float = 3.0, arrays: int = 3) -> BlockCost:
@@ -210,6 +225,11 @@ class TestCosts:
             return max(of_one_lane(each) for each in program.executable.costs.blocks)
 
         assert one(1024) < 1.5 * one(16)
+
+    def test_long_rounds_of_small_loops_gain_by_vectors(self) -> None:
+        keys, ns = jax.random.split(jax.random.key(0), 3), np.arange(3, dtype=np.int32)
+        assert 16 in alone(random_walk, keys, ns) and 1024 not in alone(random_walk, keys, ns)
+        assert alone(halvings, ns) == Widths(WIDTHS)
 
     def test_where_kernels_cost_more_than_what_they_compute(self) -> None:
         assert one_by_one(Costs((block(4.0, arrays=400),), {}, False, True), "sweep") == Widths(WIDTHS)
