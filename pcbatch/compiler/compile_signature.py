@@ -26,7 +26,7 @@ from pcbatch.ir.ops import CAPACITY, Fail
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable
-from pcbatch.runtime.scalar.worth import Widths
+from pcbatch.runtime.scalar.worth import Widths, beside, gathering
 
 
 def compile_signature(
@@ -53,11 +53,20 @@ def compile_signature(
         typed, has_more_room = _typed_for_one_lane(typing, options)
         stages = _stages(typed, options, recompile, rounds)
         alone = _program(fn, stages, replace(options, emitter="scalar", fork="never"), given, recompile)
-        widths = alone.executable.alone if isinstance(alone.executable, PcExecutable) else Widths()
+        widths = _widths(fn, stages, options, given, alone)
         if given.lanes in widths:
             return replace(alone, alone=widths)
         stages = _stages(typing(), options, recompile, rounds) if has_more_room and alone.may_be_full else stages
         return replace(_program(fn, stages, options, given, recompile), alone=widths)
+
+
+def _widths(fn: FunctionType, stages: Stages, options: Options, given: Arguments, alone: Program) -> Widths:
+    """Return the numbers of lanes that run one after the other."""
+    if not isinstance(alone.executable, PcExecutable):
+        return Widths()
+    widths, costs = alone.executable.alone, alone.executable.costs
+    may_fork = options.fork == "auto" and bool(gathering(costs))
+    return beside(widths, costs, may_fork and forked(fn.__name__, stages, options, given.shared).tasks is not None)
 
 
 def _typed_for_one_lane(typing: Callable[[], Typed], options: Options) -> tuple[Typed, bool]:

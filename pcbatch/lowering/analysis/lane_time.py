@@ -48,24 +48,22 @@ class Prices:
         loop: Of a loop of a form for a lane alone (`by_width`), such as the steps of an element in a heap.
     """
 
-    operation: float = 0.0
-    transcendental: float = 0.0
-    element: float = 0.0
-    transcendental_element: float = 0.0
-    part: float = 0.0
-    access: float = 0.0
-    product: float = 0.0
-    hashed: float = 0.0
-    compared: float = 0.0
-    loop: float = 0.0
+    operation: float
+    transcendental: float
+    element: float
+    transcendental_element: float
+    part: float
+    access: float
+    product: float
+    hashed: float
+    compared: float
+    loop: float
 
 
 # In native code for one lane, numbers stay in registers of the processor, and whole visits in its cache.
 ALONE = Prices(0.05, 10.5, 0.3, 1.8, 0.1, 1.0, 0.15, 8.5, 0.15, 30.0)
 # Lanes together compute with vectors, and look up places of their own by gathers and scatters.
-TOGETHER = Prices(0.07, 3.5, 0.09, 4.0, 0.02, 0.5, 0.065, 4.3, 0.15)
-# The part of a lane alone that is products, and functions such as `exp` of arrays: many lanes at once gain most there.
-DENSE = Prices(transcendental_element=1.8, product=0.15)
+TOGETHER = Prices(0.07, 3.5, 0.09, 4.0, 0.02, 0.5, 0.065, 4.3, 0.15, math.nan)
 
 
 def lane_time(op: object, types: Any, prices: Prices) -> float:
@@ -88,7 +86,7 @@ def jaxpr_time(jaxpr: Any, prices: Prices = ALONE) -> float:
 
 def _equation(eqn: Any, prices: Prices) -> float:
     name = priced_name(eqn)
-    if eqn.primitive is by_width_p and prices is not TOGETHER:
+    if eqn.primitive is by_width_p and prices is ALONE:
         alone = eqn.params["alone"].jaxpr
         loops = sum(inner.primitive.name == "while" for inner in alone.eqns)
         return prices.loop * loops if loops else jaxpr_time(alone, prices)

@@ -17,7 +17,7 @@ from pcbatch.ir.def_use import block_uses, block_writes, edges, holds, pops, pus
 from pcbatch.ir.ops import Jump, Prim
 from pcbatch.ir.stack import StackBlock, StackProgram
 from pcbatch.lowering.analysis.block_frequency import flow, has_cycle, inner_loops, visits
-from pcbatch.lowering.analysis.lane_time import ALONE, DENSE, TOGETHER, lane_time
+from pcbatch.lowering.analysis.lane_time import ALONE, TOGETHER, lane_time
 from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.options import Dense, Few, Mode, Strips
@@ -86,7 +86,6 @@ class BlockCost:
     rounds: int = 1  # of a loop, that a visit computes
     alone: float = 0.0  # what it computes for a lane that runs alone
     together: float = 0.0  # what it computes for one of many lanes, without kernels
-    products: float = 0.0  # the part of `alone` that is products, and functions such as `exp` of arrays
 
     @property
     def lane(self) -> float:
@@ -318,7 +317,7 @@ def _cost(
         block.rounds,
         *(
             len(slots) * prices.access + sum(lane_time(op, types, prices) for op in block.ops)
-            for prices in (ALONE, TOGETHER, DENSE)
+            for prices in (ALONE, TOGETHER)
         ),
     )
 

@@ -31,7 +31,7 @@ from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import ScalarMachine
-from pcbatch.runtime.scalar.worth import Widths, one_by_one
+from pcbatch.runtime.scalar.worth import Widths, beside, one_by_one
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
@@ -132,8 +132,9 @@ class PcExecutable:
 
     def runs_one_by_one(self, lanes: int) -> bool:
         """Whether so many lanes run one after the other inside a trace: on a CPU, if that is estimated to be faster."""
-        here = self.forms is not None and lowering_platform() == "cpu" and not is_symbolic(lanes)
-        return here and lanes in self.one_by_one.alone
+        if self.forms is None or lowering_platform() != "cpu" or is_symbolic(lanes):
+            return False
+        return lanes in beside(self.one_by_one.alone, self.costs, self.tasks is not None)
 
     @property
     def alone(self) -> Widths:

@@ -10,17 +10,14 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
 
 VISIT = 4.0  # a visit of one lane: a jump, and its registers
 TRIP, KERNEL = 1200.0, 70.0  # a visit of all lanes, and for each array that it touches
 WORD = 0.15  # one word of one of many lanes that a visit of all moves
 # Lanes together take so many times the estimate, since they wait for each other; in a loop of few blocks next to
-# nothing more. Where they gather for a block whose products take one of them `HEAVY`, the kernels of trips take so many
-# times theirs, and the rest as long as estimated. A part of it is for the time to compile, two to eight times as long.
+# nothing more. A part of it is for the time to compile, two to eight times as long.
 WAITING, FOR_EACH_BLOCK, FEW_WAIT, FEW_BLOCKS = 2.5, 0.25, 1.05, 4
-GATHERED, HEAVY = 2.5, 2500.0
 # Gradients of lanes together write a tape of all lanes to memory, and have to be this many times as fast in their runs.
 GRADIENT = 2.0
 LOOPS = 4.0  # but lanes alone so many times, where a step holds a loop of JAX
@@ -29,7 +26,7 @@ DEALT, LEAST_DEALT = 4e5, 32  # the time of a call from which on lanes are dealt
 WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
 # A block is visited for all lanes where one of them takes `HEAVY`, and all of them so many times as long as that visit,
 # which begins with so many nanoseconds of kernels.
-OUTSIDE, STARTED = 1.5, 1e5
+HEAVY, OUTSIDE, STARTED = 2500.0, 1.5, 1e5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +49,9 @@ class Widths:
 
     def __bool__(self) -> bool:
         return bool(self.floors)
+
+    def __sub__(self, other: Widths) -> Widths:
+        return Widths(tuple(width for width in self.floors if width not in other.floors))
 
     def __str__(self) -> str:
         """These numbers in words that stand in front of `lanes`."""
@@ -95,16 +95,20 @@ def floor(lanes: int) -> int:
     return min(WIDEST, 1 << max(0, lanes.bit_length() - 1))
 
 
+def gathering(costs: Costs) -> Widths:
+    """Return the numbers of lanes that gather for a block, while each runs the rest of the program by itself."""
+    finite = [block for block in costs.blocks if math.isfinite(block.alone)]
+    return Widths(tuple(lanes for lanes in WIDTHS if any(is_outside(block, lanes) for block in finite)))
+
+
+def beside(widths: Widths, costs: Costs, has_tasks: bool) -> Widths:
+    """Return those numbers of lanes that run one after the other where their calls may run side by side instead."""
+    return widths - gathering(costs) if has_tasks else widths
+
+
 def times(costs: Costs, schedule: str, lanes: int) -> float:
     """Return the time that lanes are estimated to take together, over the time that they take one after the other."""
-    if any(costs.blocks[k].products >= HEAVY for k in costs.expensive):
-        kernels = replace(costs, blocks=tuple(replace(block, operations=0.0, words=0.0) for block in costs.blocks))
-        modes = costs.modes(lanes)
-        started, total = (sum(trip_time.trip_times(each, modes, lanes, schedule)) for each in (kernels, costs))
-        together = (GATHERED * started + total - started) * _of_a_trip(costs, schedule)
-    else:
-        together = _waiting(costs) * _together(costs, schedule, lanes)
-    return together / _one_after_the_other(costs, lanes)
+    return _waiting(costs) * _together(costs, schedule, lanes) / _one_after_the_other(costs, lanes)
 
 
 def _of_a_trip(costs: Costs, schedule: str) -> float:

@@ -117,7 +117,7 @@ class TestPlainCalls:
 
     @pytest.mark.parametrize(
         "options",
-        [{"emitter": "guard"}, {"schedule": "sweep"}, {"fork": "never"}, {"stats": True}, {"modes": pcbatch.Dense()}],
+        [{"emitter": "guard"}, {"schedule": "sweep"}, {"stats": True}, {"modes": pcbatch.Dense()}],
         ids=str,
     )
     def test_options_about_lanes_together(self, options: dict[str, Any]) -> None:

@@ -136,7 +136,8 @@ def test_no_array_of_all_lanes_is_copied_in_a_trip(monkeypatch: pytest.MonkeyPat
 class TestChoice:
     def test_explained(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: worth.Widths(worth.WIDTHS))
-        explained = pcbatch.batch(classical).explain_schedule(NUMBERS)
+        explained = pcbatch.batch(classical, fork="never").explain_schedule(NUMBERS)
+        assert not pcbatch.batch(classical).explain_schedule(NUMBERS).runs_alone  # its calls gather in lists
         plan = scalar(classical).explain_schedule(NUMBERS)
         assert plan.outside and f"emitter  scalar, and {', '.join(plan.outside)} for all lanes at once" in str(plan)
         assert explained.outside and f", and {', '.join(explained.outside)} for all lanes at once" in str(explained)
