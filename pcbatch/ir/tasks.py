@@ -198,6 +198,11 @@ class TaskProgram:
         raise KeyError(label)
 
     @property
+    def ops(self) -> Iterator[TaskOp]:
+        """All operations, block by block, without the prologue."""
+        return (op for block in self.blocks for op in block.ops)
+
+    @property
     def known_everywhere(self) -> frozenset[str]:
         """The variables that blocks read without having them in their records."""
         return frozenset((*self.constants, *self.shared))

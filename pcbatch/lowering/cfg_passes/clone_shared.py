@@ -22,13 +22,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from pcbatch.ir.callgraph import sccs
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import writes
+from pcbatch.lowering.analysis.constants import assigned_again, definition, roots
 from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -38,7 +39,7 @@ MOST_OPERATIONS = 512  # in all copies of a function together
 
 def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
     """Copy functions in every program; `shared` are the parameters of the entry that all lanes share."""
-    sites = Counter(op.func for f in program.functions for b in f.blocks for op in b.ops if isinstance(op, Call))
+    sites = Counter(op.func for f in program.functions for op in f.ops if isinstance(op, Call))
     if max(sites.values(), default=0) < 2:
         return program
     found = contexts(program, shared, MOST)
@@ -135,14 +136,14 @@ def contexts(program: CfgProgram, shared: Collection[str], most: int) -> Context
     while work:
         name, context, roots_in = work.pop()
         function = functions[name]
-        roots = _roots(function, roots_in, context)
+        found = _roots(function, roots_in, context)
         sites = result.calls.setdefault((name, context), {})
         for block in function.blocks:
             for k, op in enumerate(block.ops):
                 if not isinstance(op, Call):
                     continue
                 callee, places = functions[op.func], result.tracked[op.func]
-                wanted = tuple(roots.get(op.args[at], VARYING) for at in places)
+                wanted = tuple(found.get(op.args[at], VARYING) for at in places)
                 known = result.found.setdefault(op.func, [])
                 if wanted not in known and len(known) >= most:
                     wanted = (VARYING,) * len(places)
@@ -156,24 +157,10 @@ def contexts(program: CfgProgram, shared: Collection[str], most: int) -> Context
 
 def _roots(function: Function, given: Mapping[str, str], context: Context = ()) -> dict[str, str]:
     """The shared values of the variables of a function that have one definition."""
-    written = Counter(v for op in _ops(function) for v in writes(op))
-    roots = {p: root for p, root in given.items() if not written[p]}
-    changed = True
-    while changed:
-        changed = False
-        for op in _ops(function):
-            new: dict[str, str] = {}
-            match op:
-                case Move(dst=dst, src=src) if src in roots:
-                    new = {dst: roots[src]}
-                case Prim(dsts=dsts, expr=expr) if not _unsafe(op) and all(v in roots for v in expr.ins):
-                    new = {dst: f"{function.name}({', '.join(context)}): {dst}" for dst in dsts}
-                case _:
-                    pass
-            for v, root in new.items():
-                if written[v] == 1 and v not in function.params and v not in roots:
-                    roots[v], changed = root, True
-    return roots
+    start = {p: p if p in given else None for p in function.params} | dict.fromkeys(assigned_again(function))
+    definitions = [definition(op, isinstance(op, Prim) and not _unsafe(op)) for op in function.ops]
+    found = roots((replace(one, targets=(v,)) for one in definitions for v in one.targets), start)
+    return {v: given.get(root) or f"{function.name}({', '.join(context)}): {root}" for v, root in found.items()}
 
 
 def _tracked(program: CfgProgram) -> dict[str, tuple[int, ...]]:
@@ -195,7 +182,7 @@ def _wanted(program: CfgProgram) -> dict[str, set[str]]:
         changed = False
         for f in program.functions:
             found = wanted[f.name]
-            for op in _ops(f):
+            for op in f.ops:
                 sources: Collection[str] = ()
                 match op:
                     case Prim(dsts=dsts, expr=expr) if _has_product(op) or not found.isdisjoint(dsts):
@@ -218,13 +205,13 @@ def _stable(program: CfgProgram) -> dict[str, set[str]]:
     """The parameters of each function that it never assigns, and that calls in its recursion hand on as they are."""
     component = {name: k for k, names in enumerate(sccs(program)) for name in names}
     functions = {f.name: f for f in program.functions}
-    stable = {f.name: set(f.params) - {v for op in _ops(f) for v in writes(op)} for f in program.functions}
+    stable = {f.name: set(f.params) - {v for op in f.ops for v in writes(op)} for f in program.functions}
     copies = {f.name: _copies(f) for f in program.functions}
     changed = True
     while changed:
         changed = False
         for f in program.functions:
-            for op in _ops(f):
+            for op in f.ops:
                 if not isinstance(op, Call) or component[op.func] != component[f.name]:
                     continue
                 for arg, p in zip(op.args, functions[op.func].params, strict=True):
@@ -239,10 +226,6 @@ def _stable(program: CfgProgram) -> dict[str, set[str]]:
 def _copies(function: Function) -> dict[str, str]:
     """The variables that are copies of a parameter, with its name."""
     return {v: root for v, root in _roots(function, {p: p for p in function.params}).items() if root in function.params}
-
-
-def _ops(function: Function) -> Iterator[Op]:
-    return (op for block in function.blocks for op in block.ops)
 
 
 def _large(function: Function, v: str) -> bool:

@@ -40,12 +40,12 @@ from pcbatch.ir.loops import loops
 from pcbatch.ir.ops import Expr, Move, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.constants import shared_values
 from pcbatch.lowering.analysis.cost import inner_jaxprs, jaxpr_cost, unsafe_when_inactive
 from pcbatch.lowering.analysis.counted_loops import moving_variables
 from pcbatch.lowering.cfg_passes import dead_code
 from pcbatch.lowering.jaxpr_passes.parts import part
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
-from pcbatch.lowering.tasks.constants import shared_values
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -59,9 +59,7 @@ def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
     """Split the loops of a typed program; `shared` are the parameters of the entry that all lanes share."""
     if not shared or not any(loops(f) for f in program.functions):
         return program
-    roots, ahead = shared_values(program, shared)
-    sources = {(program.entry, p) for p in shared} | {(f, v) for f, op in ahead for v in op.dsts}
-    known = {local for local, root in roots.items() if root in sources}
+    known, _ = shared_values(program, shared)
     functions = tuple(_Splitting(f, {v for g, v in known if g == f.name}).run() for f in program.functions)
     new = replace(program, functions=functions)
     return program if new == program else dead_code.run(new)

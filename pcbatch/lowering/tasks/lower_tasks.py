@@ -11,7 +11,7 @@ before:  left = call @fib(t1)                  after:       frame
 Calls whose results a loop appends to a list become its rows (`stored_results.py`).
 
 A call whose result is a term of the caller's own is `spawn return +=` (`linear_results.py`), one in tail position a
-jump. What is live where a block begins are its parameters, without the constants of the example (`constants.py`).
+jump. What is live where a block begins are its parameters, without the constants of the example (`analysis.constants`).
 
 A task that fails tells only that its example has failed: which failure Python meets first, lanes find out, which run
 such examples again. So messages are left out, and a failure overtakes what is pending.
@@ -44,12 +44,12 @@ from pcbatch.ir.tasks import (
     TaskProgram,
 )
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.constants import Local, constants, shared_values
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.alike_failures import without_messages
-from pcbatch.lowering.tasks.constants import Local, constants, shared_values
 from pcbatch.lowering.tasks.linear_results import has_checked_sums, linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, tails, waits
 from pcbatch.lowering.tasks.stored_results import Store, known_values, stored_results
@@ -91,9 +91,8 @@ class _Lowering:
             for f in program.functions
             for v in (*f.types, *f.params, *f.results)
         }
-        hoists = runs("shared_values")
-        roots, self.ahead = shared_values(program, shared) if hoists else (constants(program), [])
-        self.roots = {local: self.names[root] for local, root in roots.items()}
+        of_all, self.ahead = shared_values(program, shared) if runs("shared_values") else ({}, [])
+        self.roots = {local: self.names[root] for local, root in (constants(program) | of_all).items()}
         self.shared = frozenset(self.names[program.entry, p] for p in shared)
         self.tails = {f.name: frozenset(tails(f, self.functions)) for f in program.functions}
         linear = linear_calls(program)
