@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from pcbatch.ir.cfg import Block, Call, Terminator
 from pcbatch.ir.forks import Fork, leaves
@@ -15,6 +15,7 @@ from pcbatch.ir.stack import Edge, Leaf, Pop, Push, PushJump, StackBlock, StackT
 AnyOp = Prim | Move | Select | Call | Push | Pop | Print | Check
 AnyTerminator = Jump | Branch | Fork[Leaf] | Return | PushJump | Fail
 AnyBlock = Block | StackBlock
+BlockT = TypeVar("BlockT", Block, StackBlock)
 
 
 def edges(terminator: AnyTerminator) -> tuple[Jump | PushJump | Return | Fail, ...]:

@@ -105,6 +105,20 @@ def definition(op: AnyOp, is_computed: bool) -> Definition[str]:
     return Definition(writes(op), reads(op) if is_computed else None, op)
 
 
+def definitions(program: CfgProgram, is_computed: Callable[[object], bool]) -> Iterator[Definition[Local]]:
+    """Yield the definitions in all functions, those of parameters by calls included."""
+    params = {f.name: f.params for f in program.functions}
+    for f in program.functions:
+        for op in f.ops:
+            one = definition(op, is_computed(op))
+            operands = None if one.operands is None else tuple((f.name, v) for v in one.operands)
+            yield Definition(tuple((f.name, v) for v in one.targets), operands, one.op)
+            if isinstance(op, Call):
+                yield from (
+                    Definition(((op.func, p),), ((f.name, a),)) for a, p in zip(op.args, params[op.func], strict=True)
+                )
+
+
 def assigned_again(function: Function) -> list[str]:
     """Return the variables of a function with more than one definition; that of a parameter is the call."""
     counts = Counter([*function.params, *(v for op in function.ops for v in writes(op))])
@@ -120,7 +134,7 @@ def constants(program: CfgProgram, varying: Iterable[Local] = ()) -> dict[Local,
     the same for all tasks of an example, and a table stays where it is. Those that are `varying` count as no constants.
     """
     given: dict[Local, Local | None] = {local: local for local in _entry(program)}
-    return roots(_definitions(program, lambda op: False), given | dict.fromkeys((*_again(program), *varying)))
+    return roots(definitions(program, lambda op: False), given | dict.fromkeys((*_again(program), *varying)))
 
 
 def shared_values(program: CfgProgram, shared: Collection[str]) -> tuple[dict[Local, Local], list[tuple[str, Prim]]]:
@@ -130,7 +144,7 @@ def shared_values(program: CfgProgram, shared: Collection[str]) -> tuple[dict[Lo
     every activation, too: they are roots, and are computed once, ahead.
     """
     given: dict[Local, Local | None] = {(f, p): (f, p) if p in shared else None for f, p in _entry(program)}
-    found = roots(_definitions(program, _may_run_ahead), given | dict.fromkeys(_again(program)))
+    found = roots(definitions(program, _may_run_ahead), given | dict.fromkeys(_again(program)))
     prims = [(f.name, op) for f in program.functions for op in f.ops if _may_run_ahead(op)]
     rest = [(f, op) for f, op in prims if found.get((f, op.dsts[0])) == (f, op.dsts[0])]
     done = {local for local, root in given.items() if root is not None}
@@ -156,17 +170,3 @@ def _entry(program: CfgProgram) -> list[Local]:
 
 def _again(program: CfgProgram) -> list[Local]:
     return [(f.name, v) for f in program.functions for v in assigned_again(f)]
-
-
-def _definitions(program: CfgProgram, is_computed: Callable[[object], bool]) -> Iterator[Definition[Local]]:
-    """The definitions of all functions, those of parameters by calls included."""
-    params = {f.name: f.params for f in program.functions}
-    for f in program.functions:
-        for op in f.ops:
-            one = definition(op, is_computed(op))
-            operands = None if one.operands is None else tuple((f.name, v) for v in one.operands)
-            yield Definition(tuple((f.name, v) for v in one.targets), operands, one.op)
-            if isinstance(op, Call):
-                yield from (
-                    Definition(((op.func, p),), ((f.name, a),)) for a, p in zip(op.args, params[op.func], strict=True)
-                )

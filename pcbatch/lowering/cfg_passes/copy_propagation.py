@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
 
 from pcbatch.ir import liveness
-from pcbatch.ir.cfg import Block, CfgProgram, Function
+from pcbatch.ir.cfg import CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, invert, solve
-from pcbatch.ir.def_use import AnyOp, calls
+from pcbatch.ir.def_use import AnyOp, BlockT, calls
 from pcbatch.ir.ops import Move
 from pcbatch.ir.roles import rename_reads, writes
-from pcbatch.ir.stack import Pop, StackBlock, StackProgram
+from pcbatch.ir.stack import Pop, StackProgram
 
 Copies = dict[str, str]  # copy -> source
-BlockT = TypeVar("BlockT", Block, StackBlock)
 
 
 def run(program: CfgProgram) -> CfgProgram:

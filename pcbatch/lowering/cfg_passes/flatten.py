@@ -23,6 +23,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
 from pcbatch.ir.expr_text import part_text
 from pcbatch.ir.message import Field
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import (
     CAPACITY,
     ERROR,
@@ -42,7 +43,7 @@ from pcbatch.ir.ops import (
 )
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
+from pcbatch.lowering.stack_passes.parallel_moves import parallel_moves
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
 from pcbatch.lowering.typing import pytree
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names

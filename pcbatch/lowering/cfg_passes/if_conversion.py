@@ -22,11 +22,11 @@ from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import Worklist
 from pcbatch.ir.def_use import predecessors, successors
+from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import HOST, WRITES_PART, all_equations, op_cost
-from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 

@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Move, Prim, Print, Return
 from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.types import BOOL
-from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 

@@ -16,13 +16,13 @@ from pcbatch.ir.def_use import edges
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
 from pcbatch.ir.must_assign import stack_written
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import Fail, Jump, Prim, Print, Return
 from pcbatch.ir.stack import Edge, Leaf, Push, PushJump, StackBlock, StackOp, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.block_frequency import cycles, loop_levels
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 
 MOVED = 1 / 16  # cost of bringing one element into a frame or out of it
 PUSHED = 4.0  # cost of every push besides: it writes lane by lane

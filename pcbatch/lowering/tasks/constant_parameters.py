@@ -16,13 +16,13 @@ from dataclasses import replace
 from functools import partial
 
 from pcbatch.ir.forks import Fork, leaves
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import Fail, Move, Prim, Select
 from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.tasks import Sync, TaskBlock, TaskEdge, TaskOp, TaskProgram, bindings
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import Definition, propagate
 from pcbatch.lowering.cfg_passes.flatten import constant
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.linear_results import is_sum_of_two
 from pcbatch.lowering.tasks.tail_duplication import without_unreached
 from pcbatch.lowering.typing.abstract_values import Known

@@ -28,13 +28,13 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
 from pcbatch.ir.def_use import may_return, retarget, successors, terminator_reads
 from pcbatch.ir.liveness import live_after, live_in
 from pcbatch.ir.loops import Loop, loops
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Prim, PureOp, Return
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import inner_jaxprs, op_cost
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import Site, tails
 from pcbatch.lowering.typing.abstract_values import Known

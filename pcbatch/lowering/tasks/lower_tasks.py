@@ -27,6 +27,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.liveness import live_after, live_in
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.tasks import (
@@ -48,7 +49,6 @@ from pcbatch.lowering.analysis.constants import Local, constants, shared_values
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.left_out import runs
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.alike_failures import without_messages
 from pcbatch.lowering.tasks.linear_results import has_checked_sums, linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, tails, waits

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pcbatch.ir.forks import Fork, leaves, map_leaves
+from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import (
     Finish,
@@ -29,7 +30,6 @@ from pcbatch.ir.tasks import (
     TaskProgram,
     Way,
 )
-from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.tasks.tail_duplication import copied, is_cheap_test, without_unreached
 
 PEELED = 32.0  # cost per record of a first test, in about one arithmetic operation each
