@@ -22,6 +22,7 @@ from pcbatch.ir.ops import Move
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.stack import StackOp, StackProgram, Storage, Var
 from pcbatch.ir.types import ArrayType
+from pcbatch.ir.union_find import UnionFind
 from pcbatch.lowering.stack_passes.stored_into import stored_into
 
 Interference = dict[str, set[str]]
@@ -43,21 +44,15 @@ def run_stores(program: StackProgram) -> StackProgram:
 
 def _run(program: StackProgram, candidates: Iterable[tuple[str, str]]) -> StackProgram:
     conflicts = _interference(program)
-    leader = {v: v for v in program.vars}  # a union-find forest; the leader is the first declared of its variables
-
-    def find(v: str) -> str:
-        while leader[v] != v:
-            v = leader[v]
-        return v
-
+    merged = UnionFind[str]()  # the first declared of its variables stands for a register
     order = {v: k for k, v in enumerate(program.vars)}
     params = set(program.params)
     framed = {v for v, var in program.vars.items() if var.storage is Storage.REG_STACK}
     for dst, src in candidates:
-        a, b = sorted((find(dst), find(src)), key=lambda v: order[v])
+        a, b = sorted((merged.find(dst), merged.find(src)), key=lambda v: order[v])
         if a == b or b in conflicts[a] or {a, b} <= framed or {a, b} <= params:
             continue
-        leader[b] = a
+        merged.union((a, b))
         framed |= {a} if b in framed else set()
         params |= {a} if b in params else set()
         # The merged register interferes with all that either of the two interfered with.
@@ -65,7 +60,7 @@ def _run(program: StackProgram, candidates: Iterable[tuple[str, str]]) -> StackP
             conflicts[c].discard(b)
             conflicts[c].add(a)
             conflicts[a].add(c)
-    return _apply(program, {v: find(v) for v in program.vars})
+    return _apply(program, {v: merged.find(v) for v in program.vars})
 
 
 def _moves(program: StackProgram) -> Iterator[tuple[str, str]]:

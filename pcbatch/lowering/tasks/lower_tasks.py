@@ -122,19 +122,15 @@ class _Lowering:
     def summed(self) -> frozenset[str]:
         """The functions that add their results to their destination: all that may share one."""
         sums = {name for name, sites in self.linear.items() if sites}
-        shares = [
-            (f.name, op.func, (block.label, k) in self.tails[f.name])
-            for f in self.source.functions
-            for block in f.blocks
-            for k, op in enumerate(block.ops)
-            if isinstance(op, Call) and (block.label, k) in self.linear[f.name] | self.tails[f.name]
-        ]
-        while True:
-            more = {callee for caller, callee, _ in shares if caller in sums}
-            more |= {caller for caller, callee, tail in shares if tail and callee in sums}
-            if more <= sums:
-                return frozenset(sums)
-            sums |= more
+        shares: dict[str, set[str]] = {name: set() for name in self.functions}
+        for f in self.source.functions:
+            for label, k in self.linear[f.name] | self.tails[f.name]:
+                call = f.block(label).ops[k]
+                assert isinstance(call, Call)
+                shares[f.name].add(call.func)
+                if (label, k) in self.tails[f.name]:
+                    shares[call.func].add(f.name)
+        return reachable(sums, shares)
 
     def program(self) -> TaskProgram:
         entry = self.functions[self.source.entry]
