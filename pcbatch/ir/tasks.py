@@ -225,9 +225,8 @@ def starts(way: Way) -> tuple[str, ...]:
 
 def started(program: TaskProgram) -> frozenset[str]:
     """The labels of the blocks at which tasks begin: the entry, and all that is spawned."""
-    return frozenset(
-        (program.entry, *(to for block in program.blocks for op in spawns(block) for to in starts(op.way)))
-    )
+    spawned = (label for block in program.blocks for op in spawns(block) for label in starts(op.way))
+    return frozenset((program.entry, *spawned))
 
 
 def bindings(block: TaskBlock) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:

@@ -197,6 +197,11 @@ def unsafe_when_inactive(jaxpr: Any) -> bool:
     return any(e.primitive.name in ("while", *HOST) for e in all_equations(jaxpr))
 
 
+def is_risky(op: object) -> bool:
+    """Return whether an operation contains a loop that might not end on the values of inactive lanes."""
+    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and unsafe_when_inactive(op.expr.fn.closed.jaxpr)
+
+
 # A static estimate of what an operation costs a lane that runs alone, in about one operation on numbers each.
 #
 # Numbers stay in registers of the processor or near it, arrays are read and written by vector instructions, and a store

@@ -29,7 +29,8 @@ def functions(program: CfgProgram) -> frozenset[str]:
     few = [name for name in again if len(sites[name]) <= MOST_SITES]
     if not few:
         return frozenset()
-    roots = constants(program, varying=((name, p) for name in again for p in program.function(name).params))
+    inner = [program.function(name) for name in again if name != program.entry]
+    roots = constants(program, varying=((f.name, p) for f in inner for p in f.params))
 
     def own_numbers(callee: Function) -> int:
         """Count the numbers of the arguments that differ from call to call, and are parameters of the entry in each."""

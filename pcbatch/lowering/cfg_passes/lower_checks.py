@@ -31,7 +31,7 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def _function(function: Function) -> Function:
-    if not any(isinstance(op, Check) for block in function.blocks for op in block.ops):
+    if not any(isinstance(op, Check) for op in function.ops):
         return function
     lowering = _Lowering(function)
     for block in function.blocks:

@@ -20,7 +20,7 @@ from typing import Any
 from pcbatch.ir.callgraph import without_uncalled
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import AnyOp, BlockT, retarget, targets
+from pcbatch.ir.def_use import AnyOp, BlockT, jump_to, retarget, targets
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
 from pcbatch.ir.roles import writes
 
@@ -118,7 +118,7 @@ def _decided(block: Block) -> Terminator:
     if not isinstance(branch, Branch) or known is None:
         return branch
     target = branch.on_true if known else branch.on_false
-    return Return() if target == RETURN else Jump(target)
+    return jump_to(target)
 
 
 def constant(ops: Sequence[AnyOp], cond: str) -> bool | None:

@@ -22,8 +22,7 @@ from pcbatch.ir.ops import Prim, Print, PureOp
 from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.stack import Pop, Push, StackOp, StackProgram, Storage, Var
 from pcbatch.lowering.analysis.constants import definition, roots
-from pcbatch.lowering.analysis.cost import unsafe_when_inactive
-from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.lowering.analysis.cost import is_risky
 
 
 def run(program: StackProgram, shared: frozenset[str]) -> StackProgram:
@@ -64,17 +63,13 @@ def _roots(program: StackProgram, shared: frozenset[str]) -> dict[str, str]:
     # Every lane visits the entry. An unsafe operation of another block may run for lanes that get there alone.
     return roots(
         (
-            definition(op, isinstance(op, Prim) and (block.label == program.entry or not _is_unsafe(op)))
+            definition(op, isinstance(op, Prim) and (block.label == program.entry or not is_risky(op)))
             for block in program.blocks
             for op in block.ops
             if not isinstance(op, Pop)
         ),
         given,
     )
-
-
-def _is_unsafe(op: Prim) -> bool:
-    return isinstance(op.expr.fn, JaxprFn) and unsafe_when_inactive(op.expr.fn.closed.jaxpr)
 
 
 def _in_order(prologue: list[PureOp]) -> tuple[PureOp, ...]:

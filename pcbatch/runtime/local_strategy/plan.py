@@ -22,8 +22,9 @@ from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Prim, Print, PureO
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import definition, roots
+from pcbatch.lowering.analysis.cost import is_risky
 from pcbatch.lowering.typing.jax_types import from_storage, jax_dtype, storage_type, to_storage
-from pcbatch.runtime.vm.block_body import Values, evaluate, is_risky
+from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.prints import Shown, prints_of
 

@@ -105,7 +105,7 @@ def place_types(program: TaskProgram, dsts: tuple[str, ...], rows: Mapping[tuple
 def row_counts(program: TaskProgram) -> dict[tuple[str, ...], int]:
     """Return the destinations whose results become rows of arrays, with the number of rows."""
     found: dict[tuple[str, ...], int] = {}
-    for op in (op for block in program.blocks for op in block.ops if isinstance(op, Spawn) and op.row is not None):
+    for op in (op for op in program.ops if isinstance(op, Spawn) and op.row is not None):
         counts = {type_.shape[0] for type_ in storage(program, op.dsts)}
         if len(counts) > 1:
             raise CannotRun(f"{', '.join(op.dsts)} have different numbers of rows")
