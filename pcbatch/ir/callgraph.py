@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import components, reachable
 
@@ -36,8 +39,19 @@ def static_depth(program: CfgProgram) -> int | None:
     return depth[program.entry]
 
 
+def call_counts(program: CfgProgram) -> Counter[str]:
+    """How many calls of each function there are."""
+    return Counter(op.func for function in program.functions for op in function.ops if isinstance(op, Call))
+
+
+def without_uncalled(program: CfgProgram) -> CfgProgram:
+    """The program without the functions that nothing calls."""
+    alive = reachable([program.entry], calls(program))
+    return replace(program, functions=tuple(f for f in program.functions if f.name in alive))
+
+
 def _callees(function: Function) -> dict[str, None]:
-    return {op.func: None for block in function.blocks for op in block.ops if isinstance(op, Call)}
+    return {op.func: None for op in function.ops if isinstance(op, Call)}
 
 
 def _ordered_calls(program: CfgProgram) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -64,6 +64,11 @@ class Function:
             if block.label == label:
                 return block
         raise KeyError(label)
+
+    @property
+    def ops(self) -> Iterator[Op]:
+        """All operations, block by block."""
+        return (op for block in self.blocks for op in block.ops)
 
     @property
     def last_label(self) -> int:

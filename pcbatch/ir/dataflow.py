@@ -19,7 +19,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pcbatch.ir.def_use import AnyBlock, successors
+from pcbatch.ir.def_use import AnyBlock, edges, successors
+from pcbatch.ir.ops import Fail, Jump, Return
+from pcbatch.ir.stack import PushJump
 
 Node = TypeVar("Node", bound=Hashable)
 Value = TypeVar("Value")
@@ -149,6 +151,27 @@ def reachable(starts: Iterable[Node], edges: Mapping[Node, Iterable[Node]]) -> f
                 seen[node] = None
                 work.append(node)
     return frozenset(seen)
+
+
+def agreed(maps: Iterable[Mapping[Node, Value] | None]) -> dict[Node, Value] | None:
+    """The pairs that all maps have; None stands for all pairs, where no path has been looked at yet."""
+    known = [one for one in maps if one is not None]
+    if not known:
+        return None
+    first, *others = known
+    return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
+
+
+def failing(blocks: Sequence[AnyBlock]) -> frozenset[str]:
+    """The blocks at which it is sure that the lane fails: those that do, and those that lead to such alone."""
+    found = frozenset(block.label for block in blocks if isinstance(block.terminator, Fail))
+
+    def leads_there(edge: Jump | PushJump | Return | Fail) -> bool:
+        return isinstance(edge, Fail) or (isinstance(edge, Jump) and edge.target in found)
+
+    while more := {b.label for b in blocks if b.label not in found and all(map(leads_there, edges(b.terminator)))}:
+        found |= more
+    return found
 
 
 def block_edges(blocks: Iterable[AnyBlock]) -> dict[str, tuple[str, ...]]:

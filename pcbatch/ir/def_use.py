@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from pcbatch.ir.cfg import Block, Call, Terminator
 from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select
-from pcbatch.ir.roles import reads, writes
+from pcbatch.ir.roles import reads, rename_reads, rename_writes, writes
 from pcbatch.ir.stack import Edge, Leaf, Pop, Push, PushJump, StackBlock, StackTerminator
 
 AnyOp = Prim | Move | Select | Call | Push | Pop | Print | Check
 AnyTerminator = Jump | Branch | Fork[Leaf] | Return | PushJump | Fail
 AnyBlock = Block | StackBlock
+BlockT = TypeVar("BlockT", Block, StackBlock)
 
 
 def edges(terminator: AnyTerminator) -> tuple[Jump | PushJump | Return | Fail, ...]:
     """The edges of a terminator, left to right."""
     if isinstance(terminator, Branch):
-        return tuple(Return() if to == RETURN else Jump(to) for to in (terminator.on_true, terminator.on_false))
+        return jump_to(terminator.on_true), jump_to(terminator.on_false)
     return leaves(terminator)
 
 
@@ -84,11 +85,11 @@ def retarget(terminator: Terminator, to: Callable[[str], str]) -> Terminator:
     """Replace every label of a terminator by `to(label)`; a jump to `RETURN` becomes a `Return`."""
     match terminator:
         case Jump(target=target):
-            return _jump(to(target))
+            return jump_to(to(target))
         case Branch():
             on_true, on_false = to(terminator.on_true), to(terminator.on_false)
             if on_true == on_false:
-                return _jump(on_true)
+                return jump_to(on_true)
             return replace(terminator, on_true=on_true, on_false=on_false)
         case Return() | Fail():
             return terminator
@@ -113,8 +114,15 @@ def retarget_stack(terminator: StackTerminator, to: Callable[[str], str]) -> Sta
     return terminator if isinstance(terminator, Fail) else map_edges(terminator, leaf)
 
 
-def _jump(label: str) -> Jump | Return:
+def jump_to(label: str) -> Jump | Return:
+    """The jump to a label, which may be `RETURN`."""
     return Return() if label == RETURN else Jump(label)
+
+
+def rename_block(block: BlockT, new: Callable[[str], str]) -> BlockT:
+    """The block with every variable `v` replaced by `new(v)`."""
+    ops = tuple(rename_writes(rename_reads(op, new), new) for op in block.ops)
+    return replace(block, ops=ops, terminator=rename_reads(block.terminator, new))
 
 
 def block_uses(block: AnyBlock) -> set[str]:

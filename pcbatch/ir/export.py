@@ -20,7 +20,7 @@ from pcbatch.ir.ops import RETURN, Branch, Expr, Jump
 from pcbatch.ir.printer import block_header, declared_names, prologue
 from pcbatch.ir.stack import PushJump, StackBlock, StackProgram, Var
 from pcbatch.ir.syntax import node_text
-from pcbatch.ir.tasks import Finish, Start, Sync, TaskBlock, TaskJump, TaskProgram, spawns
+from pcbatch.ir.tasks import Finish, Sync, TaskBlock, TaskJump, TaskProgram, spawns, starts
 from pcbatch.ir.types import ArrayType
 
 FORMAT = 3
@@ -105,8 +105,8 @@ def _graph(
             dashed = ", style=dashed" if label.endswith(("ret", "sync")) else ""
             text = f" [label={_quote(label)}{dashed}]" if label else ""
             yield f"  {_quote(prefix + block.label)} -> {_quote(prefix + target)}{text};"
-        ways = (way for op in spawns(block) for way in leaves(op.way)) if isinstance(block, TaskBlock) else ()
-        for target in dict.fromkeys(way.label for way in ways if isinstance(way, Start)):
+        begun = (label for op in spawns(block) for label in starts(op.way)) if isinstance(block, TaskBlock) else ()
+        for target in dict.fromkeys(begun):
             yield f"  {_quote(block.label)} -> {_quote(target)} [label={_quote('spawn')}, style=dotted];"
 
 

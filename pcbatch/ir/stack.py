@@ -8,7 +8,7 @@ be popped twice or never, and survives from one call of a body to the next; pop-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -112,3 +112,8 @@ class StackProgram:
             if block.label == label:
                 return block
         raise KeyError(label)
+
+    @property
+    def ops(self) -> Iterator[StackOp]:
+        """All operations, block by block, without the prologue."""
+        return (op for block in self.blocks for op in block.ops)

@@ -53,6 +53,7 @@ from pcbatch.ir.tasks import (
     TaskLeaf,
     TaskOp,
     TaskProgram,
+    heirs,
     row_type,
     spawns,
 )
@@ -306,7 +307,7 @@ def _types(program: TaskProgram, op: Spawn) -> Mapping[str, ArrayType | None]:
 
 
 def _finishes(program: TaskProgram, blocks: dict[str, TaskBlock]) -> Iterator[Fault]:
-    goes = {label: tuple(_same_destination(block)) for label, block in blocks.items()}
+    goes = {label: tuple(heirs(block)) for label, block in blocks.items()}
     found: dict[Fault, None] = {}
     seen: set[tuple[str, tuple[str, ...], bool]] = set()
 
@@ -329,16 +330,6 @@ def _finishes(program: TaskProgram, blocks: dict[str, TaskBlock]) -> Iterator[Fa
     yield from found
 
 
-def _same_destination(block: TaskBlock) -> Iterator[str]:
-    """The blocks from which values go to the destination of a block's task."""
-    for leaf in leaves(block.terminator):
-        if isinstance(leaf, TaskJump | Sync):
-            yield leaf.target
-    for op in spawns(block):
-        if isinstance(op, SpawnInto):
-            yield from (way.label for way in leaves(op.way) if isinstance(way, Start))
-
-
 def _delivered(block: TaskBlock) -> Iterator[tuple[str, ...]]:
     """The values that go to the destination of a block's task."""
     for leaf in leaves(block.terminator):
@@ -355,7 +346,7 @@ def _sums(program: TaskProgram, blocks: dict[str, TaskBlock]) -> Iterator[Fault]
             if any(isinstance(op, SpawnInto) for op in block.ops):
                 yield Fault("sums", block.label, f"@{block.function} is no sum, but has `spawn return +=`")
             continue
-        for target in dict.fromkeys(_same_destination(block)):
+        for target in dict.fromkeys(heirs(block)):
             if blocks[target].function not in program.sums:
                 yield Fault("sums", block.label, f"{target} is in no sum, but goes to the destination of one")
         for values in _delivered(block):

@@ -198,6 +198,11 @@ class TaskProgram:
         raise KeyError(label)
 
     @property
+    def ops(self) -> Iterator[TaskOp]:
+        """All operations, block by block, without the prologue."""
+        return (op for block in self.blocks for op in block.ops)
+
+    @property
     def known_everywhere(self) -> frozenset[str]:
         """The variables that blocks read without having them in their records."""
         return frozenset((*self.constants, *self.shared))
@@ -213,10 +218,15 @@ def spawns(block: TaskBlock) -> tuple[Spawn | SpawnInto, ...]:
     return tuple(op for op in block.ops if isinstance(op, Spawn | SpawnInto))
 
 
+def starts(way: Way) -> tuple[str, ...]:
+    """The labels of the blocks at which a way may begin, left to right."""
+    return tuple(one.label for one in leaves(way) if isinstance(one, Start))
+
+
 def started(program: TaskProgram) -> frozenset[str]:
     """The labels of the blocks at which tasks begin: the entry, and all that is spawned."""
-    begun = (way for block in program.blocks for op in spawns(block) for way in leaves(op.way))
-    return frozenset((program.entry, *(way.label for way in begun if isinstance(way, Start))))
+    spawned = (label for block in program.blocks for op in spawns(block) for label in starts(op.way))
+    return frozenset((program.entry, *spawned))
 
 
 def bindings(block: TaskBlock) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
@@ -232,3 +242,9 @@ def after_jump(block: TaskBlock) -> tuple[str, ...]:
     """The labels of the blocks that the task of a block may go on at, each once; targets of `sync` among them."""
     found = (leaf.target for leaf in leaves(block.terminator) if isinstance(leaf, TaskJump | Sync))
     return tuple(dict.fromkeys(found))
+
+
+def heirs(block: TaskBlock) -> tuple[str, ...]:
+    """The labels of the blocks from which values go to the destination of a block's task, each once."""
+    into = (label for op in spawns(block) if isinstance(op, SpawnInto) for label in starts(op.way))
+    return tuple(dict.fromkeys((*after_jump(block), *into)))

@@ -32,8 +32,9 @@ from pcbatch.ir.tasks import (
     TaskJump,
     TaskProgram,
     Way,
-    after_jump,
+    heirs,
     spawns,
+    starts,
 )
 from pcbatch.learning.task_graph import TaskGraph, of_chains
 from pcbatch.options import Dense
@@ -270,16 +271,11 @@ class _Slice:
     def _spread(self, block: TaskBlock, awaited: frozenset[str]) -> None:
         """Hand on which results are needed: to what goes on for the task, and to what is started for its frame."""
         mine = self.results[block.label]
-        heirs = [*after_jump(block)]
-        for op in spawns(block):
-            targets = [way.label for way in leaves(op.way) if isinstance(way, Start)]
-            if isinstance(op, SpawnInto):
-                heirs += targets
-                continue
+        for op in (op for op in spawns(block) if isinstance(op, Spawn)):
             needed = frozenset(k for k, dst in enumerate(op.dsts) if dst in awaited)
-            for label in targets:
+            for label in starts(op.way):
                 self.results[label] |= needed
-        for label in heirs:
+        for label in heirs(block):
             self.results[label] |= mine
 
     def _of(self, block: TaskBlock, awaited: frozenset[str]) -> Control:

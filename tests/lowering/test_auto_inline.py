@@ -127,6 +127,7 @@ WEIGHTS = """pcir 1 cfg
 func @f(a: f32[32,32], b: f32[32,32], n: i32[]) -> (y: i32[]) {
   x: i32[]
   z: i32[]
+  t: bool[]
 bb0:
   ASSIGN
   x = call @rnn(a, n)
@@ -149,11 +150,20 @@ bb2:
 }
 """
 
+TWO_CALLS = """t = { n > 30 }
+  branch t, bb1, bb2
+bb1:
+  x = { n // 2 }
+  x = call @f(a, b, x)
+  z = call @f(a, b, x)
+  jump bb2
+bb2:"""
+
 
 @pytest.mark.parametrize(
     ("other", "assign", "left"),
-    [("b", "", ["f"]), ("a", "", ["f", "rnn"]), ("b", "b = a", ["f", "rnn"])],
-    ids=["each its own", "the same", "assigned"],
+    [("b", "", ["f"]), ("a", "", ["f", "rnn"]), ("b", "b = a", ["f", "rnn"]), ("b", TWO_CALLS, ["f"])],
+    ids=["each its own", "the same", "assigned", "the same in each activation"],
 )
 def test_functions_with_large_constants_of_each_call_are_copied(other, assign, left):
     text = WEIGHTS.replace("OTHER", other).replace("  ASSIGN\n", f"  {assign}\n" if assign else "")
@@ -162,4 +172,4 @@ def test_functions_with_large_constants_of_each_call_are_copied(other, assign, l
     assert verify(new) == (), print_program(new)
     assert [function.name for function in new.functions] == left
     weights = jnp.zeros((32, 32)), jnp.ones((32, 32))
-    assert interpret_cfg(new, [*weights, 20])[0] == interpret_cfg(old, [*weights, 20])[0]
+    assert interpret_cfg(new, [*weights, 50])[0] == interpret_cfg(old, [*weights, 50])[0]

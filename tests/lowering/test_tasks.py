@@ -14,8 +14,8 @@ from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.verifier import verify
+from pcbatch.lowering.analysis.constants import constants
 from pcbatch.lowering.tasks import lower_tasks, pipeline
-from pcbatch.lowering.tasks.constants import constants
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import waits
 from pcbatch.lowering.tasks.pipeline import PASSES

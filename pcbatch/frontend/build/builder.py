@@ -19,6 +19,7 @@ from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import retarget, successors, terminator_reads
 from pcbatch.ir.message import Message
+from pcbatch.ir.names import unused
 from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Link, Move, Prim, Return
 from pcbatch.ir.roles import reads, writes
 
@@ -98,7 +99,7 @@ class Builder:
         self.symbol = symbol
         self.loops = loops
         self.drafts: dict[str, Draft] = {}
-        self.result = _fresh("r", unit.names)
+        self.result = unused("r", "_", unit.names)
         self._next_temp = 0
         self._taken = unit.names | unit.fn.__globals__.keys()
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
@@ -315,12 +316,6 @@ class Builder:
             inline=inline,
             changed=changed,
         )
-
-
-def _fresh(name: str, taken: frozenset[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def keep_parameters(b: Builder, changed: Sequence[str]) -> None:

@@ -16,14 +16,15 @@ import gast
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import is_generator
 from pcbatch.frontend.source.tree import SCOPES, Node, call, constant, display, load, rebuild, subscript, target_of
+from pcbatch.ir.names import unused
 
 
 def collect_yields(unit: Unit) -> Node:
     """Return the tree of a function, rewritten if it is a generator; what is left of `yield` then is an expression."""
     if isinstance(unit.node, gast.Lambda) or not is_generator(unit.node):
         return unit.node
-    name = _fresh(unit, "yielded")
-    item = _fresh(unit, "item")
+    name = unused("yielded", "_", unit.names, unit.bound)
+    item = unused("item", "_", unit.names, unit.bound)
 
     def appended(value: Node, at: Node) -> Node:
         method = gast.copy_location(gast.Attribute(value=load(name, at), attr="append", ctx=gast.Load()), at)
@@ -59,9 +60,3 @@ def collect_yields(unit: Unit) -> Node:
     body.append(gast.copy_location(end, unit.node.body[-1]))
     fields = {field: value for field, value in gast.iter_fields(unit.node) if field != "body"}
     return gast.copy_location(type(unit.node)(**fields, body=body), unit.node)
-
-
-def _fresh(unit: Unit, name: str) -> str:
-    while name in unit.names or name in unit.bound:
-        name += "_"
-    return name

@@ -16,6 +16,7 @@ from pcbatch.frontend.source.nested import function_of, lift, to_lift
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import parameters, renamed
 from pcbatch.frontend.source.tree import SCOPES, Node, children, rebuild
+from pcbatch.ir.names import unused
 
 YIELDS = (gast.Yield, gast.YieldFrom)
 
@@ -67,10 +68,7 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
     local = [name for name in own.bound if name not in captured and name not in own.imports]
     names: dict[str, str] = {}
     for name in local:
-        new = f"{name}_{number}"
-        while new in taken or new in own.names or new in names.values():
-            new += "_"
-        names[name] = new
+        names[name] = unused(f"{name}_{number}", "_", taken, own.names, names.values())
     node = rebuild(own.node, lambda child: renamed(child, names))
     args = rebuilt_parameters(own, names)
 

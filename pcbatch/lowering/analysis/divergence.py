@@ -15,15 +15,14 @@ that are equal for all lanes *and* never change, on the program with calls lower
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import postorder, solve
 from pcbatch.ir.def_use import may_return, successors
 from pcbatch.ir.ops import Branch, Fail, Prim
 from pcbatch.ir.roles import reads, writes
+from pcbatch.lowering.analysis.constants import Definition, roots
 from pcbatch.lowering.typing.trace import JaxprFn, restrict
 
 EXIT = ""  # the node that all returns lead to
@@ -33,24 +32,18 @@ Graph = Mapping[str, tuple[str, ...]]
 def same_results(program: CfgProgram, shared: frozenset[str]) -> tuple[bool, ...]:
     """Return for each result of the entry whether it is uniform; `shared` are the uniform parameters."""
     entry = program.function(program.entry)
-    divergent = _divergent(_definitions(entry), entry, shared)
+    divergent = _divergent(entry, shared)
     return tuple(v not in divergent for v in entry.results)
 
 
-@dataclass(frozen=True, slots=True)
-class _Definition:
-    """A definition of a variable: its operands (None for a call), its block, and whether it is the only one."""
-
-    name: str
-    operands: tuple[str, ...] | None
-    block: str
-    only: bool
-
-
-def _definitions(function: Function) -> list[_Definition]:
-    written = [(v, operands, b.label) for b in function.blocks for op in b.ops for v, operands in _operands(op)]
-    count = Counter([*function.params, *(v for v, _, _ in written)])
-    return [_Definition(v, operands, label, count[v] == 1) for v, operands, label in written]
+def _definitions(function: Function) -> list[tuple[Definition[str], str]]:
+    """The definitions of each variable, with their blocks."""
+    return [
+        (Definition((v,), operands, op), block.label)
+        for block in function.blocks
+        for op in block.ops
+        for v, operands in _operands(op)
+    ]
 
 
 def _operands(op: Op) -> Iterator[tuple[str, tuple[str, ...] | None]]:
@@ -65,33 +58,27 @@ def _operands(op: Op) -> Iterator[tuple[str, tuple[str, ...] | None]]:
             yield v, reads(op)
 
 
-def _divergent(definitions: list[_Definition], function: Function, shared: frozenset[str]) -> set[str]:
+def _divergent(function: Function, shared: frozenset[str]) -> set[str]:
     """The divergent variables: a least fixpoint, because more of them make more branches divergent."""
-    constants = _constants(definitions, shared)
+    definitions = _definitions(function)
+    given = {p: p if p in shared else None for p in function.params}
+    constants = roots((definition for definition, _ in definitions), given)  # of the run
     graph = _flow(function)
     postdominators = _postdominators(graph)
     divergent = {p for p in function.params if p not in shared}
     while True:
         influenced = _influence_regions(function, divergent, graph, postdominators)
-        more = {d.name for d in definitions if _is_divergent(d, d.block in influenced, constants, divergent)}
+        more = {
+            v
+            for definition, block in definitions
+            for v in definition.targets
+            if definition.operands is None
+            or not divergent.isdisjoint(definition.operands)
+            or (block in influenced and v not in constants)
+        }
         if more <= divergent:
             return divergent
         divergent |= more
-
-
-def _constants(definitions: list[_Definition], shared: frozenset[str]) -> set[str]:
-    """The constants of the run: uniform parameters, and what is computed once and from constants alone."""
-    constants = set(shared - {d.name for d in definitions})
-    once = [d for d in definitions if d.only]
-    while ready := {d.name for d in once if d.operands is not None and constants.issuperset(d.operands)} - constants:
-        constants |= ready
-    return constants
-
-
-def _is_divergent(definition: _Definition, influenced: bool, constants: set[str], divergent: set[str]) -> bool:
-    if definition.operands is None or not divergent.isdisjoint(definition.operands):
-        return True
-    return influenced and not (definition.only and constants.issuperset(definition.operands))
 
 
 def _flow(function: Function) -> Graph:

@@ -79,7 +79,7 @@ class Ownership:
             for name in self.functions
         }
         called = {
-            name: {op.func for block in function.blocks for op in block.ops if isinstance(op, Call)} & found.keys()
+            name: {op.func for op in function.ops if isinstance(op, Call)} & found.keys()
             for name, function in self.functions.items()
         }
         while True:

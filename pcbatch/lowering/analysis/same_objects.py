@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pcbatch.ir.cfg import Call, Function, Op
-from pcbatch.ir.dataflow import forward
+from pcbatch.ir.dataflow import agreed, forward
 from pcbatch.ir.def_use import may_return
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import writes
@@ -32,22 +32,15 @@ def callers_objects(ownership: Ownership, function: Function) -> frozenset[str]:
 
     solution = forward(
         function.blocks,
-        join=lambda label, values: _met([*values, {p: p for p in function.params} if label == entry else None]),
+        join=lambda label, values: agreed([*values, {p: p for p in function.params} if label == entry else None]),
         transfer=after,
         start=None,
     )
     ends = [solution.leaving[block.label] for block in function.blocks if may_return(block.terminator)]
-    same = _met(ends)
+    same = agreed(ends)
     if same is None:  # it never returns
         return frozenset(function.changed)
     return frozenset(name for name, param in same.items() if name == param)
-
-
-def _met(values: list[Same | None]) -> Same | None:
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    return {name: param for name, param in known[0].items() if all(one.get(name) == param for one in known)}
 
 
 def _passed_on(

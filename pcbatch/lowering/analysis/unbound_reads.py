@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Call, Function
-from pcbatch.ir.dataflow import reachable, solve
-from pcbatch.ir.def_use import may_return, predecessors, terminator_reads
+from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.def_use import block_writes, may_return, predecessors, terminator_reads
 from pcbatch.ir.liveness import live_in
+from pcbatch.ir.must_assign import on_all_paths
 from pcbatch.ir.ops import Branch, Fail
 from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.typing.inferred import Inferred, branch_targets
@@ -35,24 +36,19 @@ def unbound_reads(function: Function, inferred: Inferred) -> list[UnboundRead]:
         return []  # not even on paths that are never taken
     labels = inferred.reachable[function.name]
     blocks = [block for block in function.blocks if block.label in labels]
-    everything = frozenset(v for b in blocks for op in b.ops for v in writes(op)) | frozenset(function.params)
     edges = _reachable_edges(function, inferred)
-    entry = function.blocks[0].label
-    written = {b.label: frozenset(v for op in b.ops for v in writes(op)) for b in blocks}
-    solution = solve(
-        edges,
-        join=lambda label, values: frozenset(function.params) if label == entry else everything.intersection(*values),
-        transfer=lambda label, bound: bound | written[label],
-        start=everything,
-    )
+    written = {block.label: frozenset(block_writes(block)) for block in blocks}
+    start = {function.blocks[0].label: frozenset(function.params)}
+    jumps = ((source, label, frozenset[str]()) for label, sources in edges.items() for source in sources)
+    assigned = on_all_paths(start, jumps, written)
     found = []
 
     def unbound(label: str, index: int, v: str, loc: Loc | None) -> UnboundRead:
         before = reachable(edges[label], edges)
         return UnboundRead(label, index, v, loc, any(v in written[b] for b in before))
 
-    for block in blocks:
-        bound = set(solution.entering[block.label])
+    for block in (block for block in blocks if block.label in assigned):
+        bound = set(assigned[block.label])
         for k, op in enumerate(block.ops):
             found += [unbound(block.label, k, v, op.loc) for v in reads(op) if v not in bound]
             bound.update(writes(op))

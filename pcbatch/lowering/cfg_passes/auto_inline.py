@@ -11,11 +11,10 @@ if each call gives it large constants of its own (`analysis.own_constants`).
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
-from pcbatch.ir.callgraph import recursive, sccs
-from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.callgraph import call_counts, recursive, sccs
+from pcbatch.ir.cfg import CfgProgram, Function
 from pcbatch.ir.loops import loops
 from pcbatch.lowering.analysis import own_constants
 from pcbatch.lowering.analysis.cost import op_cost
@@ -30,7 +29,7 @@ MAX_COPIED = 64  # operations that all copies of one body may have together
 def run(program: CfgProgram) -> CfgProgram:
     """Inline calls in every function that is left."""
     never_inlined = recursive(program) | {program.entry}
-    sites = Counter(op.func for f in program.functions for b in f.blocks for op in b.ops if isinstance(op, Call))
+    sites = call_counts(program)
     functions = {f.name: f for f in program.functions}
     copied = own_constants.functions(program) - never_inlined
     inlined: dict[str, Function] = {}
@@ -51,7 +50,7 @@ def run(program: CfgProgram) -> CfgProgram:
 def _small(function: Function, sites: int) -> bool:
     """Whether a function may be copied to each of its `sites`. A call in it costs infinity, and a loop stays in one
     place, where lanes meet."""
-    ops = [op for block in function.blocks for op in block.ops]
+    ops = [*function.ops]
     if len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED or loops(function):
         return False
     return sum(op_cost(op, function.types) for op in ops) <= MAX_COST

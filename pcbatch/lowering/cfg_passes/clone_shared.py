@@ -21,15 +21,17 @@ lanes is for others to prove.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from pcbatch.ir.callgraph import sccs
+from pcbatch.ir.callgraph import call_counts, sccs, without_uncalled
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.ops import Move, Prim
-from pcbatch.ir.roles import writes
-from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
+from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.names import unused
+from pcbatch.ir.ops import Prim
+from pcbatch.lowering.analysis.constants import Local, assigned_again, definition, definitions, roots
+from pcbatch.lowering.analysis.cost import is_risky, wants_rows
 from pcbatch.lowering.typing.trace import JaxprFn
 
 MOST = 4  # copies of a function
@@ -38,8 +40,7 @@ MOST_OPERATIONS = 512  # in all copies of a function together
 
 def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
     """Copy functions in every program; `shared` are the parameters of the entry that all lanes share."""
-    sites = Counter(op.func for f in program.functions for b in f.blocks for op in b.ops if isinstance(op, Call))
-    if max(sites.values(), default=0) < 2:
+    if max(call_counts(program).values(), default=0) < 2:
         return program
     found = contexts(program, shared, MOST)
     taken = {f.name for f in program.functions}
@@ -48,7 +49,8 @@ def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
         contexts_of = found.found.get(f.name, [])
         copied = _is_worth(f, contexts_of)
         for k, context in enumerate(contexts_of):
-            names[f.name, context] = f.name if k == 0 or not copied else _unused(f"{f.name}.{k + 1}", taken)
+            name = unused(f"{f.name}.{k + 1}", "x", taken, names.values()) if k and copied else f.name
+            names[f.name, context] = name
     if len(set(names.values())) == len({f for f, _ in names}):
         return program
     functions: dict[str, Function] = {}
@@ -56,7 +58,7 @@ def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
         for context in found.found.get(f.name, []):
             name = names[f.name, context]
             functions.setdefault(name, _copy(f, name, found, context, names))
-    return replace(program, functions=_in_use(program.entry, functions))
+    return without_uncalled(replace(program, functions=tuple(functions.values())))
 
 
 def _is_worth(function: Function, contexts_of: list[Context]) -> bool:
@@ -64,13 +66,6 @@ def _is_worth(function: Function, contexts_of: list[Context]) -> bool:
     operations = sum(len(block.ops) for block in function.blocks)
     some = any(root != VARYING for context in contexts_of for root in context)
     return 1 < len(contexts_of) and some and operations * len(contexts_of) <= MOST_OPERATIONS
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "x"
-    taken.add(name)
-    return name
 
 
 def _copy(
@@ -84,19 +79,6 @@ def _copy(
 
     blocks = (replace(b, ops=tuple(op(b, k, old) for k, old in enumerate(b.ops))) for b in function.blocks)
     return replace(function, name=name, blocks=tuple(blocks))
-
-
-def _in_use(entry: str, functions: dict[str, Function]) -> tuple[Function, ...]:
-    """The functions that calls still lead to."""
-    reached: dict[str, None] = {}
-    work = [entry]
-    while work:
-        name = work.pop()
-        if name in reached:
-            continue
-        reached[name] = None
-        work += [op.func for b in functions[name].blocks for op in b.ops if isinstance(op, Call)]
-    return tuple(f for name, f in functions.items() if name in reached)
 
 
 VARYING = ""
@@ -135,14 +117,14 @@ def contexts(program: CfgProgram, shared: Collection[str], most: int) -> Context
     while work:
         name, context, roots_in = work.pop()
         function = functions[name]
-        roots = _roots(function, roots_in, context)
+        found = _roots(function, roots_in, context)
         sites = result.calls.setdefault((name, context), {})
         for block in function.blocks:
             for k, op in enumerate(block.ops):
                 if not isinstance(op, Call):
                     continue
                 callee, places = functions[op.func], result.tracked[op.func]
-                wanted = tuple(roots.get(op.args[at], VARYING) for at in places)
+                wanted = tuple(found.get(op.args[at], VARYING) for at in places)
                 known = result.found.setdefault(op.func, [])
                 if wanted not in known and len(known) >= most:
                     wanted = (VARYING,) * len(places)
@@ -156,93 +138,51 @@ def contexts(program: CfgProgram, shared: Collection[str], most: int) -> Context
 
 def _roots(function: Function, given: Mapping[str, str], context: Context = ()) -> dict[str, str]:
     """The shared values of the variables of a function that have one definition."""
-    written = Counter(v for op in _ops(function) for v in writes(op))
-    roots = {p: root for p, root in given.items() if not written[p]}
-    changed = True
-    while changed:
-        changed = False
-        for op in _ops(function):
-            new: dict[str, str] = {}
-            match op:
-                case Move(dst=dst, src=src) if src in roots:
-                    new = {dst: roots[src]}
-                case Prim(dsts=dsts, expr=expr) if not _unsafe(op) and all(v in roots for v in expr.ins):
-                    new = {dst: f"{function.name}({', '.join(context)}): {dst}" for dst in dsts}
-                case _:
-                    pass
-            for v, root in new.items():
-                if written[v] == 1 and v not in function.params and v not in roots:
-                    roots[v], changed = root, True
-    return roots
+    start = {p: p if p in given else None for p in function.params} | dict.fromkeys(assigned_again(function))
+    definitions = [definition(op, isinstance(op, Prim) and not _unsafe(op)) for op in function.ops]
+    found = roots((replace(one, targets=(v,)) for one in definitions for v in one.targets), start)
+    return {v: given.get(root) or f"{function.name}({', '.join(context)}): {root}" for v, root in found.items()}
 
 
 def _tracked(program: CfgProgram) -> dict[str, tuple[int, ...]]:
     """The positions of the parameters of each function that contexts tell of."""
-    wanted = _wanted(program)
-    stable = _stable(program)
-    return {
-        f.name: tuple(k for k, p in enumerate(f.params) if p in wanted[f.name] & stable[f.name])
-        for f in program.functions
-    }
+    tracked = _wanted(program) - _changing(program)
+    return {f.name: tuple(k for k, p in enumerate(f.params) if (f.name, p) in tracked) for f in program.functions}
 
 
-def _wanted(program: CfgProgram) -> dict[str, set[str]]:
+def _wanted(program: CfgProgram) -> frozenset[Local]:
     """The variables that products read, or of which something is computed that they read."""
     functions = {f.name: f for f in program.functions}
-    wanted: dict[str, set[str]] = {f.name: set() for f in program.functions}
-    changed = True
-    while changed:
-        changed = False
-        for f in program.functions:
-            found = wanted[f.name]
-            for op in _ops(f):
-                sources: Collection[str] = ()
-                match op:
-                    case Prim(dsts=dsts, expr=expr) if _has_product(op) or not found.isdisjoint(dsts):
-                        sources = expr.ins
-                    case Move(dst=dst, src=src) if dst in found:
-                        sources = (src,)
-                    case Call(func=func, args=args):
-                        params = functions[func].params
-                        sources = [a for a, p in zip(args, params, strict=True) if p in wanted[func]]
-                    case _:
-                        pass
-                new = {v for v in sources if v not in found and _large(f, v)}
-                if new:
-                    found |= new
-                    changed = True
-    return wanted
+    sources: dict[Local, list[Local]] = defaultdict(list)
+    for one in definitions(program, lambda op: isinstance(op, Prim)):
+        for v in one.targets:
+            sources[v] += [(f, source) for f, source in one.operands or () if _large(functions[f], source)]
+    products = [(f, op) for f in program.functions for op in f.ops if isinstance(op, Prim) and _has_product(op)]
+    return reachable([(f.name, v) for f, op in products for v in op.expr.ins if _large(f, v)], sources)
 
 
-def _stable(program: CfgProgram) -> dict[str, set[str]]:
-    """The parameters of each function that it never assigns, and that calls in its recursion hand on as they are."""
+def _changing(program: CfgProgram) -> frozenset[Local]:
+    """The parameters that their function assigns, or that calls in its recursion do not hand on as they are."""
     component = {name: k for k, names in enumerate(sccs(program)) for name in names}
     functions = {f.name: f for f in program.functions}
-    stable = {f.name: set(f.params) - {v for op in _ops(f) for v in writes(op)} for f in program.functions}
-    copies = {f.name: _copies(f) for f in program.functions}
-    changed = True
-    while changed:
-        changed = False
-        for f in program.functions:
-            for op in _ops(f):
-                if not isinstance(op, Call) or component[op.func] != component[f.name]:
-                    continue
-                for arg, p in zip(op.args, functions[op.func].params, strict=True):
-                    source = copies[f.name].get(arg, arg)
-                    handed_on = source in stable[f.name] and (op.func != f.name or source == p)
-                    if p in stable[op.func] and not handed_on:
-                        stable[op.func].discard(p)
-                        changed = True
-    return stable
+    changing = {(f.name, v) for f in program.functions for v in assigned_again(f) if v in f.params}
+    handed_on: dict[Local, list[Local]] = defaultdict(list)
+    for f in program.functions:
+        copies = _copies(f)
+        for op in f.ops:
+            if not isinstance(op, Call) or component[op.func] != component[f.name]:
+                continue
+            for arg, p in zip(op.args, functions[op.func].params, strict=True):
+                source = copies.get(arg, arg)
+                handed_on[f.name, source].append((op.func, p))
+                if source not in f.params or (op.func == f.name and source != p):
+                    changing.add((op.func, p))
+    return reachable(changing, handed_on)
 
 
 def _copies(function: Function) -> dict[str, str]:
     """The variables that are copies of a parameter, with its name."""
     return {v: root for v, root in _roots(function, {p: p for p in function.params}).items() if root in function.params}
-
-
-def _ops(function: Function) -> Iterator[Op]:
-    return (op for block in function.blocks for op in block.ops)
 
 
 def _large(function: Function, v: str) -> bool:
@@ -255,4 +195,4 @@ def _has_product(op: Prim) -> bool:
 
 
 def _unsafe(op: Prim) -> bool:
-    return not isinstance(op.expr.fn, JaxprFn) or unsafe_when_inactive(op.expr.fn.closed.jaxpr)
+    return not isinstance(op.expr.fn, JaxprFn) or is_risky(op)

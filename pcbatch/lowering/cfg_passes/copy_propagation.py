@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
 
 from pcbatch.ir import liveness
-from pcbatch.ir.cfg import Block, CfgProgram, Function
-from pcbatch.ir.dataflow import block_edges, invert, solve
-from pcbatch.ir.def_use import AnyOp, calls
+from pcbatch.ir.cfg import CfgProgram, Function
+from pcbatch.ir.dataflow import agreed, block_edges, invert, solve
+from pcbatch.ir.def_use import AnyOp, BlockT, calls
 from pcbatch.ir.ops import Move
 from pcbatch.ir.roles import rename_reads, writes
-from pcbatch.ir.stack import Pop, StackBlock, StackProgram
+from pcbatch.ir.stack import Pop, StackProgram
 
 Copies = dict[str, str]  # copy -> source
-BlockT = TypeVar("BlockT", Block, StackBlock)
 
 
 def run(program: CfgProgram) -> CfgProgram:
@@ -45,16 +43,7 @@ def _propagate(blocks: tuple[BlockT, ...], starts: set[str], live: Mapping[str, 
     by_label = {block.label: block for block in blocks}
 
     def join(label: str, values: list[Copies | None]) -> Copies | None:
-        if label in starts:
-            return {}
-        # None stands for all copies: no path to a predecessor has been looked at yet.
-        known = [value for value in values if value is not None]
-        if not known:
-            return None
-        common = dict(known[0])
-        for value in known[1:]:
-            common = {dst: src for dst, src in common.items() if value.get(dst) == src}
-        return common
+        return {} if label in starts else agreed(values)
 
     def transfer(label: str, copies: Copies | None) -> Copies | None:
         if copies is None:

@@ -9,16 +9,14 @@ refuses them), so a dead one can go. A call stays: it may fail, print or never r
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from pcbatch.ir import liveness
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.def_use import AnyOp, terminator_reads
+from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.def_use import AnyOp, BlockT, terminator_reads
 from pcbatch.ir.ops import Check, Print
 from pcbatch.ir.roles import reads, writes
-from pcbatch.ir.stack import Push, StackBlock, StackProgram
-
-BlockT = TypeVar("BlockT", Block, StackBlock)
+from pcbatch.ir.stack import Push, StackProgram
 
 
 def run(program: CfgProgram) -> CfgProgram:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from itertools import count
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
+from pcbatch.ir.names import unused
 from pcbatch.ir.ops import ERROR, UNSET, Branch, Expr, Fail, Jump, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.unbound_reads import UnboundRead, unbound_reads
@@ -56,10 +57,8 @@ def _flags(function: Function, tests: Sequence[UnboundRead]) -> Mapping[str, str
     flags: dict[str, str] = {}
     for read in tests:
         if read.name not in flags:
-            name = f"{read.name.replace('.', '_')}_is_set"
-            while name in function.types or name in flags.values():
-                name += "_"
-            flags[read.name] = name
+            flag = f"{read.name.replace('.', '_')}_is_set"
+            flags[read.name] = unused(flag, "_", function.types, flags.values())
     return flags
 
 

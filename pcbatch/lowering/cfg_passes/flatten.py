@@ -21,28 +21,27 @@ import jax.extend.core as jex
 from pcbatch.containers import checks as containers
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
+from pcbatch.ir.def_use import jump_to
 from pcbatch.ir.expr_text import part_text
 from pcbatch.ir.message import Field
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import (
     CAPACITY,
     ERROR,
     LIMIT,
-    RETURN,
     Branch,
     Check,
     Expr,
     Fail,
-    Jump,
     Move,
     Prim,
     Print,
-    Return,
     Select,
     unset,
 )
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
+from pcbatch.lowering.stack_passes.parallel_moves import parallel_moves
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
 from pcbatch.lowering.typing import pytree
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
@@ -134,8 +133,7 @@ class _Flattener:
 
     def function(self) -> Function:
         reachable = self.inferred.reachable[self.source.name]
-        blocks = tuple(self.block(block) for block in self.source.blocks if block.label in reachable)
-        blocks = drop_unreachable(blocks)
+        blocks = drop_unreachable(tuple(self.block(block) for block in self.source.blocks if block.label in reachable))
         entry = self.source.name == self.entry
         if entry:
             made = tuple(no_value(leaf, self.types[leaf], self.source.loc) for leaf in self.heap)
@@ -187,7 +185,7 @@ class _Flattener:
         cond = self.inferred.types.get((self.source.name, terminator.cond))
         targets = branch_targets(terminator, cond)
         if len(targets) == 1:
-            return Return() if targets[0] == RETURN else Jump(targets[0])
+            return jump_to(targets[0])
         return replace(terminator, cond=self.leaves([terminator.cond])[0])
 
     def prim(self, op: Prim, traced: Traced | None) -> list[Op]:

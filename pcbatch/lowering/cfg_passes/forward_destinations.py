@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from pcbatch.ir import liveness
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.def_use import AnyOp, terminator_reads
+from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.def_use import AnyOp, BlockT, terminator_reads
 from pcbatch.ir.ops import Move, Prim, Select
 from pcbatch.ir.roles import reads, rename_writes, writes
-from pcbatch.ir.stack import Push, StackBlock, StackProgram
-
-BlockT = TypeVar("BlockT", Block, StackBlock)
+from pcbatch.ir.stack import Push, StackProgram
 
 
 def run(program: CfgProgram) -> CfgProgram:

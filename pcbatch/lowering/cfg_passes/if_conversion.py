@@ -21,12 +21,12 @@ import jax.numpy as jnp
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import Worklist
-from pcbatch.ir.def_use import predecessors, successors
+from pcbatch.ir.def_use import jump_to, predecessors, successors
+from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import HOST, WRITES_PART, all_equations, op_cost
-from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -142,8 +142,7 @@ class _Converter:
         # The arms may write the condition, which all selections read: its own comes last.
         in_order = sorted(changed, key=lambda v: v == branch.cond)
         ops += [Select(v, branch.cond, ends[0].get(v, v), ends[1].get(v, v), branch.loc) for v in in_order]
-        terminator = Return() if target == RETURN else Jump(target)
-        self.replace(replace(block, ops=tuple(ops), terminator=terminator), true, false)
+        self.replace(replace(block, ops=tuple(ops), terminator=jump_to(target)), true, false)
         return True
 
     def short_circuit(self, block: Block, branch: Branch, arm: Block, taken: bool) -> bool:

@@ -19,9 +19,8 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label
 from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import components
-from pcbatch.ir.def_use import retarget
+from pcbatch.ir.def_use import rename_block, retarget
 from pcbatch.ir.ops import RETURN, Jump, Move, Return
-from pcbatch.ir.roles import rename_reads, rename_writes
 from pcbatch.ir.types import ArrayType
 
 
@@ -34,7 +33,7 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def _check_not_recursive(inlined: Mapping[str, Function]) -> None:
-    called = {name: [op for b in f.blocks for op in b.ops if isinstance(op, Call)] for name, f in inlined.items()}
+    called = {name: [op for op in f.ops if isinstance(op, Call)] for name, f in inlined.items()}
     edges = {name: tuple(op.func for op in ops if op.func in inlined) for name, ops in called.items()}
     cycles = [set(c) for c in components(edges) if len(c) > 1 or c[0] in edges[c[0]]]
     for name, function in inlined.items():
@@ -111,11 +110,10 @@ class Inliner:
         return [*copies, _Rest(replace(block, label=after), k + 1, tuple(results))]
 
     def copy(self, block: Block, names: Mapping[str, str], labels: Mapping[str, str]) -> Block:
-        ops = tuple(rename_writes(rename_reads(op, names.__getitem__), names.__getitem__) for op in block.ops)
-        terminator = rename_reads(block.terminator, names.__getitem__)
-        if isinstance(terminator, Return):
-            return Block(labels[block.label], ops, Jump(labels[RETURN]))
-        return Block(labels[block.label], ops, retarget(terminator, labels.__getitem__))
+        new = rename_block(replace(block, label=labels[block.label]), names.__getitem__)
+        if isinstance(new.terminator, Return):
+            return replace(new, terminator=Jump(labels[RETURN]))
+        return replace(new, terminator=retarget(new.terminator, labels.__getitem__))
 
     def label(self) -> str:
         self.labels += 1

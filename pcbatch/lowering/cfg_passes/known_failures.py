@@ -14,6 +14,8 @@ import traceback
 from dataclasses import replace
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function
+from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.names import unused
 from pcbatch.ir.ops import ERROR, RETURN, Branch, Expr, Fail, Jump, Prim, Return
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.inferred import Inferred, OpKey, branch_targets
@@ -42,32 +44,25 @@ def _raises_in_python(error: Exception) -> bool:
 
 def _is_sure(function: Function, label: str, inferred: Inferred) -> bool:
     """Whether every call of a function comes to a block, whatever its branches do."""
-    blocks = {block.label: block for block in function.blocks}
-    seen, pending = {label}, [function.blocks[0].label]
-    while pending:
-        one = pending.pop()
-        if one == RETURN:
-            return False
-        if one in seen:
-            continue
-        seen.add(one)
-        match blocks[one].terminator:
+
+    def following(block: Block) -> tuple[str, ...]:
+        match block.terminator:
             case Jump(target=target):
-                pending.append(target)
+                return (target,)
             case Branch() as branch:
                 cond = inferred.types.get((function.name, branch.cond))
-                pending += branch_targets(branch, cond) if cond is not None else (branch.on_true, branch.on_false)
+                return (branch.on_true, branch.on_false) if cond is None else branch_targets(branch, cond)
             case Return() | Fail():
-                return False
-    return True
+                return (RETURN,)
+
+    edges = {block.label: following(block) for block in function.blocks} | {label: (), RETURN: ()}
+    return RETURN not in reachable([function.blocks[0].label], edges)
 
 
 def _failing(function: Function, places: dict[str, int], inferred: Inferred) -> Function:
     if not places:
         return function
-    read = "operands"
-    while read in function.types:
-        read += "_"
+    read = unused("operands", "_", function.types)
     blocks = [
         _cut(block, places[block.label], inferred.errors[_key(function, block, places)], read)
         if block.label in places

@@ -63,7 +63,7 @@ def _used(program: CfgProgram) -> dict[str, set[str]]:
 
 def _read_by_others(function: Function) -> Iterator[str]:
     """The variables that jumps, messages and checks of other kinds read."""
-    ops = [op for block in function.blocks for op in block.ops]
+    ops = [*function.ops]
     of_marks = {name for op in ops if isinstance(op, Prim) for name in _Reading(op, frozenset()).checks}
     for block in function.blocks:
         yield from terminator_reads(block.terminator)
@@ -73,7 +73,7 @@ def _read_by_others(function: Function) -> Iterator[str]:
 
 
 def _function(function: Function, used: Set[str]) -> Function:
-    prims = [op for block in function.blocks for op in block.ops if isinstance(op, Prim)]
+    prims = [op for op in function.ops if isinstance(op, Prim)]
     dead = {name for op in prims for name in _Reading(op, used).dead}
     if not dead:
         return function

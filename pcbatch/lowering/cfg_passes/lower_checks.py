@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Move, Prim, Print, Return
 from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.types import BOOL
-from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -31,7 +31,7 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def _function(function: Function) -> Function:
-    if not any(isinstance(op, Check) for block in function.blocks for op in block.ops):
+    if not any(isinstance(op, Check) for op in function.ops):
         return function
     lowering = _Lowering(function)
     for block in function.blocks:

@@ -173,7 +173,7 @@ class _Proofs:
         ]
         if blocks == list(function.blocks):
             return function
-        before = {op.failed for b in function.blocks for op in b.ops if isinstance(op, Check)}
+        before = {op.failed for op in function.ops if isinstance(op, Check)}
         read = {v for b in blocks for op in b.ops for v in reads(op)}
         read |= {v for b in blocks for v in terminator_reads(b.terminator)} | set(function.results)
         return replace(function, blocks=tuple(without_results(b, before - read) for b in blocks))

@@ -12,14 +12,15 @@ that always jumps to it joins it; a short block of moves that returns is copied 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.ir.callgraph import calls
+from pcbatch.ir.callgraph import without_uncalled
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
-from pcbatch.ir.dataflow import block_edges, reachable
-from pcbatch.ir.def_use import AnyOp, predecessors, retarget
+from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.def_use import AnyOp, BlockT, jump_to, retarget, targets
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
 from pcbatch.ir.roles import writes
 
@@ -40,24 +41,23 @@ def run_tails(program: CfgProgram) -> CfgProgram:
 
 
 def _run(program: CfgProgram, tails: bool) -> CfgProgram:
-    program = replace(program, functions=tuple(_simplify(function, tails) for function in program.functions))
-    alive = reachable([program.entry], calls(program))
-    return replace(program, functions=tuple(f for f in program.functions if f.name in alive))
+    functions = tuple(_simplify(function, tails) for function in program.functions)
+    return without_uncalled(replace(program, functions=functions))
 
 
 def _simplify(function: Function, tails: bool) -> Function:
     blocks = function.blocks
     while True:
         new = thread_jumps(drop_unreachable(blocks))
-        new = _merge(_copy_tails(new) if tails else new)
+        new = merge(_copy_tails(new) if tails else new, blocks[0].label)
         if new == blocks:
             return replace(function, blocks=blocks)
         blocks = new
 
 
-def drop_unreachable(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Return the blocks that are reachable from the first one."""
-    alive = reachable([blocks[0].label], block_edges(blocks))
+def drop_unreachable(blocks: tuple[BlockT, ...], entry: str | None = None) -> tuple[BlockT, ...]:
+    """Return the blocks that are reachable from the entry, the first one if not given, by jumps and by calls."""
+    alive = reachable([entry or blocks[0].label], {block.label: targets(block.terminator) for block in blocks})
     return tuple(block for block in blocks if block.label in alive)
 
 
@@ -118,7 +118,7 @@ def _decided(block: Block) -> Terminator:
     if not isinstance(branch, Branch) or known is None:
         return branch
     target = branch.on_true if known else branch.on_false
-    return Return() if target == RETURN else Jump(target)
+    return jump_to(target)
 
 
 def constant(ops: Sequence[AnyOp], cond: str) -> bool | None:
@@ -145,21 +145,23 @@ def _copy_tails(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     )
 
 
-def _merge(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Join one block with its only predecessor; the caller repeats."""
-    preds = predecessors(blocks)
-    entry = blocks[0].label
+def merge(
+    blocks: tuple[BlockT, ...], entry: str, may_join: Callable[[BlockT, BlockT], bool] = lambda block, after: True
+) -> tuple[BlockT, ...]:
+    """Join blocks with their only predecessors where `may_join` allows it; the caller repeats."""
+    named = Counter(target for block in blocks for target in targets(block.terminator))
     by_label = {block.label: block for block in blocks}
     gone: set[str] = set()
     for label in list(by_label):
         if label in gone:
             continue
-        while isinstance(by_label[label].terminator, Jump):
-            block = by_label[label]
-            target = block.terminator.target  # type: ignore[union-attr]
-            if target in (entry, label) or len(preds[target]) != 1:
+        current = by_label[label]
+        while isinstance(current.terminator, Jump):
+            target = current.terminator.target
+            if target in (entry, label, *gone) or named[target] != 1 or not may_join(current, by_label[target]):
                 break
             after = by_label[target]
-            by_label[label] = replace(block, ops=block.ops + after.ops, terminator=after.terminator)
             gone.add(target)
+            current = replace(current, ops=current.ops + after.ops, terminator=after.terminator)
+        by_label[label] = current
     return tuple(by_label[block.label] for block in blocks if block.label not in gone)

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pcbatch.ir.callgraph import calls
+from pcbatch.ir.callgraph import without_uncalled
 from pcbatch.ir.cfg import Block, Call, CfgProgram
-from pcbatch.ir.dataflow import reachable
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.inferred import Inferred
@@ -45,6 +44,4 @@ def run(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Abstract], infer
         return replace(old, ops=tuple(ops))
 
     new = [replace(f, blocks=tuple(block(f.name, b) for b in f.blocks)) for f in (*others, *copies)]
-    program = replace(source, functions=tuple(new))
-    used = reachable([program.entry], calls(program))
-    return replace(program, functions=tuple(f for f in new if f.name in used))
+    return without_uncalled(replace(source, functions=tuple(new)))

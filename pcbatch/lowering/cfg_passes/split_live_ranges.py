@@ -9,7 +9,7 @@ has one type, so that `x = 0` followed by `x = x * 0.5` in straight line keeps b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
@@ -17,6 +17,7 @@ from pcbatch.ir.dataflow import forward
 from pcbatch.ir.def_use import may_return, successors, terminator_reads
 from pcbatch.ir.liveness import live_in
 from pcbatch.ir.roles import reads, rename_reads, rename_writes, writes
+from pcbatch.ir.union_find import UnionFind
 
 Def = tuple[str, int, int]  # block label, operation index, position among its writes; index -1: parameter
 Node = Def | tuple[str, str]  # or a block and a variable at its top
@@ -32,34 +33,13 @@ def original_name(name: str) -> str:
     return ".".join(part for part in name.split(".") if not (part[0] == "v" and part[1:].isdigit()))
 
 
-class _Webs:
-    """Union-find over definitions, and over the variables at the tops of blocks, which stand for what reaches them."""
-
-    def __init__(self) -> None:
-        self._parent: dict[Node, Node] = {}
-
-    def find(self, node: Node) -> Node:
-        path = []
-        while (parent := self._parent.get(node, node)) != node:
-            path.append(node)
-            node = parent
-        self._parent.update(dict.fromkeys(path, node))  # path compression
-        return node
-
-    def union(self, nodes: Iterable[Node]) -> None:
-        first, *others = map(self.find, nodes)
-        for other in others:
-            if other != first:
-                self._parent[other] = first
-
-
 def _split(function: Function) -> Function:
     start = {p: (function.blocks[0].label, -1, k) for k, p in enumerate(function.params)}
     last = {block.label: _definitions(block) for block in function.blocks}
     live, reached = live_in(function), _reached(function, last)
     names: dict[Def, str] = {d: v for v, d in start.items()}
     uses: dict[tuple[str, int, str], Node | None] = {}
-    webs = _Webs()
+    webs = UnionFind[Node]()  # and the variables at the tops of blocks stand for what reaches them
     for block in function.blocks:
         env: dict[str, Node] = {v: (block.label, v) for v in reached[block.label]}
         for k, op in enumerate(block.ops):
@@ -87,7 +67,7 @@ def _definitions(block: Block) -> dict[str, Def]:
     return {v: (block.label, k, j) for k, op in enumerate(block.ops) for j, v in enumerate(writes(op))}
 
 
-def _keep_together(function: Function, names: dict[Def, str], webs: _Webs) -> None:
+def _keep_together(function: Function, names: dict[Def, str], webs: UnionFind[Node]) -> None:
     """Unite all definitions of each result, so that results keep their names."""
     definitions: dict[str, list[Def]] = {result: [] for result in function.results}
     for d, v in names.items():
@@ -111,7 +91,7 @@ def _reached(function: Function, last: Mapping[str, Mapping[str, Def]]) -> Mappi
     ).entering
 
 
-def _name_webs(function: Function, names: dict[Def, str], webs: _Webs) -> dict[Node, str]:
+def _name_webs(function: Function, names: dict[Def, str], webs: UnionFind[Node]) -> dict[Node, str]:
     out: dict[Node, str] = {}
     seen: dict[str, int] = {}
     order = {block.label: k for k, block in enumerate(function.blocks)}
@@ -126,7 +106,10 @@ def _name_webs(function: Function, names: dict[Def, str], webs: _Webs) -> dict[N
 
 
 def _rename(
-    function: Function, uses: Mapping[tuple[str, int, str], Node | None], webs: _Webs, web_names: Mapping[Node, str]
+    function: Function,
+    uses: Mapping[tuple[str, int, str], Node | None],
+    webs: UnionFind[Node],
+    web_names: Mapping[Node, str],
 ) -> Function:
     def used(label: str, k: int, v: str) -> str:
         node = uses[label, k, v]

@@ -26,7 +26,6 @@ all rounds together, and more where loops end early: on CPU, from some 16 lanes 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,15 +36,15 @@ import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
 from pcbatch.ir.loops import loops
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import Expr, Move, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.constants import assigned_again, shared_values
 from pcbatch.lowering.analysis.cost import inner_jaxprs, jaxpr_cost, unsafe_when_inactive
 from pcbatch.lowering.analysis.counted_loops import moving_variables
 from pcbatch.lowering.cfg_passes import dead_code
 from pcbatch.lowering.jaxpr_passes.parts import part
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
-from pcbatch.lowering.tasks.constants import shared_values
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -59,9 +58,7 @@ def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
     """Split the loops of a typed program; `shared` are the parameters of the entry that all lanes share."""
     if not shared or not any(loops(f) for f in program.functions):
         return program
-    roots, ahead = shared_values(program, shared)
-    sources = {(program.entry, p) for p in shared} | {(f, v) for f, op in ahead for v in op.dsts}
-    known = {local for local, root in roots.items() if root in sources}
+    known, _ = shared_values(program, shared)
     functions = tuple(_Splitting(f, {v for g, v in known if g == f.name}).run() for f in program.functions)
     new = replace(program, functions=functions)
     return program if new == program else dead_code.run(new)
@@ -129,10 +126,8 @@ class _Splitting:
 
     def _at_hand(self) -> set[str]:
         """The shared variables that have their only value at the end of the first block."""
-        written = Counter(v for block in self.function.blocks for op in block.ops for v in writes(op))
-        first = {v for op in self.function.blocks[0].ops for v in writes(op)}
-        params = {p for p in self.function.params if not written[p]}
-        return self.shared & (params | {v for v in first if written[v] == 1})
+        first = (v for op in self.function.blocks[0].ops for v in writes(op))
+        return self.shared.intersection((*self.function.params, *first)).difference(assigned_again(self.function))
 
     def _block(self, block: Block, moving: Collection[str], at_hand: Collection[str]) -> Block:
         ops: list[Op] = []

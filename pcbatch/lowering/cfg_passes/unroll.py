@@ -25,9 +25,9 @@ from itertools import count
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError, NeedsUnrolling
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
-from pcbatch.ir.def_use import retarget
+from pcbatch.ir.def_use import jump_to, retarget
 from pcbatch.ir.loops import Dominators, Loop, loops
-from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail, Jump, Return
+from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.abstract_values import Known
@@ -216,11 +216,7 @@ def _renamed(own: Mapping[str, str], label: str) -> str:
 
 def _decided(terminator: Terminator, outcome: bool) -> Terminator:
     assert isinstance(terminator, Branch)
-    return _jump(terminator.on_true if outcome else terminator.on_false)
-
-
-def _jump(label: str) -> Terminator:
-    return Return() if label == RETURN else Jump(label)
+    return jump_to(terminator.on_true if outcome else terminator.on_false)
 
 
 def _prune(function: Function, split: Function, inferred: Inferred) -> Function:

@@ -69,7 +69,7 @@ class Aliased(CompileError):
 
 def run(program: CfgProgram, inferred: Inferred) -> None:
     """Raise Aliased for all changes that another name would show; programs without changes are not looked at."""
-    if not any(_changes(op) for function in program.functions for block in function.blocks for op in block.ops):
+    if not any(_changes(op) for function in program.functions for op in function.ops):
         return
     ownership = Ownership(program, inferred)
     entries, inside = _entries(program), changed_inside(ownership)
@@ -96,7 +96,7 @@ def user_classes(value: Abstract | None) -> frozenset[MadeClass]:
 def _entries(program: CfgProgram) -> frozenset[str]:
     """The functions that are called with the arguments of the batch alone: the entry, and what `wrap_entry` has put an
     entry before."""
-    calls = [op.func for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Call)]
+    calls = [op.func for f in program.functions for op in f.ops if isinstance(op, Call)]
     wrapped = program.entry.removesuffix(ENTRY)
     wrapped = wrapped if any(f.name == wrapped for f in program.functions) else program.entry
     alone = calls.count(wrapped) == (wrapped != program.entry)
@@ -337,7 +337,7 @@ class _Checker:
         return (Label(places[0], "comes from here"),) if places else ()
 
     def _definitions(self, name: str) -> list[tuple[Loc, Op]]:
-        ops = (op for block in self.function.blocks for op in block.ops if name in writes(op) and op.loc is not None)
+        ops = (op for op in self.function.ops if name in writes(op) and op.loc is not None)
         return [(op.loc, op) for op in ops if op.loc is not None]
 
     def _tie(self, op: Prim | Call, root: str, other: str) -> tuple[str, Loc | None, Op | None]:

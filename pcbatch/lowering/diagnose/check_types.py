@@ -188,7 +188,7 @@ def _unbound(function: Function, inferred: Inferred) -> list[tuple[Loc | None, D
 def _unbound_diagnostic(function: Function, name: str, loc: Loc | None) -> Diagnostic:
     shown = original_name(name)
     read = loc and narrowed(loc, shown)
-    assigned = [op.loc for block in function.blocks for op in block.ops if op.loc and _assigns(op, shown)]
+    assigned = [op.loc for op in function.ops if op.loc and _assigns(op, shown)]
     other_lines = sorted(span for span in assigned if read is None or span.line != read.line)
     title, label = "is read before it is assigned", "is not assigned on any path to here"
     help = f"assign `{shown}` before; what a function assigns anywhere is its own, not a global of that name"
@@ -250,7 +250,7 @@ def _always_fails(function: Function, first: tuple[Function, Fail], inferred: In
 
 
 def _never_returns(function: Function, inferred: Inferred) -> Diagnostic:
-    calls_made = [op for block in function.blocks for op in block.ops if isinstance(op, Call)]
+    calls_made = [op for op in function.ops if isinstance(op, Call)]
     returns = any(
         may_return(b.terminator) or RETURN in getattr(b.terminator, "targets", ())
         for b in function.blocks

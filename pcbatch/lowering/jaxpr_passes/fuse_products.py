@@ -26,6 +26,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import Expr, Move, Prim, PureOp
 from pcbatch.ir.stack import StackProgram, Storage, Var
 from pcbatch.ir.tasks import TaskProgram, after_jump, bindings
@@ -34,7 +35,6 @@ from pcbatch.lowering.analysis.block_frequency import cycles
 from pcbatch.lowering.analysis.value_numbers import Inside, Numbering
 from pcbatch.lowering.jaxpr_passes.parts import part
 from pcbatch.lowering.stack_passes import storage_classes
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 

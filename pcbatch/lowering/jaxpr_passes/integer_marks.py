@@ -22,7 +22,7 @@ from pcbatch.lowering.typing.trace import JaxprFn
 
 def has_marks(program: CfgProgram, kind: str = "") -> bool:
     """Return whether a primitive of a program has an operation of integers that is marked, of one kind if given."""
-    prims = (op for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Prim))
+    prims = (op for f in program.functions for op in f.ops if isinstance(op, Prim))
     jaxprs = (op.expr.fn.closed.jaxpr for op in prims if isinstance(op.expr.fn, JaxprFn))
     marks = (mark for jaxpr in jaxprs for eqn in jaxpr.eqns if (mark := mark_of(eqn)))
     return any(mark.kind == kind or not kind for mark in marks)

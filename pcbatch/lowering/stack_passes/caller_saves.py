@@ -47,11 +47,8 @@ def _written(program: CfgProgram, qualified: Qualify) -> dict[str, Names]:
     """The variables that a call of each function may write, in its callees too, without the parameters of the function
     itself, which the caller writes."""
     functions = {f.name: f for f in program.functions}
-    own = {
-        f.name: frozenset(qualified[f.name, v] for b in f.blocks for op in b.ops for v in writes(op))
-        for f in program.functions
-    }
-    calls = {f.name: [op for b in f.blocks for op in b.ops if isinstance(op, Call)] for f in program.functions}
+    own = {f.name: frozenset(qualified[f.name, v] for op in f.ops for v in writes(op)) for f in program.functions}
+    calls = {f.name: [op for op in f.ops if isinstance(op, Call)] for f in program.functions}
     passed = {
         name: frozenset(v for op in ops for v in _passed(name, functions[op.func], op, qualified))
         for name, ops in calls.items()

@@ -19,13 +19,15 @@ from typing import assert_never
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
 from pcbatch.ir.def_use import may_return
 from pcbatch.ir.forks import Fork
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Return
 from pcbatch.ir.roles import rename_reads, rename_writes
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
+from pcbatch.ir.union_find import UnionFind
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.stack_passes.caller_saves import Saves, plan
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
+from pcbatch.lowering.stack_passes.parallel_moves import parallel_moves
 
 
 def run(program: CfgProgram) -> StackProgram:
@@ -47,7 +49,7 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
         for v in (*f.types, *f.params, *f.results)
     }
     functions = {f.name: f for f in program.functions}
-    parents: dict[str, str] = {}  # a union-find forest of names in the merged program
+    shared = UnionFind[str]()  # names in the merged program
     tails = set()
     for f in program.functions:
         for block in f.blocks:
@@ -60,8 +62,8 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
             elif callee and _result_types(f) == _result_types(callee):
                 tails.add((f.name, block.label))
                 for x, y in zip(f.results, callee.results, strict=True):
-                    _unify(parents, names[callee.name, y], names[f.name, x])
-    return {variable: _find(parents, name) for variable, name in names.items()}, frozenset(tails)
+                    shared.union((names[f.name, x], names[callee.name, y]))
+    return {variable: shared.find(name) for variable, name in names.items()}, frozenset(tails)
 
 
 def tail_call(function: Function, block: Block) -> Call | None:
@@ -80,23 +82,6 @@ def returns(function: Function) -> bool:
 def _result_types(function: Function) -> tuple[tuple[str, tuple[int, ...]] | None, ...]:
     types = [function.types.get(r) for r in function.results]
     return tuple((t.dtype, t.shape) if isinstance(t, ArrayType) else None for t in types)
-
-
-def _unify(parents: dict[str, str], old: str, new: str) -> None:
-    """Union: let `old`, and all names unified with it, become what `new` has become."""
-    old, new = _find(parents, old), _find(parents, new)
-    if old != new:
-        parents[old] = new
-
-
-def _find(parents: dict[str, str], name: str) -> str:
-    """Find: the name that stands for all names unified with this one. The path to it is compressed."""
-    root = name
-    while root in parents:
-        root = parents[root]
-    while name != root:
-        parents[name], name = root, parents[name]
-    return root
 
 
 @dataclass

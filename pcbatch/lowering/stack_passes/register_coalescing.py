@@ -17,11 +17,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from pcbatch.ir.def_use import rename_block
 from pcbatch.ir.liveness import stack_live_after, stack_live_in
 from pcbatch.ir.ops import Move
-from pcbatch.ir.roles import rename_reads, rename_writes, writes
-from pcbatch.ir.stack import StackOp, StackProgram, Storage, Var
+from pcbatch.ir.roles import writes
+from pcbatch.ir.stack import StackProgram, Storage, Var
 from pcbatch.ir.types import ArrayType
+from pcbatch.ir.union_find import UnionFind
 from pcbatch.lowering.stack_passes.stored_into import stored_into
 
 Interference = dict[str, set[str]]
@@ -43,21 +45,15 @@ def run_stores(program: StackProgram) -> StackProgram:
 
 def _run(program: StackProgram, candidates: Iterable[tuple[str, str]]) -> StackProgram:
     conflicts = _interference(program)
-    leader = {v: v for v in program.vars}  # a union-find forest; the leader is the first declared of its variables
-
-    def find(v: str) -> str:
-        while leader[v] != v:
-            v = leader[v]
-        return v
-
+    merged = UnionFind[str]()  # the first declared of its variables stands for a register
     order = {v: k for k, v in enumerate(program.vars)}
     params = set(program.params)
     framed = {v for v, var in program.vars.items() if var.storage is Storage.REG_STACK}
     for dst, src in candidates:
-        a, b = sorted((find(dst), find(src)), key=lambda v: order[v])
+        a, b = sorted((merged.find(dst), merged.find(src)), key=lambda v: order[v])
         if a == b or b in conflicts[a] or {a, b} <= framed or {a, b} <= params:
             continue
-        leader[b] = a
+        merged.union((a, b))
         framed |= {a} if b in framed else set()
         params |= {a} if b in params else set()
         # The merged register interferes with all that either of the two interfered with.
@@ -65,23 +61,20 @@ def _run(program: StackProgram, candidates: Iterable[tuple[str, str]]) -> StackP
             conflicts[c].discard(b)
             conflicts[c].add(a)
             conflicts[a].add(c)
-    return _apply(program, {v: find(v) for v in program.vars})
+    return _apply(program, {v: merged.find(v) for v in program.vars})
 
 
 def _moves(program: StackProgram) -> Iterator[tuple[str, str]]:
-    for block in program.blocks:
-        for op in block.ops:
-            if isinstance(op, Move) and _mergeable(program.vars.get(op.dst), program.vars.get(op.src)):
-                yield op.dst, op.src
+    for op in program.ops:
+        if isinstance(op, Move) and _mergeable(program.vars.get(op.dst), program.vars.get(op.src)):
+            yield op.dst, op.src
 
 
 def _stores(program: StackProgram) -> Iterator[tuple[str, str]]:
-    for block in program.blocks:
-        for op in block.ops:
-            for dst, src in stored_into(op):
-                old, new = program.vars.get(src), program.vars.get(dst)
-                if old is not None and new is not None and _have_registers(old) and _same_type(old, new):
-                    yield dst, src
+    for dst, src in (pair for op in program.ops for pair in stored_into(op)):
+        old, new = program.vars.get(src), program.vars.get(dst)
+        if old is not None and new is not None and _have_registers(old) and _same_type(old, new):
+            yield dst, src
 
 
 def _mergeable(dst: Var | None, src: Var | None) -> bool:
@@ -122,12 +115,9 @@ def _interference(program: StackProgram) -> Interference:
 def _apply(program: StackProgram, name: dict[str, str]) -> StackProgram:
     blocks = []
     for block in program.blocks:
-        ops: list[StackOp] = []
-        for op in block.ops:
-            new = rename_writes(rename_reads(op, lambda v: name[v]), lambda v: name[v])
-            if not (isinstance(new, Move) and new.dst == new.src):
-                ops.append(new)
-        blocks.append(replace(block, ops=tuple(ops), terminator=rename_reads(block.terminator, lambda v: name[v])))
+        new = rename_block(block, name.__getitem__)
+        ops = tuple(op for op in new.ops if not (isinstance(op, Move) and op.dst == op.src))
+        blocks.append(replace(new, ops=ops))
     vars = {v: var for v, var in program.vars.items() if name[v] == v}
     params, results = (tuple(name[v] for v in names) for names in (program.params, program.results))
     return replace(program, params=params, results=results, vars=vars, blocks=tuple(blocks))

@@ -11,16 +11,14 @@ an empty block becomes a call of its successor, and no call at all where the suc
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import calls, conditions, edges, map_edges, pops, pushes, targets
+from pcbatch.ir.def_use import calls, conditions, edges, map_edges, pops, pushes
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.stack import Edge, Pop, Push, PushJump, StackBlock, StackProgram, StackTerminator
-from pcbatch.lowering.cfg_passes.simplify_cfg import constant
+from pcbatch.lowering.cfg_passes.simplify_cfg import constant, drop_unreachable, merge
 
 MOST_SUCCESSORS = 8  # of one block
 MOST_PASSED = 64  # empty blocks on all paths from one block together, of which there may be exponentially many
@@ -29,7 +27,7 @@ MOST_PASSED = 64  # empty blocks on all paths from one block together, of which 
 def run(program: StackProgram) -> StackProgram:
     """Simplify until nothing changes."""
     while True:
-        blocks = _merge(drop_unreachable(_threaded(program.blocks), program.entry), program.entry)
+        blocks = merge(drop_unreachable(_threaded(program.blocks), program.entry), program.entry, _in_order)
         if blocks == program.blocks:
             return program
         program = replace(program, blocks=blocks)
@@ -120,33 +118,6 @@ class _Thread:
             return None
         self.passed += 1
         return self.empty[target]
-
-
-def drop_unreachable(blocks: tuple[StackBlock, ...], entry: str) -> tuple[StackBlock, ...]:
-    """Return the blocks that are reachable from the entry by jumps and calls."""
-    alive = reachable([entry], {block.label: targets(block.terminator) for block in blocks})
-    return tuple(block for block in blocks if block.label in alive)
-
-
-def _merge(blocks: tuple[StackBlock, ...], entry: str) -> tuple[StackBlock, ...]:
-    named = Counter(target for block in blocks for target in targets(block.terminator))
-    by_label = {block.label: block for block in blocks}
-    gone: set[str] = set()
-    for block in blocks:
-        if block.label in gone:
-            continue
-        current = block
-        while isinstance(current.terminator, Jump):
-            target = current.terminator.target
-            if target in (entry, current.label) or named[target] != 1 or target in gone:
-                break
-            after = by_label[target]
-            if not _in_order(current, after):
-                break
-            gone.add(target)
-            current = replace(current, ops=current.ops + after.ops, terminator=after.terminator)
-        by_label[block.label] = current
-    return tuple(by_label[block.label] for block in blocks if block.label not in gone)
 
 
 def _in_order(block: StackBlock, after: StackBlock) -> bool:

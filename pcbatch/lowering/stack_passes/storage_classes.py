@@ -21,7 +21,7 @@ def run(program: StackProgram) -> StackProgram:
     registers = set(program.params) | set(program.results)
     registers.update(v for names in stack_live_in(program).values() for v in names)
     registers.update(v for block in program.blocks for v in kept(block.terminator))
-    slots = {op.dst for b in program.blocks for op in b.ops if isinstance(op, Push | Pop)}
+    slots = {op.dst for op in program.ops if isinstance(op, Push | Pop)}
     read, mentioned = _uses(program)
 
     def storage(name: str, var: Var) -> Storage:
@@ -38,7 +38,7 @@ def run(program: StackProgram) -> StackProgram:
 
 
 def _uses(program: StackProgram) -> tuple[set[str], set[str]]:
-    ops = [*program.prologue, *(op for block in program.blocks for op in block.ops)]
+    ops = [*program.prologue, *program.ops]
     read = {v for op in ops for v in reads(op)}
     read.update(v for block in program.blocks for v in terminator_reads(block.terminator))
     slots = {op.dst for op in ops if isinstance(op, Push | Pop)}

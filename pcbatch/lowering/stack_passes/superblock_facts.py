@@ -12,17 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from pcbatch.ir.dataflow import failing
 from pcbatch.ir.def_use import edges
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
 from pcbatch.ir.must_assign import stack_written
-from pcbatch.ir.ops import Fail, Jump, Prim, Print, Return
+from pcbatch.ir.names import Fresh
+from pcbatch.ir.ops import Jump, Prim, Print, Return
 from pcbatch.ir.stack import Edge, Leaf, Push, PushJump, StackBlock, StackOp, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.block_frequency import cycles, loop_levels
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 
 MOVED = 1 / 16  # cost of bringing one element into a frame or out of it
 PUSHED = 4.0  # cost of every push besides: it writes lane by lane
@@ -64,7 +65,7 @@ class Facts:
             slots=slots_live_in(program),
             doubtful=unsure,
             written=stack_written(program, unsure)[0] if unsure else {},
-            failing=_failing(program),
+            failing=failing(program.blocks),
             cycles=cycles(program),
             levels=loop_levels(program),
             references=Counter([*(leaf.target for leaf in jumps), *return_points]),
@@ -114,22 +115,6 @@ class Facts:
                 return frozenset()
             case _:
                 assert_never(leaf)
-
-
-def _failing(program: StackProgram) -> Names:
-    """The blocks from which every lane fails, as soon as what they compute is done."""
-    found = frozenset(block.label for block in program.blocks if isinstance(block.terminator, Fail))
-    while True:
-        more = found.union(
-            b.label for b in program.blocks if all(_leads_to(found, leaf) for leaf in edges(b.terminator))
-        )
-        if more == found:
-            return found
-        found = more
-
-
-def _leads_to(labels: Names, leaf: Leaf | Fail) -> bool:
-    return isinstance(leaf, Fail) or (isinstance(leaf, Jump) and leaf.target in labels)
 
 
 def tree_leaves(edge: Edge, path: Path = ()) -> Iterator[tuple[Path, Leaf]]:

@@ -7,12 +7,12 @@ before:  bb1: fail error "a"                     after:  bb1: fail error
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import replace
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function
-from pcbatch.ir.def_use import edges, retarget
-from pcbatch.ir.ops import Fail, Jump
+from pcbatch.ir.dataflow import failing
+from pcbatch.ir.def_use import retarget
+from pcbatch.ir.ops import Fail
 
 
 def without_messages(program: CfgProgram) -> CfgProgram:
@@ -21,14 +21,11 @@ def without_messages(program: CfgProgram) -> CfgProgram:
 
 
 def _with_one_failure(function: Function) -> Function:
-    failing = {block.label: block.terminator for block in function.blocks if isinstance(block.terminator, Fail)}
-    sure = dict.fromkeys(failing)
-    while more := [b.label for b in function.blocks if b.label not in sure and _leads_to(sure, b)]:
-        sure |= dict.fromkeys(more)
+    sure = failing(function.blocks)
     if not sure:
         return function
     label, *others = (block.label for block in function.blocks if block.label in sure)
-    end = replace(next(iter(failing.values())), message=())
+    end = replace(next(b.terminator for b in function.blocks if isinstance(b.terminator, Fail)), message=())
 
     def kept(block: Block) -> Block:
         if block.label == label:
@@ -36,9 +33,3 @@ def _with_one_failure(function: Function) -> Function:
         return replace(block, terminator=retarget(block.terminator, lambda v: label if v in sure else v))
 
     return replace(function, blocks=tuple(kept(block) for block in function.blocks if block.label not in others))
-
-
-def _leads_to(labels: Container[str], block: Block) -> bool:
-    """Whether all edges of a block lead to some blocks."""
-    leaves = edges(block.terminator)
-    return all(isinstance(leaf, Jump) and leaf.target in labels for leaf in leaves)

@@ -11,56 +11,59 @@ lattice is that of constant propagation, over the parameters of blocks: unknown,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pcbatch.ir.forks import Fork, leaves
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import Fail, Move, Prim, Select
-from pcbatch.ir.roles import rename_reads
+from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.tasks import Sync, TaskBlock, TaskEdge, TaskOp, TaskProgram, bindings
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.constants import Definition, propagate
 from pcbatch.lowering.cfg_passes.flatten import constant
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.linear_results import is_sum_of_two
 from pcbatch.lowering.tasks.tail_duplication import without_unreached
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.trace import JaxprFn
 
-Value = int | None  # an integer; None: it varies
-Integers = dict[tuple[str, str], Value]  # (block, parameter) -> its value; left out where nothing is known yet
+Place = tuple[str, str]  # (block, variable)
+Integers = Mapping[str, int | None]  # of the variables of a block, None for those that vary
 
 
 def run(program: TaskProgram) -> TaskProgram:
     """Return the program in which parameters that are the same integer everywhere are computed where they are read."""
-    values = _solve(program)
-    same = {place: value for place, value in values.items() if value is not None}
+    found: dict[str, dict[str, int | None]] = {block.label: {} for block in program.blocks}
+    evaluate = partial(_evaluated, program.types)
+    for (label, v), value in propagate(_definitions(program), _varying(program), evaluate).items():
+        found[label][v] = value
     fresh = Fresh(set(program.types))
-    folded = tuple(_folded(block, program, same, fresh) for block in program.blocks)
+    folded = tuple(_folded(block, program, found[block.label], fresh) for block in program.blocks)
     if folded == program.blocks:
         return program
     types = {**program.types, **{new: program.types[old] for new, old in fresh.origins.items()}}
     return without_unreached(replace(program, types=types, blocks=folded))
 
 
-def _solve(program: TaskProgram) -> Integers:
-    """The value of each parameter: the greatest solution over all ways on which a block is reached."""
+def _varying(program: TaskProgram) -> dict[Place, None]:
     entry = program.block(program.entry)
-    values: Integers = {(entry.label, p): None for p in entry.params}
-    values |= {(b.label, p): None for b in program.blocks for p in _results(b, program)}
-    changed = True
-    while changed:
-        changed = False
-        for block in program.blocks:
-            known = _values(block, program, values)
-            for label, args in bindings(block):
-                for param, v in args:
-                    if v not in known:
-                        continue  # nothing is known of the source yet
-                    old = values.get((label, param), known[v])
-                    new = old if old == known[v] else None
-                    if (label, param) not in values or values[label, param] != new:
-                        values[label, param], changed = new, True
-    return values
+    places = [(entry.label, p) for p in entry.params]
+    places += [(b.label, v) for b in program.blocks for v in (*_results(b, program), *program.known_everywhere)]
+    return dict.fromkeys(places)
+
+
+def _definitions(program: TaskProgram) -> list[Definition[Place]]:
+    """The definitions of variables by operations, and of parameters on all ways on which a block is reached."""
+    found: list[Definition[Place]] = []
+    for block in program.blocks:
+        for op in block.ops:
+            if isinstance(op, Prim | Move | Select):
+                targets, operands = ([(block.label, v) for v in names] for names in (writes(op), reads(op)))
+                found.append(Definition(tuple(targets), tuple(operands), op))
+        for label, args in bindings(block):
+            found += [Definition(((label, param),), ((block.label, v),)) for param, v in args]
+    return found
 
 
 def _results(block: TaskBlock, program: TaskProgram) -> set[str]:
@@ -75,47 +78,41 @@ def _results(block: TaskBlock, program: TaskProgram) -> set[str]:
     return set(block.params) - saved if block.joins else set()
 
 
-def _values(block: TaskBlock, program: TaskProgram, values: Integers) -> dict[str, Value]:
-    """The values of the variables of a block, given its parameters; of those that are left out nothing is known yet."""
-    found: dict[str, Value] = dict.fromkeys(program.known_everywhere)
-    found |= {p: values[block.label, p] for p in block.params if (block.label, p) in values}
-    for op in block.ops:
-        match op:
-            case Move(dst=dst, src=src):
-                if src in found:
-                    found[dst] = found[src]
-            case Prim(dsts=dsts) if all(v in found for v in op.expr.ins):  # else nothing is known of the results yet
-                first = _value(op, found, program.types)
-                found |= {v: 0 if k and _only_term(op, found) else None for k, v in enumerate(dsts)} | {dsts[0]: first}
-            case Select(dst=dst):
-                if {op.cond, op.on_true, op.on_false} <= found.keys():
-                    found[dst] = found[op.on_true] if found[op.on_true] == found[op.on_false] else None
-            case _:
-                pass
-    return found
+def _evaluated(
+    types: Mapping[str, ArrayType | None], one: Definition[Place], values: Mapping[Place, int | None]
+) -> Sequence[int | None]:
+    """The values of what a definition computes, given those of its operands."""
+    assert one.operands is not None
+    operands = [values[v] for v in one.operands]
+    match one.op:
+        case Prim():
+            rest = 0 if _only_term(one.op, dict(zip(one.op.expr.ins, operands, strict=True))) else None
+            return [_value(one.op, operands, types), *(rest for _ in one.targets[1:])]
+        case Select():
+            return [values[one.operands[1]] if values[one.operands[1]] == values[one.operands[2]] else None]
+        case _:
+            return operands
 
 
-def _value(op: Prim, found: Mapping[str, Value], types: Mapping[str, ArrayType | None]) -> Value:
+def _value(op: Prim, operands: Sequence[int | None], types: Mapping[str, ArrayType | None]) -> int | None:
     type_ = types.get(op.dsts[0])
     if type_ is None or type_.shape or not isinstance(op.expr.fn, JaxprFn):
         return None
+    zeros = bool(operands) and all(value == 0 for value in operands)
     if type_.dtype == "bool":  # whether a sum does not fit, or another
-        only_or = all(eqn.primitive.name == "or" for eqn in op.expr.fn.closed.jaxpr.eqns)
-        return 0 if op.expr.ins and only_or and all(found[v] == 0 for v in op.expr.ins) else None
+        return 0 if zeros and all(eqn.primitive.name == "or" for eqn in op.expr.fn.closed.jaxpr.eqns) else None
     if not type_.dtype.startswith("int"):
         return None
-    if not op.expr.ins:
+    if not operands:
         return int(op.expr.text) if op.expr.text.lstrip("-").isdigit() else None
-    return 0 if is_sum_of_two(op) and all(found[v] == 0 for v in op.expr.ins) else None
+    return 0 if zeros and is_sum_of_two(op) else None
 
 
-def _folded(block: TaskBlock, program: TaskProgram, same: Mapping[tuple[str, str], int], fresh: Fresh) -> TaskBlock:
+def _folded(block: TaskBlock, program: TaskProgram, found: Integers, fresh: Fresh) -> TaskBlock:
     """The block with what is known computed in it; parameters that it does not read then are dropped by others."""
-    if isinstance(block.terminator, Fail):
-        return block
-    given = {p: same[block.label, p] for p in block.params if (block.label, p) in same}
-    values: Integers = {(block.label, p): given.get(p) for p in block.params}
-    found = _values(block, program, values)
+    if isinstance(block.terminator, Fail) or any(p not in found for p in block.params):
+        return block  # it only fails, or nothing leads to it
+    given = {p: value for p in block.params if (value := found[p]) is not None}
     names = {p: fresh(p) for p in given}
     ops: list[TaskOp] = [_constant(names[p], value, program.types[p]) for p, value in given.items()]
     for op in block.ops:
@@ -134,7 +131,7 @@ def _folded(block: TaskBlock, program: TaskProgram, same: Mapping[tuple[str, str
     return replace(block, ops=tuple(ops), terminator=end)
 
 
-def _decided(edge: TaskEdge, found: Mapping[str, Value]) -> TaskEdge:
+def _decided(edge: TaskEdge, found: Integers) -> TaskEdge:
     """The tree of an edge without forks on what is known."""
     if not isinstance(edge, Fork):
         return edge
@@ -144,7 +141,7 @@ def _decided(edge: TaskEdge, found: Mapping[str, Value]) -> TaskEdge:
     return replace(edge, on_true=_decided(edge.on_true, found), on_false=_decided(edge.on_false, found))
 
 
-def _only_term(op: Prim, found: Mapping[str, Value]) -> str | None:
+def _only_term(op: Prim, found: Integers) -> str | None:
     """The term of a sum of two of which the other is zero."""
     if not is_sum_of_two(op):
         return None

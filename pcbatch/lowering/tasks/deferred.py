@@ -25,16 +25,16 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
-from pcbatch.ir.def_use import may_return, retarget, successors, terminator_reads
+from pcbatch.ir.def_use import jump_to, may_return, retarget, successors, terminator_reads
 from pcbatch.ir.liveness import live_after, live_in
 from pcbatch.ir.loops import Loop, loops
-from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Prim, PureOp, Return
+from pcbatch.ir.names import Fresh
+from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Prim, PureOp
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import inner_jaxprs, op_cost
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import Site, tails
 from pcbatch.lowering.typing.abstract_values import Known
@@ -84,7 +84,7 @@ def run(program: CfgProgram) -> CfgProgram:
 
 def _find(program: CfgProgram, function: Function) -> Deferred | None:
     """The first operation that can be deferred. One that was deferred reads no result of a call any more."""
-    if not any(isinstance(op, Call) for block in function.blocks for op in block.ops):
+    if not any(isinstance(op, Call) for op in function.ops):
         return None
     # Calls that are not waited for anyway: they add to the result of their caller, or take its place.
     apart = linear_calls(program)[function.name] | {*tails(function, {f.name: f for f in program.functions})}
@@ -214,9 +214,7 @@ class _Deferring:
             block = replace(block, terminator=retarget(block.terminator, partial(_other, ways)))
             blocks += self.stored(block) if block.label == self.block.label else [block]
             blocks += [
-                Block(label, (self.fold(),), Return() if target == RETURN else Jump(target))
-                for target, label in ways.items()
-                if label != begin
+                Block(label, (self.fold(),), jump_to(target)) for target, label in ways.items() if label != begin
             ]
         if self.function.blocks[0].label == loop.head:
             first = next(block for block in blocks if block.label == begin)

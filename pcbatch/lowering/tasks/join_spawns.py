@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pcbatch.ir.forks import Fork
+from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import Fail, Move, Prim, PureOp, Select
 from pcbatch.ir.tasks import OpenFrame, Spawn, SpawnInto, TaskBlock, TaskEdge, TaskJump, TaskOp, TaskProgram
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
-from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.tasks.tail_duplication import copied, references, without_unreached
 
 COMPUTED = 32.0  # cost per record of the operations of both arms

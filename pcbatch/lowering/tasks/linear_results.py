@@ -15,6 +15,7 @@ holds for those that are known where it stands, and where results are added up t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,8 +24,9 @@ import jax.numpy as jnp
 
 from pcbatch.containers.integer_marks import Mark, mark_of
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.def_use import predecessors, terminator_reads
-from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return
+from pcbatch.ir.dataflow import backward
+from pcbatch.ir.def_use import may_return, terminator_reads
+from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
@@ -71,45 +73,26 @@ def _linear(function: Function, functions: Mapping[str, Function]) -> frozenset[
     return frozenset(found)
 
 
-def _solve(function: Function) -> dict[str, Coefficients]:
+def _solve(function: Function) -> Mapping[str, Coefficients]:
     """The coefficients at the end of each block, before its terminator reads anything."""
-    sources = predecessors(function.blocks)
-    entering: dict[str, Coefficients | None] = {block.label: None for block in function.blocks}
-    leaving: dict[str, Coefficients] = {}
     blocks = {block.label: block for block in function.blocks}
-    work = [*reversed(entering)]
-    while work:
-        label = work.pop(0)
-        block = blocks[label]
-        merged: Coefficients | None = None
-        for successor in _ends(block.terminator):
-            coming = {function.results[0]: 1} if successor == RETURN else entering[successor]
-            merged = coming if merged is None else merged if coming is None else _merged(merged, coming)
-        if merged is None:
-            continue  # nothing is known of what follows yet, or the lane fails, and has no result
-        leaving[label] = merged or {}
-        coefficients = dict(leaving[label])
-        for v in terminator_reads(block.terminator):
-            coefficients[v] = NONE
-        for op in reversed(block.ops):
+    start: Coefficients | None = None  # nothing is known of what follows, or the lane fails, and has no result
+
+    def join(label: str, following: list[Coefficients | None]) -> Coefficients | None:
+        known = [one for one in following if one is not None]
+        known += [{function.results[0]: 1}] if may_return(blocks[label].terminator) else []
+        return functools.reduce(_merged, known) if known else None
+
+    def transfer(label: str, leaving: Coefficients | None) -> Coefficients | None:
+        if leaving is None:
+            return None
+        coefficients = leaving | dict.fromkeys(terminator_reads(blocks[label].terminator), NONE)
+        for op in reversed(blocks[label].ops):
             _before(op, coefficients)
-        coefficients = {v: c for v, c in coefficients.items() if c}
-        if coefficients != entering[label]:
-            entering[label] = coefficients
-            work += [source for source in sources[label] if source not in work]
-    return {block.label: leaving.get(block.label, {}) for block in function.blocks}
+        return {v: c for v, c in coefficients.items() if c}
 
-
-def _ends(terminator: object) -> tuple[str, ...]:
-    match terminator:
-        case Jump(target=target):
-            return (target,)
-        case Branch(on_true=on_true, on_false=on_false):
-            return (on_true, on_false)
-        case Return():
-            return (RETURN,)
-        case _:
-            return ()
+    solution = backward(function.blocks, join=join, transfer=transfer, start=start)
+    return {label: leaving or {} for label, leaving in solution.entering.items()}
 
 
 def _merged(a: Coefficients, b: Coefficients) -> Coefficients:
@@ -183,7 +166,7 @@ def _is_checked(eqn: Any) -> bool:
 
 def has_checked_sums(function: Function) -> bool:
     """Return whether a function has a sum that is checked."""
-    prims = (op for block in function.blocks for op in block.ops if isinstance(op, Prim))
+    prims = (op for op in function.ops if isinstance(op, Prim))
     jaxprs = (op.expr.fn.closed.jaxpr for op in prims if isinstance(op.expr.fn, JaxprFn))
     return any(_is_checked(eqn) for jaxpr in jaxprs for eqn in jaxpr.eqns)
 

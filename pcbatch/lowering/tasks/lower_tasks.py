@@ -11,7 +11,7 @@ before:  left = call @fib(t1)                  after:       frame
 Calls whose results a loop appends to a list become its rows (`stored_results.py`).
 
 A call whose result is a term of the caller's own is `spawn return +=` (`linear_results.py`), one in tail position a
-jump. What is live where a block begins are its parameters, without the constants of the example (`constants.py`).
+jump. What is live where a block begins are its parameters, without the constants of the example (`analysis.constants`).
 
 A task that fails tells only that its example has failed: which failure Python meets first, lanes find out, which run
 such examples again. So messages are left out, and a failure overtakes what is pending.
@@ -27,6 +27,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.liveness import live_after, live_in
+from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.tasks import (
@@ -44,12 +45,11 @@ from pcbatch.ir.tasks import (
     TaskProgram,
 )
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.constants import Local, constants, shared_values
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.left_out import runs
-from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.alike_failures import without_messages
-from pcbatch.lowering.tasks.constants import Local, constants, shared_values
 from pcbatch.lowering.tasks.linear_results import has_checked_sums, linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, tails, waits
 from pcbatch.lowering.tasks.stored_results import Store, known_values, stored_results
@@ -91,9 +91,8 @@ class _Lowering:
             for f in program.functions
             for v in (*f.types, *f.params, *f.results)
         }
-        hoists = runs("shared_values")
-        roots, self.ahead = shared_values(program, shared) if hoists else (constants(program), [])
-        self.roots = {local: self.names[root] for local, root in roots.items()}
+        of_all, self.ahead = shared_values(program, shared) if runs("shared_values") else ({}, [])
+        self.roots = {local: self.names[root] for local, root in (constants(program) | of_all).items()}
         self.shared = frozenset(self.names[program.entry, p] for p in shared)
         self.tails = {f.name: frozenset(tails(f, self.functions)) for f in program.functions}
         linear = linear_calls(program)
@@ -123,19 +122,15 @@ class _Lowering:
     def summed(self) -> frozenset[str]:
         """The functions that add their results to their destination: all that may share one."""
         sums = {name for name, sites in self.linear.items() if sites}
-        shares = [
-            (f.name, op.func, (block.label, k) in self.tails[f.name])
-            for f in self.source.functions
-            for block in f.blocks
-            for k, op in enumerate(block.ops)
-            if isinstance(op, Call) and (block.label, k) in self.linear[f.name] | self.tails[f.name]
-        ]
-        while True:
-            more = {callee for caller, callee, _ in shares if caller in sums}
-            more |= {caller for caller, callee, tail in shares if tail and callee in sums}
-            if more <= sums:
-                return frozenset(sums)
-            sums |= more
+        shares: dict[str, set[str]] = {name: set() for name in self.functions}
+        for f in self.source.functions:
+            for label, k in self.linear[f.name] | self.tails[f.name]:
+                call = f.block(label).ops[k]
+                assert isinstance(call, Call)
+                shares[f.name].add(call.func)
+                if (label, k) in self.tails[f.name]:
+                    shares[call.func].add(f.name)
+        return reachable(sums, shares)
 
     def program(self) -> TaskProgram:
         entry = self.functions[self.source.entry]

@@ -17,9 +17,10 @@ from typing import Any
 import jax.extend.core as jex
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.def_use import rename_block
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Prim
-from pcbatch.ir.roles import rename_reads, rename_writes, writes
+from pcbatch.ir.roles import writes
 from pcbatch.lowering.typing.trace import JaxprFn
 
 
@@ -79,15 +80,5 @@ def _are_apart(function: Function, a: str, b: str) -> bool:
 
 
 def _renamed(function: Function, names: Mapping[str, str]) -> Function:
-    def new(v: str) -> str:
-        return names.get(v, v)
-
-    blocks = tuple(
-        replace(
-            block,
-            ops=tuple(rename_writes(rename_reads(op, new), new) for op in block.ops),
-            terminator=rename_reads(block.terminator, new),
-        )
-        for block in function.blocks
-    )
+    blocks = tuple(rename_block(block, lambda v: names.get(v, v)) for block in function.blocks)
     return replace(function, blocks=blocks, types={v: t for v, t in function.types.items() if v not in names})

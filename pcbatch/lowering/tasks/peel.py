@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pcbatch.ir.forks import Fork, leaves, map_leaves
+from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import (
     Finish,
@@ -28,8 +29,8 @@ from pcbatch.ir.tasks import (
     TaskOp,
     TaskProgram,
     Way,
+    starts,
 )
-from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 from pcbatch.lowering.tasks.tail_duplication import copied, is_cheap_test, without_unreached
 
 PEELED = 32.0  # cost per record of a first test, in about one arithmetic operation each
@@ -65,8 +66,7 @@ def _peeled(block: TaskBlock, first: dict[str, TaskBlock], new: Callable[[str], 
 
     for op in block.ops:
         if isinstance(op, Spawn | SpawnInto):
-            begun = [way.label for way in leaves(op.way) if isinstance(way, Start)]
-            steps += max([0, *(first[label].steps for label in begun if label in first)])
+            steps += max([0, *(first[label].steps for label in starts(op.way) if label in first)])
             op = replace(op, way=map_leaves(op.way, leaf))
         ops.append(op)
     return replace(block, ops=tuple(ops), steps=steps)

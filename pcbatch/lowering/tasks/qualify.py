@@ -14,7 +14,7 @@ NO_RECURSION = (NO_CALLS, NOT_RECURSIVE)
 
 def reasons_against(program: CfgProgram) -> Iterator[str]:
     """Yield what keeps the calls of a program from running side by side, in a few words each."""
-    if not any(isinstance(op, Call) for f in program.functions for block in f.blocks for op in block.ops):
+    if not any(isinstance(op, Call) for f in program.functions for op in f.ops):
         yield NO_CALLS
         return
     if not recursive(program):

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.forks import Fork, leaves
+from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import Fail, Move, Prim, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.tasks import (
@@ -31,7 +32,6 @@ from pcbatch.ir.tasks import (
 )
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
-from pcbatch.lowering.stack_passes.parallel_moves import TypedFresh
 
 COPIED = 64.0  # cost per record of a copy that all records need, in about one arithmetic operation each
 SPECULATED = 24.0  # cost of what a block computes for records that take another way, in all

@@ -40,12 +40,12 @@ class Worth:
 
 def worth(program: TaskProgram) -> Worth:
     """Estimate whether a program runs faster by tasks than in lanes."""
-    frames = any(isinstance(op, OpenFrame) for block in program.blocks for op in block.ops)
+    frames = any(isinstance(op, OpenFrame) for op in program.ops)
     if not frames:
         return Worth(True, "sums need no frames", True)
     if not any(_gathers(block, program) for block in program.blocks):
         reason = _against(program)
-        if reason is None and any(isinstance(op, Spawn) and op.row is not None for b in program.blocks for op in b.ops):
+        if reason is None and any(isinstance(op, Spawn) and op.row is not None for op in program.ops):
             reason = "lists of results cost more to fill than is gained"
         if reason is not None:
             return Worth(False, reason, False)

@@ -167,10 +167,7 @@ def holds_objects(value: Abstract, classes: set[type]) -> bool:
 def functions_with_heap(functions: Iterable[Function], inferred: Inferred) -> frozenset[str]:
     """Return the functions that make or read records of the lane, or call such."""
     using = {key[0] for key, traced in inferred.traced.items() if traced.heap is not None}
-    called = {
-        function.name: {op.func for block in function.blocks for op in block.ops if isinstance(op, Call)}
-        for function in functions
-    }
+    called = {f.name: {op.func for op in f.ops if isinstance(op, Call)} for f in functions}
     while more := {name for name in called if name not in using and not using.isdisjoint(called[name])}:
         using |= more
     return frozenset(using)

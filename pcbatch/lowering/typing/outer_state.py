@@ -53,7 +53,7 @@ class OuterState:
 
     def __init__(self, program: CfgProgram, args: Mapping[str, Abstract]) -> None:
         self._objects: dict[int, tuple[str, Any, Contents]] = {}
-        prims = (op for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Prim))
+        prims = (op for f in program.functions for op in f.ops if isinstance(op, Prim))
         known = [leaf.value for value in args.values() for leaf in value.leaves if isinstance(leaf, Known)]
         due: deque[tuple[str, Any]] = deque([("", fn) for fn in {op.expr.fn: None for op in prims}])
         due.extend((type(value).__name__, value) for value in known)

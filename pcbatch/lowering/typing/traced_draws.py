@@ -37,7 +37,7 @@ def _state(generator: Any) -> object:
 
 
 def _namespaces(program: CfgProgram) -> Iterable[Mapping[str, Any]]:
-    prims = (op for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Prim))
+    prims = (op for f in program.functions for op in f.ops if isinstance(op, Prim))
     spaces = (getattr(op.expr.fn, "__globals__", None) for op in prims)
     return {id(space): space for space in spaces if space is not None}.values()
 

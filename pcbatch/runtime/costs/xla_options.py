@@ -93,7 +93,7 @@ def has_loops(program: StackProgram) -> bool:
     What such a loop reads but does not change, XLA with `IN_PLACE` may overwrite before the loop runs: a register that
     the same block assigns after the loop (`tests/runtime/test_xla_options.py` has a program of a few lines).
     """
-    fns = (op.expr.fn for block in program.blocks for op in block.ops if isinstance(op, Prim))
+    fns = (op.expr.fn for op in program.ops if isinstance(op, Prim))
     return any(_loops(fn.closed.jaxpr) for fn in fns if isinstance(fn, JaxprFn))
 
 

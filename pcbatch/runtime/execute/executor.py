@@ -92,7 +92,7 @@ class PcExecutable:
         )
         self.machine = machine_of(self.program, self.options, self.schedule, self.costs, self.timed)
         self.costs = self.machine.costs if isinstance(self.machine, ScalarMachine) else self.costs
-        prints = any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
+        prints = any(isinstance(op, Print) for op in self.program.ops)
         self.memory = Memory(self.machine.layout, self.options.memory)
         self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
         self.programs = ProgramCache(

@@ -15,14 +15,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.def_use import block_writes, kept, successors
 from pcbatch.ir.liveness import live_after, live_in, live_out
-from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.constants import definition, roots
+from pcbatch.lowering.analysis.cost import is_risky
 from pcbatch.lowering.typing.jax_types import from_storage, jax_dtype, storage_type, to_storage
-from pcbatch.runtime.vm.block_body import Values, evaluate, is_risky
+from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.prints import Shown, prints_of
 
@@ -326,27 +328,5 @@ def uniform(function: Function, given: Names) -> Names:
     Results are left out: they are merged lane by lane. So are variables with several definitions, unless all of them
     move one value.
     """
-    definitions: dict[str, list[Op]] = {}
-    for block in function.blocks:
-        for op in block.ops:
-            for v in writes(op):
-                definitions.setdefault(v, []).append(op)
-    barred = {*function.params, *function.results}
-    roots = {p: p for p in given if p not in definitions and p not in function.results}
-    single = {v for v, ops in definitions.items() if len(ops) == 1 and v not in barred}
-    open_ = [v for v in definitions if v not in barred]
-    while found := {v: root for v in open_ if (root := _root(v, definitions[v], roots, single)) is not None}:
-        roots |= found
-        open_ = [v for v in open_ if v not in found]
-    return frozenset(roots)
-
-
-def _root(v: str, ops: Sequence[Op], roots: Mapping[str, str], single: set[str]) -> str | None:
-    """Return the variable that stands for the value of `v`; None if it may be divergent."""
-    moved = {roots.get(op.src) if isinstance(op, Move) else None for op in ops}
-    if len(moved) == 1 and None not in moved:
-        return moved.pop()
-    (op, *others) = ops
-    if others or not isinstance(op, Prim | Select):
-        return None
-    return v if single.issuperset(writes(op)) and all(x in roots for x in reads(op)) else None
+    start = {p: p if p in given else None for p in function.params} | dict.fromkeys(function.results)
+    return frozenset(roots((definition(op, isinstance(op, Prim | Select)) for op in function.ops), start))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pcbatch.ir.dataflow import components
+from pcbatch.ir.dataflow import components, invert, solve
 from pcbatch.ir.forks import leaves
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.roles import reads
@@ -16,13 +16,15 @@ from pcbatch.ir.tasks import (
     OpenFrame,
     Spawn,
     SpawnInto,
-    Start,
     Sync,
     TaskBlock,
     TaskProgram,
     after_jump,
+    heirs,
     spawns,
+    starts,
 )
+from pcbatch.ir.union_find import UnionFind
 from pcbatch.lowering.left_out import runs
 from pcbatch.runtime.tasks import bodies, sites
 from pcbatch.runtime.tasks.sites import CannotRun, Results, Sites, open_parts
@@ -72,35 +74,27 @@ def follows(program: TaskProgram) -> Edges:
     waiting = _waiting(program)
     found = {}
     for block in program.blocks:
-        targets = {*after_jump(block), *_begun(block)}
+        targets = {*after_jump(block), *(label for op in spawns(block) for label in starts(op.way))}
         if any(isinstance(leaf, Finish) for leaf in leaves(block.terminator)):
             targets |= waiting[block.label]
         found[block.label] = frozenset(targets)
     return found
 
 
-def _begun(block: TaskBlock, inherits: bool | None = None) -> set[str]:
-    """The blocks at which tasks begin that a block spawns; of these, those that have its destination, or a frame."""
-    chosen = (op for op in spawns(block) if inherits is None or isinstance(op, SpawnInto) is inherits)
-    return {way.label for op in chosen for way in leaves(op.way) if isinstance(way, Start)}
-
-
-def _waiting(program: TaskProgram) -> dict[str, set[str]]:
+def _waiting(program: TaskProgram) -> Mapping[str, frozenset[str]]:
     """By block, the blocks after a `sync` that wait for the tasks which run it."""
-    waiting: dict[str, set[str]] = {block.label: set() for block in program.blocks}
+    own: dict[str, frozenset[str]] = {block.label: frozenset() for block in program.blocks}
     for part in open_parts(program).values():
         targets = {leaf.target for block in part for leaf in leaves(block.terminator) if isinstance(leaf, Sync)}
-        for label in {label for block in part for label in _begun(block, inherits=False)}:
-            waiting[label] |= targets
-    onward = {block.label: {*after_jump(block), *_begun(block, inherits=True)} for block in program.blocks}
-    changed = True
-    while changed:
-        changed = False
-        for label, targets in onward.items():
-            for target in targets:
-                changed |= not waiting[label] <= waiting[target]
-                waiting[target] |= waiting[label]
-    return waiting
+        spawned = (op for block in part for op in spawns(block) if isinstance(op, Spawn))
+        for label in {label for op in spawned for label in starts(op.way)}:
+            own[label] |= targets
+    return solve(
+        invert({block.label: heirs(block) for block in program.blocks}),
+        join=lambda label, waiting: own[label].union(*waiting),
+        transfer=lambda label, waiting: waiting,
+        start=frozenset[str](),
+    ).entering
 
 
 # Columns besides those of variables; no variable has such a name.
@@ -231,27 +225,25 @@ class TaskPlan:
 
 def framed(program: TaskProgram) -> bool:
     """Whether some task opens a frame."""
-    return any(isinstance(op, OpenFrame) for block in program.blocks for op in block.ops)
+    return any(isinstance(op, OpenFrame) for op in program.ops)
 
 
 def bounded(program: TaskProgram, places: Sites) -> bool:
     """Whether no task starts others but for its frame, of which one waits for so many at most."""
     if places.loops or not framed(program):
         return False
-    into = (op for block in program.blocks for op in block.ops if isinstance(op, SpawnInto))
-    return not any(isinstance(way, Start) for op in into for way in leaves(op.way))
+    into = (op for op in program.ops if isinstance(op, SpawnInto))
+    return not any(starts(op.way) for op in into)
 
 
 def _first(program: TaskProgram, is_bounded: bool) -> tuple[str, ...]:
     """The labels of the blocks that only tasks of examples run, before their first `sync`; see `TaskPlan.first`."""
-    started = {
-        way.label for b in program.blocks for op in spawns(b) for way in leaves(op.way) if isinstance(way, Start)
-    }
+    begun = {label for b in program.blocks for op in spawns(b) for label in starts(op.way)}
     before: dict[str, set[str]] = {block.label: set() for block in program.blocks}
     for block in program.blocks:
         for label in after_jump(block):
             before[label].add(block.label)
-    calm = [b for b in program.blocks if not b.joins and b.label not in started]
+    calm = [b for b in program.blocks if not b.joins and b.label not in begun]
     if not is_bounded:
         calm = [b for b in calm if not (b.open or sites.opens(b) or spawns(b))]
     found: dict[str, None] = {}
@@ -317,8 +309,7 @@ def _refuse(program: TaskProgram) -> None:
     for block in program.blocks:
         for op in spawns(block):
             adds = isinstance(op, SpawnInto) or op.adds
-            begun = (program.block(way.label) for way in leaves(op.way) if isinstance(way, Start))
-            if adds and any(target.function not in program.sums for target in begun):
+            if adds and any(program.block(label).function not in program.sums for label in starts(op.way)):
                 raise CannotRun(f"{block.label} adds the results of a function that is not in `sums`")
 
 
@@ -342,46 +333,37 @@ def pushes(block: TaskBlock) -> dict[str, int]:
     """Return, by label, how many records a visit may push on a list for each that it pops."""
     found: dict[str, int] = dict.fromkeys(after_jump(block), 1)
     for op in spawns(block):
-        for label in {way.label for way in leaves(op.way) if isinstance(way, Start)}:
+        for label in {*starts(op.way)}:
             found[label] = found.get(label, 0) + 1
     return found
 
 
 def _families(program: TaskProgram, places: Sites) -> dict[str, Results]:
     """The places to which the results of a block's task go: blocks that go on at one another have the same."""
-    parent = {block.label: block.label for block in program.blocks}
-
-    def find(label: str) -> str:
-        while parent[label] != label:
-            label = parent[label]
-        return label
-
+    families = UnionFind[str]()
     for block in program.blocks:
-        into = (way for op in spawns(block) if isinstance(op, SpawnInto) for way in leaves(op.way))
-        for label in (*after_jump(block), *(way.label for way in into if isinstance(way, Start))):
-            parent[find(label)] = find(block.label)
+        families.union((block.label, *heirs(block)))
     found: dict[str, sites.Types] = {}
 
     def note(label: str, names: tuple[str, ...], rows: Mapping[tuple[str, ...], int]) -> None:
         types = sites.place_types(program, names, rows)
-        if found.setdefault(find(label), types) != types:
+        if found.setdefault(families.find(label), types) != types:
             raise CannotRun(f"{label}: results of different types")
 
     note(program.entry, program.results, {})
     for block in program.blocks:
         for op in spawns(block):
             if isinstance(op, Spawn):
-                for way in leaves(op.way):
-                    if isinstance(way, Start):
-                        note(way.label, op.dsts, places.rows)
+                for label in starts(op.way):
+                    note(label, op.dsts, places.rows)
         for leaf in leaves(block.terminator):
             if isinstance(leaf, Finish):
                 note(block.label, leaf.values, {})
-    families: dict[str, frozenset[bool]] = {}
+    in_sums: dict[str, bool] = {}
     for block in program.blocks:
-        root = find(block.label)
-        families[root] = families.get(root, frozenset()) | {block.function in program.sums}
-        if len(families[root]) > 1:
+        adds = block.function in program.sums
+        if in_sums.setdefault(families.find(block.label), adds) != adds:
             raise CannotRun(f"{block.label}: a task of `sums` goes on in another function")
     by_types = {one.types: one for one in places.results}
-    return {block.label: by_types[found[find(block.label)]] for block in program.blocks if find(block.label) in found}
+    roots = {block.label: families.find(block.label) for block in program.blocks}
+    return {label: by_types[found[root]] for label, root in roots.items() if root in found}

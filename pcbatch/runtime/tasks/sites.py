@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pcbatch.errors import InternalError
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.forks import leaves
-from pcbatch.ir.tasks import OpenFrame, Spawn, Start, Sync, TaskBlock, TaskJump, TaskProgram, row_type
+from pcbatch.ir.tasks import OpenFrame, Spawn, Sync, TaskBlock, TaskJump, TaskProgram, row_type, starts
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type
 
@@ -105,7 +105,7 @@ def place_types(program: TaskProgram, dsts: tuple[str, ...], rows: Mapping[tuple
 def row_counts(program: TaskProgram) -> dict[tuple[str, ...], int]:
     """Return the destinations whose results become rows of arrays, with the number of rows."""
     found: dict[tuple[str, ...], int] = {}
-    for op in (op for block in program.blocks for op in block.ops if isinstance(op, Spawn) and op.row is not None):
+    for op in (op for op in program.ops if isinstance(op, Spawn) and op.row is not None):
         counts = {type_.shape[0] for type_ in storage(program, op.dsts)}
         if len(counts) > 1:
             raise CannotRun(f"{', '.join(op.dsts)} have different numbers of rows")
@@ -156,7 +156,7 @@ def plan(program: TaskProgram) -> Sites:
 
 def _starts(op: object) -> int:
     """The tasks that an operation may start for the open frame."""
-    return int(isinstance(op, Spawn) and any(isinstance(way, Start) for way in leaves(op.way)))
+    return int(isinstance(op, Spawn) and bool(starts(op.way)))
 
 
 def _width(dsts: tuple[str, ...], rows: Mapping[tuple[str, ...], int]) -> int:

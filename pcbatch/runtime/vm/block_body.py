@@ -22,7 +22,7 @@ from pcbatch.ir.roles import reads
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.agreement import keys_of
-from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
+from pcbatch.lowering.analysis.cost import is_risky, wants_rows
 from pcbatch.lowering.typing.jax_types import from_storage, is_key, storage_type, to_storage
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm import indexed_access, lanes_last, operands
@@ -311,8 +311,3 @@ def _compile(
 
 def _has_register(var: Var) -> bool:
     return var.storage is not None and var.storage.has_register
-
-
-def is_risky(op: object) -> bool:
-    """Whether an operation contains a loop that might not end on the values of inactive lanes."""
-    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and unsafe_when_inactive(op.expr.fn.closed.jaxpr)

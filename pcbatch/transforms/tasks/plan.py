@@ -24,7 +24,7 @@ import numpy as np
 
 from pcbatch.ir.forks import leaves
 from pcbatch.ir.roles import reads, writes
-from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, TaskProgram, spawns
+from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, TaskProgram, spawns, starts
 from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import (
@@ -274,7 +274,7 @@ def _links(plan: TaskPlan, target: BlockPlan, taped: set[int]) -> Iterator[Link]
             yield Link(block.number, 0)
         begun = spawns(block.block)
         for k, op in enumerate(begun):
-            if any(isinstance(way, Start) and way.label == target.label for way in leaves(op.way)):
+            if target.label in starts(op.way):
                 yield Link(block.number, len(begun) - k)
 
 
