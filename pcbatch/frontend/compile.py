@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 
+from pcbatch.decisions import CodeKey
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build import consumers
@@ -15,7 +16,7 @@ from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters, touching
-from pcbatch.frontend.source.along import NONE, Along, CodeKey, Decisions, key_of
+from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.clear_changes import write_changes
 from pcbatch.frontend.source.collected_yields import collect_yields
@@ -57,9 +58,8 @@ class Symbols:
     functions it calls in turn.
     """
 
-    def __init__(self, batched: BatchedTest, decisions: Decisions) -> None:
+    def __init__(self, batched: BatchedTest) -> None:
         self.batched = batched
-        self.decisions = decisions
         self.functions: dict[str, Request] = {}
         self.changed: Changed = {}
         self.changing: set[CodeKey] = set()  # a nested function is another object in each round
@@ -127,12 +127,7 @@ class Symbols:
 
 
 def compile_functions(
-    entry: FunctionType,
-    batched: BatchedTest,
-    statics: Statics,
-    *,
-    names: bool = False,
-    decisions: Decisions = NONE,
+    entry: FunctionType, batched: BatchedTest, statics: Statics, *, names: bool = False
 ) -> CfgProgram:
     """Compile `entry`, and every batched function that its calls reach, to a CFG program.
 
@@ -142,17 +137,16 @@ def compile_functions(
         statics: The arguments of `entry` that are known objects.
         names: Whether undefined names are always looked for; else only where there are other faults, because tracing
             finds them too and knows which are reached.
-        decisions: What type inference has found out in earlier rounds.
 
     Raises:
         CompileError: With the diagnostics of all functions.
     """
     check_tracers()
     try:
-        return _compile(Symbols(batched, decisions), entry, statics, names)
+        return _compile(Symbols(batched), entry, statics, names)
     except RecursionError:  # an expression of hundreds of terms
         with deep_trees():
-            return _compile(Symbols(batched, decisions), entry, statics, names)
+            return _compile(Symbols(batched), entry, statics, names)
 
 
 def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
@@ -204,7 +198,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
+    parts = request.fn, symbols.batched, request.statics, request.target
     unit = make_unit(*parts)
     written = write_stored_defaults, write_out, write_out_choices, write_out_methods, write_changes
     for rewriting in (collect_yields, *written):
@@ -231,14 +225,14 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         symbols.raising |= dict.fromkeys(end_catching(builder))
     check_nested(builder)
     check_deleted(builder)
-    function = synced(builder.finish(name, request.inline, changed), symbols.decisions.linked)
+    function = synced(builder.finish(name, request.inline, changed), unit.decisions.linked)
     _note_changes(unit, request.target, function)
     return function, faults.found
 
 
 def _note_changes(unit: Unit, target: Target, function: Function) -> None:
-    """Ask to start again if a nested function changes variables around it in place, and they are no results yet."""
+    """Ask for another round if a nested function changes variables around it in place, and they are no results yet."""
     written = {name for block in function.blocks for op in block.ops for name in writes(op)}
     missing = written.intersection(inner for inner, _ in target.captured) - set(unit.rebound)
     if missing and unit.along is not None:
-        unit.along.to_change[key_of(unit.fn.__code__)] = frozenset(missing)
+        unit.along.changing[key_of(unit.fn.__code__)] = frozenset(missing)

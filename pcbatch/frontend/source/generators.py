@@ -96,10 +96,9 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
         statics={renamed_to(name): value for name, value in own.statics.items()},
         lifted={name: value for name, value in own.lifted.items() if name not in own.definitions},
         passed={},
-        decisions=unit.decisions,
         generates=True,
     )
-    inner = lift(whole, to_lift(own.source.file, definitions, unit.along), definitions)
+    inner = lift(whole, to_lift(whole, definitions), definitions)
     return WrittenOut(replace(whole, lifted={**whole.lifted, **inner}), names)
 
 

@@ -59,6 +59,11 @@ LACKING = "this works in Python, and not with values of a lane"
 CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with `jnp.where(condition, a, b)`"
 
 
+def is_not_constant(error: Exception) -> bool:
+    """Return whether a primitive failed because it asks for the number of a value of the lane."""
+    return isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS)
+
+
 @dataclass(frozen=True, slots=True)
 class _Where:
     """The span in the primitive that failed, and the frames of the helpers below it, outermost first."""
@@ -124,7 +129,7 @@ def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, wh
         return Diagnostic("PCB202", title, helps=(undefined_help(error.name, _names(op)),))
     if isinstance(error, jax.errors.TracerBoolConversionError):
         return _branching(op, error, where)
-    if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
+    if is_not_constant(error):
         title = "a value that differs between lanes is used where a constant is needed"
         node, (called, visible) = expression(where.innermost), where.called
         helps = lacking.of_lists(expression(called), visible) or constant_helps(error, node, where.names)
