@@ -50,17 +50,6 @@ class InternalError(Exception):
     """A pass broke a rule of the IR: a bug in pcbatch, never the user's fault."""
 
 
-class NeedsUnrolling(Exception):
-    """A loop reads an element of a Python object, at an index that is not known while compiling.
-
-    No error of the user: the compiler catches it and unrolls the loop. `length` is the number of elements.
-    """
-
-    def __init__(self, length: int) -> None:
-        super().__init__(f"the {length} elements are told apart while compiling")
-        self.length = length
-
-
 CURES: Mapping[str, Cure] = {
     **dict.fromkeys(("PCB304", "PCB305", "PCB306"), Cure.ALONG | Cure.LOOP),
     **dict.fromkeys(("PCB308", "PCB314", "PCB315"), Cure.LOOP),
@@ -115,3 +104,24 @@ class Refusal(TypeError):
         self.wants = wants
         self.why = why or title
         self.called: tuple[CodeType, ...] = ()
+
+
+class TruthOfArray(Refusal):
+    """A condition is an array of several elements, of this shape."""
+
+    def __init__(self, shape: tuple[int, ...], *notes: str, help: str) -> None:
+        title = f"a condition must be a scalar, not an array of shape {shape}"
+        super().__init__("PCB308", title, *notes, helps=(help,))
+
+
+class NeedsUnrolling(Refusal):
+    """A loop reads an element of a Python object of this length, at an index that is not known while compiling.
+
+    The compiler unrolls the loop; it is an error of the user only where that cannot be.
+    """
+
+    def __init__(self, length: int) -> None:
+        title = "a loop over a Python object needs a length that is the same for all lanes"
+        note = f"it goes over {length} elements, one copy of its body for each"
+        array, whole = "make the elements an array: `jnp.array(xs)`", "or go over all of them, and leave the loop with `break`"
+        super().__init__("PCB315", title, note, helps=(array, whole))

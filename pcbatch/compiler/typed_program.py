@@ -112,7 +112,8 @@ def typed_program(
 
 def _typed(fn: FunctionType, along: Along, args: Mapping[str, Abstract] | None, shared_args: frozenset[str]) -> Typed:
     statics = _statics(args or {})
-    source = checked(_front_end(fn, along, statics, args is None), "frontend", ("defined",))
+    source = frontend.compile_functions(fn, along, statics, names=args is None)
+    source = checked(source, "frontend", ("defined",))
     source = checked(inline.run(source), "inline", ("defined",))
     if args is None:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
@@ -134,18 +135,6 @@ def _typed(fn: FunctionType, along: Along, args: Mapping[str, Abstract] | None, 
     shared = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
     cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
     return Typed(cfg, params, result, shared, tuple(along.decisions.along.values()))
-
-
-def _front_end(fn: FunctionType, along: Along, statics: Statics, names: bool) -> CfgProgram:
-    """The program that the front end makes; raises Restart if it found that more functions have to be compiled
-    along."""
-    try:
-        source = frontend.compile_functions(fn, along, statics, names=names)
-    except CompileError:
-        along.demand(along.wants)
-        raise
-    along.demand(along.wants)
-    return source
 
 
 def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:

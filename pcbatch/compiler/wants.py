@@ -16,7 +16,7 @@ import jax
 from pcbatch.decisions import NONE, Cure, Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.diagnostics.lane_words import readable
-from pcbatch.errors import CompileError, NeedsUnrolling, Refusal, UsageError
+from pcbatch.errors import CompileError, Refusal, UsageError
 from pcbatch.frontend.source.along import Along, callee_of, is_kept, is_users
 from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
@@ -61,8 +61,6 @@ def _cures(error: Exception) -> tuple[Cure, str]:
     match error:
         case Refusal():
             return error.cures, error.why
-        case NeedsUnrolling():
-            return Cure.LOOP, ""
         case jax.errors.TracerBoolConversionError():
             return Cure.ALONG | Cure.LOOP, "it branches on a value of the lane"
         case RecursionError():

@@ -9,7 +9,7 @@ from types import CodeType, FunctionType
 
 import gast
 
-from pcbatch.decisions import NONE, Decisions
+from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
@@ -94,7 +94,7 @@ class Unit:
     names: frozenset[str]
     batched: BatchedTest
     statics: Statics
-    along: Along | None = None
+    along: Along
     lifted: Mapping[str, Target] = field(default_factory=dict)
     definitions: Mapping[str, Node] = field(default_factory=dict)
     rebound: tuple[str, ...] = ()
@@ -108,11 +108,11 @@ class Unit:
     @property
     def decisions(self) -> Decisions:
         """What is decided about the source."""
-        return NONE if self.along is None else self.along.decisions
+        return self.along.decisions
 
     def want(self, code: CodeType | None, at: Node, why: str) -> bool:
         """Ask for a function to be compiled along, for a node; False if it cannot be, or is already."""
-        return self.along is not None and code is not None and self.along.want(code, self.source.loc(at), why)
+        return code is not None and self.along.want(code, self.source.loc(at), why)
 
     @property
     def header(self) -> Loc:
@@ -130,7 +130,7 @@ class Unit:
 
 def make_unit(
     fn: FunctionType,
-    batched: BatchedTest,
+    along: Along,
     statics: Statics,
     target: Target | None = None,
     written_out: Node = None,
@@ -178,9 +178,9 @@ def make_unit(
         variables=frozenset(bound) - frozenset(defined) - frozenset(imports),
         nested={**nested, **defined},
         names=names if outer is None else names | outer.names,
-        batched=_with_itself(fn, batched),
+        batched=_with_itself(fn, along),
         statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
-        along=batched if isinstance(batched, Along) else None,
+        along=along,
         lifted=lifted,
         definitions=defined,
         rebound=rebound,

@@ -17,10 +17,11 @@ import jax
 import numpy as np
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.errors import Refusal
+from pcbatch.errors import Refusal, TruthOfArray
 from pcbatch.lowering.diagnose.numpy_fix_its import SHAPE, is_sized, numpy_helps, numpy_name, own_arguments, sized_helps
 from pcbatch.lowering.diagnose.resolve_names import Names, held, meaning, spelled
 from pcbatch.lowering.diagnose.traceback_spans import source
+from pcbatch.lowering.typing.trace_errors import KeptFunction
 
 WHERE = "to choose by element use `jnp.where(condition, a, b)`"
 KEYS = "a dict finds nothing by a value of a lane: use `match`, or an array and its index"
@@ -77,16 +78,16 @@ def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
     node = expression(loc)
     if loc is None or node is None:
         return error.helps
-    match error.code, node:
-        case "PCB304", _ if "define the function" in "".join(error.helps):
+    match error, node:
+        case KeptFunction(), _:
             return _function_helps(loc, node) or error.helps
-        case "PCB308", ast.Call(func=ast.Name(id="max" | "min")):
+        case TruthOfArray(), ast.Call(func=ast.Name(id="max" | "min")):
             return error.helps
-        case "PCB308", _ if "condition" in str(error):
+        case TruthOfArray(), _:
             return _truth_helps(node)
-        case "PCB306", ast.Call(func=ast.Name(id="int" | "float" as name), args=[value]):
+        case Refusal(code="PCB306"), ast.Call(func=ast.Name(id="int" | "float" as name), args=[value]):
             return (f"write `{_operand(value)}.astype({name})`",)
-        case "PCB306", ast.Call(func=ast.Name(id="complex"), args=[value]):
+        case Refusal(code="PCB306"), ast.Call(func=ast.Name(id="complex"), args=[value]):
             return (f"write `jnp.asarray({ast.unparse(value)}, complex)`",)
     return error.helps
 

@@ -39,6 +39,10 @@ class ChangedArgument(TraceError):
         super().__init__(cause, *helps, cures=cures, why="it changes an argument in place")
 
 
+class KeptFunction(TraceError):
+    """Error of a primitive whose result is a function, which no variable of a lane can hold."""
+
+
 def refuse_effects(closed: jex.ClosedJaxpr) -> None:
     """Refuse a primitive that has effects, asks other devices, or sorts as JAX cannot lower it."""
     # The class of this effect is not public in JAX.
