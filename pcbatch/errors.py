@@ -123,5 +123,5 @@ class NeedsUnrolling(Refusal):
     def __init__(self, length: int) -> None:
         title = "a loop over a Python object needs a length that is the same for all lanes"
         note = f"it goes over {length} elements, one copy of its body for each"
-        array, whole = "make the elements an array: `jnp.array(xs)`", "or go over all of them, and leave the loop with `break`"
-        super().__init__("PCB315", title, note, helps=(array, whole))
+        whole = "or go over all of them, and leave the loop with `break`"
+        super().__init__("PCB315", title, note, helps=("make the elements an array: `jnp.array(xs)`", whole))
