@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import CodeType
 
+from pcbatch.decisions import NONE, Cure, Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, render_all
 
 
@@ -49,39 +50,78 @@ class InternalError(Exception):
     """A pass broke a rule of the IR: a bug in pcbatch, never the user's fault."""
 
 
-class NeedsUnrolling(Exception):
-    """A loop reads an element of a Python object, at an index that is not known while compiling.
+CURES: Mapping[str, Cure] = {
+    **dict.fromkeys(("PCB304", "PCB305", "PCB306"), Cure.ALONG | Cure.LOOP),
+    **dict.fromkeys(("PCB308", "PCB314", "PCB315"), Cure.LOOP),
+    "PCB320": Cure.ALONG,
+}
+"""What may cure a refusal that does not say more, by its code."""
 
-    No error of the user: the compiler catches it and unrolls the loop. `length` is the number of elements.
+
+class Restart(Exception):
+    """Ends a compilation that has to start again, with further decisions: see `pcbatch/decisions.py`.
+
+    Attributes:
+        wants: the further decisions.
+        error: what is reported if they do not help; None: what is found then.
     """
 
-    def __init__(self, length: int) -> None:
-        super().__init__(f"the {length} elements are told apart while compiling")
-        self.length = length
+    def __init__(self, wants: Decisions, error: CompileError | None = None) -> None:
+        super().__init__(wants, error)
+        self.wants, self.error = wants, error
 
 
 class Refusal(TypeError):
     """A primitive has no meaning in a lane; raised while it is traced, and shown at its line.
 
     `str` is the title of the diagnostic; `code`, `notes` and `helps` are the rest of it.
+
+    Attributes:
+        cures: other ways to build the operation, in which it may have a meaning.
+        functions: those of the user's that compiling along cures it for, where it is known which.
+        wants: decisions that cure it.
+        why: the reason for which a function is compiled along, in words.
+        called: the user's functions that the primitive had called by then.
     """
 
-    def __init__(self, code: str, title: str, *notes: str, helps: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        code: str,
+        title: str,
+        *notes: str,
+        helps: Sequence[str] = (),
+        cures: Cure | None = None,
+        functions: Iterable[CodeType] = (),
+        wants: Decisions = NONE,
+        why: str = "",
+    ) -> None:
         super().__init__(title)
         self.code = code
         self.notes = notes
         self.helps = tuple(helps)
-        self.called: tuple[CodeType, ...] = ()  # the user's functions that the primitive had called by then
-
-
-class StoresWhenRead(Refusal):
-    """Reading an element of a `defaultdict` stores what it lacks, and here that would be lost."""
-
-
-class MustCompileAlong(Refusal):
-    """A primitive has no meaning in a lane, but its calls of some functions of the user have one, as functions of the
-    program: `functions` are these."""
-
-    def __init__(self, code: str, title: str, *, functions: Iterable[CodeType], helps: Sequence[str] = ()) -> None:
-        super().__init__(code, title, helps=helps)
+        self.cures = CURES.get(code, Cure.NONE) if cures is None else cures
         self.functions = tuple(functions)
+        self.wants = wants
+        self.why = why or title
+        self.called: tuple[CodeType, ...] = ()
+
+
+class TruthOfArray(Refusal):
+    """A condition is an array of several elements, of this shape."""
+
+    def __init__(self, shape: tuple[int, ...], *notes: str, help: str) -> None:
+        title = f"a condition must be a scalar, not an array of shape {shape}"
+        super().__init__("PCB308", title, *notes, helps=(help,))
+
+
+class NeedsUnrolling(Refusal):
+    """A loop reads an element of a Python object of this length, at an index that is not known while compiling.
+
+    The compiler unrolls the loop; it is an error of the user only where that cannot be.
+    """
+
+    def __init__(self, length: int) -> None:
+        title = "a loop over a Python object needs a length that is the same for all lanes"
+        note = f"it goes over {length} elements, one copy of its body for each"
+        whole = "or go over all of them, and leave the loop with `break`"
+        super().__init__("PCB315", title, note, helps=("make the elements an array: `jnp.array(xs)`", whole))

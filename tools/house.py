@@ -25,7 +25,8 @@ PACKAGE: Final = ROOT / "pcbatch"
 BOUNDS: Final = Path(__file__).with_suffix(".toml")
 WANTED: Final = 24  # files of a folder
 LAYERS: Final = (
-    *("contexts", "errors", "options", "origins", "diagnostics", "ir", "containers", "records", "frontend", "lowering"),
+    *("contexts", "decisions", "errors", "options", "origins", "diagnostics"),
+    *("ir", "containers", "records", "frontend", "lowering"),
     *("runtime", "transforms", "call", "compiler", "report", "runs", "learning", "tuning", "api", "cli", "mcmc"),
 )
 """The folders, each above those that it may import."""

@@ -18,7 +18,6 @@ from pcbatch.call.placement import requested_devices
 from pcbatch.call.signature import checked_names, signature
 from pcbatch.call.usage import usage
 from pcbatch.compiler.compile_signature import compile_signature
-from pcbatch.compiler.expand import Copy
 from pcbatch.compiler.program import Program, Recompile
 from pcbatch.containers.capacity import (
     LARGEST,
@@ -32,7 +31,7 @@ from pcbatch.containers.capacity import (
 from pcbatch.containers.host_forms import is_concrete
 from pcbatch.containers.ragged_forms import longest
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.errors import PcbatchError, UsageError
+from pcbatch.errors import PcbatchError, Restart, UsageError
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import is_symbolic, settings
@@ -149,10 +148,10 @@ class Programs:
             try:
                 self.compile(call)
                 self.copied[key] = frozenset()
-            except Copy as copy:
-                if not known:
-                    raise copy.error from None
-                self.copied[key] = copy.tables
+            except Restart as restart:
+                if not known and restart.error is not None:
+                    raise restart.error from None
+                self.copied[key] = restart.wants.tables
         return self.copied[key]
 
     def types_of_fixed(self) -> dict[str, Abstract]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pcbatch.compiler.typed_program import ProgramT, Typed, checked
+from pcbatch.decisions import Reason
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.frontend.source.along import Reason
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.printer import print_program

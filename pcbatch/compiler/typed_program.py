@@ -7,17 +7,17 @@ types can make.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FunctionType
 from typing import TypeVar
 
 from pcbatch import frontend
-from pcbatch.compiler import expand
-from pcbatch.compiler.along import Again, explained, look
+from pcbatch.compiler.wants import explained, look, records
+from pcbatch.decisions import Decisions, Reason
 from pcbatch.diagnostics.diagnostic import in_order
-from pcbatch.errors import CompileError, InternalError
+from pcbatch.errors import CompileError, InternalError, Restart
 from pcbatch.frontend.build.primitives import keeping_primitives
-from pcbatch.frontend.source.along import NONE, Along, Decisions, Reason
+from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.printer import print_program
@@ -88,40 +88,32 @@ def typed_program(
     `is_batched` says which callees are batched functions, whose calls are calls of the program. `args` gives the type
     of every parameter for one lane; None compiles without types, for the checks that need none. `shared_args` names the
     parameters that are uniform. Raises CompileError for errors of the user's program, InternalError for those of a
-    pass.
+    pass, Restart if each lane needs a copy of packed objects, which the caller gives it.
     """
-    along, decisions = Along(is_batched), replace(NONE, made=wrap_entry.classes_of_arguments(args or {}))
-    first: CompileError | None = None
+    decisions = Decisions(made=wrap_entry.classes_of_arguments(args or {}))
+    first: CompileError | None = None  # of the program as it was written
     with keeping_primitives(), keeping_traces():
         while True:
+            along = Along(is_batched, decisions)
             try:
                 with using_made(decisions.made):
-                    return _typed(fn, along, decisions, args, shared_args)
-            except Again:
-                along = along.grown()
-            except expand.Expand as more:
-                decisions = more.decisions
-            except check_ownership.Aliased as error:
-                # The names may be kept equal; if they cannot, what is reported is the program as it was written.
-                written = _with_names(CompileError(error.diagnostics), fn, along, _statics(args or {}))
-                first = first or explained(written, along)
-                linked = expand.linking(error, decisions)
-                if linked == decisions:
-                    raise first from None
-                decisions = linked
+                    return _typed(fn, along, args, shared_args)
+            except Restart as restart:
+                if restart.wants.tables:
+                    raise
+                if restart.error is not None:
+                    first = first or explained(restart.error, along)
+                    if decisions | restart.wants == decisions:
+                        raise first from None
+                decisions |= restart.wants
             except CompileError as error:
                 raise (first or explained(error, along)) from None
 
 
-def _typed(
-    fn: FunctionType,
-    is_batched: Along,
-    decisions: Decisions,
-    args: Mapping[str, Abstract] | None,
-    shared_args: frozenset[str],
-) -> Typed:
+def _typed(fn: FunctionType, along: Along, args: Mapping[str, Abstract] | None, shared_args: frozenset[str]) -> Typed:
     statics = _statics(args or {})
-    source = checked(_front_end(fn, is_batched, decisions, statics, args is None), "frontend", ("defined",))
+    source = frontend.compile_functions(fn, along, statics, names=args is None)
+    source = checked(source, "frontend", ("defined",))
     source = checked(inline.run(source), "inline", ("defined",))
     if args is None:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
@@ -129,38 +121,20 @@ def _typed(
         cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
         return Typed(checked(fail_unbound.run(cfg, untyped(cfg)), "fail_unbound"), {}, None, frozenset())
-    cfg, inferred = _inferred(source, args, is_batched, decisions)
+    cfg, inferred = _inferred(source, args, along)
     try:
         check_types.run(cfg, inferred)
-    except CompileError as error:
-        named = _with_names(error, fn, is_batched, statics)
-        expand.look_at_records(inferred, decisions, named)
-        raise named from None
-    try:
         check_ownership.run(cfg, inferred)
-    except check_ownership.Aliased:
-        expand.look_at_records(inferred, decisions)
-        raise
+    except Restart as refused:
+        along.demand(records(inferred))
+        raise Restart(refused.wants, refused.error and _with_names(refused.error, fn, along, statics)) from None
     entry = cfg.function(cfg.entry)
     result = inferred.types[entry.name, entry.results[0]]
     params = {p: inferred.types[entry.name, p] for p in entry.params}
     params |= {p: value for p, value in args.items() if p == TABLES}
     shared = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
     cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
-    return Typed(cfg, params, result, shared, tuple(is_batched.reasons.values()))
-
-
-def _front_end(fn: FunctionType, along: Along, decisions: Decisions, statics: Statics, names: bool) -> CfgProgram:
-    """The program that the front end makes; raises Again if it found that more functions have to be compiled along."""
-    try:
-        source = frontend.compile_functions(fn, along, statics, names=names, decisions=decisions)
-    except CompileError:
-        if along.asks:
-            raise Again from None
-        raise
-    if along.asks:
-        raise Again
-    return source
+    return Typed(cfg, params, result, shared, tuple(along.decisions.along.values()))
 
 
 def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
@@ -168,22 +142,18 @@ def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
     return {n: leaf.value for n, leaf in leaves.items() if isinstance(leaf, Known) and is_static(leaf.value)}
 
 
-def _inferred(
-    source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
-) -> tuple[CfgProgram, Inferred]:
+def _inferred(source: CfgProgram, args: Mapping[str, Abstract], along: Along) -> tuple[CfgProgram, Inferred]:
     """The typed program and its types: loops and branches that only types can decide are rewritten first."""
-    if decisions.made:
+    if along.decisions.made:
         source = checked(wrap_entry.with_records(source, args), "wrap_entry", ("defined",))
-    source, cfg, inferred = _unrolled(source, args, along, decisions)
+    source, cfg, inferred = _unrolled(source, args, along)
     if any(differs(v, inferred.types.get((source.entry, name), v)) for name, v in args.items()):
         # The function goes on with another structure in a parameter than it is given, a list that grows: a new entry
         # has the types of the arguments, and converts them where it calls the function.
-        source, cfg, inferred = _unrolled(
-            checked(wrap_entry.run(source), "wrap_entry", ("defined",)), args, along, decisions
-        )
+        source, cfg, inferred = _unrolled(checked(wrap_entry.run(source), "wrap_entry", ("defined",)), args, along)
     entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
     if entered != source:
-        cfg, inferred = _unrolled(entered, args, along, decisions)[1:]
+        cfg, inferred = _unrolled(entered, args, along)[1:]
     if inferred.errors or inferred.conflicts:
         return cfg, inferred
     flagged = checked(fail_unbound.run(cfg, inferred), "fail_unbound", ("defined",))
@@ -191,7 +161,7 @@ def _inferred(
 
 
 def _unrolled(
-    source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
+    source: CfgProgram, args: Mapping[str, Abstract], along: Along
 ) -> tuple[CfgProgram, CfgProgram, Inferred]:
     """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types."""
     faulty: tuple[CfgProgram, CfgProgram, Inferred] | None = None
@@ -201,8 +171,6 @@ def _unrolled(
         if (apart := specialise.run(source, cfg, args, inferred)) != source:
             source = checked(apart, "specialise", ("defined",))
             continue
-        expand.look_at_records(inferred, decisions)
-        expand.look(cfg, inferred, decisions)
         look(cfg, inferred, along)
         if inferred.errors or inferred.conflicts:
             faulty = faulty if faulty and unroll.cuts(source) else (source, cfg, inferred)
@@ -228,11 +196,11 @@ def _without_widening(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Ab
     return source if inferred.conflicts or not unroll.holds(split, inferred) else pruned
 
 
-def _with_names(error: CompileError, fn: FunctionType, is_batched: BatchedTest, statics: Statics) -> CompileError:
+def _with_names(error: CompileError, fn: FunctionType, along: Along, statics: Statics) -> CompileError:
     """Add diagnostics for undefined names: tracing stops at the first one of an expression, and never reaches code that
     depends on it."""
     try:
-        frontend.compile_functions(fn, is_batched, statics, names=True)
+        frontend.compile_functions(fn, along, statics, names=True)
     except CompileError as names:
         reported = {(d.code, d.primary and d.primary.loc) for d in error.diagnostics}
         more = [d for d in names.diagnostics if (d.code, d.primary and d.primary.loc) not in reported]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pcbatch.containers.pytree_node import pytree_node
+from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 
 HELPS = ("take its elements by `next(it)` or in `for x in it`, or make a list of them, `xs = list(it)`",)
@@ -40,8 +41,5 @@ class Asked(Refusal):
 
     def __init__(self) -> None:
         title = "methods of the user's give elements one by one, and cannot be written out here"
-        super().__init__("PCB305", title, helps=("go over the object, in a variable, in a `for` statement",))
-
-
-class Consumed(Refusal):
-    """A loop goes over an iterator that is kept: the compiler takes the elements one by one there."""
+        helps = ("go over the object, in a variable, in a `for` statement",)
+        super().__init__("PCB305", title, helps=helps, cures=Cure.ALONG | Cure.METHODS)

@@ -20,7 +20,7 @@ from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.row_search import first_row
 from pcbatch.containers.stored import parts
-from pcbatch.errors import Refusal
+from pcbatch.errors import Refusal, TruthOfArray
 from pcbatch.origins import Origin, note, number
 
 
@@ -132,8 +132,7 @@ def _truth(element: Any) -> Any:
     if not isinstance(element, jax.Array):
         return jnp.asarray(bool(element))
     if element.shape != ():
-        title = f"a condition must be a scalar, not an array of shape {element.shape}"
-        raise Refusal("PCB308", title, helps=("reduce it with `jnp.all` or `jnp.any`",))
+        raise TruthOfArray(element.shape, help="reduce it with `jnp.all` or `jnp.any`")
     return element != 0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 
+from pcbatch.decisions import CodeKey
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build import consumers
@@ -15,8 +16,8 @@ from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters, touching
-from pcbatch.frontend.source.along import NONE, Along, CodeKey, Decisions, key_of
-from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
+from pcbatch.frontend.source.along import Along, key_of
+from pcbatch.frontend.source.callee import Statics, Target, same_statics
 from pcbatch.frontend.source.clear_changes import write_changes
 from pcbatch.frontend.source.collected_yields import collect_yields
 from pcbatch.frontend.source.function_tables import write_out_choices
@@ -57,9 +58,8 @@ class Symbols:
     functions it calls in turn.
     """
 
-    def __init__(self, batched: BatchedTest, decisions: Decisions) -> None:
-        self.batched = batched
-        self.decisions = decisions
+    def __init__(self, along: Along) -> None:
+        self.along = along
         self.functions: dict[str, Request] = {}
         self.changed: Changed = {}
         self.changing: set[CodeKey] = set()  # a nested function is another object in each round
@@ -68,8 +68,9 @@ class Symbols:
         self.raising: dict[type[BaseException], None] = {}  # what functions raise for a `try` around their calls
 
     def start_again(self, changed: Changed) -> None:
-        """Forget all functions; now it is known which parameters they change in place."""
-        self.changed = changed
+        """Forget all functions; now it is known which parameters they change in place, and which classes lanes may
+        leave a `try` with."""
+        self.changed, self.raised = changed, tuple(self.raising)
         self.changing |= {key_of(known.fn.__code__) for name, known in self.functions.items() if self.changes(name)}
         self.functions.clear()
 
@@ -80,11 +81,6 @@ class Symbols:
         new = {keys[name] for name in found} - self.touching
         self.touching |= new
         return any(keys[callee] in new for function in functions for callee in _callees(function))
-
-    def ask_for_names(self) -> None:
-        """Forget all functions; now it is known which classes lanes may leave a `try` with."""
-        self.raised = tuple(self.raising)
-        self.functions.clear()
 
     def changes(self, name: str) -> tuple[str, ...]:
         """Return the parameters that a function of the program changes in place for its callers."""
@@ -110,13 +106,12 @@ class Symbols:
             if k == 0 and self.changes(name):
                 continue
             same = known.fn is target.fn and known.catching == catching
-            if same and same_statics(known.statics, statics, self.batched):
+            if same and same_statics(known.statics, statics, self.along):
                 return name
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
         self.functions[name] = Request(fn, statics, target.inline, target, catching)
-        if isinstance(self.batched, Along):
-            self.batched.names[name] = key_of(fn.__code__)
+        self.along.names[name] = key_of(fn.__code__)
         return name
 
     def _unique(self, name: str) -> str:
@@ -126,33 +121,28 @@ class Symbols:
         return candidate
 
 
-def compile_functions(
-    entry: FunctionType,
-    batched: BatchedTest,
-    statics: Statics,
-    *,
-    names: bool = False,
-    decisions: Decisions = NONE,
-) -> CfgProgram:
+def compile_functions(entry: FunctionType, along: Along, statics: Statics, *, names: bool = False) -> CfgProgram:
     """Compile `entry`, and every batched function that its calls reach, to a CFG program.
 
     Args:
         entry: The plain function that a batch runs.
-        batched: A function from an object to the target of a call of it, None unless the object is batched.
+        along: The decisions, and a function from an object to the target of a call of it, None unless it is batched.
         statics: The arguments of `entry` that are known objects.
         names: Whether undefined names are always looked for; else only where there are other faults, because tracing
             finds them too and knows which are reached.
-        decisions: What type inference has found out in earlier rounds.
 
     Raises:
         CompileError: With the diagnostics of all functions.
+        Restart: More functions have to be compiled along.
     """
     check_tracers()
     try:
-        return _compile(Symbols(batched, decisions), entry, statics, names)
+        program = _compile(Symbols(along), entry, statics, names)
     except RecursionError:  # an expression of hundreds of terms
         with deep_trees():
-            return _compile(Symbols(batched, decisions), entry, statics, names)
+            program = _compile(Symbols(along), entry, statics, names)
+    along.demand(along.wants)
+    return program
 
 
 def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
@@ -164,12 +154,9 @@ def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: boo
             changed.pop(program.entry, None)
         changed = {**symbols.changed, **changed}
         touched = symbols.touch(program.functions)
-        if touched or changed != symbols.changed:
-            symbols.start_again(changed)
-        elif set(symbols.raising) - set(symbols.raised):
-            symbols.ask_for_names()
-        else:
+        if not touched and changed == symbols.changed and symbols.raising.keys() <= set(symbols.raised):
             return program
+        symbols.start_again(changed)
 
 
 def _compile_once(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
@@ -188,6 +175,7 @@ def _compile_once(symbols: Symbols, entry: FunctionType, statics: Statics, names
             # A function has only reachable blocks, so a call after a `return` needs no callee.
             pending += [callee for callee in _callees(function) if callee not in pending]
     if diagnostics:
+        symbols.along.demand(symbols.along.wants)
         raise CompileError(diagnostics)
     return CfgProgram(pending[0], tuple(functions))
 
@@ -204,7 +192,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
+    parts = request.fn, symbols.along, request.statics, request.target
     unit = make_unit(*parts)
     written = write_stored_defaults, write_out, write_out_choices, write_out_methods, write_changes
     for rewriting in (collect_yields, *written):
@@ -231,14 +219,14 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         symbols.raising |= dict.fromkeys(end_catching(builder))
     check_nested(builder)
     check_deleted(builder)
-    function = synced(builder.finish(name, request.inline, changed), symbols.decisions.linked)
+    function = synced(builder.finish(name, request.inline, changed), unit.decisions.linked)
     _note_changes(unit, request.target, function)
     return function, faults.found
 
 
 def _note_changes(unit: Unit, target: Target, function: Function) -> None:
-    """Ask to start again if a nested function changes variables around it in place, and they are no results yet."""
+    """Ask for another round if a nested function changes variables around it in place, and they are no results yet."""
     written = {name for block in function.blocks for op in block.ops for name in writes(op)}
     missing = written.intersection(inner for inner, _ in target.captured) - set(unit.rebound)
-    if missing and unit.along is not None:
-        unit.along.to_change[key_of(unit.fn.__code__)] = frozenset(missing)
+    if missing:
+        unit.along.changing[key_of(unit.fn.__code__)] = frozenset(missing)

@@ -73,7 +73,8 @@ class Expr:
     receive the changed objects; the check of ownership reads it, and nothing after that. So it does `takes`: the
     positions of iterables of `for` loops of which the operation reads an element that is not read again. `link` says
     what the value is; an operation that is a `sync` gives a variable the value that it has in Python, after a change
-    through a link.
+    through a link. One that `streams` contains a comprehension, or a builtin that consumes an iterable, which may be a
+    loop instead (`Decisions.expanded`).
     """
 
     text: str
@@ -84,6 +85,7 @@ class Expr:
     takes: tuple[int, ...] = field(default=(), compare=False, repr=False)
     link: Link | None = field(default=None, compare=False, repr=False)
     sync: bool = field(default=False, compare=False, repr=False)
+    streams: bool = field(default=False, compare=False, repr=False)
 
     def says(self, text: str) -> bool:
         """Whether the source of the expression contains `text`."""

@@ -29,6 +29,7 @@ from pcbatch.containers.members import MemberValue, of_member
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.stored import Stored, is_table
 from pcbatch.contexts import setting
+from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
@@ -111,11 +112,11 @@ class NeedsHeap(BaseException):  # not an error of the program, and no `except E
 
 
 class WantsRecords(Refusal):
-    """A record holds an object of a further class; `classes` are to become classes of records made in lanes."""
+    """A record holds an object of a further class: these are to become classes of records made in lanes."""
 
     def __init__(self, classes: frozenset[MadeClass]) -> None:
-        super().__init__("PCB320", "an object in a record of the lane", helps=(FIELD_HELP,))
-        self.classes = classes
+        wants = Decisions(made=classes)
+        super().__init__("PCB320", "an object in a record of the lane", helps=(FIELD_HELP,), wants=wants)
 
 
 @dataclass(slots=True)

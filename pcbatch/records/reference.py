@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from pcbatch.containers.checks import limit, require
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_iterator import Asked
-from pcbatch.errors import MustCompileAlong, Refusal
+from pcbatch.errors import Refusal
 from pcbatch.origins import number
 from pcbatch.records import decode
 from pcbatch.records.schema import NONE
@@ -258,7 +258,7 @@ def truth(ref: Ref) -> Any:
     if named := [cls.__name__ for cls in own if own[cls] is not None]:
         codes = (method.__code__ for method in own.values() if isinstance(method, FunctionType))
         helps = ("write `x is not None`, or read a field",)
-        raise MustCompileAlong("PCB320", f"{named[0]} says itself whether it is true", helps=helps, functions=codes)
+        raise Refusal("PCB320", f"{named[0]} says itself whether it is true", helps=helps, functions=codes)
     for cls in types:
         if issubclass(cls, tuple) and (not cls._fields or set(TRUTH) & _own(cls)):  # type: ignore[attr-defined]
             raise refused(f"{cls.__name__} may be false as a tuple", "write `x is not None`, or `isinstance`")

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 
 from pcbatch.contexts import setting
+from pcbatch.decisions import Decisions
 from pcbatch.errors import Refusal
 from pcbatch.records.schema import Schema
 
@@ -45,12 +46,12 @@ class Table:
 
 
 class WantsCopies(Refusal):
-    """Packed objects are changed: each lane is to have a copy of the tables `tables`."""
+    """Packed objects are changed: each lane is to have a copy of these tables."""
 
     def __init__(self, what: str, tables: frozenset[int]) -> None:
         title = f"{what}, where the packed objects are not known: inside a transformation of JAX, or for types alone"
-        super().__init__("PCB320", title, helps=("call the batched function outside of `jax.jit`, with objects",))
-        self.tables = tables
+        helps = ("call the batched function outside of `jax.jit`, with objects",)
+        super().__init__("PCB320", title, helps=helps, wants=Decisions(tables=tables))
 
 
 def using_tables(tables: Sequence[Table]) -> AbstractContextManager[None]:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from pcbatch.errors import CompileError
+from pcbatch.decisions import NONE
+from pcbatch.errors import CompileError, Restart
 from pcbatch.frontend import compile_functions
+from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import Target
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
@@ -44,7 +46,12 @@ def compiled(fn: Any) -> CfgProgram:
             return Target(value.fn)
         return Target(entry) if value is entry else None
 
-    return compile_functions(entry, batched, {})
+    decisions = NONE
+    while True:
+        try:
+            return compile_functions(entry, Along(batched, decisions), {})
+        except Restart as restart:
+            decisions |= restart.wants
 
 
 def run(fn: Any, *args: Any) -> Any:

@@ -206,7 +206,7 @@ CASES = [
     (deletions, "113:5"),
     (walrus_in_messages, "114:2 114:3 114:5"),
     (calls, "204:2 204:3 204:4 204:5 205:7"),
-    (nested_calls, "206:3 206:6 207:9"),
+    (nested_calls, "206:3 207:9"),
     (helpers_bound_twice, "203:2 203:7"),
     (helper_definitions, "209:2 209:5 209:9"),
     (helper_used_early, "201:4 201:5"),

@@ -74,11 +74,12 @@ PUBLIC = {
 }
 
 # What each folder (or module at the top) may import of the package, besides itself: the pipeline, read upward.
-BASE = {"contexts", "diagnostics", "errors", "options", "origins"}
+BASE = {"contexts", "decisions", "diagnostics", "errors", "options", "origins"}
 CORE = {"ir", "containers", "records", "frontend", "lowering", "runtime", "transforms", *BASE}
 ALLOWED = {
     "diagnostics": set(),
-    "errors": {"diagnostics"},
+    "decisions": {"diagnostics"},
+    "errors": {"decisions", "diagnostics"},
     "options": {"diagnostics", "errors"},
     "origins": {"contexts"},
     "contexts": set(),
@@ -104,7 +105,7 @@ ALLOWED = {
 
 # Third-party modules with one place only, or with places where they must not be.
 ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}, "matplotlib": {"report"}}
-NO_JAX = {"contexts", "diagnostics", "errors", "options", "ir"}
+NO_JAX = {"contexts", "decisions", "diagnostics", "errors", "options", "ir"}
 NOT_IN = {"jax": NO_JAX, "jaxlib": NO_JAX}
 
 

@@ -33,6 +33,7 @@ from pcbatch.frontend.build.operators import rewritten
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import free_names
+from pcbatch.frontend.source.streams import has_stream
 from pcbatch.frontend.source.tree import SUPPORT, Node, one_line, rebuild
 from pcbatch.frontend.support import operators
 from pcbatch.ir.dataflow import reachable
@@ -65,7 +66,8 @@ def make_expr(
     text = one_line(shown)
     written = _written(text, shown, ins, parts)
     found = () if changes is None else (replace(changes[1], position=ins.index(changes[0])),)
-    return Expr(text, ins, _compile(unit, node, nested, ins, arity), written, found)
+    fn = _compile(unit, node, nested, ins, arity)
+    return Expr(text, ins, fn, written, found, streams=has_stream(unit, shown))
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import FunctionType
+from types import CodeType, FunctionType
 
 import gast
 
+from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
-from pcbatch.frontend.source.along import NONE, Along, Decisions
+from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
 from pcbatch.frontend.source.locate import Source, locate
 from pcbatch.frontend.source.nested import lift, scope_of, to_lift
@@ -71,7 +72,7 @@ class Unit:
     the functions defined inside (`def` or `name = lambda`), which have no value at run time: each use is inlined in the
     primitive that uses it. `statics` are parameters that are never assigned and whose object is known: a function, a
     string, `self`. `names` are all identifiers that occur, so that names of temporaries can avoid them. `batched` gives
-    the target of a call of a batched object, None for other objects. `decisions` are those of type inference so far.
+    the target of a call of a batched object, None for other objects.
 
     `lifted` are nested functions that are functions of the program, `definitions` the nodes of all functions that are
     defined in the body. `params` end with variables of functions around this one (see `source.nested`); `rebound` are
@@ -93,8 +94,7 @@ class Unit:
     names: frozenset[str]
     batched: BatchedTest
     statics: Statics
-    decisions: Decisions = NONE
-    along: Along | None = None
+    along: Along
     lifted: Mapping[str, Target] = field(default_factory=dict)
     definitions: Mapping[str, Node] = field(default_factory=dict)
     rebound: tuple[str, ...] = ()
@@ -104,6 +104,15 @@ class Unit:
     imports: Mapping[str, object] = field(default_factory=dict)
     classes: Mapping[str, type] = field(default_factory=dict)
     passed: dict[str, Target] = field(default_factory=dict, compare=False)  # functions given to others, as targets
+
+    @property
+    def decisions(self) -> Decisions:
+        """What is decided about the source."""
+        return self.along.decisions
+
+    def want(self, code: CodeType | None, at: Node, why: str) -> bool:
+        """Ask for a function to be compiled along, for a node; False if it cannot be, or is already."""
+        return code is not None and self.along.want(code, self.source.loc(at), why)
 
     @property
     def header(self) -> Loc:
@@ -121,10 +130,9 @@ class Unit:
 
 def make_unit(
     fn: FunctionType,
-    batched: BatchedTest,
+    along: Along,
     statics: Statics,
     target: Target | None = None,
-    decisions: Decisions = NONE,
     written_out: Node = None,
 ) -> Unit:
     """Find the source of `fn` and classify its names; raises CompileError if there is no source.
@@ -170,10 +178,9 @@ def make_unit(
         variables=frozenset(bound) - frozenset(defined) - frozenset(imports),
         nested={**nested, **defined},
         names=names if outer is None else names | outer.names,
-        batched=_with_itself(fn, batched),
+        batched=_with_itself(fn, along),
         statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
-        decisions=decisions,
-        along=batched if isinstance(batched, Along) else None,
+        along=along,
         lifted=lifted,
         definitions=defined,
         rebound=rebound,
@@ -181,7 +188,7 @@ def make_unit(
         imports=imports,
         classes=classes,
     )
-    inner = lift(unit, to_lift(source.file, defined, unit.along), defined)
+    inner = lift(unit, to_lift(unit, defined), defined)
     lifted.update(inner)  # the functions inside refer to this unit
     return replace(unit, nested={name: d for name, d in unit.nested.items() if _pure(unit, name)})
 

@@ -23,7 +23,7 @@ YIELDS = (gast.Yield, gast.YieldFrom)
 
 def generator(unit: Unit, node: Node) -> Target | None:
     """The generator function that a node calls; None for any other node."""
-    if not isinstance(node, gast.Call) or unit.along is None:
+    if not isinstance(node, gast.Call):
         return None
     name = node.func.id if isinstance(node.func, gast.Name) else ""
     if name in unit.definitions:
@@ -63,7 +63,7 @@ class WrittenOut:
 
 def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str], number: int) -> WrittenOut:
     """Make the unit of a generator whose body is to stand in `unit`; `taken` are names that it must avoid."""
-    own = make_unit(target.fn, unit.along or unit.batched, statics, target)
+    own = make_unit(target.fn, unit.along, statics, target)
     captured = {inner for inner, _ in target.captured}
     local = [name for name in own.bound if name not in captured and name not in own.imports]
     names: dict[str, str] = {}
@@ -94,10 +94,9 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
         statics={renamed_to(name): value for name, value in own.statics.items()},
         lifted={name: value for name, value in own.lifted.items() if name not in own.definitions},
         passed={},
-        decisions=unit.decisions,
         generates=True,
     )
-    inner = lift(whole, to_lift(own.source.file, definitions, unit.along), definitions)
+    inner = lift(whole, to_lift(whole, definitions), definitions)
     return WrittenOut(replace(whole, lifted={**whole.lifted, **inner}), names)
 
 

@@ -15,7 +15,7 @@ import gast
 import jax
 
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.nested import code_key
+from pcbatch.frontend.source.nested import is_wanted
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.scope import parameters
 from pcbatch.frontend.source.tree import (
@@ -47,7 +47,7 @@ def _ordered(unit: Unit, node: Node) -> Node | None:
     key = keys[0].value
     if isinstance(key, gast.Lambda):
         name = key.args.args[0].id if len(parameters(key.args)) == 1 and key.args.args else ""
-        value, needed = key.body, any(callee(unit, part) for part in gast.walk(key.body)) or _asked_for(unit, key)
+        value, needed = key.body, any(callee(unit, part) for part in gast.walk(key.body)) or is_wanted(unit, key)
     else:
         name, value = ELEMENT, call(key, [load(ELEMENT, node)], node)
         needed = callee(unit, value) is not None
@@ -69,11 +69,6 @@ def _ordered(unit: Unit, node: Node) -> Node | None:
 
 def _over(name: str, source: Node, at: Node) -> Node:
     return gast.comprehension(target=target_of(name, at), iter=source, ifs=[], is_async=0)
-
-
-def _asked_for(unit: Unit, key: Node) -> bool:
-    """Whether a lambda is one of the functions that have to be compiled along."""
-    return unit.along is not None and code_key(unit.source.file, key) in unit.along.reasons
 
 
 def _written(unit: Unit, node: Node) -> Node | None:

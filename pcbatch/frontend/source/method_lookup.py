@@ -61,11 +61,9 @@ def is_super(node: Node) -> bool:
 def candidates(unit: Unit, *names: str) -> Iterator[Node]:
     """The methods that are compiled along and that classes of the user's have under a name; where there are several
     names, Python asks for the first that the class has."""
-    if unit.along is None:
-        return
     found: list[FunctionType] = []
     for k, name in enumerate(names):
-        if not any(key[2] == name for key in unit.along.reasons):
+        if not any(key[2] == name for key in unit.decisions.along):
             continue
         for cls in unit.classes.values():
             found += own_methods([cls] if any(any(own_methods([cls], before)) for before in names[:k]) else [], name)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import gast
 
-from pcbatch.frontend.source.along import Along
+from pcbatch.frontend.source.along import key_of
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.locate import body_matches
 from pcbatch.frontend.source.same_code import compile_inner
@@ -55,11 +55,22 @@ def code_key(file: str, definition: Node) -> tuple[str, int, str]:
     return (file, min(lines), getattr(node, "coded", getattr(node, "name", "<lambda>")))
 
 
-def to_lift(file: str, nested: Mapping[str, Node], along: Along | None) -> frozenset[str]:
+def codes_of(unit: Unit, definition: Node) -> list[CodeType]:
+    """The codes that a function defined in this one may have: more than one if they stand on one line."""
+    key = code_key(unit.source.file, definition)
+    return [code for code in unit.fn.__code__.co_consts if isinstance(code, CodeType) and key_of(code) == key]
+
+
+def is_wanted(unit: Unit, definition: Node) -> bool:
+    """Whether a function defined in this one is one of those that are compiled along."""
+    return code_key(unit.source.file, definition) in unit.decisions.along
+
+
+def to_lift(unit: Unit, nested: Mapping[str, Node]) -> frozenset[str]:
     """The names of nested functions that become functions of the program: those asked for, and those that use them."""
-    if along is None or not along.reasons:
+    asked = [name for name, node in nested.items() if is_wanted(unit, node)]
+    if not asked:
         return frozenset()
-    asked = [name for name, node in nested.items() if code_key(file, node) in along.reasons]
     users: dict[str, list[str]] = {name: [] for name in nested}
     for name, node in nested.items():
         for used in free_names(function_of(node)):
@@ -70,13 +81,10 @@ def to_lift(file: str, nested: Mapping[str, Node], along: Along | None) -> froze
 
 def lift(unit: Unit, names: frozenset[str], definitions: Mapping[str, Node]) -> dict[str, Target]:
     """The targets of calls of nested functions that become functions of the program."""
-    codes = [part for part in unit.fn.__code__.co_consts if isinstance(part, CodeType)]
-    file = unit.source.file
     targets: dict[str, Target] = {}
     for name in sorted(names):
         node = function_of(definitions[name])
-        key = code_key(file, definitions[name])
-        found = [code for code in codes if (code.co_filename, code.co_firstlineno, code.co_name) == key]
+        found = codes_of(unit, definitions[name])
         if len(found) > 1:
             found = [code for code in found if body_matches(node.body, code)]
         if len(found) != 1 or not all(is_cache(unit, d) for d in getattr(node, "decorator_list", ())):
@@ -119,8 +127,8 @@ def _scope(unit: Unit, name: str, definitions: Mapping[str, Node]) -> tuple[tupl
         node = function_of(definitions[used])
         names += [*free_names(node), *nonlocals(node)]
         assigned |= nonlocals(node)
-        if unit.along is not None:
-            assigned |= unit.along.changed.get(code_key(unit.source.file, node), frozenset())
+        key = code_key(unit.source.file, node)
+        assigned |= {changed for inside, changed in unit.decisions.changed if inside == key}
     known = [read for read in dict.fromkeys(names) if read in unit.variables]
     # A function that is an argument of the one around it comes with the variables that it needs itself.
     targets = [unit.statics[read] for read in known if read in unit.statics]

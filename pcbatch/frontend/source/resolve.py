@@ -63,7 +63,7 @@ def static_value(unit: Unit, node: Node) -> Any:
 
 def _passed_function(unit: Unit, node: Node) -> Target | None:
     """A lambda, or a function that is defined in this one, as an argument of a function of the program."""
-    if unit.along is None or (isinstance(node, gast.Name) and node.id in unit.lifted):
+    if isinstance(node, gast.Name) and node.id in unit.lifted:
         return None
     if isinstance(node, gast.Lambda):
         return lift_lambda(unit, node)

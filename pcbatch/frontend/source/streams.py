@@ -253,6 +253,12 @@ def becomes_list(unit: Unit, node: Node) -> bool:
     return generator_in(unit, node) or needs_loop(unit, node)
 
 
+def has_stream(unit: Unit, node: Node) -> bool:
+    """Whether an expression contains what may become a loop: a stream, or a consumer of one."""
+    parts = gast.walk(node)
+    return any(isinstance(part, COMPREHENSIONS) or bool(lazy(unit, part) or consumer(unit, part)) for part in parts)
+
+
 def as_list(node: Node) -> Node:
     """A comprehension that makes a list of the elements of a stream."""
     if isinstance(node, gast.GeneratorExp):

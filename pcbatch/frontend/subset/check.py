@@ -22,7 +22,7 @@ from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import is_generator
 from pcbatch.frontend.source.growing_lists import reads_what_it_changes
 from pcbatch.frontend.source.impure import impure
-from pcbatch.frontend.source.nested import function_of, hidden_variables, nonlocals
+from pcbatch.frontend.source.nested import codes_of, function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.scope import bindings, outside, parameters
@@ -175,10 +175,15 @@ class Checker:
         """Whether a nested function is a function of the program, which is checked by itself."""
         return any(target.nested.node is node for target in self.unit.lifted.values())
 
-    def _ask(self, definition: Node, node: Node, why: str) -> None:
-        """Ask for a nested function to be compiled along."""
-        if self.unit.along is not None and definition is not None:
-            self.unit.along.want_nested(self.unit.fn.__code__, definition, self.unit.source.loc(node), why)
+    def _ask(self, definition: Node, node: Node, why: str) -> bool:
+        """Ask for a nested function to be compiled along; False if it cannot be."""
+        code = None if definition is None else next(iter(codes_of(self.unit, definition)), None)
+        return self.unit.want(code, node, why)
+
+    def _ask_called(self, func: Node, node: Node, why: str) -> bool:
+        """Ask for a function that a node names to be compiled along; False if it cannot be."""
+        fn = callee_of(resolve(self.unit, func))[0]
+        return self.unit.want(None if fn is None else fn.__code__, node, why)
 
     def _function(self, node: Node, where: Where) -> None:
         if self._lifted(node):
@@ -264,20 +269,14 @@ class Checker:
         if target is not None and not target.inline and not defined and (not target.along or target.rebound):
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
-            asked = self.given_to is not None and self._ask_callee(self.given_to, node)
-            if asked:
+            why = "it gets a function that is compiled along"
+            if self.given_to is not None and self._ask_called(self.given_to, node, why):
                 return
             helps = value_helps(self.unit, target, None if self.given_to is None else resolve(self.unit, self.given_to))
             self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
         elif isinstance(node, gast.Attribute):
             if self._batched(node.value, where) is None:
                 self.visit(node.value, where)
-
-    def _ask_callee(self, func: Node, node: Node) -> bool:
-        """Ask for a function to be compiled along that gets a function of the program as an argument."""
-        fn = callee_of(resolve(self.unit, func))[0]
-        along, why = self.unit.along, "it gets a function that is compiled along"
-        return fn is not None and along is not None and along.want(fn.__code__, self.unit.source.loc(node), why)
 
     def _choice(self, node: Node, where: Where, kinds: tuple[type, ...]) -> None:
         """Refuse a table of batched functions whose index is not known while compiling."""
@@ -376,15 +375,10 @@ class Checker:
 
     def _called_for_effect(self, node: Node) -> bool:
         """Ask that a function called for what it raises or prints is compiled along; False if it cannot be."""
-        along = self.unit.along
-        if along is None:
-            return False
         why = "it is called for what it does, as its value is not used"
         if isinstance(node.func, gast.Name) and node.func.id in self.unit.definitions:
-            definition = function_of(self.unit.definitions[node.func.id])
-            return along.want_nested(self.unit.fn.__code__, definition, self.unit.source.loc(node), why)
-        fn = callee_of(resolve(self.unit, node.func))[0]
-        return fn is not None and along.want(fn.__code__, self.unit.source.loc(node), why)
+            return self._ask(self.unit.definitions[node.func.id], node, why)
+        return self._ask_called(node.func, node, why)
 
     def _changes_in_place(self, func: Node) -> bool:
         if not is_mutating_method(func, statement=True) or _is_at(func.value):

@@ -18,7 +18,7 @@ import numpy as np
 
 from pcbatch.containers import checks
 from pcbatch.containers.columns import Unset
-from pcbatch.errors import MustCompileAlong, PcbatchError, Refusal
+from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.support.sequences import unpacked
 from pcbatch.origins import Tracer, is_noting, leaves, number
@@ -104,7 +104,7 @@ def changing(method: Callable[[], Any], code: CodeType) -> Any:
     if not checks.catching():
         return method()
     title = f"`{code.co_name}` changes its object and may raise, which a `try` catches"
-    refused = MustCompileAlong("PCB304", title, functions=(code,))
+    refused = Refusal("PCB304", title, functions=(code,))
     try:
         with checks.collecting() as made:
             result = method()

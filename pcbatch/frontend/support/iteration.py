@@ -17,14 +17,15 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.indices import LARGEST, traced_range_length
 from pcbatch.containers.integer_marks import between, exact_add
 from pcbatch.containers.keys import ROWS
-from pcbatch.containers.lane_iterator import HELPS, Consumed, LaneIterator
+from pcbatch.containers.lane_iterator import HELPS, LaneIterator
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional, sure
 from pcbatch.containers.stored import lists_in, parts
+from pcbatch.decisions import Cure
 from pcbatch.diagnostics.lane_words import type_name
-from pcbatch.errors import MustCompileAlong, NeedsUnrolling, Refusal
+from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.sequences import ask_for_elements, iterated, len_, list_, users_code
 from pcbatch.frontend.support.truth import ARRAYS
@@ -109,7 +110,8 @@ def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses objects that are not iterable."""
     value = sure(value, "'NoneType' object is not iterable")
     if isinstance(value, LaneIterator):
-        raise Consumed("PCB304", "a loop over an iterator that is kept", helps=HELPS)
+        cures = Cure.ALONG | Cure.ITERATOR
+        raise Refusal("PCB304", "a loop over an iterator that is kept", helps=HELPS, cures=cures)
     ask_for_elements(value)
     if isinstance(value, (*ARRAYS, tuple, list, str, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
@@ -320,7 +322,7 @@ def has_next(value: Any, path: tuple[Any, ...]) -> Any:
 def _left(iterator: Any) -> Any:
     if (code := users_code(iterator, "__next__")) is not None:
         title = "the next element of an iterator of the user's changes it"
-        raise MustCompileAlong("PCB305", title, functions=(code,))
+        raise Refusal("PCB305", title, functions=(code,))
     if not isinstance(iterator, LaneIterator):
         raise TypeError(f"'{type_name(iterator)}' object is not an iterator")
     return jnp.asarray(iterator.position < iter_length(iterator.sequence))

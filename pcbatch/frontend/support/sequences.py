@@ -31,7 +31,8 @@ from pcbatch.containers.members import data_of
 from pcbatch.containers.optional import sure, unwrapped
 from pcbatch.containers.ordered_keys import plain, with_ordered_keys
 from pcbatch.containers.text_lists import characters
-from pcbatch.errors import Refusal, StoresWhenRead
+from pcbatch.decisions import Cure
+from pcbatch.errors import Refusal
 from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.texts import chosen
@@ -67,7 +68,8 @@ def get_item(value: Any, index: Any) -> Any:
     found = mappings.looked_up(value, index)
     if found is not value and isinstance(value, collections.defaultdict) and value.default_factory is not None:
         title = "a `defaultdict` is read where what it lacks cannot be stored"
-        raise StoresWhenRead("PCB304", title, helps=("read it by `d.get(k, 0)`, with its default",))
+        helps = ("read it by `d.get(k, 0)`, with its default",)
+        raise Refusal("PCB304", title, helps=helps, cures=Cure.ALONG | Cure.LOOP | Cure.STORE)
     return found[index]
 
 

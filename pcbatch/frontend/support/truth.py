@@ -13,7 +13,7 @@ from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import DictView
 from pcbatch.containers.optional import Optional
-from pcbatch.errors import Refusal
+from pcbatch.errors import TruthOfArray
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
 
@@ -36,12 +36,9 @@ def truth(value: Any) -> Any:
         method = users_method(value, "__bool__") or users_method(value, "__len__")
         return bool(value) if method is None else truth(method(value))
     if value.shape != ():
-        raise Refusal(
-            "PCB308",
-            f"a condition must be a scalar, not an array of shape {value.shape}",
-            "Python, too, finds an array of several elements neither true nor false",
-            helps=("reduce it with `jnp.all` or `jnp.any`, or choose by element with `jnp.where`",),
-        )
+        note = "Python, too, finds an array of several elements neither true nor false"
+        help = "reduce it with `jnp.all` or `jnp.any`, or choose by element with `jnp.where`"
+        raise TruthOfArray(value.shape, note, help=help)
     if value.dtype == np.bool_:
         return value
     return value != 0

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
-from pcbatch.errors import CompileError
+from pcbatch.errors import CompileError, Restart
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
@@ -54,21 +55,12 @@ APART = (
 )
 
 
-class Aliased(CompileError):
-    """Errors of changes that another name would show.
-
-    Attributes:
-        linked: the places where one of the names is assigned; it may be a part of the other one.
-        in_place: the statements `x += ...` that change the object of a caller.
-    """
-
-    def __init__(self, diagnostics: list[Diagnostic], linked: frozenset[Loc], in_place: frozenset[Loc]) -> None:
-        super().__init__(diagnostics)
-        self.linked, self.in_place = linked, in_place
-
-
 def run(program: CfgProgram, inferred: Inferred) -> None:
-    """Raise Aliased for all changes that another name would show; programs without changes are not looked at."""
+    """Raise Restart for all changes that another name would show; programs without changes are not looked at.
+
+    What would cure them: where one of the names is assigned, it may be a part of the other one; and statements
+    `x += ...` may change the object of a caller.
+    """
     if not any(_changes(op) for function in program.functions for op in function.ops):
         return
     ownership = Ownership(program, inferred)
@@ -80,12 +72,13 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     for checker in checkers:
         for diagnostic in checker.run():
             found.append(diagnostic)
-            inferred.wanted |= checker.changed  # as records made in lanes, their objects have identities
+            inferred.wants |= Decisions(made=checker.changed)  # as records made in lanes, their objects have identities
             checker.changed = frozenset()
     if found:
-        linked = (checker.linked for checker in checkers)
-        in_place = (checker.in_place for checker in checkers)
-        raise Aliased(in_order(list(dict.fromkeys(found))), frozenset().union(*linked), frozenset().union(*in_place))
+        linked = frozenset[Loc]().union(*(checker.linked for checker in checkers))
+        in_place = frozenset[Loc]().union(*(checker.in_place for checker in checkers))
+        wants = Decisions(linked=linked, in_place=in_place)
+        raise Restart(wants, CompileError(in_order(list(dict.fromkeys(found)))))
 
 
 def user_classes(value: Abstract | None) -> frozenset[MadeClass]:

@@ -12,7 +12,7 @@ from pcbatch.containers.lane_iterator import LaneIterator
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import DictView
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
-from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
+from pcbatch.errors import CompileError, NeedsUnrolling, Refusal, Restart
 from pcbatch.ir import message as messages
 from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
@@ -52,7 +52,7 @@ WAYS_OUT = {
 
 
 def run(program: CfgProgram, inferred: Inferred) -> None:
-    """Raise CompileError with all diagnostics of a program, if there are any."""
+    """Raise Restart with all diagnostics of a program, if there are any, and what would cure them."""
     functions = [function for function in program.functions if inferred.reachable.get(function.name)]
     unbound = [diagnostic for function in functions for diagnostic in _unbound(function, inferred)]
     diagnostics = _primitive_errors(program, inferred, {place for place, _ in unbound})
@@ -61,19 +61,19 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     if not diagnostics:
         diagnostics += _no_result(program, inferred) or check_literals.run(program, inferred)
         diagnostics += check_messages.run(program, inferred)
-    _raise(diagnostics)
+    _raise(diagnostics, inferred)
 
 
 def run_untyped(program: CfgProgram) -> None:
-    """Run the checks that need no types: every block counts as reachable. Raises CompileError like `run`."""
+    """Run the checks that need no types: every block counts as reachable. Raises Restart like `run`."""
     inferred = untyped(program)
-    _raise([diagnostic for function in program.functions for _, diagnostic in _unbound(function, inferred)])
+    _raise([diagnostic for function in program.functions for _, diagnostic in _unbound(function, inferred)], inferred)
 
 
-def _raise(diagnostics: list[Diagnostic]) -> None:
-    """Raise CompileError with the diagnostics, each once, in the order of the source; do nothing without any."""
+def _raise(diagnostics: list[Diagnostic], inferred: Inferred) -> None:
+    """Raise Restart with the diagnostics, each once, in the order of the source; do nothing without any."""
     if diagnostics:
-        raise CompileError(in_order(diagnostics))
+        raise Restart(inferred.wants, CompileError(in_order(diagnostics)))
 
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:

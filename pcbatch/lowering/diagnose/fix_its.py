@@ -7,7 +7,6 @@ although JAX raises the same error for all of them.
 from __future__ import annotations
 
 import ast
-import contextlib
 import linecache
 import re
 from collections.abc import Mapping, Sequence
@@ -18,10 +17,11 @@ import jax
 import numpy as np
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.errors import Refusal
+from pcbatch.errors import Refusal, TruthOfArray
 from pcbatch.lowering.diagnose.numpy_fix_its import SHAPE, is_sized, numpy_helps, numpy_name, own_arguments, sized_helps
 from pcbatch.lowering.diagnose.resolve_names import Names, held, meaning, spelled
 from pcbatch.lowering.diagnose.traceback_spans import source
+from pcbatch.lowering.typing.trace_errors import KeptFunction
 
 WHERE = "to choose by element use `jnp.where(condition, a, b)`"
 KEYS = "a dict finds nothing by a value of a lane: use `match`, or an array and its index"
@@ -40,8 +40,6 @@ UPDATES = {
     "divide": "{0} / ({1})",
     "power": "{0} ** ({1})",
 }
-MERGED = {ast.Add: "[*{0}, *{1}]", ast.BitOr: "{{**{0}, **{1}}}"}
-LONGEST = 20  # lines of a statement that is read again
 CONVERSIONS = frozenset({"int", "float", "complex", "range"})
 ITEMS = {"item": "the array itself is the number", "tolist": "the array itself holds the numbers"}
 INDEXED = frozenset({"repeat", "nonzero"})  # methods of arrays that need a length
@@ -78,20 +76,18 @@ def needs_branches(node: ast.expr | None, names: Names) -> bool:
 def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
     """Return the helps of a refusal, made specific to the source at `loc` where that is possible."""
     node = expression(loc)
-    if loc is not None and error.code == "PCB304" and "augmented" in str(error):
-        return _merged_help(loc) or error.helps
     if loc is None or node is None:
         return error.helps
-    match error.code, node:
-        case "PCB304", _ if "define the function" in "".join(error.helps):
+    match error, node:
+        case KeptFunction(), _:
             return _function_helps(loc, node) or error.helps
-        case "PCB308", ast.Call(func=ast.Name(id="max" | "min")):
+        case TruthOfArray(), ast.Call(func=ast.Name(id="max" | "min")):
             return error.helps
-        case "PCB308", _ if "condition" in str(error):
+        case TruthOfArray(), _:
             return _truth_helps(node)
-        case "PCB306", ast.Call(func=ast.Name(id="int" | "float" as name), args=[value]):
+        case Refusal(code="PCB306"), ast.Call(func=ast.Name(id="int" | "float" as name), args=[value]):
             return (f"write `{_operand(value)}.astype({name})`",)
-        case "PCB306", ast.Call(func=ast.Name(id="complex"), args=[value]):
+        case Refusal(code="PCB306"), ast.Call(func=ast.Name(id="complex"), args=[value]):
             return (f"write `jnp.asarray({ast.unparse(value)}, complex)`",)
     return error.helps
 
@@ -107,25 +103,6 @@ def _function_helps(value: Loc, node: ast.expr) -> tuple[str, ...]:
         late = "which reads its variables when it is called"
         return (f"call it where it is made: `{made}(z)`", f"or use `def {name}(z): return {made}(z)`, {late}")
     return (f"define the function with `def {name}(z): return {made}(z)`", f"or call it where it is made: `{made}(z)`")
-
-
-def _merged_help(target: Loc) -> tuple[str, ...]:
-    """The help for `xs += [x]` or `d |= {"k": x}`, of which `target` is the span of the name on the left."""
-    text = ""
-    # The span holds the target alone: lines are added until they are a statement.
-    for line in range(target.line, target.line + LONGEST):
-        text += linecache.getline(target.file, line)[target.col if line == target.line else 0 :]
-        with contextlib.suppress(SyntaxError):
-            return _merged(ast.parse(text).body)
-    return ()
-
-
-def _merged(statements: Sequence[ast.stmt]) -> tuple[str, ...]:
-    match statements:
-        case [ast.AugAssign(target=ast.Name(id=name), op=op, value=value)] if type(op) in MERGED:
-            kind = "list" if isinstance(op, ast.Add) else "dict"
-            return (f"make a new {kind}: `{name} = {MERGED[type(op)].format(name, ast.unparse(value))}`",)
-    return ()
 
 
 def _truth_helps(node: ast.expr) -> tuple[str, ...]:

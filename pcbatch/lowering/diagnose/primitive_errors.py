@@ -16,7 +16,7 @@ import jax
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, undefined_help
 from pcbatch.diagnostics.lane_words import readable
 from pcbatch.diagnostics.short_repr import clipped
-from pcbatch.errors import NeedsUnrolling, PcbatchError, Refusal
+from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import decorator_hints, lacking
@@ -59,6 +59,11 @@ LACKING = "this works in Python, and not with values of a lane"
 CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with `jnp.where(condition, a, b)`"
 
 
+def is_not_constant(error: Exception) -> bool:
+    """Return whether a primitive failed because it asks for the number of a value of the lane."""
+    return isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS)
+
+
 @dataclass(frozen=True, slots=True)
 class _Where:
     """The span in the primitive that failed, and the frames of the helpers below it, outermost first."""
@@ -97,18 +102,9 @@ def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagn
     return replace(found, title=readable(found.title), primary=primary, secondary=helpers, notes=notes)
 
 
-def _unequal_loop(length: int) -> Diagnostic:
-    title = "a loop over a Python object needs a length that is the same for all lanes"
-    note = f"it goes over {length} elements, one copy of its body for each"
-    helps = ("make the elements an array: `jnp.array(xs)`", "or go over all of them, and leave the loop with `break`")
-    return Diagnostic("PCB315", title, notes=(note,), helps=helps)
-
-
 def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> Diagnostic:
     if isinstance(error, PcbatchError):
         return error.diagnostics[0]
-    if isinstance(error, NeedsUnrolling):
-        return _unequal_loop(error.length)
     if isinstance(error, Refusal):
         helps = refusal_helps(error, where.innermost)
         if not helps and error.code == "PCB306":
@@ -124,7 +120,7 @@ def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, wh
         return Diagnostic("PCB202", title, helps=(undefined_help(error.name, _names(op)),))
     if isinstance(error, jax.errors.TracerBoolConversionError):
         return _branching(op, error, where)
-    if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
+    if is_not_constant(error):
         title = "a value that differs between lanes is used where a constant is needed"
         node, (called, visible) = expression(where.innermost), where.called
         helps = lacking.of_lists(expression(called), visible) or constant_helps(error, node, where.names)

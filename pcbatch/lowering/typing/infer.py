@@ -16,7 +16,9 @@ from dataclasses import replace
 from typing import Any
 
 from pcbatch.containers.stored import UnlikeError
+from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.errors import Refusal
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.def_use import terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
@@ -38,10 +40,9 @@ from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, read
 from pcbatch.lowering.typing.outer_state import OuterState, refusal, unlike, watching
 from pcbatch.lowering.typing.trace import Traced, trace
 from pcbatch.origins import Origin
-from pcbatch.records.made import WantsRecords
 from pcbatch.records.made_classes import classes_in
 from pcbatch.records.packed import mentions, packed_in
-from pcbatch.records.tables import TABLES, WantsCopies, with_tables
+from pcbatch.records.tables import TABLES, with_tables
 
 Tracer = Callable[..., Traced]
 ROUNDS = 100  # and four for each operation: more than types take that come to an end
@@ -179,8 +180,7 @@ class _Inference:
                 source = self.inferred.sources.get(place)
                 conflict = Conflict(place, old, source, value, loc, str(error), error.kind)
                 self.inferred.conflicts.setdefault(place, conflict)
-                self.inferred.wanted |= wanted(old, value, error)
-                self.inferred.copied |= packed_among(old, value)
+                self.inferred.wants |= Decisions(made=wanted(old, value, error), tables=packed_among(old, value))
                 return
         if new != old:
             if old is not None and differs(old, new):
@@ -191,7 +191,7 @@ class _Inference:
                     self.deepened[place] = self.deepened.get(place, 0) + deeper
                     if self.deepened[place] > LEVELS:
                         self.inferred.conflicts.setdefault(place, replace(self.changed, cause=NESTS, kind="levels"))
-                        self.inferred.wanted |= wanted(old, new, JoinError(NESTS, "levels"))
+                        self.inferred.wants |= Decisions(made=wanted(old, new, JoinError(NESTS, "levels")))
                         return
             self.inferred.types[place] = new
             for (user, label), k in self.users.get(place, {}).items():
@@ -229,16 +229,11 @@ class _Inference:
         try:
             traced = self._trace(key, op, self._with_tables(tuple(value for value in ins if value is not None)))
             self._let_heap_grow(key, traced)
-        except WantsRecords as wants:
-            self.inferred.wanted |= wants.classes
-            self.inferred.errors[key] = wants
-            return
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
-            if isinstance(error, WantsCopies):
-                self.inferred.copied |= error.tables
-            if isinstance(error, UnlikeError):
-                self.inferred.wanted |= classes_in(error.values)
-                self.inferred.copied |= packed_in(error.values) if classes_in(error.values) else frozenset()
+            if isinstance(error, UnlikeError) and (classes := classes_in(error.values)):
+                self.inferred.wants |= Decisions(made=classes, tables=packed_in(error.values))
+            elif isinstance(error, Refusal):
+                self.inferred.wants |= error.wants
             self.inferred.errors[key] = error
             return
         self.inferred.traced[key] = traced

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import jax
 
 from pcbatch.containers.columns import Unset
+from pcbatch.decisions import NONE, Decisions
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.ops import Branch
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.trace import Traced
-from pcbatch.records.made_classes import MadeClass
 
 Place = tuple[str, str]  # function, variable
 OpKey = tuple[str, str, int]  # function, block, index of the operation
@@ -41,8 +41,8 @@ class Inferred:
     assigns, `sources` says where a type first came from. An operation is in `traced` or in `errors`, or not at all
     if the type of an operand is not known. `widened` are variables whose structure has become that of a container of
     the lane. `reachable` has the blocks of each function that control may reach. `heap` is the type of the heap of
-    records made in lanes, if there are classes of them; of the classes `wanted` there could be some. Of the tables of
-    packed objects `copied` each lane needs a copy, as it changes them.
+    records made in lanes, if there are classes of them. `wants` has what only records can do: classes of which there
+    could be some, tables of packed objects that lanes change.
     """
 
     args: Mapping[str, Abstract] = field(default_factory=dict)
@@ -55,8 +55,7 @@ class Inferred:
     widened: set[Place] = field(default_factory=set)
     results: dict[str, tuple[str, ...]] = field(default_factory=dict)
     heap: Abstract | None = None
-    wanted: set[MadeClass] = field(default_factory=set)
-    copied: set[int] = field(default_factory=set)
+    wants: Decisions = NONE
 
     def returns(self, call: Call) -> bool:
         """Return whether the callee is known to return."""

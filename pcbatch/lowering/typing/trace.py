@@ -33,6 +33,7 @@ from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace_errors import (
     COLLECTIVE,
     ChangedArgument,
+    KeptFunction,
     TraceError,
     check_not_iterator,
     check_not_mutated,
@@ -334,7 +335,7 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
         title = "a function cannot be kept in a list or another variable of a lane that changes"
         raise TraceError(title, "keep the values that it reads there, and call the function with them")
     if dynamic and callable(leaf) and type(leaf).__module__.partition(".")[0] in FUNCTION_MODULES:
-        raise TraceError(
+        raise KeptFunction(
             f"a value of type {type_name(leaf)} cannot be kept in a variable of a lane",
             "define the function with `def`, `def g(z): return jax.grad(...)(z)` in place of `g = jax.grad(...)`, "
             "or call it where it is made, `jax.grad(...)(x)`",

@@ -15,6 +15,7 @@ import jax.extend.core as jex
 
 from pcbatch.containers.lane_iterator import LaneIterator
 from pcbatch.containers.object_parts import is_users
+from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 
 COLLECTIVE = (
@@ -26,12 +27,20 @@ COLLECTIVE = (
 class TraceError(Refusal):
     """Error of a primitive that lanes cannot compute; `cause` is the text, `helps` say what to write instead."""
 
-    def __init__(self, cause: str, *helps: str) -> None:
-        super().__init__("PCB304", cause, helps=helps)
+    def __init__(self, cause: str, *helps: str, cures: Cure | None = None, why: str = "") -> None:
+        super().__init__("PCB304", cause, helps=helps, cures=cures, why=why)
 
 
 class ChangedArgument(TraceError):
     """Error of a primitive that changes one of its arguments; as a function of the program it may do so."""
+
+    def __init__(self, cause: str, *helps: str) -> None:
+        cures = Cure.ALONG | Cure.LOOP | Cure.STORE
+        super().__init__(cause, *helps, cures=cures, why="it changes an argument in place")
+
+
+class KeptFunction(TraceError):
+    """Error of a primitive whose result is a function, which no variable of a lane can hold."""
 
 
 def refuse_effects(closed: jex.ClosedJaxpr) -> None:

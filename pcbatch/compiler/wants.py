@@ -1,0 +1,192 @@
+"""Makes decisions of the errors of type inference: what would cure them, so that compiling starts again.
+
+A refusal says itself what would cure it. An error of JAX or Python is one that compiling a helper along cures (see
+`frontend.source.along`), or a loop in place of a comprehension; only its class and its text tell which. An error of a
+helper that is compiled along already may be cured by giving each call a copy of it, with types of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import CodeType, FunctionType
+
+import jax
+
+from pcbatch.decisions import NONE, Cure, Decisions
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
+from pcbatch.diagnostics.lane_words import readable
+from pcbatch.errors import CompileError, Refusal, UsageError
+from pcbatch.frontend.source.along import Along, callee_of, is_kept, is_users
+from pcbatch.ir.callgraph import calls, recursive
+from pcbatch.ir.cfg import Call, CfgProgram
+from pcbatch.ir.ops import Prim
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.diagnose.primitive_errors import is_not_constant
+from pcbatch.lowering.diagnose.traceback_spans import Frame, below, called, user_frames
+from pcbatch.lowering.typing.abstract_values import Leaf
+from pcbatch.lowering.typing.inferred import Inferred
+from pcbatch.lowering.typing.trace_errors import ChangedArgument
+from pcbatch.origins import KINDS
+
+INLINED = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+"""Names of code that is part of the expression in which it stands."""
+
+IMMUTABLE = "JAX arrays are immutable"  # in the message of a TypeError of JAX
+
+
+def look(program: CfgProgram, inferred: Inferred, along: Along) -> None:
+    """Raise Restart if inference has found what further decisions would cure; those of one kind at a time."""
+    along.demand(records(inferred))
+    along.demand(_places(program, inferred))
+    along.demand(_functions(program, inferred, along))
+    along.demand(_copies(program, inferred, along))
+
+
+def records(inferred: Inferred) -> Decisions:
+    """The classes of objects that have to be records made in lanes; none where packed objects are to be copied."""
+    return NONE if inferred.wants.tables else inferred.wants
+
+
+def _failed(program: CfgProgram, inferred: Inferred) -> Iterator[tuple[Prim, Loc, Exception]]:
+    """The primitives of the user's that have failed, where they stand, and the errors."""
+    for (function, block, k), error in inferred.errors.items():
+        op = program.function(function).block(block).ops[k]
+        if isinstance(op, Prim) and op.loc is not None:
+            yield op, op.loc, error
+
+
+def _cures(error: Exception) -> tuple[Cure, str]:
+    """What may cure the error of a primitive, and the reason for which compiling a helper along does, in words."""
+    match error:
+        case Refusal():
+            return error.cures, error.why
+        case jax.errors.TracerBoolConversionError():
+            return Cure.ALONG | Cure.LOOP, "it branches on a value of the lane"
+        case RecursionError():
+            return Cure.ALONG, "it calls itself"
+        case TypeError() if IMMUTABLE in str(error):
+            return Cure.ALONG, "it changes an array in place"
+        case UsageError() if any(diagnostic.code == "PCB412" for diagnostic in error.diagnostics):
+            return Cure.ALONG, "it calls a batched function"
+    if is_not_constant(error):
+        return Cure.ALONG | Cure.LOOP, "it needs the number of a value of the lane"
+    if isinstance(error, TypeError | AttributeError) and readable(str(error)) != str(error):
+        return Cure.ALONG, "it gives a value of the lane to a function of Python's own"
+    return Cure.NONE, ""
+
+
+def _places(program: CfgProgram, inferred: Inferred) -> Decisions:
+    """The places where a comprehension, or a consumer of an iterable, may become a loop, or elements are taken in
+    another way."""
+    expanded, taken, asked, stored = set[Loc](), set[Loc](), set[Loc](), set[Loc]()
+    for op, loc, error in _failed(program, inferred):
+        cures, _ = _cures(error)
+        frame, helpers = below(user_frames(error), loc)
+        here = loc if frame is None or not frame.exact else frame.loc
+        if Cure.STORE in cures:
+            stored.add(loc)
+        elif Cure.ITERATOR in cures:
+            taken.add(loc)
+        elif Cure.METHODS in cures or (helpers and helpers[0].name in ("__iter__", "__next__")):
+            asked |= {loc, here}
+        if Cure.LOOP in cures and op.expr.streams:
+            expanded.add(here)
+    return Decisions(
+        expanded=frozenset(expanded), taken=frozenset(taken), asked=frozenset(asked), stored=frozenset(stored)
+    )
+
+
+def _functions(program: CfgProgram, inferred: Inferred, along: Along) -> Decisions:
+    """The functions that have to be compiled along."""
+    for op, loc, error in _failed(program, inferred):
+        cures, why = _cures(error)
+        if Cure.ALONG not in cures:
+            continue
+        chain = called(user_frames(error), loc)
+        functions = error.functions if isinstance(error, Refusal) else ()
+        if not functions and chain:
+            why = f"{why} (line {chain[-1].loc.line})"
+            functions = tuple(frame.code for frame in _callable(chain))
+        elif not functions and isinstance(error, Refusal):  # found when all calls had returned
+            functions = error.called or (_helpers(op) if isinstance(error, ChangedArgument) else ())
+        for code in functions:
+            along.want(code, loc, why)
+    return along.wants
+
+
+def _helpers(op: Prim) -> tuple[CodeType, ...]:
+    """The functions of the user that a primitive names, or that are defined around it and written out in it."""
+    fn = op.expr.fn
+    if not isinstance(fn, FunctionType):
+        return ()
+    cells = [cell.cell_contents for cell in fn.__closure__ or ()]
+    values = [*(fn.__globals__.get(name) for name in fn.__code__.co_names), *cells]
+    functions = (callee_of(value)[0] for value in values if value is not None)
+    codes = [function.__code__ for function in functions if function is not None]
+    codes += [part for part in fn.__code__.co_consts if isinstance(part, CodeType) and part.co_name not in INLINED]
+    return tuple(code for code in codes if is_users(code))
+
+
+def _callable(chain: list[Frame]) -> list[Frame]:
+    """The functions of the user at the start of a chain of calls, up to the first that is never compiled."""
+    found: list[Frame] = []
+    for frame in chain:
+        if not is_users(frame.code) or is_kept(frame.code):
+            break
+        if not frame.name.startswith("<") or frame.name == "<lambda>":  # a comprehension has a frame, too
+            found.append(frame)
+    return found
+
+
+def _copies(program: CfgProgram, inferred: Inferred, along: Along) -> Decisions:
+    """The functions compiled along that fail, or have other types in another call: each call is to get a copy of them,
+    as a primitive is traced for each."""
+    failed = {key[0] for key in inferred.errors} | {function for function, _ in inferred.conflicts}
+    failed |= {op.func for function, op in _calls(program) if not _has_types(program, inferred, function, op)}
+    called = {name for names in calls(program).values() for name in names}
+    keys = {along.names.get(name) for name in (failed & called) - recursive(program)}
+    return Decisions(copied=frozenset(key for key in keys if key is not None and key in along.decisions.along))
+
+
+def _calls(program: CfgProgram) -> Iterator[tuple[str, Call]]:
+    for function in program.functions:
+        for block in function.blocks:
+            yield from ((function.name, op) for op in block.ops if isinstance(op, Call))
+
+
+def _has_types(program: CfgProgram, inferred: Inferred, function: str, call: Call) -> bool:
+    """Whether the arguments of a call have the dtypes that the parameters have over all calls."""
+    params = program.function(call.func).params
+    for param, arg in zip(params, call.args, strict=True):
+        given, joined = inferred.types.get((function, arg)), inferred.types.get((call.func, param))
+        if given is None or joined is None or given.tree != joined.tree:
+            continue
+        if any(_kind(a) != _kind(b) for a, b in zip(given.leaves, joined.leaves, strict=True)):
+            return False
+    return True
+
+
+def _kind(leaf: Leaf) -> object:
+    """The dtype of a leaf as far as Python tells it apart: the type of a number that is known, or the dtype."""
+    if isinstance(leaf, ArrayType):
+        return leaf.dtype.rstrip("0123456789").removeprefix("u")
+    return type(leaf.value).__name__ if type(leaf.value) in KINDS else None
+
+
+def explained(error: CompileError, along: Along) -> CompileError:
+    """Add to the diagnostics in functions that are compiled along why that is so."""
+    return CompileError([_explained(diagnostic, along) for diagnostic in error.diagnostics])
+
+
+def _explained(diagnostic: Diagnostic, along: Along) -> Diagnostic:
+    loc = None if diagnostic.primary is None else diagnostic.primary.loc
+    inside = [reason for reason in along.decisions.along.values() if loc is not None and reason.holds(loc)]
+    if not inside:
+        return diagnostic
+    reason = max(inside, key=lambda each: each.lines[0])  # the innermost
+    call = (
+        () if reason.call is None else (Label(reason.call, f"`{reason.name}` is compiled along, as it is called here"),)
+    )
+    notes = (*diagnostic.notes, f"`{reason.name}` has no decorator, but {reason.why}")
+    return replace(diagnostic, secondary=(*diagnostic.secondary, *call), notes=notes)
