@@ -18,7 +18,7 @@ from pcbatch.containers.indices import LARGEST, traced_range_length
 from pcbatch.containers.integer_marks import between, exact_add
 from pcbatch.containers.keys import ROWS
 from pcbatch.containers.lane_iterator import HELPS, Consumed, LaneIterator
-from pcbatch.containers.lane_list import LaneList, unpacked
+from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional, sure
@@ -254,7 +254,7 @@ def starred(value: Any, before: int, after: int) -> list[Any]:
 
 def single(value: Any) -> Any:
     """The value of `x` after `x, = value`."""
-    (only,) = unpacked(value, 1)
+    (only,) = value.unpacked(1) if isinstance(value, LaneList) else value
     return only
 
 

@@ -16,6 +16,7 @@ import jax.extend.source_info_util
 import numpy as np
 
 from pcbatch.containers.aliasing import holds_same
+from pcbatch.containers.catalogue import facts
 from pcbatch.containers.container import Container
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
@@ -94,22 +95,18 @@ def order_key(key: Any) -> Any:
     return None if key is None else operators.substitute(key)
 
 
-SET_METHODS = frozenset("union intersection difference symmetric_difference issubset issuperset isdisjoint".split())
-METHODS = SET_METHODS | {"get", "copy", "items", "keys", "values"}
-
-
 def reading_method(fn: Any) -> Any:
     """Return what stands in for a method of a known dict or set, with arguments of the lane; None for others."""
     owner = getattr(fn, "__self__", None)
     name = getattr(fn, "__name__", "")
     if owner is dict and name == "fromkeys":
         return _from_keys
-    if type(owner) not in (dict, set, frozenset) or name not in METHODS:
+    of_lane = LaneDict if type(owner) is dict else LaneSet if type(owner) in (set, frozenset) else None
+    if name.startswith("_") or not hasattr(of_lane, name) or facts(name).changes:
         return None
 
     def run(*args: Any, **options: Any) -> Any:
-        of_lane = any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1])
-        if not of_lane:
+        if not any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1]):
             return fn(*args, **options)
         made = lane_dict(owner) if isinstance(owner, dict) else LaneSet.from_items(owner)
         return getattr(made, name)(*args, **options)

@@ -18,6 +18,7 @@ import jax
 import jax.extend.source_info_util
 
 from pcbatch.containers.aliasing import forget_copy, source_of_copy
+from pcbatch.containers.catalogue import FUNCTIONS, facts
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
 from pcbatch.containers.kept import kept
@@ -219,10 +220,8 @@ def _call(
     part = _there(part, Field(name))
     if name == NEXT:
         return part, iteration.advanced(part)
-    if "." in name:
-        import pcbatch.frontend.support.operators as operators
-
-        return heaps.call(part, name, args, options, operators.lt)
+    if name in FUNCTIONS:
+        return heaps.call(part, name, args, options)
     if name == "__getitem__" and not mappings.is_mapping(part) and not isinstance(part, dict):
         return part, get_item(part, *args)
     if isinstance(part, ARRAYS):
@@ -251,13 +250,14 @@ def _with_lane_arguments(part: Any, name: str, args: Sequence[Any], options: dic
     """Return a list whose structure is known as a list of the lane where a method needs values of the lane."""
     if type(part) in (dict, set):
         return mappings.changeable(part, args)
-    if type(part) is not list:
+    if type(part) is not list or not hasattr(part, name):
         return part
-    index = name in ("pop", "insert") and args and isinstance(args[0], jax.Array)
-    lookup = name == "remove" and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args]))
-    if name == "extend" and isinstance(args[0], jax.Array) and args[0].ndim == 0:
+    known, first = facts(name), args[0] if args else None
+    if known.iterates and isinstance(first, jax.Array) and first.ndim == 0:
         raise TypeError("'int' object is not iterable")
-    return _lane_list(part) if index or lookup or (name == "extend" and isinstance(args[0], Container)) else part
+    index = known.by_index and isinstance(first, jax.Array)
+    lookup = known.by_value and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args]))
+    return _lane_list(part) if index or lookup or (known.iterates and isinstance(first, Container)) else part
 
 
 def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> Any:

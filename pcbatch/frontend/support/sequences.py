@@ -22,7 +22,6 @@ from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.containers.lane_iterator import Asked
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_list import unpacked as elements_of
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
@@ -176,7 +175,8 @@ def users_code(value: Any, name: str) -> CodeType | None:
 
 def unpacked(value: Any, count: int) -> Any:
     """Return what is unpacked to `count` variables, as Python unpacks it."""
-    return elements_of(iterated(value), count)
+    elements = iterated(value)
+    return elements.unpacked(count) if isinstance(elements, LaneList) else elements
 
 
 def list_(*args: Any) -> Any:
