@@ -75,7 +75,7 @@ class DictView(Container):
         return bool(self.contains(value))
 
 
-def _of_copy(name: str, change: str, doc: str) -> Any:
+def _of_copy(name: str, change: str) -> Any:
     """Make the method that gives a changed copy, by the name of the one that changes the set itself."""
 
     def method(self: LaneSet, *others: Any) -> LaneSet:
@@ -83,7 +83,7 @@ def _of_copy(name: str, change: str, doc: str) -> Any:
         getattr(new, change)(*others)
         return new
 
-    method.__name__, method.__doc__ = name, doc
+    method.__name__, method.__doc__ = name, f"Return a copy of this set after `{change}`."
     return Facts(iterates=True)(method)
 
 
@@ -232,22 +232,9 @@ class LaneSet(Entries):
             self.table = self.table.kept(found if which else self.table.live & ~found)
             self.history = MIXED
 
-    union = _of_copy("union", "update", "Return the set of the elements of this set or others.")
-    intersection = _of_copy(
-        "intersection",
-        "intersection_update",
-        "Return the set of the elements in this set and all others.",
-    )
-    difference = _of_copy(
-        "difference",
-        "difference_update",
-        "Return the set of the elements that are in none of the others.",
-    )
-    symmetric_difference = _of_copy(
-        "symmetric_difference",
-        "symmetric_difference_update",
-        "Return the set of the elements in one of the two sets, but not in both.",
-    )
+    union, intersection = _of_copy("union", "update"), _of_copy("intersection", "intersection_update")
+    difference = _of_copy("difference", "difference_update")
+    symmetric_difference = _of_copy("symmetric_difference", "symmetric_difference_update")
 
     # Comparisons.
 

@@ -166,4 +166,4 @@ def _function(unit: Unit, func: Node) -> str | None:
     function = resolve(unit, func)
     if function is next:
         return NEXT
-    return next((name for name, each in FUNCTIONS.items() if each.plain is function), None)
+    return next((name for name, (plain, _) in FUNCTIONS.items() if plain is function), None)

@@ -121,7 +121,7 @@ def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
     return greater
 
 
-def greater(a: Any, b: Any, name: str) -> Any:
+def exceeds(a: Any, b: Any, name: str) -> Any:
     """The comparison `a > b` of the builtin `max` or `min`, as a value of the lane."""
     order = "gt" if name == "max" else "lt"
     return number(_greater(compared(a, order), compared(b, order), getattr(builtins, name)))

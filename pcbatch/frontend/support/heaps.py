@@ -23,23 +23,18 @@ from pcbatch.containers.columns import row, with_row
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
+from pcbatch.frontend.support import support
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
 
 def call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
     """Call a function, such as `heapq.heappush`, on a list; return the list after it, and the result."""
-    function = FUNCTIONS[name]
+    plain, of_lane = FUNCTIONS[name]
     if isinstance(part, list) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args])):
-        return part, function.plain(part, *args, **options)
+        return part, plain(part, *args, **options)
     heap = part if isinstance(part, LaneList) else LaneList.from_list(part)
-    return heap, function.of_lane(heap, *args, **options)
-
-
-def _less(a: Any, b: Any) -> Any:
-    from pcbatch.frontend.support.operators import lt
-
-    return lt(a, b)
+    return heap, of_lane(heap, *args, **options)
 
 
 @stands_for(heapq.heappush)
@@ -70,7 +65,7 @@ def _replace(heap: Any, item: Any) -> Any:
 @stands_for(heapq.heappushpop)
 def _push_pop(heap: Any, item: Any) -> Any:
     first = heap._taken(0)
-    smaller = jnp.logical_and(heap.length > 0, _less(first, item))
+    smaller = jnp.logical_and(heap.length > 0, support.lt(first, item))
     _up(heap, 0, item, smaller)
     return keeping_order(lambda a, b: jnp.where(smaller, a, b), first, item)
 
@@ -141,7 +136,7 @@ def _down_in_steps(heap: Any, item: Any, start: Any, at: Any, active: Any = True
     for _ in range(heap.capacity.bit_length()):
         parent = jnp.maximum(at - 1, 0) // 2
         above = heap._taken(parent)
-        moving = jnp.logical_and(moving, jnp.logical_and(at > start, _less(item, above)))
+        moving = jnp.logical_and(moving, jnp.logical_and(at > start, support.lt(item, above)))
         _store(heap, at, above, moving)
         at = jnp.where(moving, parent, at)
     _store(heap, at, item, active)
@@ -155,7 +150,7 @@ def _up_in_steps(heap: Any, item: Any, at: Any, active: Any = True) -> None:
         moving = jnp.logical_and(moving, child < n)
         a = heap._taken(jnp.minimum(child, heap.capacity - 1))
         b = heap._taken(jnp.minimum(right, heap.capacity - 1))
-        child = jnp.where(jnp.logical_and(right < n, jnp.logical_not(_less(a, b))), right, child)
+        child = jnp.where(jnp.logical_and(right < n, jnp.logical_not(support.lt(a, b))), right, child)
         _store(heap, at, heap._taken(jnp.minimum(child, heap.capacity - 1)), moving)
         at = jnp.where(moving, child, at)
     _down_in_steps(heap, item, start, at, jnp.logical_and(active, start < n))
@@ -168,7 +163,7 @@ def _down_alone(heap: Any, item: Any, start: Any, at: Any) -> Any:
     def above(columns: Any, at: Any) -> tuple[Any, Any, Any]:
         one = heap.with_data(columns, heap.length, heap.origins)
         parent = jnp.maximum(at - 1, 0) // 2
-        return at, row(columns, parent), (at > start) & _less(item, one._taken(parent))
+        return at, row(columns, parent), (at > start) & support.lt(item, one._taken(parent))
 
     def step(c: tuple[Any, tuple[Any, Any, Any]]) -> tuple[Any, tuple[Any, Any, Any]]:
         columns, (at, element, _) = c
@@ -186,7 +181,7 @@ def _up_alone(heap: Any, item: Any, at: Any, active: Any = True) -> Any:
     def below(columns: Any, at: Any) -> tuple[Any, Any, Any]:
         one = heap.with_data(columns, n, heap.origins)
         child, right = 2 * at + 1, 2 * at + 2
-        smaller = _less(one._taken(jnp.minimum(child, last)), one._taken(jnp.minimum(right, last)))
+        smaller = support.lt(one._taken(jnp.minimum(child, last)), one._taken(jnp.minimum(right, last)))
         child = jnp.where((right < n) & jnp.logical_not(smaller), right, child)
         return at, child, row(columns, jnp.minimum(child, last))
 
@@ -215,7 +210,7 @@ def _place(values: Any, wanted: Any, lo: Any, hi: Any, key: Callable[[Any], Any]
         middle = (low + high) // 2
         element = values._taken(jnp.clip(middle, 0, max(values.capacity - 1, 0)))
         element = element if key is None else key(element)
-        left = _less(wanted, element) if after else jnp.logical_not(_less(element, wanted))
+        left = support.lt(wanted, element) if after else jnp.logical_not(support.lt(element, wanted))
         searching = low < high
         require(jnp.logical_not(searching & (middle >= values.length)), "IndexError", "list index out of range")
         high = jnp.where(jnp.logical_and(searching, left), middle, high)

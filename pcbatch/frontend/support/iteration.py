@@ -25,7 +25,7 @@ from pcbatch.containers.optional import Optional, sure
 from pcbatch.containers.stored import lists_in, parts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import MustCompileAlong, NeedsUnrolling, Refusal
-from pcbatch.frontend.support import mappings
+from pcbatch.frontend.support import mappings, support
 from pcbatch.frontend.support.sequences import ask_for_elements, iterated, len_, list_, users_code
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.origins import number
@@ -312,9 +312,7 @@ def _can_change(part: Any) -> bool:
 
 def has_next(value: Any, path: tuple[Any, ...]) -> Any:
     """Whether the iterator at a path in a value has an element left."""
-    from pcbatch.frontend.support.mutation import item
-
-    return _left(item(value, path))
+    return _left(support.item(value, path))
 
 
 def _left(iterator: Any) -> Any:

@@ -25,6 +25,7 @@ from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import DictView, LaneSet
 from pcbatch.containers.members import of_member
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support import support
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -87,12 +88,10 @@ def gone_over(value: Any) -> LaneList:
 
 def order_key(key: Any) -> Any:
     """Return what stands in for a key function; `d.get` of a dict of the lane gives values, for None has no order."""
-    import pcbatch.frontend.support.operators as operators
-
     owner = getattr(key, "__self__", None)
     if isinstance(owner, LaneDict) and key.__name__ == "get":
         return owner.ordered_value
-    return None if key is None else operators.substitute(key)
+    return None if key is None else support.substitute(key)
 
 
 def reading_method(fn: Any) -> Any:

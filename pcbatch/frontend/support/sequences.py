@@ -32,7 +32,7 @@ from pcbatch.containers.ordered_keys import plain, with_ordered_keys
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal, StoresWhenRead
 from pcbatch.frontend.source.along import is_users
-from pcbatch.frontend.support import mappings
+from pcbatch.frontend.support import mappings, support
 from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, is_noting, number
 from pcbatch.records.decode import RecordList
@@ -133,14 +133,12 @@ def len_(value: Any, /) -> Any:
 
 def users_method(value: Any, name: str) -> Any:
     """The copy of a method of the user's that Python would call itself; None if the class is not the user's."""
-    import pcbatch.frontend.support.operators as operators
-
     if isinstance(value, Ref):
         method = own_method(value, name)
     else:
         method = inspect.getattr_static(type(value), name, None) if is_noting() else None
         method = method if isinstance(method, FunctionType) and is_users(method.__code__) else None
-    return None if method is None else operators.substitute(method)
+    return None if method is None else support.substitute(method)
 
 
 def iterated(value: Any) -> Any:
