@@ -166,8 +166,7 @@ class LaneList(LaneSequence):
         require(n > 0, "IndexError", self.EMPTY)
         if type(index) is int and index == -1:
             last = at_least_zero(n - 1)
-            value = self._taken(last)
-            self.length = last
+            value, self.length = self._taken(last), last
             return value
         read, _ = self._checked(index, "pop index out of range")
         value = self._taken(read)
