@@ -157,10 +157,10 @@ def mapped(fn: Callable[[Any], Any], values: Any) -> Any:
     has_keys = any(jnp.issubdtype(x.dtype, jax.dtypes.prng_key) for x in jax.tree.leaves(values.columns))
     form = None if has_keys or not values.capacity else alone
     result, failed, shown = by_width(lambda n: jax.vmap(run)(places), form)(values.length)
-    for check, failing, parts in zip(list(found), failed, shown, strict=True):
+    for check, failing, told in zip(list(found), failed, shown, strict=True):
         failing = jnp.logical_and(failing, places < values.length)
         first = jnp.argmax(failing)
-        scalars = iter(part[first] for part in parts)
+        scalars = iter(part[first] for part in told)
         message = [part if isinstance(part, str) else next(scalars) for part in check.message]
         record(jnp.logical_not(jnp.any(failing)), check.exception, message)
     return result

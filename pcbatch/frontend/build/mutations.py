@@ -119,7 +119,7 @@ def path(place: Place, operands: Sequence[Node], at: Node) -> Node:
     keys = [
         _index(key.slice, values)
         if isinstance(key, gast.Subscript)
-        else supported("field", [constant(key.attr, key)], key)
+        else supported("Field", [constant(key.attr, key)], key)
         for key in place.keys
     ]
     return display(keys, at)

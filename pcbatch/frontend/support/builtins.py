@@ -26,6 +26,7 @@ from pcbatch.containers.optional import Optional, is_none, unwrapped
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.own_order import compared
 from pcbatch.containers.text_lists import sorted_characters
+from pcbatch.containers.text_numbers import integer_of_text
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings, texts
@@ -176,7 +177,7 @@ def int_(*args: Any, **options: Any) -> Any:
     """The builtin `int`: a float is truncated, an integer of fewer than 32 bits widened."""
     args = tuple(map(unwrapped, args))
     if args and isinstance(args[0], LaneText):
-        return texts.integer(*args, **options)
+        return integer_of_text(*args, **options)
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
         return int(*args, **options)
     value = _real_scalar("int", args[0])

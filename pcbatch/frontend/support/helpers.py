@@ -144,7 +144,7 @@ def _without_cache(cached: Function, fn: Function) -> Function:
 def load_attribute(value: Any, name: str) -> Any:
     """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
     if isinstance(value, RECORDS):
-        return questions.load_attribute(value, name, lambda fn: substitute(fn))
+        return questions.load_attribute(value, name, substitute)
     if isinstance(value, Tracer) and name in ATTRIBUTES:
         return part(value, name)
     if not is_noting() or isinstance(value, PLAIN) or _package(type(value)) in LIBRARIES:

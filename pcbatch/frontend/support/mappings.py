@@ -80,7 +80,7 @@ def changeable(value: Any, args: Sequence[Any]) -> Any:
 
 def gone_over(value: Any) -> LaneList:
     """Return what a `for` loop goes over; a view of values shares the dict, which must not change meanwhile."""
-    items = elements(value)
+    items: LaneList = value.as_list()
     if isinstance(value, DictView) and value.part != "keys":
         items.parent = items.snapshot = value.source
     return items
@@ -120,7 +120,7 @@ def _from_keys(keys: Any, value: Any = None) -> Any:
     if isinstance(value, list | Container):
         title = "all values of `dict.fromkeys` are one object, and a change of one would be seen in all"
         raise Refusal("PCB304", title, helps=("write a comprehension, `{key: [] for key in keys}`",))
-    listed = elements(keys) if is_mapping(keys) else as_list(keys)
+    listed = as_list(keys)
     new, values = LaneDict(), LaneList.filled(value, listed.length)
     new._store_list(listed, values)
     new.held = values.held
@@ -156,11 +156,6 @@ def dict_display(*parts: Any) -> Any:
 
 
 SPREAD: Any = type("Spread", (), {"__repr__": lambda self: "**"})()
-
-
-def empty_set() -> LaneSet:
-    """Return an empty set, for a comprehension."""
-    return LaneSet()
 
 
 def added(items: Any, item: Any) -> Any:
@@ -263,11 +258,6 @@ def _needs_lane(values: Any) -> bool:
 # Questions.
 
 
-def elements(value: Any) -> LaneList:
-    """Return the elements of a dict, a set or a view as a list, in their order."""
-    return value.as_list()  # type: ignore[no-any-return]
-
-
 def any_order(value: Any) -> Any:
     """Return a set as a list of its elements, in no order that Python would know; other values as they are."""
     if isinstance(value, LaneSet):
@@ -277,5 +267,5 @@ def any_order(value: Any) -> Any:
 
 def unordered(value: Any) -> LaneList:
     """Return the elements of a dict, a set or a view as a list, for a function that does not ask for their order."""
-    keys: LaneList = value.keys_list() if isinstance(value, LaneSet) else elements(value)
+    keys: LaneList = value.keys_list() if isinstance(value, LaneSet) else value.as_list()
     return keys

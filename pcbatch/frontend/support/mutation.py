@@ -50,11 +50,6 @@ class Field:
     name: str
 
 
-def field(name: str) -> Field:
-    """Return the key of an attribute."""
-    return Field(name)
-
-
 def item(value: Any, path: Path) -> Any:
     """Return the part of a value at a path."""
     for key in path:

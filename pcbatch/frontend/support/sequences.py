@@ -280,7 +280,7 @@ def reversed_once(values: Any, /) -> Any:
     """The builtin `reversed`, also of the lane's lists, where all its elements are taken at once."""
     if isinstance(values, LaneRange):
         return values.reversed()
-    values = mappings.elements(values) if mappings.is_mapping(values) else values
+    values = values.as_list() if mappings.is_mapping(values) else values
     if isinstance(values, LaneText):
         return characters(values[::-1])
     if not isinstance(values, LaneList):
@@ -292,7 +292,7 @@ def reversed_once(values: Any, /) -> Any:
 
 def in_order(values: Any) -> LaneList | None:
     """Return a list of the lane, or the elements of a range, dict or set, in order; None for all other values."""
-    return mappings.elements(values) if mappings.is_mapping(values) else as_lane_list(values)
+    return values.as_list() if mappings.is_mapping(values) else as_lane_list(values)
 
 
 def for_keys(values: Any, key: Any) -> tuple[LaneList | None, bool]:
