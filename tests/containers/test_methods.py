@@ -1,4 +1,4 @@
-"""Every method of Python's containers, a row each: what is said of it is so in Python, and lanes do what Python does."""
+"""Methods of Python's containers, a row each: what is said of one is so in Python, and lanes do what Python does."""
 
 from __future__ import annotations
 

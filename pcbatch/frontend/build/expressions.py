@@ -14,7 +14,6 @@ from functools import partial
 
 import gast
 
-from pcbatch.containers.catalogue import facts
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changes_in_try import by_streams, evaluated, taken_one_by_one
 from pcbatch.frontend.build.evaluation_order import (
@@ -147,7 +146,7 @@ def mutate(b: Builder, node: Node, found: Mutation) -> str:
     """Build a call that changes a place; return the variable that holds its value."""
     if taken_one_by_one(b, found):
         return by_streams(b, node, found, operands)
-    listed = [arg for arg in found.args if facts(found.method).iterates and becomes_list(b.unit, arg)]
+    listed = [arg for arg in found.args if takes_list(b.unit, node) and becomes_list(b.unit, arg)]
     given = evaluated(b, node, found, [as_list(arg) if arg in listed else arg for arg in found.args], operands)
     if found.method == NEXT and len(found.args) < 2 and not found.names:
         return take_next(b, found, given, node, lower_into)
