@@ -14,6 +14,7 @@ from pcbatch.containers import list_order
 from pcbatch.containers.aliasing import holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
+from pcbatch.containers.catalogue import Facts
 from pcbatch.containers.checks import limit, require_room
 from pcbatch.containers.columns import Shape, element_text, leaf_at, put, same_leaves
 from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
@@ -312,6 +313,7 @@ class Entries(Stored):
         self.table, self.history = self.table.remove(place), min(self.history, REMOVED)
         return place.present
 
+    @Facts(changes=True, only_drops=True)
     def clear(self) -> None:
         """Remove all entries, in place."""
         if self.table is not None:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.capacity import capacity, rounded
+from pcbatch.containers.catalogue import Facts
 from pcbatch.containers.checks import making, require
 from pcbatch.containers.columns import Shape, leaf_at, put, room, taken
 from pcbatch.containers.indices import integer
@@ -140,6 +141,7 @@ class LaneDeque(LaneList):
             self._set_state(1, self._wrapped(self.start + full))
         self.length = n + 1 - full
 
+    @Facts(changes=True, moves=True)
     def appendleft(self, value: Any, /) -> None:
         """Add an element at the left end; one more than `maxlen` goes at the right."""
         n, full = self.length, self._full()
@@ -162,6 +164,7 @@ class LaneDeque(LaneList):
             lambda leaf, new: put(leaf, (*self.place, place), new), self.node._columns, element
         )
 
+    @Facts(changes=True, removes=True, moves=True)
     def popleft(self) -> Any:
         """Remove the first element and return it."""
         n = self.length
@@ -181,6 +184,7 @@ class LaneDeque(LaneList):
         super().extend(values)
         self._trim_left()
 
+    @Facts(changes=True, moves=True, iterates=True, stepwise=True, one="appendleft")
     def extendleft(self, values: Any, /) -> None:
         """Add elements at the left end, one after the other, so that their order is reversed."""
         other = as_list(values)
@@ -203,6 +207,7 @@ class LaneDeque(LaneList):
             require(self.length < self.maxlen, "IndexError", "deque already at its maximum size")
         super().insert(index, value)
 
+    @Facts(changes=True, moves=True)
     def rotate(self, n: Any = 1, /) -> None:
         """Move all elements to the right, and those that leave it there to the left end."""
         size = jnp.maximum(self.length, 1)
@@ -257,16 +262,22 @@ class LaneQueue(LaneDeque):
             raise Refusal("PCB304", title, helps=("leave `maxsize` out, and compare `q.qsize()` with it",))
         return cls.of(())
 
+    @Facts(changes=True)
     def put(self, item: Any, /) -> None:
         """Add an element at the end."""
         self.append(item)
 
+    @Facts(changes_bare=True)
     def get(self) -> Any:
         """Remove the first element and return it."""
         return self.popleft()
 
-    put_nowait = put
+    @Facts(changes=True)
+    def put_nowait(self, item: Any, /) -> None:
+        """Add an element at the end."""
+        self.append(item)
 
+    @Facts(changes=True)
     def get_nowait(self) -> Any:
         """Remove the next element and return it."""
         return self.get()

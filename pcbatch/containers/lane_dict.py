@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
 from pcbatch.containers.aliasing import note_value, one_of
+from pcbatch.containers.catalogue import Facts
 from pcbatch.containers.checks import making, require
 from pcbatch.containers.container import Container
 from pcbatch.containers.counts import Counts, part_of
@@ -164,10 +165,12 @@ class LaneDict(Counts):
         require(value.present, "TypeError", "'<' not supported between instances of 'NoneType' and 'int'")
         return value.value
 
+    @Facts(changes=True, only_stores=True)
     def setdefault(self, key: Any, default: Any = None) -> Any:
         """Return the value of a key, which is stored with a default first if it is missing."""
         return self._or_stored(key, default)
 
+    @Facts(changes=True, removes=True, only_drops=True)
     def pop(self, key: Any, default: Any = _NOTHING) -> Any:
         """Remove a key and return its value, or a default."""
         lane_keys.hashable(key)
@@ -183,6 +186,7 @@ class LaneDict(Counts):
         require(place.present, "KeyError", *lane_keys.shown(key))
         return value
 
+    @Facts(changes=True)
     def move_to_end(self, key: Any, last: bool = True) -> None:
         """Move the entry of a key behind all others of an `OrderedDict`, or before them."""
         self._ordered("move_to_end")
@@ -203,6 +207,7 @@ class LaneDict(Counts):
         if self.missing != ORDERED:
             raise AttributeError(f"'dict' object has no attribute '{name}'")
 
+    @Facts(changes=True, removes=True, only_drops=True)
     def popitem(self, last: bool = True) -> Any:
         """Remove the entry that was stored last, of an `OrderedDict` the first one if asked, and return it."""
         if isinstance(last, Tracer) or not last:
@@ -241,18 +246,22 @@ class LaneDict(Counts):
         pairs.hold(self.elements())
         return pairs
 
+    @Facts(views=True)
     def keys(self) -> DictView:
         """Return the view of the keys."""
         return DictView(self, "keys")
 
+    @Facts(views=True)
     def values(self) -> DictView:
         """Return the view of the values."""
         return DictView(self, "values")
 
+    @Facts(views=True)
     def items(self) -> DictView:
         """Return the view of the pairs of keys and values."""
         return DictView(self, "items")
 
+    @Facts(changes=True, ambiguous=True, only_stores=True, iterates=True, stepwise=True)
     def update(self, other: Any = (), /, **named: Any) -> None:
         """Store the entries of a dict, or of a list of pairs; a `Counter` adds counts, or the number of elements."""
         if named:
@@ -260,6 +269,7 @@ class LaneDict(Counts):
             raise Refusal("PCB304", title, helps=("use numbers as keys, or a dict of names alone",))
         self._update(other, 1)
 
+    @Facts(changes=True, iterates=True, stepwise=True)
     def subtract(self, other: Any = (), /) -> None:
         """Subtract the counts of a `Counter`, or the numbers of elements."""
         self._update(other, -1)

@@ -21,6 +21,7 @@ from pcbatch.containers import list_sorting, moves
 from pcbatch.containers.aliasing import holds_objects, holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import check_nested, made_of_others, rounded
+from pcbatch.containers.catalogue import Facts
 from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import Unset, padded, put, room, same_leaves, taken
 from pcbatch.containers.container import Container
@@ -148,6 +149,7 @@ class LaneList(LaneSequence):
         """The place of an index to read, and one to store to, out of range where the index is."""
         return checked_index(index, self.length, self.capacity, message)
 
+    @Facts(changes=True, grows=True, moves=True)
     def append(self, value: Any, /) -> None:
         """Add an element at the end."""
         n = self.length
@@ -157,20 +159,21 @@ class LaneList(LaneSequence):
         self._set(n, value)
         self.length = n + 1
 
+    @Facts(changes=True, removes=True, moves=True, by_index=True)
     def pop(self, index: Any = -1, /) -> Any:
         """Remove an element and return it."""
         n = self.length
         require(n > 0, "IndexError", self.EMPTY)
         if type(index) is int and index == -1:
             last = at_least_zero(n - 1)
-            value = self._taken(last)
-            self.length = last
+            value, self.length = self._taken(last), last
             return value
         read, _ = self._checked(index, "pop index out of range")
         value = self._taken(read)
         self._close(read, n, moves.one_if(in_range(index, n)))
         return value
 
+    @Facts(changes=True, moves=True, by_index=True)
     def insert(self, index: Any, value: Any, /) -> None:
         """Insert an element before an index, which may be out of range."""
         n = self.length
@@ -213,6 +216,7 @@ class LaneList(LaneSequence):
         new.source = self.source
         return new
 
+    @Facts(changes=True, grows=True, moves=True, iterates=True, stepwise=True, one="append")
     def extend(self, values: Any, /) -> None:
         """Add all elements of a list, an array or a Python iterable at the end."""
         other = as_list(values)
@@ -240,6 +244,7 @@ class LaneList(LaneSequence):
         """A list of these elements, from place 0 on, that is no view."""
         return self._new(self.columns, self.length)
 
+    @Facts(changes=True, moves=True)
     def clear(self) -> None:
         """Remove all elements, in place."""
         self.length = 0
@@ -251,14 +256,15 @@ class LaneList(LaneSequence):
         new.source = self.source
         return holds_same(new, self)
 
-    def __copy__(self) -> Any:
-        return self.copy()
+    __copy__ = copy
 
+    @Facts(changes=True)
     def reverse(self) -> None:
         """Reverse the order of the elements."""
         k, n = self._numbers(), self.length
         self._rearrange(jnp.where(k < n, n - 1 - k, k))
 
+    @Facts(changes=True, ambiguous=True)
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: Any = False) -> None:
         """Sort the elements; equal ones keep their order."""
         self._rearrange(list_sorting.sorted_order(self._plain(), key, reverse))
@@ -271,6 +277,7 @@ class LaneList(LaneSequence):
         require(place < end, "ValueError", self.ABSENT["index"])
         return number(jnp.asarray(place, np.int32))
 
+    @Facts(changes=True, moves=True, by_value=True)
     def remove(self, value: Any, /) -> None:
         """Remove the first element that equals a value."""
         place = self._first(value, 0, self.length)
@@ -391,8 +398,3 @@ def as_list(values: Any) -> LaneList:
     if isinstance(values, jax.Array | np.ndarray):
         return LaneList.from_array(values)  # type: ignore[no-any-return]
     return LaneList.from_list(values)  # type: ignore[no-any-return]
-
-
-def unpacked(values: Any, count: int) -> Any:
-    """Return the elements of a list of the lane that is unpacked to `count` variables; other values as they are."""
-    return values.unpacked(count) if isinstance(values, LaneList) else values

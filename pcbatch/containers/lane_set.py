@@ -11,6 +11,7 @@ import numpy as np
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
+from pcbatch.containers.catalogue import Facts
 from pcbatch.containers.checks import limit, making, require
 from pcbatch.containers.container import Container
 from pcbatch.containers.elements import Rows
@@ -74,7 +75,7 @@ class DictView(Container):
         return bool(self.contains(value))
 
 
-def _of_copy(change: str, doc: str) -> Any:
+def _of_copy(name: str, change: str) -> Any:
     """Make the method that gives a changed copy, by the name of the one that changes the set itself."""
 
     def method(self: LaneSet, *others: Any) -> LaneSet:
@@ -82,8 +83,8 @@ def _of_copy(change: str, doc: str) -> Any:
         getattr(new, change)(*others)
         return new
 
-    method.__doc__ = doc
-    return method
+    method.__name__, method.__doc__ = name, f"Return a copy of this set after `{change}`."
+    return Facts(iterates=True)(method)
 
 
 def _operator(name: str) -> Any:
@@ -119,18 +120,22 @@ class LaneSet(Entries):
 
     # One element.
 
+    @Facts(changes=True, ambiguous=True, only_stores=True)
     def add(self, key: Any, /) -> None:
         """Add an element that may be there already."""
         self.store(key, None)
 
+    @Facts(changes=True, only_drops=True)
     def discard(self, key: Any, /) -> None:
         """Remove an element if it is there."""
         self.drop(key)
 
+    @Facts(changes=True, only_drops=True)
     def remove(self, key: Any, /) -> None:
         """Remove an element; raise KeyError if it is not there."""
         require(self.drop(key), "KeyError", *lane_keys.shown(key))
 
+    @Facts(changes=True, removes=True, only_drops=True)
     def pop(self) -> Any:
         """Remove the first element and return it; where the order is not known, a lane with several ends."""
         require(self.length() > 0, "KeyError", "pop from an empty set")
@@ -183,6 +188,7 @@ class LaneSet(Entries):
         made: LaneList = LaneList.tree_unflatten(keys.origins, (columns[order], keys.length))
         return made
 
+    @Facts(changes=True, ambiguous=True, only_stores=True, iterates=True, stepwise=True)
     def update(self, *others: Any) -> None:
         """Add the elements of other collections."""
         for other in others:
@@ -199,16 +205,19 @@ class LaneSet(Entries):
             else:
                 self._store_list(as_list(other), None)
 
+    @Facts(changes=True, only_drops=True, iterates=True)
     def intersection_update(self, *others: Any) -> None:
         """Keep the elements that are in all other collections."""
         for other in others:
             self._keep(as_set(other), True)
 
+    @Facts(changes=True, only_drops=True, iterates=True, stepwise=True)
     def difference_update(self, *others: Any) -> None:
         """Remove the elements of other collections."""
         for other in others:
             self._keep(as_set(other), False)
 
+    @Facts(changes=True, iterates=True)
     def symmetric_difference_update(self, other: Any, /) -> None:
         """Keep the elements that are in this set or the other, but not in both."""
         other = as_set(other).copy()
@@ -223,26 +232,25 @@ class LaneSet(Entries):
             self.table = self.table.kept(found if which else self.table.live & ~found)
             self.history = MIXED
 
-    union = _of_copy("update", "Return the set of the elements of this set or others.")
-    intersection = _of_copy("intersection_update", "Return the set of the elements in this set and all others.")
-    difference = _of_copy("difference_update", "Return the set of the elements that are in none of the others.")
-    symmetric_difference = _of_copy(
-        "symmetric_difference_update",
-        "Return the set of the elements in one of the two sets, but not in both.",
-    )
+    union, intersection = _of_copy("union", "update"), _of_copy("intersection", "intersection_update")
+    difference = _of_copy("difference", "difference_update")
+    symmetric_difference = _of_copy("symmetric_difference", "symmetric_difference_update")
 
     # Comparisons.
 
+    @Facts(iterates=True)
     def issubset(self, other: Any, /) -> Any:
         """Return whether all elements are in another collection."""
         if self.table is None:
             return True
         return number(jnp.all(self._found_in(as_set(other)) | ~self.table.live))
 
+    @Facts(iterates=True)
     def issuperset(self, other: Any, /) -> Any:
         """Return whether all elements of another collection are in this set."""
         return as_set(other).issubset(self)
 
+    @Facts(iterates=True)
     def isdisjoint(self, other: Any, /) -> Any:
         """Return whether no element is in another collection."""
         if self.table is None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from pcbatch.containers import list_order, moves, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
+from pcbatch.containers.catalogue import Facts
 from pcbatch.containers.checks import limit, require, require_room
 from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.elements import Rows
@@ -324,6 +325,7 @@ class LaneText(Letters, Rows):
             self[first + width :],
         )
 
+    @Facts(iterates=True)
     def join(self, texts: Any, /) -> LaneText:
         """Return some texts one after the other, with this one between them."""
         from pcbatch.containers.text_lists import join_texts

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.catalogue import facts
 from pcbatch.containers.checks import require
 from pcbatch.containers.columns import Unset, room
 from pcbatch.containers.elements import Rows
@@ -22,9 +23,6 @@ from pcbatch.containers.optional import sure
 from pcbatch.containers.stored import parts
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin
-
-METHODS = frozenset({"count", "index", "copy"})  # the last for the compiler
-MUTATORS = frozenset(name for name in vars(list) if not name.startswith("_")) - METHODS
 
 
 @jax.tree_util.register_pytree_node_class
@@ -45,7 +43,7 @@ class LaneTuple(LaneList):
         return new
 
     def __getattribute__(self, name: str) -> Any:
-        if name in MUTATORS:
+        if facts(name).changes and hasattr(list, name):
             raise AttributeError(f"'{type(self).python_name}' object has no attribute '{name}'")
         return super().__getattribute__(name)
 

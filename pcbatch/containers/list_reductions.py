@@ -15,7 +15,6 @@ from pcbatch.containers.checks import limit, require, rules
 from pcbatch.containers.columns import Unset, room, row
 from pcbatch.containers.elements import Rows, element_at
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.row_search import first_row
@@ -165,7 +164,7 @@ def _empty_text() -> str:
 
 
 def _place(values: LaneList, largest: bool, key: Callable[[Any], Any] | None) -> Any:
-    keys = values.columns if key is None else mapped(key, values)
+    keys = values.columns if key is None else list_sorting.mapped(key, values)
     if isinstance(keys, jax.Array) and keys.ndim == 1 and not jnp.issubdtype(keys.dtype, np.complexfloating):
 
         def alone(keys: Any, n: Any) -> Any:
@@ -212,7 +211,7 @@ def ordered(
     new: LaneList = values.copy()
     new.sort(key=key, reverse=reverse)
     if any_order and key is not None and (room(new.columns, 0) or 0) > 1:
-        keys = mapped(key, new)
+        keys = list_sorting.mapped(key, new)
         before, after = (
             jax.tree.map(lambda leaf, cut=cut: leaf[cut], keys) for cut in (slice(None, -1), slice(1, None))
         )

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import gast
 
+from pcbatch.containers.catalogue import facts
 from pcbatch.frontend.build.builder import Builder, Handlers
 from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, frozen, may_raise
 from pcbatch.frontend.build.exceptions import raise_again
@@ -24,8 +25,6 @@ from pcbatch.frontend.source.tree import Node, display, load, supported
 
 T = TypeVar("T")
 Operands = Callable[[Builder, Sequence[Node]], list[Node]]
-ONE_BY_ONE = frozenset("extend extendleft update subtract difference_update".split())
-"""Methods that take the elements of an iterable one by one; others change nothing where that raises."""
 
 
 def evaluated(b: Builder, node: Node, found: Mutation, args: Sequence[Node], operands: Operands) -> list[Node]:
@@ -45,7 +44,7 @@ def evaluated(b: Builder, node: Node, found: Mutation, args: Sequence[Node], ope
 
 def taken_one_by_one(b: Builder, found: Mutation) -> bool:
     """Whether a method changes a place by streams that may raise, which a `try` catches."""
-    if not b.handlers or found.method not in ONE_BY_ONE or found.names:
+    if not b.handlers or not facts(found.method).stepwise or found.names:
         return False
     listed = becomes_list if has_own(b.unit, found.method) else is_stream
     return any(listed(b.unit, arg) for arg in found.args)

@@ -48,7 +48,7 @@ def expand(b: Builder, dst: str, node: Node) -> None:
         case gast.GeneratorExp():
             _collected(b, dst, node, node, "appended", _empty_list(node))
         case gast.SetComp():
-            _collected(b, dst, of_any_order(b.unit, node), node, "added", supported("empty_set", [], node))
+            _collected(b, dst, of_any_order(b.unit, node), node, "added", supported("set_", [], node))
         case gast.DictComp():
             _dict(b, dst, node, node)
         case _:
@@ -127,7 +127,7 @@ def _tuple(b: Builder, dst: str, node: Node, _: Keywords) -> None:
 
 
 def _set(b: Builder, dst: str, node: Node, _: Keywords) -> None:
-    _collected(b, dst, node.args[0], node, "added", supported("empty_set", [], node))
+    _collected(b, dst, node.args[0], node, "added", supported("set_", [], node))
 
 
 def _dict(b: Builder, dst: str, source: Node, at: Node) -> None:

@@ -38,7 +38,7 @@ from pcbatch.frontend.source.nested import scope_of
 from pcbatch.frontend.source.places import NEXT, Mutation, mutation
 from pcbatch.frontend.source.resolve import callee, static_value
 from pcbatch.frontend.source.spread import spread
-from pcbatch.frontend.source.streams import METHODS, as_list, becomes_list, expands, given_lists, takes_list
+from pcbatch.frontend.source.streams import as_list, becomes_list, expands, given_lists, takes_list
 from pcbatch.frontend.source.tree import (
     SCOPES,
     Node,
@@ -146,7 +146,7 @@ def mutate(b: Builder, node: Node, found: Mutation) -> str:
     """Build a call that changes a place; return the variable that holds its value."""
     if taken_one_by_one(b, found):
         return by_streams(b, node, found, operands)
-    listed = [arg for arg in found.args if found.method in METHODS and becomes_list(b.unit, arg)]
+    listed = [arg for arg in found.args if takes_list(b.unit, node) and becomes_list(b.unit, arg)]
     given = evaluated(b, node, found, [as_list(arg) if arg in listed else arg for arg in found.args], operands)
     if found.method == NEXT and len(found.args) < 2 and not found.names:
         return take_next(b, found, given, node, lower_into)

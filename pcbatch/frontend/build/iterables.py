@@ -233,7 +233,7 @@ def _live_rows(b: Builder, node: Node, source: Node, items: bool) -> Iterable:
     temp = b.temp()
     b.prim((temp,), supported("live_rows", [lower(b, node)], node), shown=node)
     rows = load(temp, node)
-    length = Element(supported("live_length", [rows], node), call(load("len", node), [rows], node))
+    length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
 
     def element(i: Node) -> Element:
         value = supported("live_row", [rows, source, i, constant(items, node)], node)

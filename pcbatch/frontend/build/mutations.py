@@ -15,16 +15,14 @@ from dataclasses import dataclass
 
 import gast
 
+from pcbatch.containers.catalogue import facts
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import assigned, copied
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.source.places import Mutation, Place, mutation, place_of
-from pcbatch.frontend.source.streams import IN_PLACE, METHODS, of_container
+from pcbatch.frontend.source.streams import IN_PLACE, of_container
 from pcbatch.frontend.source.tree import Node, call, constant, display, load, rebuild, supported
 from pcbatch.ir.ops import Change
-
-GROWING = frozenset({"append", "extend"})
-REMOVING = frozenset({"pop", "popleft", "popitem", "heapq.heappop"})
 
 
 def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node, listed: bool = False) -> None:
@@ -90,15 +88,15 @@ def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: N
     ]
     result = b.temp()
     changed = supported("call_method", args, node)
-    removes, depth = found.method in REMOVING, len(place.keys) + 1
+    known, depth = facts(found.method), len(place.keys) + 1
     change = Change(
         0,
         bool(place.keys),
-        removes=removes,
+        removes=known.removes,
         depth=depth,
-        grows=found.method in GROWING,
+        grows=known.grows,
         method=True,
-        spreads=found.method in METHODS,
+        spreads=known.iterates,
     )
     b.prim((result, place.name), changed, shown=node, at=node, changes=(place.name, change))
     for flag in () if place.keys else b.flags.get(place.name, ()):
@@ -121,7 +119,7 @@ def path(place: Place, operands: Sequence[Node], at: Node) -> Node:
     keys = [
         _index(key.slice, values)
         if isinstance(key, gast.Subscript)
-        else supported("field", [constant(key.attr, key)], key)
+        else supported("Field", [constant(key.attr, key)], key)
         for key in place.keys
     ]
     return display(keys, at)

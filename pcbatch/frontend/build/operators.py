@@ -48,6 +48,7 @@ from pcbatch.frontend.source.tree import (
     support_function,
     supported,
 )
+from pcbatch.frontend.support.python_numbers import METHODS
 
 NAMES = (
     "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "
@@ -97,8 +98,6 @@ PYTHONS = (gast.Not, gast.In, gast.NotIn)
 
 TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
 PARTS = ("real", "imag")
-METHODS = frozenset("bit_length bit_count is_integer conjugate as_integer_ratio hex to_bytes".split())
-"""The methods of numbers that traced values lack."""
 
 
 Names = frozenset[str]

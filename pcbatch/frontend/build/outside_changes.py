@@ -14,8 +14,8 @@ from types import ModuleType
 
 import gast
 
+from pcbatch.containers.catalogue import facts
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.places import METHODS
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node
 
@@ -26,7 +26,7 @@ KINDS = (list, dict, set, deque, bytearray)
 def changes_outside(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
     """Whether a call or an assignment changes a global or captured container."""
     if isinstance(node, gast.Call):
-        method = isinstance(node.func, gast.Attribute) and node.func.attr in METHODS
+        method = isinstance(node.func, gast.Attribute) and facts(node.func.attr).changes
         return method and isinstance(resolve(unit, node.func.value, hidden), KINDS)
     targets = (
         node.targets if isinstance(node, gast.Assign) else [node.target] if isinstance(node, gast.AugAssign) else []

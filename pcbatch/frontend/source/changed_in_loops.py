@@ -6,15 +6,12 @@ from collections.abc import Iterator
 
 import gast
 
+from pcbatch.containers.catalogue import facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.tree import Node, one_line
 
-VIEWS = ("keys", "values", "items")
-KINDS = ("removes", "stores")
-REMOVING = frozenset({"pop", "popitem", "clear", "remove", "discard", "difference_update", "intersection_update"})
-MOVING = frozenset("append appendleft extend extendleft insert pop popleft remove rotate clear".split())
-STORING = frozenset({"setdefault", "update", "add"})
+KINDS = {"removes": "only_stores", "stores": "only_drops"}  # each with what methods say that do the other alone
 LAZY = ("enumerate", "zip", "reversed")
 PARTS = (gast.Subscript, gast.Attribute)
 
@@ -64,7 +61,8 @@ def moved_in(unit: Unit, loop: Node) -> frozenset[str]:
     """Return the variables with methods of a deque that the body of a `for` loop calls, after which a loop raises."""
     calls = (part for part in _with_nested(unit, _parts(loop)) if isinstance(part, gast.Call))
     found = (mutation(unit, part, statement=True) for part in calls)
-    return frozenset(one.place.name for one in found if one is not None and not one.place.keys and one.method in MOVING)
+    own = (one for one in found if one is not None and not one.place.keys)
+    return frozenset(one.place.name for one in own if facts(one.method).moves)
 
 
 def _parts(loop: Node) -> list[Node]:
@@ -77,7 +75,7 @@ def _taken_or_stored(unit: Unit, part: Node, kind: str) -> Iterator[str]:
         found = mutation(unit, part, statement=True)
         if found is None:
             yield from (place.id for place in _changed_by(unit, part) if isinstance(place, gast.Name))
-        elif found.method not in (REMOVING if kind == "stores" else STORING):
+        elif not getattr(facts(found.method), KINDS[kind]):
             yield found.place.name
     elif isinstance(part, gast.Subscript):
         reads = isinstance(part.ctx, gast.Load)
@@ -115,7 +113,7 @@ def _changed_by(unit: Unit, part: Node) -> Iterator[Node]:
 def viewed(node: Node) -> tuple[Node, str] | None:
     """The dict and the method of `d.values()`, `box.counts.items()`; None for other expressions."""
     match node:
-        case gast.Call(func=gast.Attribute(value=value, attr=attr), args=[], keywords=[]) if attr in VIEWS:
+        case gast.Call(func=gast.Attribute(value=value, attr=attr), args=[], keywords=[]) if facts(attr).views:
             return (value, attr) if _is_place(value) else None
     return None
 

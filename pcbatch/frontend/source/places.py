@@ -16,31 +16,16 @@ from weakref import WeakKeyDictionary
 
 import gast
 
+from pcbatch.containers.catalogue import FUNCTIONS, facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
-from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import Node
-
-METHODS = frozenset(
-    "append appendleft extend extendleft insert pop popleft popitem remove discard clear sort reverse rotate update "
-    "setdefault move_to_end add fill subtract intersection_update difference_update symmetric_difference_update "
-    "put put_nowait get_nowait".split()
-)
-"""Methods of lists, dicts, sets, deques, queues and arrays that change the object."""
-
-AMBIGUOUS = frozenset({"sort", "add", "update", "fill"})
-"""Those that other objects have as functions with a value: used as a value, they change nothing here."""
 
 NEXT = "builtins.next"
 """The method of the change that `next(it)` makes."""
 
 STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"})
-FUNCTIONS = {
-    "heapq": frozenset("heappush heappop heapify heappushpop heapreplace".split()),
-    "bisect": frozenset("insort insort_left insort_right".split()),
-    "builtins": frozenset({"next"}),
-}
-"""Functions that change their first argument, by the module that users find them in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +100,8 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | N
     if function is not None and node.args:
         place = place_of(unit, node.args[0])
         return None if place is None else Mutation(place, function, (*node.args[1:], *values), names)
-    taken = isinstance(node.func, gast.Attribute) and node.func.attr == "get" and not node.args  # of a queue
-    if not taken and not is_mutating_method(node.func, statement=statement) and not _of_own_class(unit, node.func):
+    bare = not node.args and isinstance(node.func, gast.Attribute) and facts(node.func.attr).changes_bare
+    if not bare and not is_mutating_method(node.func, statement=statement) and not _of_own_class(unit, node.func):
         return None
     place = place_of(unit, node.func.value)
     return None if place is None else Mutation(place, node.func.attr, (*node.args, *values), names)
@@ -158,8 +143,8 @@ def _depth(unit: Unit, node: Node) -> int:
 
 def is_mutating_method(func: Node, *, statement: bool) -> bool:
     """Whether a callee is a method that changes its object, by its name."""
-    named = isinstance(func, gast.Attribute) and func.attr in METHODS
-    return named and (statement or func.attr not in AMBIGUOUS)
+    known = facts(func.attr if isinstance(func, gast.Attribute) else "")
+    return known.changes and (statement or not known.ambiguous)
 
 
 def _of_own_class(unit: Unit, func: Node) -> bool:
@@ -173,17 +158,12 @@ def _of_own_class(unit: Unit, func: Node) -> bool:
 def _changes_object(code: CodeType) -> bool:
     """Whether a method assigns an attribute or an element, or calls a method that changes something."""
     stores = any(instruction.opname in STORES for instruction in dis.get_instructions(code))
-    return code.co_argcount > 0 and (stores or not METHODS.isdisjoint(code.co_names))
+    return code.co_argcount > 0 and (stores or any(facts(name).changes for name in code.co_names))
 
 
 def _function(unit: Unit, func: Node) -> str | None:
     """The name, with the module, of a function that changes its first argument."""
     function = resolve(unit, func)
-    if function is MISSING or not callable(function):
-        return None
-    name = getattr(function, "__name__", None)
-    modules = (module for module, names in FUNCTIONS.items() if name in names)
-    module = next(modules, None)
-    if module is None or str(getattr(function, "__module__", "")).removeprefix("_") != module:
-        return None
-    return f"{module}.{name}"
+    if function is next:
+        return NEXT
+    return next((name for name, (plain, _) in FUNCTIONS.items() if plain is function), None)

@@ -17,6 +17,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.containers.catalogue import facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.own_classes import own_methods
@@ -69,12 +70,6 @@ NESTED = frozenset({"product", "combinations", "combinations_with_replacement", 
 
 COLLECTED = (collections.Counter, collections.deque)
 ELEMENT = "element"  # the variable of a comprehension that the compiler makes
-METHODS = frozenset(
-    "extend extendleft join update subtract union intersection difference symmetric_difference intersection_update "
-    "difference_update symmetric_difference_update issubset issuperset isdisjoint".split()
-)
-"""Methods that take an iterable and give what they would give for a list of its elements."""
-
 IN_PLACE = {gast.Add: "__iadd__ __add__", gast.BitOr: "__ior__ __or__"}
 """Operators in place that take an iterable likewise, with the methods that objects have for them."""
 
@@ -198,7 +193,7 @@ def takes_list(unit: Unit, node: Node) -> bool:
     """Whether a node is a call that gives the same for a generator as for a list of its elements."""
     if not isinstance(node, gast.Call):
         return False
-    if isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
+    if isinstance(node.func, gast.Attribute) and facts(node.func.attr).iterates:
         return True
     function = resolve(unit, node.func)
     return any(function is one for one in COLLECTED)
@@ -218,7 +213,7 @@ def of_container(unit: Unit, value: Node, path: Node, methods: str, at: Node) ->
 def takes_elements(unit: Unit, func: Node, target: Any) -> bool:
     """Whether a call of `func`, which means `target`, takes the elements of its arguments, each once."""
     takers = (*CONSUMERS.values(), *LAZY.values(), *COLLECTED)
-    if isinstance(func, gast.Attribute) and func.attr in METHODS and not has_own(unit, func.attr):
+    if isinstance(func, gast.Attribute) and facts(func.attr).iterates and not has_own(unit, func.attr):
         return True
     return any(target is one for one in takers)
 

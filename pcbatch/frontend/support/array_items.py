@@ -14,6 +14,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.catalogue import Facts
 from pcbatch.containers.checks import require
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, source_of
@@ -102,6 +103,9 @@ def _is_number(part: Any) -> bool:
     if isinstance(part, bool):
         return False
     return isinstance(part, int) or (isinstance(part, ARRAYS) and part.ndim == 0 and part.dtype != np.bool_)
+
+
+Facts(changes=True, ambiguous=True).hold_for("fill")
 
 
 def call(array: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> jax.Array:

@@ -26,6 +26,7 @@ from pcbatch.containers.optional import Optional, is_none, unwrapped
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.own_order import compared
 from pcbatch.containers.text_lists import sorted_characters
+from pcbatch.containers.text_numbers import integer_of_text
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings, texts
@@ -121,7 +122,7 @@ def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
     return greater
 
 
-def greater(a: Any, b: Any, name: str) -> Any:
+def exceeds(a: Any, b: Any, name: str) -> Any:
     """The comparison `a > b` of the builtin `max` or `min`, as a value of the lane."""
     order = "gt" if name == "max" else "lt"
     return number(_greater(compared(a, order), compared(b, order), getattr(builtins, name)))
@@ -176,7 +177,7 @@ def int_(*args: Any, **options: Any) -> Any:
     """The builtin `int`: a float is truncated, an integer of fewer than 32 bits widened."""
     args = tuple(map(unwrapped, args))
     if args and isinstance(args[0], LaneText):
-        return texts.integer(*args, **options)
+        return integer_of_text(*args, **options)
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
         return int(*args, **options)
     value = _real_scalar("int", args[0])

@@ -14,7 +14,7 @@ from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import DictView, LaneSet
 from pcbatch.frontend.support import mappings
-from pcbatch.frontend.support.iteration import DICT_VIEWS, iter_length, row, rows
+from pcbatch.frontend.support.iteration import DICT_VIEWS, row, rows
 from pcbatch.origins import number
 
 
@@ -71,11 +71,6 @@ def live_rows(view: Any) -> Any:
     if isinstance(view, DictView):
         return view.source.keys_list()
     return list(view.mapping) if isinstance(view, DICT_VIEWS) else rows(view)
-
-
-def live_length(kept: Any) -> Any:
-    """The number of elements that such a loop goes over."""
-    return iter_length(kept)
 
 
 def live_row(kept: Any, value: Any, index: Any, items: bool) -> Any:

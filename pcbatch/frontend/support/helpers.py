@@ -34,7 +34,7 @@ from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.tree import SUPPORT
-from pcbatch.frontend.support import mappings
+from pcbatch.frontend.support import mappings, support
 from pcbatch.frontend.support.defaults import same_defaults
 from pcbatch.frontend.support.math_functions.arguments import of_lane
 from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
@@ -77,11 +77,10 @@ PLAIN = (Tracer, jax.Array, ModuleType, type, FunctionType, int, float, complex,
 _copies: WeakKeyDictionary[FunctionType, FunctionType | None] = WeakKeyDictionary()
 
 
-def substitute(fn: Any, support: ModuleType) -> Any:
+def substitute(fn: Any) -> Any:
     """Return the callable that stands in for `fn` while a primitive is traced; `fn` itself at any other time.
 
-    `support` is the module of support functions. Results of the substitute are known as arrays, as numbers of Python,
-    or as neither (see `pcbatch.origins`).
+    Results of the substitute are known as arrays, as numbers of Python, or as neither (see `pcbatch.origins`).
     """
     if not is_noting():
         return fn
@@ -96,11 +95,11 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     if isinstance(fn, EnumType):
         return lambda *args: with_value(fn, *args) if len(args) == 1 and is_of_lane(args) else fn(*args)
     if isinstance(fn, type) and _package(fn) not in ARRAYS:
-        return _constructor(fn, support)
+        return _constructor(fn)
     if isinstance(fn, Ref) and (called := questions.own_method(fn, "__call__")) is not None:
-        return MethodType(substitute(called, support), fn)
+        return MethodType(substitute(called), fn)
     if isinstance(fn, functools.partial):
-        return functools.partial(substitute(fn.func, support), *fn.args, **fn.keywords)
+        return functools.partial(substitute(fn.func), *fn.args, **fn.keywords)
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
     if (method := _of_sequence(fn) or mappings.reading_method(fn)) is not None:
@@ -108,24 +107,24 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     if _is_rewritten(fn):
         return fn
     if isinstance(fn, CACHE):
-        return _without_cache(fn, substitute(fn.__wrapped__, support))
+        return _without_cache(fn, substitute(fn.__wrapped__))
     if not any(fn is function for function in PASSING) and _returns_arrays(fn):
         return _with_array_results(fn)
     match fn:
         case FunctionType() if hasattr(fn, "dispatch") and hasattr(fn, "registry"):  # by `functools.singledispatch`
             return functools.wraps(fn)(
-                lambda first, *args, **options: substitute(fn.dispatch(type_(first)), support)(first, *args, **options)
+                lambda first, *args, **options: substitute(fn.dispatch(type_(first)))(first, *args, **options)
             )
         case FunctionType():
             note_call(fn.__code__)
-            copy = _copy(fn, support)
+            copy = _copy(fn)
             return _with_unknown_origins(fn) if copy is None else copy
         case MethodType(__func__=FunctionType() as function):
             note_call(function.__code__)
-            copy = _copy(function, support)
+            copy = _copy(function)
             return _with_unknown_origins(fn) if copy is None else MethodType(copy, fn.__self__)
     method = inspect.getattr_static(type(fn), "__call__", None)
-    copy = _copy(method, support) if isinstance(method, FunctionType) else None
+    copy = _copy(method) if isinstance(method, FunctionType) else None
     return _with_unknown_origins(fn) if copy is None else MethodType(copy, fn)
 
 
@@ -142,19 +141,19 @@ def _without_cache(cached: Function, fn: Function) -> Function:
     return run
 
 
-def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
+def load_attribute(value: Any, name: str) -> Any:
     """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
     if isinstance(value, RECORDS):
-        return questions.load_attribute(value, name, lambda fn: substitute(fn, support))
+        return questions.load_attribute(value, name, substitute)
     if isinstance(value, Tracer) and name in ATTRIBUTES:
         return part(value, name)
     if not is_noting() or isinstance(value, PLAIN) or _package(type(value)) in LIBRARIES:
         return getattr(value, name)
     match inspect.getattr_static(type(value), name, None):
         case property(fget=FunctionType() as getter):
-            return substitute(getter, support)(value)
+            return substitute(getter)(value)
         case functools.cached_property(func=FunctionType() as getter) if name not in vars(value):
-            return substitute(getter, support)(value)
+            return substitute(getter)(value)
     return getattr(value, name)
 
 
@@ -171,7 +170,7 @@ def _of_sequence(fn: Any) -> Function | None:
     return lambda item, *ends: method(owner, item, *ends) if of_lane((owner, item)) else fn(item, *ends)
 
 
-def _constructor(cls: type, support: ModuleType) -> Function:
+def _constructor(cls: type) -> Function:
     """Return the callable that stands in for a class.
 
     For a class of the user's with an `__init__` it makes objects as `type.__call__` does, by a copy of that method. A
@@ -179,7 +178,7 @@ def _constructor(cls: type, support: ModuleType) -> Function:
     """
     init: Any = getattr(cls, "__init__")  # noqa: B009 - as an attribute it has a type of its own
     new: Any = getattr(cls, "__new__")  # noqa: B009
-    copy = _copy(init, support) if isinstance(init, FunctionType) else None
+    copy = _copy(init) if isinstance(init, FunctionType) else None
     if copy is None or type(cls).__call__ is not type.__call__ or new is not object.__new__:
         methods = [inspect.getattr_static(cls, name, None) for name in ("__new__", "__init__", "__post_init__")]
         if not any(_asks_types_uncopied(getattr(method, "__func__", method)) for method in methods):
@@ -271,16 +270,16 @@ def _asks_types(code: CodeType) -> bool:
     return has_class_pattern or not QUESTIONS.isdisjoint(code.co_names) or any(map(_asks_types, inner))
 
 
-def _copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
+def _copy(fn: FunctionType) -> FunctionType | None:
     """The copy of a helper, made once; None if its source is unavailable or not the user's."""
     if fn.__code__.co_filename.startswith(INSTALLED):
         return None
     if fn not in _copies:
-        _copies[fn] = _make_copy(fn, support)
+        _copies[fn] = _make_copy(fn)
     return _copies[fn]
 
 
-def _make_copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
+def _make_copy(fn: FunctionType) -> FunctionType | None:
     if _assigns_globals(fn.__code__):
         assert isinstance(_refuse_globals, FunctionType)
         return _refuse_globals

@@ -18,7 +18,7 @@ from pcbatch.containers.indices import LARGEST, traced_range_length
 from pcbatch.containers.integer_marks import between, exact_add
 from pcbatch.containers.keys import ROWS
 from pcbatch.containers.lane_iterator import HELPS, LaneIterator
-from pcbatch.containers.lane_list import LaneList, unpacked
+from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional, sure
@@ -26,7 +26,7 @@ from pcbatch.containers.stored import lists_in, parts
 from pcbatch.decisions import Cure
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support import mappings
+from pcbatch.frontend.support import mappings, support
 from pcbatch.frontend.support.sequences import ask_for_elements, iterated, len_, list_, users_code
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.origins import number
@@ -256,7 +256,7 @@ def starred(value: Any, before: int, after: int) -> list[Any]:
 
 def single(value: Any) -> Any:
     """The value of `x` after `x, = value`."""
-    (only,) = unpacked(value, 1)
+    (only,) = value.unpacked(1) if isinstance(value, LaneList) else value
     return only
 
 
@@ -314,9 +314,7 @@ def _can_change(part: Any) -> bool:
 
 def has_next(value: Any, path: tuple[Any, ...]) -> Any:
     """Whether the iterator at a path in a value has an element left."""
-    from pcbatch.frontend.support.mutation import item
-
-    return _left(item(value, path))
+    return _left(support.item(value, path))
 
 
 def _left(iterator: Any) -> Any:

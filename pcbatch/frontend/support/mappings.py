@@ -16,6 +16,7 @@ import jax.extend.source_info_util
 import numpy as np
 
 from pcbatch.containers.aliasing import holds_same
+from pcbatch.containers.catalogue import facts
 from pcbatch.containers.container import Container
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
@@ -24,6 +25,7 @@ from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import DictView, LaneSet
 from pcbatch.containers.members import of_member
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support import support
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -78,7 +80,7 @@ def changeable(value: Any, args: Sequence[Any]) -> Any:
 
 def gone_over(value: Any) -> LaneList:
     """Return what a `for` loop goes over; a view of values shares the dict, which must not change meanwhile."""
-    items = elements(value)
+    items: LaneList = value.as_list()
     if isinstance(value, DictView) and value.part != "keys":
         items.parent = items.snapshot = value.source
     return items
@@ -86,16 +88,10 @@ def gone_over(value: Any) -> LaneList:
 
 def order_key(key: Any) -> Any:
     """Return what stands in for a key function; `d.get` of a dict of the lane gives values, for None has no order."""
-    import pcbatch.frontend.support.operators as operators
-
     owner = getattr(key, "__self__", None)
     if isinstance(owner, LaneDict) and key.__name__ == "get":
         return owner.ordered_value
-    return None if key is None else operators.substitute(key)
-
-
-SET_METHODS = frozenset("union intersection difference symmetric_difference issubset issuperset isdisjoint".split())
-METHODS = SET_METHODS | {"get", "copy", "items", "keys", "values"}
+    return None if key is None else support.substitute(key)
 
 
 def reading_method(fn: Any) -> Any:
@@ -104,12 +100,12 @@ def reading_method(fn: Any) -> Any:
     name = getattr(fn, "__name__", "")
     if owner is dict and name == "fromkeys":
         return _from_keys
-    if type(owner) not in (dict, set, frozenset) or name not in METHODS:
+    of_lane = LaneDict if type(owner) is dict else LaneSet if type(owner) in (set, frozenset) else None
+    if name.startswith("_") or not hasattr(of_lane, name) or facts(name).changes:
         return None
 
     def run(*args: Any, **options: Any) -> Any:
-        of_lane = any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1])
-        if not of_lane:
+        if not any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1]):
             return fn(*args, **options)
         made = lane_dict(owner) if isinstance(owner, dict) else LaneSet.from_items(owner)
         return getattr(made, name)(*args, **options)
@@ -124,7 +120,7 @@ def _from_keys(keys: Any, value: Any = None) -> Any:
     if isinstance(value, list | Container):
         title = "all values of `dict.fromkeys` are one object, and a change of one would be seen in all"
         raise Refusal("PCB304", title, helps=("write a comprehension, `{key: [] for key in keys}`",))
-    listed = elements(keys) if is_mapping(keys) else as_list(keys)
+    listed = as_list(keys)
     new, values = LaneDict(), LaneList.filled(value, listed.length)
     new._store_list(listed, values)
     new.held = values.held
@@ -160,11 +156,6 @@ def dict_display(*parts: Any) -> Any:
 
 
 SPREAD: Any = type("Spread", (), {"__repr__": lambda self: "**"})()
-
-
-def empty_set() -> LaneSet:
-    """Return an empty set, for a comprehension."""
-    return LaneSet()
 
 
 def added(items: Any, item: Any) -> Any:
@@ -267,11 +258,6 @@ def _needs_lane(values: Any) -> bool:
 # Questions.
 
 
-def elements(value: Any) -> LaneList:
-    """Return the elements of a dict, a set or a view as a list, in their order."""
-    return value.as_list()  # type: ignore[no-any-return]
-
-
 def any_order(value: Any) -> Any:
     """Return a set as a list of its elements, in no order that Python would know; other values as they are."""
     if isinstance(value, LaneSet):
@@ -281,5 +267,5 @@ def any_order(value: Any) -> Any:
 
 def unordered(value: Any) -> LaneList:
     """Return the elements of a dict, a set or a view as a list, for a function that does not ask for their order."""
-    keys: LaneList = value.keys_list() if isinstance(value, LaneSet) else elements(value)
+    keys: LaneList = value.keys_list() if isinstance(value, LaneSet) else value.as_list()
     return keys

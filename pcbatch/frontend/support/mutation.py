@@ -11,17 +11,19 @@ import dataclasses
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType
 from typing import Any
 
 import jax
 import jax.extend.source_info_util
 
 from pcbatch.containers.aliasing import forget_copy, source_of_copy
+from pcbatch.containers.catalogue import FUNCTIONS, facts
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
 from pcbatch.containers.kept import kept
 from pcbatch.containers.lane_bytes import LaneByteArray
+from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
@@ -30,16 +32,15 @@ from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.places import NEXT
-from pcbatch.frontend.support import array_items, heaps, iteration, mappings
+from pcbatch.frontend.support import array_items, heaps, iteration, mappings, support
 from pcbatch.frontend.support.exceptions import changed_by_class, changing
-from pcbatch.frontend.support.helpers import load_attribute
+from pcbatch.frontend.support.helpers import load_attribute, substitute
 from pcbatch.frontend.support.sequences import get_item, list_, users_method
 from pcbatch.frontend.support.truth import ARRAYS
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
 Path = tuple[Any, ...]
-Substitute = Callable[[Any], Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,11 +48,6 @@ class Field:
     """The key in a path that stands for an attribute."""
 
     name: str
-
-
-def field(name: str) -> Field:
-    """Return the key of an attribute."""
-    return Field(name)
 
 
 def item(value: Any, path: Path) -> Any:
@@ -89,10 +85,8 @@ def put_part(value: Any, path: Path, new: Any) -> Any:
     return _changed(_copy(value), path, lambda part: new)
 
 
-def augment_item(
-    value: Any, path: Path, name: str, operand: Any, operators: ModuleType, before: tuple[Any, ...] = ()
-) -> Any:
-    """Return the value after `value[path] += operand`, or another operator of the support module `operators`.
+def augment_item(value: Any, path: Path, name: str, operand: Any, *before: Any) -> Any:
+    """Return the value after `value[path] += operand`, or another operator by the name of its support function.
 
     `before` has what `value[path]` was before the operand was evaluated, if that may differ from what it is now; an
     object that can be changed in place is the same one still, as the check of ownership makes sure of.
@@ -102,7 +96,7 @@ def augment_item(
         fixed = before and _is_immutable(before[0]) and _is_read(part, key)
 
         def new(now: Any) -> Any:
-            return augmented(name, before[0] if fixed else now, operand, operators)
+            return augmented(name, before[0] if fixed else now, operand)
 
         if isinstance(part, ARRAYS):
             return array_items.augment(part, key, new)
@@ -163,9 +157,7 @@ def delete_item(value: Any, path: Path) -> Any:
     return _changed_item(_copy(value), path, change)
 
 
-def call_method(
-    value: Any, path: Path, name: str, args: Sequence[Any], names: Sequence[str], substitute: Substitute
-) -> tuple[Any, Any]:
+def call_method(value: Any, path: Path, name: str, args: Sequence[Any], names: Sequence[str]) -> tuple[Any, Any]:
     """Return the result of `value[path].name(*args)`, and the value after it; `names` are those of the last arguments.
 
     A name with a dot is that of a function which changes its first argument, `heapq.heappush`.
@@ -175,7 +167,7 @@ def call_method(
     results: list[Any] = []
 
     def change(part: Any) -> Any:
-        part, result = _call(part, name, plain, options, substitute)
+        part, result = _call(part, name, plain, options)
         results.append(result)
         return part
 
@@ -183,28 +175,28 @@ def call_method(
     return results[0], changed
 
 
-def augmented(name: str, old: Any, operand: Any, operators: ModuleType) -> Any:
+def augmented(name: str, old: Any, operand: Any) -> Any:
     """Return the value of `x` after `x += operand`: a list, a dict or a set is changed as Python would in place."""
-    new = _augmented(name, old, operand, operators)
+    new = _augmented(name, old, operand)
     return kept(old, new) if _is_immutable(old) else new
 
 
-def _augmented(name: str, old: Any, operand: Any, operators: ModuleType) -> Any:
+def _augmented(name: str, old: Any, operand: Any) -> Any:
     match old:
         case list() if name == "add":
-            return _call(_copy(old), "extend", (operand,), {}, lambda fn: fn)[0]
+            return _call(_copy(old), "extend", (operand,), {})[0]
         case list() if name == "mul" and isinstance(operand, int):
             return [*old] * operand
         case dict() if name == "or_" and not isinstance(operand, Container):
             return {**old, **dict(operand)}
         case set() | frozenset():
-            return getattr(operators, name)(old, operand)
+            return getattr(support, name)(old, operand)
     method = users_method(old, _in_place(name)) or getattr(type(old), _in_place(name), None)
     if method is not None and not isinstance(old, (*ARRAYS, int, float, complex, str, tuple)):
         return changed_by_class(old, _in_place(name), partial(method, _copy(old), operand))
     if name == "matmul":
         return old @ operand
-    return getattr(operators, name)(old, operand)
+    return getattr(support, name)(old, operand)
 
 
 def _in_place(name: str) -> str:
@@ -212,24 +204,20 @@ def _in_place(name: str) -> str:
     return f"__i{'pow' if name == 'power' else name.rstrip('_')}__"
 
 
-def _call(
-    part: Any, name: str, args: Sequence[Any], options: dict[str, Any], substitute: Substitute
-) -> tuple[Any, Any]:
+def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
     """Call a method of an object that may be changed; return the object after it, and the result."""
     part = _there(part, Field(name))
     if name == NEXT:
         return part, iteration.advanced(part)
-    if "." in name:
-        import pcbatch.frontend.support.operators as operators
-
-        return heaps.call(part, name, args, options, operators.lt)
+    if name in FUNCTIONS:
+        return heaps.call(part, name, args, options)
     if name == "__getitem__" and not mappings.is_mapping(part) and not isinstance(part, dict):
         return part, get_item(part, *args)
     if isinstance(part, ARRAYS):
         return array_items.call(part, name, args, options), None
     part = _with_lane_arguments(part, name, args, options)
     if type(part) is list and name == "sort":
-        part[:] = map(kept, part, _sorted(part, options))
+        part[:] = map(kept, part, list(support.sorted_(part, **options)))
         return part, None
     method = getattr(part, name)
     if isinstance(part, list | dict | set):
@@ -241,23 +229,18 @@ def _call(
     return part, changing(called, method.__code__) if own else called()
 
 
-def _sorted(part: list[Any], options: dict[str, Any]) -> list[Any]:
-    from pcbatch.frontend.support.builtins import sorted_
-
-    return list(sorted_(part, **options))
-
-
 def _with_lane_arguments(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """Return a list whose structure is known as a list of the lane where a method needs values of the lane."""
     if type(part) in (dict, set):
         return mappings.changeable(part, args)
-    if type(part) is not list:
+    if type(part) is not list or not hasattr(part, name):
         return part
-    index = name in ("pop", "insert") and args and isinstance(args[0], jax.Array)
-    lookup = name == "remove" and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args]))
-    if name == "extend" and isinstance(args[0], jax.Array) and args[0].ndim == 0:
+    known, first = facts(name), args[0] if args else None
+    if known.iterates and isinstance(first, jax.Array) and first.ndim == 0:
         raise TypeError("'int' object is not iterable")
-    return _lane_list(part) if index or lookup or (name == "extend" and isinstance(args[0], Container)) else part
+    index = known.by_index and isinstance(first, jax.Array)
+    lookup = known.by_value and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args]))
+    return LaneList.from_list(part) if index or lookup or (known.iterates and isinstance(first, Container)) else part
 
 
 def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> Any:
@@ -320,9 +303,7 @@ def _replaced(value: Any, key: Any, new: Any) -> Any:
 
 def _read(value: Any, key: Any) -> Any:
     if isinstance(key, Field):
-        import pcbatch.frontend.support.operators as operators
-
-        return load_attribute(value, key.name, operators)
+        return load_attribute(value, key.name)
     return value[key]
 
 
@@ -339,7 +320,7 @@ def _store(part: Any, key: Any, new: Any) -> Any:
     part = _indexable(part, key)
     if isinstance(key, slice) and isinstance(part, list | Container) and isinstance(new, Container):
         new = list_(new)
-        part = _lane_list(part) if isinstance(part, list) else part
+        part = LaneList.from_list(part) if isinstance(part, list) else part
     if (method := users_method(part, "__setitem__")) is not None:
         changed_by_class(part, "__setitem__", partial(method, part, key, new))
     else:
@@ -362,14 +343,8 @@ def _indexable(value: Any, key: Any) -> Any:
     """Return a list whose structure is known as a list of the lane, where the key is a value of the lane."""
     keys = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
     if type(value) is list and any(isinstance(part, jax.Array) for part in keys):
-        return _lane_list(value)
+        return LaneList.from_list(value)
     return mappings.looked_up(value, key) if type(value) is dict and not isinstance(key, Field) else value
-
-
-def _lane_list(value: list[Any]) -> Any:
-    from pcbatch.containers.lane_list import LaneList
-
-    return LaneList.from_list(value)
 
 
 def _copy(value: Any) -> Any:

@@ -8,7 +8,6 @@ can hide it.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from enum import Enum
 from importlib import import_module
@@ -33,10 +32,10 @@ from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.containers.own_order import has_order, pair
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support import helpers, mappings, mutation, python_numbers
+from pcbatch.frontend.support import mappings, python_numbers, support
 from pcbatch.frontend.support.builtins import bool_ as bool_
-from pcbatch.frontend.support.builtins import greater
-from pcbatch.frontend.support.helpers import PLAIN
+from pcbatch.frontend.support.helpers import PLAIN, load_attribute, substitute
+from pcbatch.frontend.support.helpers import see_through as see_through
 from pcbatch.frontend.support.iteration import DICT_VIEWS, KEYS_VIEW
 from pcbatch.frontend.support.python_numbers import iadd as iadd
 from pcbatch.frontend.support.sequence_operators import are_sequences, compare
@@ -54,15 +53,11 @@ from pcbatch.records.reference import Ref
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-Substitute = Callable[[Any], Callable[..., Any]]
 REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def binary(name: str, substitute: Substitute) -> Callable[[Any, Any], Any]:
-    """Return the binary operator `name` of `python_numbers`, for objects too.
-
-    `substitute` returns the copy of a method.
-    """
+def binary(name: str) -> Callable[[Any, Any], Any]:
+    """Return the binary operator `name` of `python_numbers`, for objects too: they run copies of their methods."""
     operator = getattr(python_numbers, name)
     plain = {"power": "pow", "checked_power": "pow"}.get(name, name.rstrip("_"))
     dunder, reflected = f"__{plain}__", f"__{REFLECTED.get(plain, f'r{plain}')}__"
@@ -109,7 +104,7 @@ def _of_optional(operator: Callable[[Any, Any], Any], name: str, a: Any, b: Any)
     return number(equal if name == "eq" else jnp.logical_not(equal))
 
 
-def unary(name: str, substitute: Substitute) -> Callable[[Any], Any]:
+def unary(name: str) -> Callable[[Any], Any]:
     """Return the unary operator `name` of `python_numbers`, for objects too (see `binary`)."""
     operator = getattr(python_numbers, name)
 
@@ -153,28 +148,14 @@ def _public(*modules: ModuleType) -> dict[str, Any]:
 globals().update(_public(*(import_module(f"pcbatch.frontend.support.{name}") for name in PARTS)))
 
 
-def substitute(fn: Any) -> Any:
-    """Return the callable that stands in for a function that is not batched (see `helpers.substitute`)."""
-    return helpers.substitute(fn, sys.modules[__name__])
-
-
-# Operators of objects run copies of their methods; of all other values they are those of `python_numbers`.
 add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and_, or_, xor = (
-    binary(name, substitute)
-    for name in "add sub mul truediv floordiv mod power checked_power lshift rshift and_ or_ xor".split()
+    binary(name) for name in "add sub mul truediv floordiv mod power checked_power lshift rshift and_ or_ xor".split()
 )
-eq, ne, lt, le, gt, ge = (binary(name, substitute) for name in "eq ne lt le gt ge".split())
+eq, ne, lt, le, gt, ge = (binary(name) for name in "eq ne lt le gt ge".split())
 mul = product(mul)
-neg, pos, abs_, invert = (unary(name, substitute) for name in "neg pos abs_ invert".split())
+neg, pos, abs_, invert = (unary(name) for name in "neg pos abs_ invert".split())
 
-
-see_through = helpers.see_through
 outside = note_outside
-
-
-def load_attribute(value: Any, name: str) -> Any:
-    """The attribute `value.name`, which may be a property (see `helpers.load_attribute`)."""
-    return helpers.load_attribute(value, name, sys.modules[__name__])
 
 
 def named_part(value: Any, cls: Any, name: str) -> Any:
@@ -270,29 +251,12 @@ def _any_equal(item: Any, candidates: tuple[Any, ...]) -> Any:
     return equal
 
 
-def augmented(name: str, old: Any, operand: Any) -> Any:
-    """The value of `x` after `x += operand`, or another operator by its name here."""
-    return mutation.augmented(name, old, operand, sys.modules[__name__])
-
-
-def augment_item(value: Any, path: tuple[Any, ...], name: str, operand: Any, *before: Any) -> Any:
-    """The value of `x` after `x[path] += operand`, or another operator by its name here."""
-    return mutation.augment_item(value, path, name, operand, sys.modules[__name__], before)
-
-
-def call_method(value: Any, path: tuple[Any, ...], name: str, args: tuple[Any, ...], names: tuple[str, ...]) -> Any:
-    """The result of `x[path].name(*args)` and the value of `x` after it (see `mutation.call_method`)."""
-    return mutation.call_method(value, path, name, args, names, substitute)
-
-
-def exceeds(a: Any, b: Any, name: str) -> Any:
-    """Whether `a > b` as the builtin `max` or `min` compares."""
-    return greater(a, b, name)
-
-
 def range_element(start: Any, step: Any, index: Any, length: Any) -> Any:
     """The element of a `range` whose loop makes a list: where the length is known, so is that of the list."""
     known = not any(isinstance(value, jax.Array) for value in (start, step, length))
     if known and isinstance(index, jax.Array) and length <= MOST_COPIES:
         raise NeedsUnrolling(length)
     return add(start, mul(index, step))
+
+
+vars(support).update({name: value for name, value in globals().items() if name[0] != "_"})

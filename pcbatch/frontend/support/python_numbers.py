@@ -348,3 +348,5 @@ _METHODS: dict[str, Callable[[Any], Any]] = {
     "is_integer": _is_integer,
     "conjugate": _conjugate,
 }
+METHODS = frozenset({*_METHODS, *REFUSED})
+"""The methods of numbers that traced values lack."""

@@ -22,7 +22,6 @@ from pcbatch.containers.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.containers.lane_iterator import Asked
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_list import unpacked as elements_of
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
@@ -34,7 +33,7 @@ from pcbatch.containers.text_lists import characters
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.along import is_users
-from pcbatch.frontend.support import mappings
+from pcbatch.frontend.support import mappings, support
 from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, is_noting, number
 from pcbatch.records.decode import RecordList
@@ -136,14 +135,12 @@ def len_(value: Any, /) -> Any:
 
 def users_method(value: Any, name: str) -> Any:
     """The copy of a method of the user's that Python would call itself; None if the class is not the user's."""
-    import pcbatch.frontend.support.operators as operators
-
     if isinstance(value, Ref):
         method = own_method(value, name)
     else:
         method = inspect.getattr_static(type(value), name, None) if is_noting() else None
         method = method if isinstance(method, FunctionType) and is_users(method.__code__) else None
-    return None if method is None else operators.substitute(method)
+    return None if method is None else support.substitute(method)
 
 
 def iterated(value: Any) -> Any:
@@ -178,7 +175,8 @@ def users_code(value: Any, name: str) -> CodeType | None:
 
 def unpacked(value: Any, count: int) -> Any:
     """Return what is unpacked to `count` variables, as Python unpacks it."""
-    return elements_of(iterated(value), count)
+    elements = iterated(value)
+    return elements.unpacked(count) if isinstance(elements, LaneList) else elements
 
 
 def list_(*args: Any) -> Any:
@@ -284,7 +282,7 @@ def reversed_once(values: Any, /) -> Any:
     """The builtin `reversed`, also of the lane's lists, where all its elements are taken at once."""
     if isinstance(values, LaneRange):
         return values.reversed()
-    values = mappings.elements(values) if mappings.is_mapping(values) else values
+    values = values.as_list() if mappings.is_mapping(values) else values
     if isinstance(values, LaneText):
         return characters(values[::-1])
     if not isinstance(values, LaneList):
@@ -296,7 +294,7 @@ def reversed_once(values: Any, /) -> Any:
 
 def in_order(values: Any) -> LaneList | None:
     """Return a list of the lane, or the elements of a range, dict or set, in order; None for all other values."""
-    return mappings.elements(values) if mappings.is_mapping(values) else as_lane_list(values)
+    return values.as_list() if mappings.is_mapping(values) else as_lane_list(values)
 
 
 def for_keys(values: Any, key: Any) -> tuple[LaneList | None, bool]:

@@ -19,7 +19,7 @@ from pcbatch.containers.known_texts import no_text as no_text
 from pcbatch.containers.lane_bytes import LaneBytes
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText, as_text, joined
-from pcbatch.containers.text_numbers import grouped, integer_of_text, text_of_bool, text_of_integer
+from pcbatch.containers.text_numbers import grouped, text_of_bool, text_of_integer
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, Tracer, number, origin_of
 
@@ -77,11 +77,6 @@ def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
 
 
 bin_, oct_, hex_ = in_base(bin, 2), in_base(oct, 8), in_base(hex, 16)
-
-
-def integer(value: LaneText, base: Any = 10) -> Any:
-    """Return `int(text, base)`."""
-    return integer_of_text(value, base)
 
 
 def ord_(character: Any, /) -> Any:

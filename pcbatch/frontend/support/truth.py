@@ -14,6 +14,7 @@ from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import DictView
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import TruthOfArray
+from pcbatch.frontend.support import support
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
 
@@ -31,9 +32,7 @@ def truth(value: Any) -> Any:
     if isinstance(value, Entries | DictView):
         return value.length() > 0
     if not isinstance(value, ARRAYS):
-        from pcbatch.frontend.support.sequences import users_method
-
-        method = users_method(value, "__bool__") or users_method(value, "__len__")
+        method = support.users_method(value, "__bool__") or support.users_method(value, "__len__")
         return bool(value) if method is None else truth(method(value))
     if value.shape != ():
         note = "Python, too, finds an array of several elements neither true nor false"
