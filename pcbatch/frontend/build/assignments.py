@@ -23,6 +23,7 @@ from pcbatch.frontend.build.mutations import (
     augment_place,
     delete_place,
     read_place,
+    require_kept,
     set_place,
     swap_places,
 )
@@ -83,6 +84,7 @@ def assign_value(b: Builder, target: Node, value: Node, listed: bool = False) ->
     elif isinstance(target, gast.Tuple | gast.List):
         _unpack(b, target, value, _last_occurrences(target))
     elif isinstance(target, PARTS) and (place := place_of(b.unit, target)) is not None:
+        require_kept(b, place, place.operands, target)
         names = frozenset[str]().union(*(rebound(b, operand) for operand in place.operands))
         value = frozen(b, _stored(b, value), names, False)
         set_place(b, place, operands(b, place.operands), value, target, listed)
@@ -140,6 +142,7 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
     """Build `x[i] += value`. Python reads the old value first: what the value changes or raises comes after that."""
     target, stores = node.target, None
     given, methods = _taken(b, node)
+    require_kept(b, place, [*place.operands, node.value], node)
     if isinstance(target, gast.Subscript):  # what is missing in a `defaultdict` is stored when it is read
         stores = mutation(b.unit, subscript(target.value, target.slice, target))
     names = assigned(b, node.value)
@@ -176,6 +179,7 @@ def delete(b: Builder, target: Node) -> None:
     if isinstance(target, gast.Name):
         b.delete(target)
     elif isinstance(target, PARTS) and (place := place_of(b.unit, target)) is not None:
+        require_kept(b, place, place.operands, target)
         delete_place(b, place, operands(b, place.operands), target)
     for element in getattr(target, "elts", []):
         delete(b, element)

@@ -18,7 +18,7 @@ from pcbatch.containers.catalogue import facts
 from pcbatch.frontend.build.builder import Builder, Handlers
 from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, frozen, may_raise
 from pcbatch.frontend.build.exceptions import raise_again
-from pcbatch.frontend.build.mutations import call_mutation, path, read_place
+from pcbatch.frontend.build.mutations import call_mutation, path, read_place, require_kept
 from pcbatch.frontend.source.places import Mutation
 from pcbatch.frontend.source.streams import becomes_list, has_own, is_stream
 from pcbatch.frontend.source.tree import Node, display, load, supported
@@ -32,6 +32,7 @@ def evaluated(b: Builder, node: Node, found: Mutation, args: Sequence[Node], ope
 
     In the body of a `try` a place is read before arguments that may raise, as `d[k]` is in `d[k].append(f(x))`.
     """
+    require_kept(b, found.place, [*found.place.operands, *found.args], node)
     place, raising = found.place, bool(b.handlers) and any(may_raise(arg, True) for arg in found.args)
     if not raising or not place.operands or not isinstance(node.func, gast.Attribute):
         return operands(b, [*place.operands, *args])

@@ -8,7 +8,7 @@ is computed before, `t = o.v`. A variable alone is not copied then: the object t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import gast
 
@@ -17,6 +17,7 @@ from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.bind_call import bind
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Faults
+from pcbatch.frontend.source.nested import bound_again
 from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.resolve import callee, static_value
 from pcbatch.frontend.source.spread import spread
@@ -62,15 +63,18 @@ def assigned(b: Builder, node: Node) -> frozenset[str]:
     return own.union(*(assigned(b, child) for child in children(node)))
 
 
-def rebound(b: Builder, node: Node) -> frozenset[str]:
-    """The variables that the evaluation of an expression assigns, by `:=` or in a nested function."""
+def rebound(b: Builder, node: Node, in_place: bool = True) -> frozenset[str]:
+    """The variables that the evaluation of an expression assigns, by `:=` or in a nested function.
+
+    With `in_place` also those whose objects a nested function changes, which it gives back.
+    """
     if isinstance(node, SCOPES) and not isinstance(node, COMPREHENSIONS):
         return frozenset()
     own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
     target = None if isinstance(node, SCOPES) else callee(b.unit, node)
     if target is not None:
-        own |= {outer for _, outer in rebound_by(b, node, target)}
-    return own.union(*(rebound(b, child) for child in children(node)))
+        own |= {outer for _, outer in rebound_by(b, node, target, in_place)}
+    return own.union(*(rebound(b, child, in_place) for child in children(node)))
 
 
 def changes_objects(b: Builder, node: Node) -> bool:
@@ -103,11 +107,15 @@ def may_raise(node: Node, divides: bool) -> bool:
     return not safe or any(may_raise(child, divides) for child in children(node))
 
 
-def rebound_by(b: Builder, node: Node, target: Target) -> tuple[tuple[str, str], ...]:
-    """The variables that a call assigns, each with its name in the function that is called."""
-    pairs = [(inner, outer) for inner, outer in target.captured if inner in target.rebound]
+def rebound_by(b: Builder, node: Node, target: Target, in_place: bool = True) -> tuple[tuple[str, str], ...]:
+    """The variables that a call assigns, each with its name in the function that is called; see `rebound`."""
+
+    def names(of: Target) -> Collection[str]:
+        return of.rebound if in_place else bound_again(of)
+
+    pairs = [(inner, outer) for inner, outer in target.captured if inner in names(target)]
     for name, value in _function_arguments(b, node, target):
-        pairs += [(f"{name}.{inner}", outer) for inner, outer in value.captured if inner in value.rebound]
+        pairs += [(f"{name}.{inner}", outer) for inner, outer in value.captured if inner in names(value)]
     return tuple(pairs)
 
 

@@ -10,14 +10,14 @@ that an analysis sees which variables share an object afterwards (`lowering/diag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import gast
 
 from pcbatch.containers.catalogue import facts
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.evaluation_order import assigned, copied
+from pcbatch.frontend.build.evaluation_order import assigned, copied, rebound
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.source.places import Mutation, Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, of_container
@@ -33,6 +33,18 @@ def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, a
     keys, old = path(place, operands, at), load(place.name, at)
     old = of_container(b.unit, old, display(keys.elts[:-1], at), "__setitem__", at) if listed else old
     _change(b, "set_item", place, [old, keys, value], at)
+
+
+def require_kept(b: Builder, place: Place, parts: Iterable[Node], at: Node) -> None:
+    """Refuse a change of a variable that one of the parts which are evaluated for it assigns (PCB330).
+
+    Python has looked the object up before them, and changes that one.
+    """
+    if any(place.name in rebound(b, part, in_place=False) for part in parts):
+        title = f"`{place.name}` is assigned while what changes it is evaluated"
+        note = "Python changes the object that the variable named before"
+        help = "if the new object is to change, evaluate that in a line before: `value = ...`"
+        b.faults.add("PCB330", title, at, notes=(note,), helps=(help,))
 
 
 def put_back(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node) -> None:

@@ -117,13 +117,9 @@ def is_cache(unit: Unit, decorator: Node) -> bool:
 def _scope(unit: Unit, name: str, definitions: Mapping[str, Node]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The variables of the function around it that a nested function needs, also through others that it uses; and
     those among them that it assigns."""
-    edges = {
-        each: [read for read in free_names(function_of(node)) if read in definitions and read not in _own(node)]
-        for each, node in definitions.items()
-    }
     names: list[str] = []
     assigned: set[str] = set()
-    for used in reachable([name], edges):
+    for used in _used(name, definitions):
         node = function_of(definitions[used])
         names += [*free_names(node), *nonlocals(node)]
         assigned |= nonlocals(node)
@@ -136,6 +132,26 @@ def _scope(unit: Unit, name: str, definitions: Mapping[str, Node]) -> tuple[tupl
     assigned |= {outer for target in targets if isinstance(target, Target) for outer in target.assigned}
     reads = tuple(sorted({*known, *further}))
     return reads, tuple(read for read in reads if read in assigned)
+
+
+def bound_again(target: Target) -> frozenset[str]:
+    """The names of `target.rebound` that may get another object; the others are only changed in place."""
+    nested: Nested | None = target.nested
+    if nested is None:
+        return frozenset(target.rebound)
+    definitions = {**nested.outer.definitions, nested.name: nested.node}
+    nodes = [function_of(definitions[used]) for used in _used(nested.name, definitions)]
+    names = (part for node in nodes for part in gast.walk(node) if isinstance(part, gast.Name))
+    return frozenset(target.rebound) & frozenset(name.id for name in names if isinstance(name.ctx, gast.Store))
+
+
+def _used(name: str, definitions: Mapping[str, Node]) -> frozenset[str]:
+    """A nested function and those that it uses, also through others."""
+    edges = {
+        each: [read for read in free_names(function_of(node)) if read in definitions and read not in _own(node)]
+        for each, node in definitions.items()
+    }
+    return reachable([name], edges)
 
 
 def _own(node: Node) -> frozenset[str]:
