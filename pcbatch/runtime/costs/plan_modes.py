@@ -86,6 +86,7 @@ class BlockCost:
     rounds: int = 1  # of a loop, that a visit computes
     alone: float = 0.0  # what it computes for a lane that runs alone
     together: float = 0.0  # what it computes for one of many lanes, without kernels
+    frames: bool = False  # it pushes or pops
 
     @property
     def lane(self) -> float:
@@ -302,6 +303,10 @@ def _cost(
     slots = [*(op.dst for op in pops(block)), *(op.dst for op in pushes(block))]
     touched = {v for op in block.ops for v in indexed_access.in_part(op)}
     sizes = [storage_type(t).size for v in (*(registers - touched), *slots) if (t := types[v]) is not None]
+    alone, together = (
+        len(slots) * prices.access + sum(lane_time(op, types, prices) for op in block.ops)
+        for prices in (ALONE, TOGETHER)
+    )
     return BlockCost(
         block.label,
         block_cost(block, types),
@@ -315,10 +320,9 @@ def _cost(
         any(cut.stored for op in block.ops if isinstance(op, Prim) and (cut := indexed_access.cut(op)) is not None),
         tuple(storage_type(t).size for v in sorted(registers & set(last)) if (t := types[v]) is not None),
         block.rounds,
-        *(
-            len(slots) * prices.access + sum(lane_time(op, types, prices) for op in block.ops)
-            for prices in (ALONE, TOGETHER)
-        ),
+        alone,
+        together,
+        bool(slots),
     )
 
 

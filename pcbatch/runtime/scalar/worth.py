@@ -15,8 +15,8 @@ from pcbatch.runtime.costs.plan_modes import WIDEST, BlockCost, Costs
 VISIT = 4.0  # a visit of one lane: a jump, and its registers
 TRIP, KERNEL = 1200.0, 70.0  # a visit of all lanes, and for each array that it touches
 WORD = 0.15  # one word of one of many lanes that a visit of all moves
-# Lanes together take so many times the estimate, since they wait for each other; in a loop of few blocks next to
-# nothing more. A part of it is for the time to compile, two to eight times as long.
+# Lanes together take so many times the estimate, since they wait for each other; in a loop of few blocks, without
+# recursion, next to nothing more. A part of it is for the time to compile, two to eight times as long.
 WAITING, FOR_EACH_BLOCK, FEW_WAIT, FEW_BLOCKS = 2.5, 0.25, 1.05, 4
 # Gradients of lanes together write a tape of all lanes to memory, and have to be this many times as fast in their runs.
 GRADIENT = 2.0
@@ -131,8 +131,8 @@ def _together(costs: Costs, schedule: str, lanes: int) -> float:
 
 def _waiting(costs: Costs) -> float:
     """Return how many times as long lanes take that wait for each other."""
-    blocks = len(costs.blocks)
-    return FEW_WAIT if blocks <= FEW_BLOCKS else WAITING + FOR_EACH_BLOCK * blocks
+    blocks, recursion = len(costs.blocks), any(block.frames for block in costs.blocks)
+    return FEW_WAIT if blocks <= FEW_BLOCKS and not recursion else WAITING + FOR_EACH_BLOCK * blocks
 
 
 def is_outside(block: BlockCost, lanes: int) -> bool:
