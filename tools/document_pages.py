@@ -15,6 +15,8 @@ LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([\w./-]+)((?:#[\w-]*)?)\)")
 def write() -> None:
     """Write each page beside a folder into `developers/design/`, and the text of the architecture beside them."""
     (PAGES / "design").mkdir(exist_ok=True)
+    for old in (PAGES / "design").glob("*.md"):
+        old.unlink()
     (PAGES / "design" / "_architecture.md").write_text(document(ARCHITECTURE, PAGES), encoding="utf-8")
     for page in beside_code():
         target = PAGES / f"{_name(page)}.md"
