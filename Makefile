@@ -92,7 +92,7 @@ format: $(VENV)/.installed-dev
 check: lint test
 
 clean:
-	rm -rf $(VENV) .venv-newest build dist docs/users/errors.md *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) .venv-newest build dist docs/users/errors.md docs/developers/design *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps make a second run start at once; a change of setup.cfg installs again.

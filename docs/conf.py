@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 import pcbatch
-from tools import error_pages
+from tools import document_pages, error_pages
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build"
@@ -22,7 +22,7 @@ os.environ["IPYTHONDIR"] = str(BUILD / "ipython")
 project, author, release = "pcbatch", "The pcbatch authors", pcbatch.__version__
 project_copyright = author
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["conf.py", "errors.md", "files.md"]
+exclude_patterns = ["conf.py", "errors.md", "files.md", "developers/design/_architecture.md"]
 html_theme = "furo"
 html_title = "pcbatch"
 nitpicky = True
@@ -91,6 +91,11 @@ def write_error_pages(app: Sphinx) -> None:
         (folder / "errors.md").write_text(error_pages.document(), encoding="utf-8")
 
 
+def write_pages_beside_code(app: Sphinx) -> None:
+    """Write developers/design, which is not committed: the pages of the package's folders."""
+    document_pages.write()
+
+
 def configure_cells(app: Sphinx) -> None:
     """Let an exception in a cell show its message alone."""
     profile = BUILD / "ipython" / "profile_default"
@@ -101,6 +106,7 @@ def configure_cells(app: Sphinx) -> None:
 def setup(app: Sphinx) -> None:
     """Connect what is done before pages are read."""
     app.connect("builder-inited", write_error_pages)
+    app.connect("builder-inited", write_pages_beside_code)
     app.connect("builder-inited", configure_cells)
     app.connect("source-read", without_what_tests_read)
     app.connect("source-read", without_glossary)

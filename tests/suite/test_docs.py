@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pcbatch
+from tools.document_pages import ARCHITECTURE, PAGES, beside_code, document
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -62,10 +63,29 @@ def test_the_api_has_every_public_name_and_the_options_every_option():
     assert [name for name in type(chosen).__dataclass_fields__ if f"| `{name}` |" not in options] == []
 
 
+def test_the_architecture_leads_to_every_page_beside_the_code():
+    text = ARCHITECTURE.read_text("utf-8")
+    assert [page for page in beside_code() if f"]({page.relative_to(DOCS.parent).as_posix()})" not in text] == []
+
+
+def test_the_architecture_is_one_page():
+    assert ARCHITECTURE.read_text("utf-8").count("\n") <= 150
+    assert [page for page in beside_code() if page.stat().st_size > 8192] == []
+
+
+def test_pages_beside_the_code_have_links_within_the_documentation():
+    folder = PAGES / "design"
+    for page in beside_code():
+        for target in re.findall(r"\]\(([\w./-]+)", document(page, folder)):
+            path = (folder / target).resolve()
+            assert path.parent in (folder, PAGES, DOCS / "users", DOCS), (page, target)
+            assert path.exists() or path.parent == folder or path.name == "errors.md", (page, target)
+
+
 def test_links_lead_to_files():
     link = re.compile(r"\]\((?!https?:)([\w./-]+\.(?:md|py))(?:#[\w-]*)?\)")
-    pages = [*DOCS.parent.glob("*.md"), *DOCS.glob("users/*.md"), *DOCS.glob("developers/*"), DOCS / "index.md"]
-    found = [(page, target) for page in pages for target in link.findall(page.read_text("utf-8"))]
+    pages = [*DOCS.parent.glob("*.md"), *DOCS.glob("users/*.md"), *DOCS.glob("developers/*.*"), DOCS / "index.md"]
+    found = [(page, target) for page in [*pages, *beside_code()] for target in link.findall(page.read_text("utf-8"))]
     assert len(found) > 40
     lost = [(page.name, target) for page, target in found if not (page.parent / target).exists()]
     assert [pair for pair in lost if Path(pair[1]).name != "errors.md"] == []  # the build writes it

@@ -183,7 +183,8 @@ def test_files_are_short_and_say_what_they_are() -> None:
 
 
 def test_the_architecture_names_every_folder() -> None:
-    text = (PACKAGE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    pages = [PACKAGE.parent / "ARCHITECTURE.md", *PACKAGE.rglob("README.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     folders = {path.parent.relative_to(PACKAGE).as_posix() for path in FILES} - {"."}
     assert [folder for folder in sorted(folders) if f"{folder}/`" not in text] == []
 
