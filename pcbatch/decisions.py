@@ -57,7 +57,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What is decided about the user's source, or wanted: all that a compilation starts again for.
+    """The decisions about the user's source, made or wanted: all that a compilation starts again for.
 
     Attributes:
         along: functions without a decorator that are compiled along, and why.

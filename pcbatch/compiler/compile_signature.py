@@ -10,7 +10,7 @@ from types import FunctionType
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
-from pcbatch.compiler.fork import forked
+from pcbatch.compiler.fork import Forked, forked
 from pcbatch.compiler.growth import limit_of
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.compiler.program import Program, Recompile
@@ -53,20 +53,25 @@ def compile_signature(
         typed, has_more_room = _typed_for_one_lane(typing, options)
         stages = _stages(typed, options, recompile, rounds)
         alone = _program(fn, stages, replace(options, emitter="scalar", fork="never"), given, recompile)
-        widths = _widths(fn, stages, options, given, alone)
+        widths, fork = _widths(fn, stages, options, given, alone)
         if given.lanes in widths:
             return replace(alone, alone=widths)
-        stages = _stages(typing(), options, recompile, rounds) if has_more_room and alone.may_be_full else stages
-        return replace(_program(fn, stages, options, given, recompile), alone=widths)
+        if has_more_room and alone.may_be_full:
+            stages, fork = _stages(typing(), options, recompile, rounds), None
+        return replace(_program(fn, stages, options, given, recompile, fork), alone=widths)
 
 
-def _widths(fn: FunctionType, stages: Stages, options: Options, given: Arguments, alone: Program) -> Widths:
-    """Return the numbers of lanes that run one after the other."""
+def _widths(
+    fn: FunctionType, stages: Stages, options: Options, given: Arguments, alone: Program
+) -> tuple[Widths, Forked | None]:
+    """Return the numbers of lanes that run one after the other, and the program of tasks, if it was asked for."""
     if not isinstance(alone.executable, PcExecutable):
-        return Widths()
+        return Widths(), None
     widths, costs = alone.executable.alone, alone.executable.costs
-    may_fork = options.fork == "auto" and bool(gathering(costs))
-    return beside(widths, costs, may_fork and forked(fn.__name__, stages, options, given.shared).tasks is not None)
+    if options.fork == "never" or not gathering(costs):
+        return widths, None
+    fork = forked(fn.__name__, stages, options, given.shared)
+    return beside(widths, costs, fork.tasks is not None), fork
 
 
 def _typed_for_one_lane(typing: Callable[[], Typed], options: Options) -> tuple[Typed, bool]:
@@ -89,10 +94,17 @@ def _stages(typed: Typed, options: Options, recompile: Recompile, rounds: int | 
     return compile_stages(typed, order_for(options), recompile.captured, rounds)
 
 
-def _program(fn: FunctionType, stages: Stages, options: Options, given: Arguments, recompile: Recompile) -> Program:
-    """Return the program of some stages under some options, ready to run."""
+def _program(
+    fn: FunctionType,
+    stages: Stages,
+    options: Options,
+    given: Arguments,
+    recompile: Recompile,
+    fork: Forked | None = None,
+) -> Program:
+    """Return the program of some stages under some options, ready to run; `fork` if its tasks are made already."""
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
-    fork = forked(fn.__name__, stages, options, given.shared)
+    fork = fork or forked(fn.__name__, stages, options, given.shared)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))

@@ -57,7 +57,7 @@ def _failed(program: CfgProgram, inferred: Inferred) -> Iterator[tuple[Prim, Loc
 
 
 def _cures(error: Exception) -> tuple[Cure, str]:
-    """What may cure the error of a primitive, and the reason for which compiling a helper along does, in words."""
+    """The cures of the error of a primitive, and the reason for which compiling a helper along does, in words."""
     match error:
         case Refusal():
             return error.cures, error.why
@@ -151,8 +151,7 @@ def _copies(program: CfgProgram, inferred: Inferred, along: Along) -> Decisions:
 
 def _calls(program: CfgProgram) -> Iterator[tuple[str, Call]]:
     for function in program.functions:
-        for block in function.blocks:
-            yield from ((function.name, op) for op in block.ops if isinstance(op, Call))
+        yield from ((function.name, op) for op in function.ops if isinstance(op, Call))
 
 
 def _has_types(program: CfgProgram, inferred: Inferred, function: str, call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""What the compiler knows of a method by its name, before types are known: it is said where the method is defined.
+"""The facts about methods that the compiler needs before types are known; each stands where its method is defined.
 
     @Facts(changes=True, grows=True)
     def append(self, value: Any, /) -> None: ...
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of a method; as a decorator it says so of the method that it decorates."""
+    """The facts about a method; as a decorator it says them of the method that it decorates."""
 
     changes: bool = False  # its object
     changes_bare: bool = False  # if it is called without arguments; with some, a method of another class is meant

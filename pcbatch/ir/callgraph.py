@@ -40,7 +40,7 @@ def static_depth(program: CfgProgram) -> int | None:
 
 
 def call_counts(program: CfgProgram) -> Counter[str]:
-    """How many calls of each function there are."""
+    """The number of calls of each function."""
     return Counter(op.func for function in program.functions for op in function.ops if isinstance(op, Call))
 
 

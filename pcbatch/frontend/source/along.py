@@ -96,7 +96,7 @@ class Along:
 
     @property
     def wants(self) -> Decisions:
-        """What has been collected."""
+        """The decisions that have been collected: functions to compile along, variables to change."""
         changed = frozenset((key, name) for key, names in self.changing.items() for name in names)
         return Decisions(along=dict(self.wanted), changed=changed)
 

@@ -107,7 +107,7 @@ class Unit:
 
     @property
     def decisions(self) -> Decisions:
-        """What is decided about the source."""
+        """The decisions about the user's source."""
         return self.along.decisions
 
     def want(self, code: CodeType | None, at: Node, why: str) -> bool:

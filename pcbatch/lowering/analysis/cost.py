@@ -21,13 +21,8 @@ FREE = {"broadcast_in_dim", "reshape", "squeeze", "convert_element_type", "rando
 LINALG = "cholesky eig eigh geqrf hessenberg householder_product lu qr schur svd triangular_solve tridiagonal".split()
 # Cost per element of the largest operand or result; what is in neither table costs 1.
 EXPENSIVE = dict.fromkeys([*LINALG, "tridiagonal_solve"], 100.0) | {"sort": 10.0, "top_k": 10.0, "fft": 10.0}
-EXPENSIVE |= {
-    "threefry2x32": 60.0,
-    "random_bits": 60.0,
-    "random_split": 60.0,
-    "random_fold_in": 60.0,
-    "random_seed": 60.0,
-}
+HASHES = ("threefry2x32", "random_bits", "random_split", "random_fold_in", "random_seed")
+EXPENSIVE |= dict.fromkeys(HASHES, 60.0)
 TRANSCENDENTAL = {"exp", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "logistic", "pow", "erf", "erf_inv"}
 SCATTERS = ("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
 READS_PART = {"gather", "dynamic_slice", "slice"}

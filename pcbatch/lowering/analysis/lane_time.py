@@ -1,6 +1,6 @@
 """Estimated nanoseconds of an operation for one lane: one that runs alone, or one of many that run together.
 
-Prices were fitted to 40 programs, whose visits were counted (docs/users/performance.md). They decide how lanes run; no
+Prices were fitted to 45 programs, whose visits were counted (docs/users/performance.md). They decide how lanes run; no
 result depends on them.
 """
 
@@ -17,6 +17,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.cost import (
     EXPENSIVE,
     FREE,
+    HASHES,
     READS_PART,
     TRANSCENDENTAL,
     WRITES_PART,
@@ -27,7 +28,6 @@ from pcbatch.lowering.analysis.cost import (
 )
 from pcbatch.lowering.typing.trace import JaxprFn
 
-HASHES = ("threefry2x32", "random_bits", "random_split", "random_fold_in", "random_seed")
 TRIPS = 16.0  # iterations of an inner while loop: lanes together make as many as the one that makes the most
 
 

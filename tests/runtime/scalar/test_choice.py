@@ -18,6 +18,7 @@ from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
 from pcbatch.runtime.scalar.worth import WIDTHS, Widths, of_one_lane, one_by_one
 from tests.programs.classics import fib
+from tests.runtime.scalar.test_dealt import drawn
 
 
 def halvings(n):
@@ -64,14 +65,6 @@ def smallest(xs):
     for x in xs:
         heapq.heappush(heap, (x, x))
     return heapq.heappop(heap)[0]
-
-
-def random_walk(key, n):
-    x = 0.0
-    for _ in range(n):
-        key, now = jax.random.split(key)
-        x += jax.random.normal(now)
-    return x
 
 
 def alone(fn: Callable[..., Any], *args: Any) -> Widths:
@@ -228,7 +221,7 @@ class TestCosts:
 
     def test_long_rounds_of_small_loops_gain_by_vectors(self) -> None:
         keys, ns = jax.random.split(jax.random.key(0), 3), np.arange(3, dtype=np.int32)
-        assert 16 in alone(random_walk, keys, ns) and 1024 not in alone(random_walk, keys, ns)
+        assert 16 in alone(drawn, keys, ns) and 1024 not in alone(drawn, keys, ns)
         assert alone(halvings, ns) == Widths(WIDTHS)
 
     def test_where_kernels_cost_more_than_what_they_compute(self) -> None:
