@@ -4,7 +4,7 @@ Tracing and the front end find out what only types, or only the whole program, c
 values of a lane, that a comprehension has to be a loop. They raise `errors.Restart`, or a `Refusal` that says what
 would cure it, from which `compiler/wants.py` makes one; `compiler/typed_program.py` starts again with what is wanted.
 Sets of decisions only grow, so this ends. Beside it, only containers that are full start a compilation again
-(`containers/capacity.py`): their capacity is a decision about a call, and not about the source.
+(`data/capacity.py`): their capacity is a decision about a call, and not about the source.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ PACKAGE: Final = ROOT / "pcbatch"
 BOUNDS: Final = Path(__file__).with_suffix(".toml")
 WANTED: Final = 24  # files of a folder
 LAYERS: Final = (
-    *("contexts", "decisions", "errors", "options", "origins", "diagnostics"),
-    *("ir", "containers", "records", "frontend", "lowering"),
+    *("contexts", "decisions", "errors", "options", "diagnostics"),
+    *("ir", "data", "frontend", "lowering"),
     *("runtime", "transforms", "call", "compiler", "report", "runs", "learning", "tuning", "api", "cli", "mcmc"),
 )
 """The folders, each above those that it may import."""
@@ -119,7 +119,7 @@ def _height(file: str) -> int:
 def figures() -> dict[str, int]:
     """Measure the package."""
     import pcbatch
-    from pcbatch.ir.dataflow import components
+    from pcbatch.ir.analysis.dataflow import components
     from pcbatch.options import Options
 
     files = trees()

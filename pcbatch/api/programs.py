@@ -19,7 +19,7 @@ from pcbatch.call.signature import checked_names, signature
 from pcbatch.call.usage import usage
 from pcbatch.compiler.compile_signature import compile_signature
 from pcbatch.compiler.program import Program, Recompile
-from pcbatch.containers.capacity import (
+from pcbatch.data.capacity import (
     LARGEST,
     START_CAPACITY,
     FullError,
@@ -28,8 +28,9 @@ from pcbatch.containers.capacity import (
     rounded,
     using_capacity,
 )
-from pcbatch.containers.host_forms import is_concrete
-from pcbatch.containers.ragged_forms import longest
+from pcbatch.data.host.host_forms import is_concrete
+from pcbatch.data.host.ragged_forms import longest
+from pcbatch.data.objects.tables import TABLES
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError, Restart, UsageError
 from pcbatch.frontend.source.callee import BatchedTest
@@ -37,7 +38,6 @@ from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import is_symbolic, settings
 from pcbatch.lowering.typing.trace import inside_primitive
 from pcbatch.options import Options
-from pcbatch.records.tables import TABLES
 from pcbatch.runtime.costs.plan_modes import most_lanes
 from pcbatch.runtime.lowering_platform import default_platform
 from pcbatch.runtime.scalar.worth import Widths

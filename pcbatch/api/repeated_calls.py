@@ -21,14 +21,14 @@ from jax.sharding import SingleDeviceSharding
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.growth import may_grow
 from pcbatch.compiler.program import Program
-from pcbatch.containers import ragged_forms
-from pcbatch.containers.host_forms import replaced
-from pcbatch.containers.ragged import Ragged, is_form
-from pcbatch.containers.ragged_forms import shortened
-from pcbatch.containers.texts import Texts
+from pcbatch.data.host import ragged_forms
+from pcbatch.data.host.host_forms import replaced
+from pcbatch.data.host.ragged import Ragged, is_form
+from pcbatch.data.host.ragged_forms import shortened
+from pcbatch.data.host.texts import Texts
+from pcbatch.data.objects.tables import TABLES
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.pytree import flatten
-from pcbatch.records.tables import TABLES
 from pcbatch.runtime.execute.direct_run import DirectRun, Outputs
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Status

@@ -19,7 +19,7 @@ from pcbatch.call.usage import usage
 from pcbatch.compiler.pipeline import Stages, compile_stages, show
 from pcbatch.compiler.program import Program
 from pcbatch.compiler.typed_program import typed_program
-from pcbatch.containers.host_forms import in_host_form
+from pcbatch.data.host.host_forms import in_host_form
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import array_type

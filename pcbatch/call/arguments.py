@@ -17,20 +17,20 @@ from pcbatch.call.out_axes import axes_by_name, leaf_axes
 from pcbatch.call.plain_values import check_rows
 from pcbatch.call.signature import bind, signature
 from pcbatch.call.usage import usage
-from pcbatch.containers.ragged import Ragged
-from pcbatch.containers.ragged_forms import as_containers, ragged_in
+from pcbatch.data.host.ragged import Ragged
+from pcbatch.data.host.ragged_forms import as_containers, ragged_in
+from pcbatch.data.objects.copies import is_copied, with_copies
+from pcbatch.data.objects.made_results import as_argument
+from pcbatch.data.objects.packed import with_references
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.tables import TABLES, Table
+from pcbatch.data.origins import Origin
 from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import UsageError
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, known, with_origins
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
-from pcbatch.origins import Origin
-from pcbatch.records.copies import is_copied, with_copies
-from pcbatch.records.made_results import as_argument
-from pcbatch.records.packed import with_references
-from pcbatch.records.reference import Ref
-from pcbatch.records.tables import TABLES, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from pcbatch.call.arguments import Arguments
-from pcbatch.containers.host_forms import container_leaves, in_host_form
+from pcbatch.data.host.host_forms import container_leaves, in_host_form
 from pcbatch.lowering.typing.abstract_values import Known, leaf_names
 from pcbatch.lowering.typing.trace import is_key_array
 

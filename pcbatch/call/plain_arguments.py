@@ -10,7 +10,7 @@ import numpy as np
 
 from pcbatch.call.array_leaves import as_jax
 from pcbatch.call.signature import signature
-from pcbatch.containers.ragged_forms import as_lists, ragged_in
+from pcbatch.data.host.ragged_forms import as_lists, ragged_in
 from pcbatch.lowering.typing.pytree import mapped
 from pcbatch.lowering.typing.trace import is_key_array
 

@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import jax.export
 
-from pcbatch.containers.dict_forms import Dicts, Lists, Sets
-from pcbatch.containers.ragged import Ragged, RaggedBytes, RaggedTuples
-from pcbatch.containers.texts import Texts
+from pcbatch.data.host.dict_forms import Dicts, Lists, Sets
+from pcbatch.data.host.ragged import Ragged, RaggedBytes, RaggedTuples
+from pcbatch.data.host.texts import Texts
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.ir.written import Written
+from pcbatch.ir.text.written import Written
 from pcbatch.runtime.vm import wide_counters
 
 

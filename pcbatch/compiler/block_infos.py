@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pcbatch.call.results import BlockStats
+from pcbatch.ir.analysis.def_use import AnyOp
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.def_use import AnyOp
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.tasks import TaskOp, TaskProgram

@@ -17,11 +17,11 @@ from pcbatch.compiler.program import Program, Recompile
 from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.compiler.schedules import lane_schedule, order_for
 from pcbatch.compiler.typed_program import Typed, typed_program
-from pcbatch.containers.capacity import ALONE_CAPACITY, LEAST_CAPACITY, NestedError, of_lanes_alone
-from pcbatch.containers.checks import NumberRules
-from pcbatch.containers.checks import using as using_rules
+from pcbatch.data.capacity import ALONE_CAPACITY, LEAST_CAPACITY, NestedError, of_lanes_alone
+from pcbatch.data.checks import NumberRules
+from pcbatch.data.checks import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
-from pcbatch.ir.callgraph import static_depth
+from pcbatch.ir.analysis.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable

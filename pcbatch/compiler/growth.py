@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from pcbatch.compiler.program import Program
-from pcbatch.containers.capacity import LARGEST, START_CAPACITY, next_capacities, rounded
+from pcbatch.data.capacity import LARGEST, START_CAPACITY, next_capacities, rounded
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import TooLargeError
 from pcbatch.ir import message as messages

@@ -15,9 +15,9 @@ from pcbatch.compiler.typed_program import ProgramT, Typed, checked
 from pcbatch.decisions import Reason
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.export import to_dot, to_json
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.text.export import to_dot, to_json
+from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.cfg_passes import (
     auto_inline,
     clone_shared,

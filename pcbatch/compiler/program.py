@@ -23,8 +23,9 @@ from pcbatch.compiler.fork import NOT_FORKED, Forked
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.compiler.result_axes import OutAxes, with_forms
-from pcbatch.containers.host_forms import in_host_form
-from pcbatch.containers.ragged_forms import shortened
+from pcbatch.data.host.host_forms import in_host_form
+from pcbatch.data.host.ragged_forms import shortened
+from pcbatch.data.objects.packed import mentions, with_packed
 from pcbatch.errors import TooLargeError
 from pcbatch.ir.ops import Print
 from pcbatch.ir.types import ArrayType
@@ -32,7 +33,6 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
-from pcbatch.records.packed import mentions, with_packed
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.execute.direct_run import DirectRun
 from pcbatch.runtime.execute.executor import PcExecutable

@@ -13,6 +13,8 @@ from typing import TypeVar
 
 from pcbatch import frontend
 from pcbatch.compiler.wants import explained, look, records
+from pcbatch.data.objects.made import using_made
+from pcbatch.data.objects.tables import TABLES
 from pcbatch.decisions import Decisions, Reason
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.errors import CompileError, InternalError, Restart
@@ -20,8 +22,8 @@ from pcbatch.frontend.build.primitives import keeping_primitives
 from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import (
     enter_loops,
@@ -41,8 +43,6 @@ from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.inferred import Inferred, untyped
 from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.kept_traces import keeping_traces
-from pcbatch.records.made import using_made
-from pcbatch.records.tables import TABLES
 
 ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
 

@@ -13,12 +13,14 @@ from types import CodeType, FunctionType
 
 import jax
 
+from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.origins import KINDS
 from pcbatch.decisions import NONE, Cure, Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.diagnostics.lane_words import readable
 from pcbatch.errors import CompileError, Refusal, UsageError
-from pcbatch.frontend.source.along import Along, callee_of, is_kept, is_users
-from pcbatch.ir.callgraph import calls, recursive
+from pcbatch.frontend.source.along import Along, callee_of, is_kept
+from pcbatch.ir.analysis.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
@@ -27,7 +29,6 @@ from pcbatch.lowering.diagnose.traceback_spans import Frame, below, called, user
 from pcbatch.lowering.typing.abstract_values import Leaf
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.trace_errors import ChangedArgument
-from pcbatch.origins import KINDS
 
 INLINED = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 """Names of code that is part of the expression in which it stands."""
@@ -125,14 +126,14 @@ def _helpers(op: Prim) -> tuple[CodeType, ...]:
     functions = (callee_of(value)[0] for value in values if value is not None)
     codes = [function.__code__ for function in functions if function is not None]
     codes += [part for part in fn.__code__.co_consts if isinstance(part, CodeType) and part.co_name not in INLINED]
-    return tuple(code for code in codes if is_users(code))
+    return tuple(code for code in codes if is_user_code(code))
 
 
 def _callable(chain: list[Frame]) -> list[Frame]:
     """The functions of the user at the start of a chain of calls, up to the first that is never compiled."""
     found: list[Frame] = []
     for frame in chain:
-        if not is_users(frame.code) or is_kept(frame.code):
+        if not is_user_code(frame.code) or is_kept(frame.code):
             break
         if not frame.name.startswith("<") or frame.name == "<lambda>":  # a comprehension has a frame, too
             found.append(frame)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pcbatch.ir.analysis.dataflow import forward
 from pcbatch.ir.cfg import Call, Function, Op
-from pcbatch.ir.dataflow import forward
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.roles import writes
 

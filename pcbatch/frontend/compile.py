@@ -9,23 +9,23 @@ from types import FunctionType
 from pcbatch.decisions import CodeKey
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
-from pcbatch.frontend.build import consumers
 from pcbatch.frontend.build.builder import Builder, keep_parameters
 from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
+from pcbatch.frontend.build.iteration import consumers
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters, touching
 from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import Statics, Target, same_statics
-from pcbatch.frontend.source.clear_changes import write_changes
-from pcbatch.frontend.source.collected_yields import collect_yields
-from pcbatch.frontend.source.function_tables import write_out_choices
 from pcbatch.frontend.source.function_unit import Faults, Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
-from pcbatch.frontend.source.mapped_calls import write_out
-from pcbatch.frontend.source.method_calls import write_out_methods
-from pcbatch.frontend.source.stored_defaults import write_stored_defaults
+from pcbatch.frontend.source.rewrites.clear_changes import write_changes
+from pcbatch.frontend.source.rewrites.collected_yields import collect_yields
+from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
+from pcbatch.frontend.source.rewrites.mapped_calls import write_out
+from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
+from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined, check_deleted, check_nested

@@ -17,8 +17,8 @@ from typing import Any, assert_never
 from pcbatch.errors import InternalError
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.expr_text import as_function
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
+from pcbatch.ir.text.expr_text import as_function
 
 Values = MutableMapping[str, Any]
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.roles import New, Read, Role, Shown, Write, Writes
-from pcbatch.ir.written import Written
+from pcbatch.ir.text.written import Written
 
 RETURN = "return"  # a branch target that means: leave the function
 

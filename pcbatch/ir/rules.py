@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pcbatch.ir.def_use import AnyOp
+from pcbatch.ir.analysis.def_use import AnyOp
 from pcbatch.ir.ops import ASSERTION, CAPACITY, ERROR, LIMIT, RETURN, Check, Move, Select
 from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import Push

@@ -34,12 +34,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.analysis.dataflow import reachable
+from pcbatch.ir.analysis.task_paths import Point, entering, terminator_reads, walk
 from pcbatch.ir.forks import conditions, leaves
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.rules import RESERVED_LABELS, Fault, agree, all_declared, distinct, is_bool, known_kind, op_types
-from pcbatch.ir.task_paths import Point, entering, terminator_reads, walk
 from pcbatch.ir.tasks import (
     Finish,
     Give,

@@ -41,9 +41,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import (
+from pcbatch.ir.analysis.dataflow import reachable
+from pcbatch.ir.analysis.def_use import (
     AnyBlock,
     AnyOp,
     block_writes,
@@ -54,8 +53,9 @@ from pcbatch.ir.def_use import (
     targets,
     terminator_reads,
 )
-from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
-from pcbatch.ir.must_assign import slots, stack_written, written
+from pcbatch.ir.analysis.liveness import doubtful, live_in, stack_live_in, stack_live_out
+from pcbatch.ir.analysis.must_assign import slots, stack_written, written
+from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.rules import (

@@ -14,9 +14,9 @@ import numpy as np
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
 from pcbatch.compiler.program import Program
-from pcbatch.containers.capacity import LARGEST, rounded
-from pcbatch.containers.entries import TOO_LARGE
-from pcbatch.containers.list_reductions import SET_ORDER
+from pcbatch.data.capacity import LARGEST, rounded
+from pcbatch.data.mappings.entries import TOO_LARGE
+from pcbatch.data.sequences.list_reductions import SET_ORDER
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
 from pcbatch.ir import message as messages

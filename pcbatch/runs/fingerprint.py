@@ -20,11 +20,11 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.program import Program
-from pcbatch.frontend.source.along import is_users
+from pcbatch.data.object_parts import is_user_code
 from pcbatch.ir.ops import Prim
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.tasks import TaskProgram
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.outer_state import ATOMS, contents_of, has_state
@@ -84,14 +84,14 @@ def _add_object(digest: Any, value: Any, seen: dict[int, tuple[int, Any]]) -> No
     if isinstance(value, set | frozenset):
         return _add_text(digest, "set", *sorted(_digest_of(part, seen) for part in value))
     _add_text(digest, type(value).__qualname__, getattr(value, "__qualname__", ""))
-    if isinstance(value, types.FunctionType) and is_users(value.__code__):
+    if isinstance(value, types.FunctionType) and is_user_code(value.__code__):
         _add_code(digest, value.__code__)
     parts = (
         contents_of(value) if has_state(value) or not callable(value) or type(value).__module__ != "builtins" else []
     )
     if isinstance(value, type):  # of a class what its methods do, and no caches
         parts = [
-            (name, part) for name, part in parts if isinstance(part, types.FunctionType) and is_users(part.__code__)
+            (name, part) for name, part in parts if isinstance(part, types.FunctionType) and is_user_code(part.__code__)
         ]
     for name, part in parts if isinstance(value, list | tuple) else sorted(parts, key=lambda item: item[0]):
         _add_text(digest, name)

@@ -15,9 +15,9 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.call.placement import mesh_for_sharding
 from pcbatch.call.signature import signature
 from pcbatch.compiler.program import Program
+from pcbatch.data.objects.tables import TABLES
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import to_aval
-from pcbatch.records.tables import TABLES
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_file import as_saved, check, check_kind, refused
 from pcbatch.runs.interrupts import Interrupted, interruptible

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.containers import moves
-from pcbatch.containers.by_width import by_width, by_width_p
-from pcbatch.containers.checks import collecting, require
+from pcbatch.data.by_width import by_width, by_width_p
+from pcbatch.data.checks import collecting, require
+from pcbatch.data.sequences import moves
 from pcbatch.lowering.jaxpr_passes.of_width import _Together
 
 LANES, STEPS = 48, 24

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.containers.capacity import next_capacities
-from pcbatch.containers.checks import require
+from pcbatch.data.capacity import next_capacities
+from pcbatch.data.checks import require
 from pcbatch.ir.ops import Branch, Check
 from pcbatch.lowering.cfg_passes import lower_checks
 

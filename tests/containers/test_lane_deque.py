@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcbatch.containers.lane_deque import LaneDeque, LaneQueue, LaneStack
+from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
 
 pytestmark = pytest.mark.share(3)
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.containers.capacity import using_capacity
-from pcbatch.containers.checks import CAPACITY, collecting
-from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
-from pcbatch.containers.lane_list import LaneList
+from pcbatch.data.capacity import using_capacity
+from pcbatch.data.checks import CAPACITY, collecting
+from pcbatch.data.mappings.lane_dict import COUNTER, LaneDict, missing_of
+from pcbatch.data.sequences.lane_list import LaneList
 from tests.shares import examples
 
 pytestmark = pytest.mark.share(5)

@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pcbatch.containers.aliasing import Parts
-from pcbatch.containers.capacity import using_capacity
-from pcbatch.containers.checks import CAPACITY, collecting
-from pcbatch.containers.elements import prepare, unify
-from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.list_reductions import extreme, total, truths
+from pcbatch.data.aliasing import Parts
+from pcbatch.data.capacity import using_capacity
+from pcbatch.data.checks import CAPACITY, collecting
+from pcbatch.data.elements import prepare, unify
+from pcbatch.data.origins import Origin
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.list_reductions import extreme, total, truths
 from pcbatch.errors import Refusal
-from pcbatch.origins import Origin
 
 pytestmark = pytest.mark.share(3)
 

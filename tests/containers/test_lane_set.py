@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pcbatch
-from pcbatch.containers.capacity import using_capacity
-from pcbatch.containers.covering import covered
-from pcbatch.containers.lane_dict import LaneDict
-from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_set import LaneSet
-from pcbatch.containers.set_order import python_order
+from pcbatch.data.capacity import using_capacity
+from pcbatch.data.mappings.covering import covered
+from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.mappings.set_order import python_order
+from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.errors import Refusal
 from tests.containers.test_lane_dict import checked, python, tolist
 from tests.shares import examples

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.containers.ragged import Ragged
+from pcbatch.data.host.ragged import Ragged
 from tests.runtime.test_hlo import LANES, compiled_text, copies
 
 pytestmark = pytest.mark.promotion("standard")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.containers.catalogue import facts
+from pcbatch.data.catalogue import facts
 
 MADE: dict[str, tuple[type, str]] = {
     "list": (list, "[0, 1, 2, 3, 0][: n + 2]"),

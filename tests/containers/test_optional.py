@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 import pcbatch
-from pcbatch.containers.optional import Optional
+from pcbatch.data.optional import Optional
 from tests.strangers.rows import Row
 
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import pytest
 
 import pcbatch
-from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.text_parts import TextParts
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.text_parts import TextParts
 
 TEXTS = ["", "a", " ", ",", ",,", "  a  ", "a,b", "a b", "b,cat a,é\u2003a\tcat", "cat " * 9 + "x" * 40]
 LONG = [text * 20 for text in TEXTS] + ["x" * 300 + " y", "x " * 200]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.containers.ragged import Ragged
+from pcbatch.data.host.ragged import Ragged
 
 
 def added_or_deleted(fs: Any, p: Any) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pcbatch.ir import callgraph, liveness, must_assign
-from pcbatch.ir.dataflow import backward, block_edges, forward, reachable
-from pcbatch.ir.loops import loops
+from pcbatch.ir.analysis import callgraph, liveness, must_assign
+from pcbatch.ir.analysis.dataflow import backward, block_edges, forward, reachable
+from pcbatch.ir.analysis.loops import loops
 from tests.ir.samples import CHAIN_CFG, FIB_CFG, FIB_STACK, FORK_STACK, GCD_CFG, PARITY_CFG, TAIL_STACK, cfg, stack
 
 LOOP = """\

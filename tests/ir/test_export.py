@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, CfgProgram, Function
-from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.ops import Expr, Prim, Return
+from pcbatch.ir.text.export import to_dot, to_json
 from tests.ir import strategies
 from tests.ir.samples import CHAIN_CFG, EVERY, FAIL_STACK, FIB_STACK, FORK_STACK, TAIL_STACK
 from tests.oracles.text.parser import parse_program

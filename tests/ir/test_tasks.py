@@ -10,11 +10,11 @@ from hypothesis import given, settings
 
 from pcbatch.errors import InternalError
 from pcbatch.ir import task_verifier
-from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.interpret import LaneFailed, StepLimit
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import Finish, Give, SpawnInto, Start, TaskJump
+from pcbatch.ir.text.export import to_dot, to_json
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from tests.ir import strategies
 from tests.ir.task_samples import ACROSS, EVERY, FAILS, FIB, FIB_SUMS, LOOP, ROWS, TREE, tasks

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, CfgProgram, Function
-from pcbatch.ir.expr_text import as_function, braced, default_reads
 from pcbatch.ir.ops import Expr, Move, Prim, Return
-from pcbatch.ir.printer import print_program
+from pcbatch.ir.text.expr_text import as_function, braced, default_reads
+from pcbatch.ir.text.printer import print_program
 from tests.ir import strategies
 from tests.ir.samples import EVERY, FIB_CFG, FIB_STACK, FORK_STACK, GCD_CFG
 from tests.oracles.text.lines import ParseError, unbrace

@@ -15,7 +15,7 @@ import pytest
 
 import pcbatch
 from pcbatch import CompileError
-from pcbatch.frontend.support import builtins as support
+from pcbatch.data.functions import builtins as support
 
 pytestmark = [pytest.mark.share(3), pytest.mark.long, pytest.mark.promotion("standard")]
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import pcbatch
-from pcbatch.containers.known_texts import MIXED
+from pcbatch.data.texts.known_texts import MIXED
 from pcbatch.errors import CompileError
 
 pytestmark = pytest.mark.share(2)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import pcbatch
-from pcbatch.containers.lane_text import LACKING, LaneText
+from pcbatch.data.texts.lane_text import LACKING, LaneText
 from pcbatch.errors import CompileError
 
 pytestmark = pytest.mark.share(3)

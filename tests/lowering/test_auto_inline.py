@@ -8,7 +8,7 @@ import pytest
 import pcbatch
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
-from pcbatch.ir.printer import print_program
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import auto_inline
 from tests.ir.samples import PARITY_CFG, cfg

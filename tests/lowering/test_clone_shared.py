@@ -11,7 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.printer import print_program
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import clone_shared
 from pcbatch.lowering.left_out import without

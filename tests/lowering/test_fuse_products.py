@@ -13,8 +13,8 @@ import pytest
 import pcbatch
 from pcbatch.errors import InternalError
 from pcbatch.ir.ops import Prim
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.jaxpr_passes import fuse_products
 from pcbatch.lowering.left_out import without

@@ -14,7 +14,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
-from pcbatch.containers.integer_marks import OPERATIONS, _limits, checked
+from pcbatch.data.integer_marks import OPERATIONS, _limits, checked
 from pcbatch.lowering.analysis.intervals import ANY, RULES, computed, meet, of_dtype, widened
 
 INT32 = -(2**31), 2**31 - 1

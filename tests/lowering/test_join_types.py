@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import jax
 
-from pcbatch.containers.capacity import using_capacity
-from pcbatch.containers.lane_list import LaneList
+from pcbatch.data.capacity import using_capacity
+from pcbatch.data.origins import Origin
+from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import abstract_of, known, with_origins
 from pcbatch.lowering.typing.convert_types import convert, objects_of
 from pcbatch.lowering.typing.join_types import join
-from pcbatch.origins import Origin
 
 NUMBER = ArrayType("int32", ())
 

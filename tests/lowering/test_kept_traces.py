@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.data.objects.tables import with_tables
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build.primitives import keeping_primitives, kept
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract, known
 from pcbatch.lowering.typing.kept_traces import KeptTraces, keeping_traces
 from pcbatch.lowering.typing.trace import Traced, trace
-from pcbatch.records.tables import with_tables
 from tests.fuzz_python import drawn, through_interpreters
 from tests.oracles.python_programs import Endless, Refused
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcbatch.ir.printer import print_program
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import lower_checks
 from tests.ir.samples import cfg

@@ -16,8 +16,8 @@ from pcbatch.compiler.typed_program import checked
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import PushJump, StackProgram, Storage
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.analysis import block_frequency
 from pcbatch.lowering.cfg_passes import copy_propagation, dead_code, forward_destinations, simplify_cfg

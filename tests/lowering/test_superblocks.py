@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.ir.def_use import calls
+from pcbatch.ir.analysis.def_use import calls
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.interpret import Trace
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import PushJump, StackProgram
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import copy_propagation, dead_code
 from pcbatch.lowering.stack_passes import block_layout, simplify_stack, storage_classes, superblocks

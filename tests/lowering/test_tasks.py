@@ -11,8 +11,8 @@ import pytest
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.analysis.constants import constants
 from pcbatch.lowering.tasks import lower_tasks, pipeline

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.ir.printer import print_program
+from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.left_out import without
 from pcbatch.lowering.stack_passes import unroll_loops
 from tests.oracles.text.parser import parse_program

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import CfgProgram, Function
-from pcbatch.ir.expr_text import as_function
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.text.expr_text import as_function
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from pcbatch.containers.ragged import Ragged
+from pcbatch.data.host.ragged import Ragged
 from pcbatch.errors import CompileError, UsageError
 from tests.oracles.duals import MATH, Dual, dual
 from tests.oracles.interpreters import Mismatch

@@ -24,10 +24,10 @@ import numpy as np
 import pcbatch
 from pcbatch.api import programs as signatures
 from pcbatch.compiler.program import Program
-from pcbatch.containers.dict_forms import _Tables
-from pcbatch.containers.host_forms import in_host_form
-from pcbatch.containers.ragged import Ragged
-from pcbatch.containers.ragged_forms import shortened
+from pcbatch.data.host.dict_forms import _Tables
+from pcbatch.data.host.host_forms import in_host_form
+from pcbatch.data.host.ragged import Ragged
+from pcbatch.data.host.ragged_forms import shortened
 from pcbatch.errors import BatchRuntimeError, CompileError, UsageError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import LaneFailed, interpret_cfg

@@ -15,8 +15,8 @@ import numpy as np
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import LaneFailed, interpret_cfg
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
+from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import lower_tasks, pipeline, qualify
 from pcbatch.runtime.tasks import plan

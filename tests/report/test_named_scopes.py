@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.ir.def_use import AnyOp
+from pcbatch.ir.analysis.def_use import AnyOp
 from pcbatch.ir.ops import Fail
 from pcbatch.runtime.vm.named_scopes import scope
 

@@ -11,8 +11,8 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
-from pcbatch.containers.capacity import FullError, capacity, next_capacities, using_capacity
-from pcbatch.containers.checks import require_room
+from pcbatch.data.capacity import FullError, capacity, next_capacities, using_capacity
+from pcbatch.data.checks import require_room
 from pcbatch.runtime.vm.prints import Journal
 
 pytestmark = pytest.mark.share(3)

@@ -10,7 +10,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
-from pcbatch.ir.printer import print_program
+from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.tasks import pipeline
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
 

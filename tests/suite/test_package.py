@@ -74,23 +74,21 @@ PUBLIC = {
 }
 
 # What each folder (or module at the top) may import of the package, besides itself: the pipeline, read upward.
-BASE = {"contexts", "decisions", "diagnostics", "errors", "options", "origins"}
-CORE = {"ir", "containers", "records", "frontend", "lowering", "runtime", "transforms", *BASE}
+BASE = {"contexts", "decisions", "diagnostics", "errors", "options"}
+CORE = {"ir", "data", "frontend", "lowering", "runtime", "transforms", *BASE}
 ALLOWED = {
     "diagnostics": set(),
     "decisions": {"diagnostics"},
     "errors": {"decisions", "diagnostics"},
     "options": {"diagnostics", "errors"},
-    "origins": {"contexts"},
     "contexts": set(),
-    "containers": BASE,
-    "records": {"containers", *BASE},
+    "data": BASE,
     "ir": {"diagnostics", "errors"},
-    "frontend": {"containers", "records", "ir", *BASE},
-    "lowering": {"containers", "records", "ir", *BASE},
-    "runtime": {"containers", "lowering", "ir", *BASE},
-    "transforms": {"runtime", "containers", "lowering", "ir", *BASE},
-    "call": {"runtime", "containers", "records", "lowering", "ir", *BASE},
+    "frontend": {"data", "ir", *BASE},
+    "lowering": {"data", "ir", *BASE},
+    "runtime": {"data", "lowering", "ir", *BASE},
+    "transforms": {"runtime", "data", "lowering", "ir", *BASE},
+    "call": {"runtime", "data", "lowering", "ir", *BASE},
     "compiler": {"call", *CORE},
     "report": {"call", "compiler", *CORE},
     "runs": {"call", "compiler", *CORE},
@@ -100,7 +98,7 @@ ALLOWED = {
     "cli": {"api", "compiler", "__init__", *CORE},
     "mcmc": {"api", "call", "runs", *CORE},
     "__main__": {"cli"},
-    "__init__": {"api", "call", "containers", "records", "report", "runs", "runtime", "tuning", *BASE},
+    "__init__": {"api", "call", "data", "report", "runs", "runtime", "tuning", *BASE},
 }
 
 # Third-party modules with one place only, or with places where they must not be.

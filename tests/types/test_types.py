@@ -12,7 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch import CompileError, UsageError
-from pcbatch.containers.optional import Optional
+from pcbatch.data.optional import Optional
 from pcbatch.ir.types import LONG, ArrayType, parse_type
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known
 from pcbatch.lowering.typing.jax_types import as_result, from_aval, is_key, to_aval

@@ -9,15 +9,15 @@ from typing import Any, Protocol
 
 import gast
 
+from pcbatch.data.functions.exceptions import code_of
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.tree import Node, constant, is_constant, load, no_parameters, supported
-from pcbatch.frontend.support.exceptions import code_of
+from pcbatch.ir.analysis.dataflow import postorder
+from pcbatch.ir.analysis.def_use import retarget, successors, terminator_reads
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
-from pcbatch.ir.dataflow import postorder
-from pcbatch.ir.def_use import retarget, successors, terminator_reads
 from pcbatch.ir.message import Message
 from pcbatch.ir.names import unused
 from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Link, Move, Prim, Return

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import gast
 
-from pcbatch.containers.catalogue import facts
+from pcbatch.data.catalogue import facts
 from pcbatch.frontend.build.builder import Builder, Handlers
 from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, frozen, may_raise
 from pcbatch.frontend.build.exceptions import raise_again

@@ -27,17 +27,17 @@ from pcbatch.frontend.build.evaluation_order import (
     settled,
     store,
 )
-from pcbatch.frontend.build.kept_iterators import kept_iterator, take_next
+from pcbatch.frontend.build.iteration.kept_iterators import kept_iterator, take_next
+from pcbatch.frontend.build.iteration.reversed_iterators import with_lists
 from pcbatch.frontend.build.mutations import call_mutation, given_places
 from pcbatch.frontend.build.powers import checked_power, is_number, power_of
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
-from pcbatch.frontend.build.reversed_iterators import with_lists
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
-from pcbatch.frontend.source.nested import scope_of
 from pcbatch.frontend.source.places import NEXT, Mutation, mutation
 from pcbatch.frontend.source.resolve import callee, static_value
-from pcbatch.frontend.source.spread import spread
+from pcbatch.frontend.source.rewrites.nested import scope_of
+from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, given_lists, takes_list
 from pcbatch.frontend.source.tree import (
     SCOPES,

@@ -23,8 +23,8 @@ from pcbatch.frontend.build.expressions import has_control, operands
 from pcbatch.frontend.source.places import Place, place_of
 from pcbatch.frontend.source.tree import Node, load, supported
 from pcbatch.frontend.support.links import linked_item, put_back
+from pcbatch.ir.analysis.dataflow import forward
 from pcbatch.ir.cfg import Block, Call, Function, Op
-from pcbatch.ir.dataflow import forward
 from pcbatch.ir.ops import Change, Expr, Link, Move, Prim
 from pcbatch.ir.roles import writes
 

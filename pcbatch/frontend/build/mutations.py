@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import gast
 
-from pcbatch.containers.catalogue import facts
+from pcbatch.data.catalogue import facts
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import assigned, copied, rebound
 from pcbatch.frontend.build.operators import operator_name

@@ -20,6 +20,8 @@ from typing import Any
 import gast
 import numpy as np
 
+from pcbatch.data.functions.python_numbers import METHODS
+from pcbatch.frontend.build.iteration.reversed_iterators import taken_at_once
 from pcbatch.frontend.build.library_calls import (
     calls_argument,
     function_arguments,
@@ -28,11 +30,10 @@ from pcbatch.frontend.build.library_calls import (
     is_numpy_call,
 )
 from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
-from pcbatch.frontend.build.reversed_iterators import taken_at_once
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
-from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.rewrites.nested import is_cache
 from pcbatch.frontend.source.scope import bindings, catches, parameters
 from pcbatch.frontend.source.streams import has_own
 from pcbatch.frontend.source.tree import (
@@ -48,7 +49,6 @@ from pcbatch.frontend.source.tree import (
     support_function,
     supported,
 )
-from pcbatch.frontend.support.python_numbers import METHODS
 
 NAMES = (
     "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import gast
 
-from pcbatch.containers.catalogue import facts
+from pcbatch.data.catalogue import facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import gast
 
+from pcbatch.data.functions.python_numbers import NEGATIVE_POWER
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, compare, constant, is_constant, supported
-from pcbatch.frontend.support.python_numbers import NEGATIVE_POWER
 from pcbatch.ir.ops import LIMIT, Branch, Fail
 
 

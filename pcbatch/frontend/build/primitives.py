@@ -36,9 +36,9 @@ from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.streams import has_stream
 from pcbatch.frontend.source.tree import SUPPORT, Node, one_line, rebuild
 from pcbatch.frontend.support import operators
-from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.ops import Change, Expr
-from pcbatch.ir.written import Written
+from pcbatch.ir.text.written import Written
 
 PRIMITIVE = "__prim__"
 
@@ -162,7 +162,7 @@ SIMPLE = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.Attribu
 
 
 def guarded_defaults(node: N) -> N:
-    """Return the tree of a primitive with all such functions looked after (`support/defaults.py`)."""
+    """Return the tree of a primitive with all such functions looked after (`data/functions/defaults.py`)."""
     guarded: N = _Guard().visit(node)
     return guarded
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import gast
 
-from pcbatch.frontend.build import loops
 from pcbatch.frontend.build.assignments import assign, augment, delete
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.exceptions import build_suppress, build_try, leave, suppressed
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
-from pcbatch.frontend.build.generators import build_yield, build_yield_from
+from pcbatch.frontend.build.iteration import loops
+from pcbatch.frontend.build.iteration.element_loops import each
+from pcbatch.frontend.build.iteration.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.build.messages import assign_text, build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.source.function_unit import is_lambda_definition
-from pcbatch.frontend.source.growing_lists import as_loop
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
+from pcbatch.frontend.source.rewrites.growing_lists import as_loop
 from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.streams import generator_in, is_special, lazy, needs_loop, reads_what_changes
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant

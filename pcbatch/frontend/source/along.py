@@ -15,13 +15,12 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from pcbatch.containers.object_parts import INSTALLED
+from pcbatch.data.object_parts import is_user_code
 from pcbatch.decisions import NONE, CodeKey, Decisions, Reason
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.errors import Restart
 from pcbatch.frontend.source.callee import BatchedTest, Target
 
-_OURS = str(Path(__file__).parents[2]) + "/"
 CACHE = type(functools.lru_cache(lambda: None))
 
 _primitives: set[CodeKey] = set()
@@ -40,12 +39,6 @@ def keep_primitive(fn: FunctionType) -> None:
 def is_kept(code: CodeType) -> bool:
     """Whether calls of a function are always traced as one primitive."""
     return key_of(code) in _primitives
-
-
-def is_users(code: CodeType) -> bool:
-    """Whether code is the user's own, and not that of an installed package, of Python or of this package."""
-    file = code.co_filename
-    return not file.startswith((*INSTALLED, _OURS, "<frozen")) and not file.endswith("/functools.py")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +75,7 @@ class Along:
 
     def want(self, code: CodeType, call: Loc | None, why: str) -> bool:
         """Ask for a function to be compiled along from the next time on; False if it cannot be, or is already."""
-        if self.covers(code) or not is_users(code) or is_kept(code) or not linecache.getlines(code.co_filename):
+        if self.covers(code) or not is_user_code(code) or is_kept(code) or not linecache.getlines(code.co_filename):
             return False
         place = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
         lines = (code.co_firstlineno, _last_line(code))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import gast
 
-from pcbatch.containers.catalogue import facts
+from pcbatch.data.catalogue import facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.tree import Node, one_line

@@ -14,8 +14,8 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
 from pcbatch.frontend.source.locate import Source, locate
-from pcbatch.frontend.source.nested import lift, scope_of, to_lift
 from pcbatch.frontend.source.own_classes import own_classes
+from pcbatch.frontend.source.rewrites.nested import lift, scope_of, to_lift
 from pcbatch.frontend.source.scope import bindings, identifiers, parameters
 from pcbatch.frontend.source.tree import FUNCTIONS, Node
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 import gast
 
-from pcbatch.frontend.source.along import callee_of, is_kept, is_users
+from pcbatch.data.object_parts import is_user_code
+from pcbatch.frontend.source.along import callee_of, is_kept
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.function_unit import definitions as defined
-from pcbatch.frontend.source.nested import function_of, lift, to_lift
 from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.rewrites.nested import function_of, lift, to_lift
 from pcbatch.frontend.source.scope import parameters, renamed
 from pcbatch.frontend.source.tree import SCOPES, Node, children, rebuild
 from pcbatch.ir.names import unused
@@ -35,7 +36,7 @@ def generator(unit: Unit, node: Node) -> Target | None:
     if function is MISSING or isinstance(function, Target):
         return function if isinstance(function, Target) and inspect.isgeneratorfunction(function.fn) else None
     fn, args, keywords = callee_of(function)
-    if fn is None or not inspect.isgeneratorfunction(fn) or not is_users(fn.__code__) or is_kept(fn.__code__):
+    if fn is None or not inspect.isgeneratorfunction(fn) or not is_user_code(fn.__code__) or is_kept(fn.__code__):
         return None
     return Target(fn, args, keywords, along=True)
 

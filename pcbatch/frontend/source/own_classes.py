@@ -14,7 +14,7 @@ from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from pcbatch.containers.object_parts import attributes, is_users
+from pcbatch.data.object_parts import attributes, is_users
 
 ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 MOST = 50_000

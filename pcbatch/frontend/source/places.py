@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import gast
 
-from pcbatch.containers.catalogue import FUNCTIONS, facts
+from pcbatch.data.catalogue import FUNCTIONS, facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve

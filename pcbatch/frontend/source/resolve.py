@@ -16,7 +16,7 @@ import gast
 from pcbatch.frontend.source.along import bound_function
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.nested import lift, lift_lambda
+from pcbatch.frontend.source.rewrites.nested import lift, lift_lambda
 from pcbatch.frontend.source.tree import Node
 
 MISSING: Final = object()

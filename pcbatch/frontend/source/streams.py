@@ -17,7 +17,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.containers.catalogue import facts
+from pcbatch.data.catalogue import facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.own_classes import own_methods

@@ -20,13 +20,13 @@ from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import is_generator
-from pcbatch.frontend.source.growing_lists import reads_what_it_changes
 from pcbatch.frontend.source.impure import impure
-from pcbatch.frontend.source.nested import codes_of, function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
+from pcbatch.frontend.source.rewrites.growing_lists import reads_what_it_changes
+from pcbatch.frontend.source.rewrites.nested import codes_of, function_of, hidden_variables, nonlocals
+from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.scope import bindings, outside, parameters
-from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import (
     becomes_list,
     expands,

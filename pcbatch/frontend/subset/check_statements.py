@@ -5,7 +5,7 @@ from __future__ import annotations
 import gast
 
 from pcbatch.frontend.build.exceptions import classes_of, is_null_context, suppressed
-from pcbatch.frontend.build.iterables import LAZY
+from pcbatch.frontend.build.iteration.iterables import LAZY
 from pcbatch.frontend.build.messages import exception_class, exception_parts, fits, is_debug_print
 from pcbatch.frontend.source.function_unit import Faults, Unit, definitions
 from pcbatch.frontend.source.resolve import builtin_name

@@ -18,7 +18,7 @@ from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import free_reads
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children
-from pcbatch.ir.dataflow import invert, solve
+from pcbatch.ir.analysis.dataflow import invert, solve
 from pcbatch.ir.roles import reads, writes
 
 STATIC_ATTRIBUTES = frozenset({"ndim", "shape", "size", "dtype", "itemsize"})

@@ -23,9 +23,22 @@ import gast
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.containers.keys import is_of_lane
-from pcbatch.containers.members import with_value
-from pcbatch.containers.object_parts import INSTALLED, PACKAGES
+from pcbatch.data.functions import mappings, support
+from pcbatch.data.functions.defaults import same_defaults
+from pcbatch.data.functions.math_functions.arguments import of_lane
+from pcbatch.data.functions.math_functions.table import replacement as math_replacement
+from pcbatch.data.functions.python_numbers import ATTRIBUTES, part
+from pcbatch.data.functions.sequence_operators import count, index
+from pcbatch.data.functions.texts import text_method
+from pcbatch.data.functions.type_questions import type_
+from pcbatch.data.mappings.keys import is_of_lane
+from pcbatch.data.members import with_value
+from pcbatch.data.object_parts import INSTALLED, PACKAGES
+from pcbatch.data.objects import questions
+from pcbatch.data.objects.made import made_schema, recorded
+from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, note_call, origin_of
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import LIBRARIES, PASSING, TREES
 from pcbatch.frontend.build.operators import REPLACED, in_helper
@@ -34,19 +47,6 @@ from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.tree import SUPPORT
-from pcbatch.frontend.support import mappings, support
-from pcbatch.frontend.support.defaults import same_defaults
-from pcbatch.frontend.support.math_functions.arguments import of_lane
-from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
-from pcbatch.frontend.support.python_numbers import ATTRIBUTES, part
-from pcbatch.frontend.support.sequence_operators import count, index
-from pcbatch.frontend.support.texts import text_method
-from pcbatch.frontend.support.type_questions import type_
-from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, note_call, origin_of
-from pcbatch.records import questions
-from pcbatch.records.made import made_schema, recorded
-from pcbatch.records.questions import RECORDS
-from pcbatch.records.reference import Ref
 
 Function = Callable[..., Any]
 
@@ -80,7 +80,7 @@ _copies: WeakKeyDictionary[FunctionType, FunctionType | None] = WeakKeyDictionar
 def substitute(fn: Any) -> Any:
     """Return the callable that stands in for `fn` while a primitive is traced; `fn` itself at any other time.
 
-    Results of the substitute are known as arrays, as numbers of Python, or as neither (see `pcbatch.origins`).
+    Results of the substitute are known as arrays, as numbers of Python, or as neither (see `pcbatch.data.origins`).
     """
     if not is_noting():
         return fn

@@ -8,15 +8,15 @@ import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
 
-from pcbatch.containers.checks import require
-from pcbatch.containers.lane_dict import LaneDict
-from pcbatch.containers.lane_list import LaneList
+from pcbatch.data.checks import require
+from pcbatch.data.functions.iteration import rows
+from pcbatch.data.functions.sequences import get_item
+from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.origins import number
+from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.errors import Refusal
-from pcbatch.frontend.support.iteration import rows
 from pcbatch.frontend.support.mutation import set_item
-from pcbatch.frontend.support.sequences import get_item
-from pcbatch.frontend.support.truth import ARRAYS
-from pcbatch.origins import number
 
 jax.extend.source_info_util.register_exclusion(__file__)
 

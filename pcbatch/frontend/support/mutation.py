@@ -17,26 +17,26 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.containers.aliasing import forget_copy, source_of_copy
-from pcbatch.containers.catalogue import FUNCTIONS, facts
-from pcbatch.containers.checks import require
-from pcbatch.containers.container import Container
-from pcbatch.containers.kept import kept
-from pcbatch.containers.lane_bytes import LaneByteArray
-from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.lane_tuple import LaneTuple
-from pcbatch.containers.optional import Optional
-from pcbatch.containers.text_parts import TextParts
+from pcbatch.data.aliasing import forget_copy, source_of_copy
+from pcbatch.data.catalogue import FUNCTIONS, facts
+from pcbatch.data.checks import require
+from pcbatch.data.container import Container
+from pcbatch.data.functions import array_items, heaps, iteration, mappings, support
+from pcbatch.data.functions.exceptions import changed_by_class, changing
+from pcbatch.data.functions.sequences import get_item, list_, users_method
+from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.kept import kept
+from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.optional import Optional
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.texts.lane_bytes import LaneByteArray
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.text_parts import TextParts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
-from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.places import NEXT
-from pcbatch.frontend.support import array_items, heaps, iteration, mappings, support
-from pcbatch.frontend.support.exceptions import changed_by_class, changing
 from pcbatch.frontend.support.helpers import load_attribute, substitute
-from pcbatch.frontend.support.sequences import get_item, list_, users_method
-from pcbatch.frontend.support.truth import ARRAYS
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -225,7 +225,7 @@ def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) ->
     if name == "sort":
         options = {**options, "key": mappings.order_key(options.get("key"))}
     called = partial(substitute(method), *args, **options)
-    own = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType) and is_users(method.__code__)
+    own = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType) and is_user_code(method.__code__)
     return part, changing(called, method.__code__) if own else called()
 
 

@@ -19,37 +19,37 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.container import Container
-from pcbatch.containers.elements import text_of
-from pcbatch.containers.lane_bytes import LaneBytes
-from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_range import LaneRange
-from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.lane_tuple import transposed as transposed
-from pcbatch.containers.members import data_of
-from pcbatch.containers.optional import Optional, is_none, sure
-from pcbatch.containers.optional import narrowed as narrowed
-from pcbatch.containers.optional import unwrapped as unwrapped
-from pcbatch.containers.own_order import has_order, pair
+from pcbatch.data.container import Container
+from pcbatch.data.elements import text_of
+from pcbatch.data.functions import mappings, python_numbers, support
+from pcbatch.data.functions.builtins import bool_ as bool_
+from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
+from pcbatch.data.functions.python_numbers import iadd as iadd
+from pcbatch.data.functions.sequence_operators import are_sequences, compare
+from pcbatch.data.functions.sequences import product
+from pcbatch.data.functions.sequences import unpacked as unpacked
+from pcbatch.data.functions.texts import equals_one
+from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.functions.truth import truth as truth
+from pcbatch.data.members import data_of
+from pcbatch.data.objects import questions
+from pcbatch.data.objects.questions import RECORDS, own_method
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.optional import Optional, is_none, sure
+from pcbatch.data.optional import narrowed as narrowed
+from pcbatch.data.optional import unwrapped as unwrapped
+from pcbatch.data.origins import Tracer, is_noting, note_outside
+from pcbatch.data.origins import array as array
+from pcbatch.data.origins import number as number
+from pcbatch.data.own_order import has_order, pair
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_range import LaneRange
+from pcbatch.data.sequences.lane_tuple import transposed as transposed
+from pcbatch.data.texts.lane_bytes import LaneBytes
+from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support import mappings, python_numbers, support
-from pcbatch.frontend.support.builtins import bool_ as bool_
 from pcbatch.frontend.support.helpers import PLAIN, load_attribute, substitute
 from pcbatch.frontend.support.helpers import see_through as see_through
-from pcbatch.frontend.support.iteration import DICT_VIEWS, KEYS_VIEW
-from pcbatch.frontend.support.python_numbers import iadd as iadd
-from pcbatch.frontend.support.sequence_operators import are_sequences, compare
-from pcbatch.frontend.support.sequences import product
-from pcbatch.frontend.support.sequences import unpacked as unpacked
-from pcbatch.frontend.support.texts import equals_one
-from pcbatch.frontend.support.truth import ARRAYS
-from pcbatch.frontend.support.truth import truth as truth
-from pcbatch.origins import Tracer, is_noting, note_outside
-from pcbatch.origins import array as array
-from pcbatch.origins import number as number
-from pcbatch.records import questions
-from pcbatch.records.questions import RECORDS, own_method
-from pcbatch.records.reference import Ref
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -126,10 +126,11 @@ def _method(value: Any, name: str) -> FunctionType | None:
     return method if isinstance(method, FunctionType) else None
 
 
-PARTS = (
-    "builtins defaults dict_loops drafts exceptions iteration libraries links mappings mutation "
+DATA = (
+    "builtins defaults dict_loops drafts exceptions iteration libraries mappings "
     "python_numbers sequences texts traced_effects type_questions"
 ).split()
+PARTS = (*(f"data.functions.{name}" for name in DATA), "frontend.support.links", "frontend.support.mutation")
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
 
 
@@ -145,7 +146,7 @@ def _public(*modules: ModuleType) -> dict[str, Any]:
     return dict(parts)
 
 
-globals().update(_public(*(import_module(f"pcbatch.frontend.support.{name}") for name in PARTS)))
+globals().update(_public(*(import_module(f"pcbatch.{name}") for name in PARTS)))
 
 
 add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and_, or_, xor = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
@@ -17,21 +18,21 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
-from pcbatch.containers.entries import Entries
-from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.optional import Optional
+from pcbatch.data.functions import libraries, python_numbers
+from pcbatch.data.functions.texts import no_text
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.optional import Optional
+from pcbatch.data.origins import Origin, Tracer, is_noted, is_noting, note, source_of
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.errors import Refusal
-from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.tree import SUPPORT
-from pcbatch.frontend.support import libraries, python_numbers
-from pcbatch.frontend.support.texts import no_text
-from pcbatch.origins import Origin, Tracer, is_noted, is_noting, note, source_of
-from pcbatch.records.reference import Ref
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-FOLDER = __file__.removesuffix("tracer_operators.py")
+FOLDERS = tuple(str(Path(str(file)).parent) + "/" for file in (__file__, libraries.__file__))
 BINARY = "add sub mul floordiv mod lshift rshift truediv and or xor".split()
 COMPARISONS = "eq ne lt le gt ge".split()
 UNARY = "neg pos abs invert".split()
@@ -62,7 +63,7 @@ def _check_text(cls: type, dunder: str) -> None:
 
     @functools.wraps(method)
     def checked(self: Any, *spec: str) -> str:
-        if is_noting() and is_users(_caller(sys._getframe(1))):
+        if is_noting() and is_user_code(_caller(sys._getframe(1))):
             raise no_text()
         made: str = method(self, *spec)
         return made
@@ -96,7 +97,7 @@ def _check(dunder: str, name: str, operator: Callable[..., Any]) -> None:
 
 def _caller(frame: FrameType) -> CodeType:
     """The code that calls a function of Python's, or a support function that does."""
-    while frame.f_code.co_filename.startswith(FOLDER) and frame.f_back is not None:
+    while frame.f_code.co_filename.startswith(FOLDERS) and frame.f_back is not None:
         if frame.f_code.co_filename == libraries.__file__:  # NumPy makes the text, of an error
             break
         frame = frame.f_back

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pcbatch.ir.dataflow import block_edges, components, invert, postorder
-from pcbatch.ir.def_use import calls, edges
-from pcbatch.ir.liveness import return_points
+from pcbatch.ir.analysis.dataflow import block_edges, components, invert, postorder
+from pcbatch.ir.analysis.def_use import calls, edges
+from pcbatch.ir.analysis.liveness import return_points
 from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
 

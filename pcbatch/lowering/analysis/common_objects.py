@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pcbatch.records.made import HEAP
-from pcbatch.records.made_fields import Place
+from pcbatch.data.objects.made import HEAP
+from pcbatch.data.objects.made_fields import Place
 
 OWN, INNER = "own", "inner"
 Part = tuple[str, str]  # a variable and a level

@@ -23,9 +23,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Generic, TypeGuard
 
+from pcbatch.ir.analysis.dataflow import Node, Value, Worklist
+from pcbatch.ir.analysis.def_use import AnyOp
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.dataflow import Node, Value, Worklist
-from pcbatch.ir.def_use import AnyOp
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Push

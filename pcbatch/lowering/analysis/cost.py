@@ -12,7 +12,7 @@ from typing import Any
 
 import jax.extend.core as jex
 
-from pcbatch.containers.by_width import by_width_p
+from pcbatch.data.by_width import by_width_p
 from pcbatch.ir.ops import Check, Move, Prim, Print, Select
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn

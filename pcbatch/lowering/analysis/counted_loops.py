@@ -14,9 +14,9 @@ from typing import Any
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from pcbatch.ir.analysis.def_use import may_return, predecessors, successors
+from pcbatch.ir.analysis.loops import Dominators, Loop, loops
 from pcbatch.ir.cfg import Block, Function, Op
-from pcbatch.ir.def_use import may_return, predecessors, successors
-from pcbatch.ir.loops import Dominators, Loop, loops
 from pcbatch.ir.ops import Branch, Fail, Move, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.typing.trace import JaxprFn

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pcbatch.ir.analysis.dataflow import postorder, solve
+from pcbatch.ir.analysis.def_use import may_return, successors
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import postorder, solve
-from pcbatch.ir.def_use import may_return, successors
 from pcbatch.ir.ops import Branch, Fail, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.analysis.constants import Definition, roots

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pcbatch.containers.by_width import by_width_p
+from pcbatch.data.by_width import by_width_p
 from pcbatch.ir.ops import Move, Prim, Select
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.cost import (

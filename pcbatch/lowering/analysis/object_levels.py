@@ -8,18 +8,18 @@ from typing import Any
 
 import jax
 
-from pcbatch.containers.columns import Unset
-from pcbatch.containers.container import Container
-from pcbatch.containers.entries import Entries
-from pcbatch.containers.keys import ROWS
-from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.lane_tuple import LaneTuple
-from pcbatch.containers.object_parts import IMMUTABLE, parts_of
-from pcbatch.containers.optional import Optional
+from pcbatch.data.columns import Unset
+from pcbatch.data.container import Container
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.keys import ROWS
+from pcbatch.data.object_parts import IMMUTABLE, parts_of
+from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.optional import Optional
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
-from pcbatch.records.questions import RECORDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator, Mapping
 
 import jax
 
-from pcbatch.containers.aliasing import CAPTURED
+from pcbatch.data.aliasing import CAPTURED
+from pcbatch.ir.analysis.dataflow import solve
+from pcbatch.ir.analysis.def_use import may_return, predecessors
+from pcbatch.ir.analysis.liveness import live_in
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import solve
-from pcbatch.ir.def_use import may_return, predecessors
-from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import Change, Move, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType

@@ -15,7 +15,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.integer_marks import CALLS, mark_of
+from pcbatch.data.integer_marks import CALLS, mark_of
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.intervals import ANY, Interval, computed, meet, of_dtype, within
 from pcbatch.lowering.typing.trace import JaxprFn

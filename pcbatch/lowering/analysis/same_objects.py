@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pcbatch.ir.analysis.dataflow import agreed, forward
+from pcbatch.ir.analysis.def_use import may_return
 from pcbatch.ir.cfg import Call, Function, Op
-from pcbatch.ir.dataflow import agreed, forward
-from pcbatch.ir.def_use import may_return
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.analysis.common_objects import CALLERS, INNER, NONE, OWN, Part

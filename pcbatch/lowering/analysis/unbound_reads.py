@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.analysis.dataflow import reachable
+from pcbatch.ir.analysis.def_use import block_writes, may_return, predecessors, terminator_reads
+from pcbatch.ir.analysis.liveness import live_in
+from pcbatch.ir.analysis.must_assign import on_all_paths
 from pcbatch.ir.cfg import Call, Function
-from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import block_writes, may_return, predecessors, terminator_reads
-from pcbatch.ir.liveness import live_in
-from pcbatch.ir.must_assign import on_all_paths
 from pcbatch.ir.ops import Branch, Fail
 from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.typing.inferred import Inferred, branch_targets

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pcbatch.ir.callgraph import call_counts, recursive, sccs
+from pcbatch.ir.analysis.callgraph import call_counts, recursive, sccs
+from pcbatch.ir.analysis.loops import loops
 from pcbatch.ir.cfg import CfgProgram, Function
-from pcbatch.ir.loops import loops
 from pcbatch.lowering.analysis import own_constants
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.inline import Inliner

@@ -25,9 +25,9 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from pcbatch.ir.callgraph import call_counts, sccs, without_uncalled
+from pcbatch.ir.analysis.callgraph import call_counts, sccs, without_uncalled
+from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.names import unused
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.constants import Local, assigned_again, definition, definitions, roots

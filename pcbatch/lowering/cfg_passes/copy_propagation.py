@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pcbatch.ir import liveness
+from pcbatch.ir.analysis import liveness
+from pcbatch.ir.analysis.dataflow import agreed, block_edges, invert, solve
+from pcbatch.ir.analysis.def_use import AnyOp, BlockT, calls
 from pcbatch.ir.cfg import CfgProgram, Function
-from pcbatch.ir.dataflow import agreed, block_edges, invert, solve
-from pcbatch.ir.def_use import AnyOp, BlockT, calls
 from pcbatch.ir.ops import Move
 from pcbatch.ir.roles import rename_reads, writes
 from pcbatch.ir.stack import Pop, StackProgram

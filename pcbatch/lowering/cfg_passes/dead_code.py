@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.ir import liveness
+from pcbatch.ir.analysis import liveness
+from pcbatch.ir.analysis.def_use import AnyOp, BlockT, terminator_reads
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.def_use import AnyOp, BlockT, terminator_reads
 from pcbatch.ir.ops import Check, Print
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Push, StackProgram

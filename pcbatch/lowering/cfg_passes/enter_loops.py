@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
+from pcbatch.ir.analysis.def_use import predecessors, retarget
+from pcbatch.ir.analysis.liveness import live_in
+from pcbatch.ir.analysis.loops import Loop, loops
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
-from pcbatch.ir.def_use import predecessors, retarget
-from pcbatch.ir.liveness import live_in
-from pcbatch.ir.loops import Loop, loops
 from pcbatch.ir.ops import Branch, Jump, Move, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.typing.abstract_values import Abstract, Known

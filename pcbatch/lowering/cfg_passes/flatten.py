@@ -18,11 +18,12 @@ from typing import Any, assert_never
 import jax
 import jax.extend.core as jex
 
-from pcbatch.containers import checks as containers
+from pcbatch.data import checks as containers
+from pcbatch.data.objects.made import HEAP
+from pcbatch.data.objects.tables import TABLES
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.analysis.def_use import jump_to
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
-from pcbatch.ir.def_use import jump_to
-from pcbatch.ir.expr_text import part_text
 from pcbatch.ir.message import Field
 from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import (
@@ -39,6 +40,7 @@ from pcbatch.ir.ops import (
     Select,
     unset,
 )
+from pcbatch.ir.text.expr_text import part_text
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.stack_passes.parallel_moves import parallel_moves
@@ -52,8 +54,6 @@ from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_t
 from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.made_records import functions_with_heap
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, TracedCheck, check_outputs, restrict
-from pcbatch.records.made import HEAP
-from pcbatch.records.tables import TABLES
 
 KINDS = {containers.CAPACITY: CAPACITY, containers.LIMIT: LIMIT}
 """The kinds of failures that are no exceptions, by their names among checks."""

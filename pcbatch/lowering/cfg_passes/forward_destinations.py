@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pcbatch.ir import liveness
+from pcbatch.ir.analysis import liveness
+from pcbatch.ir.analysis.def_use import AnyOp, BlockT, terminator_reads
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.def_use import AnyOp, BlockT, terminator_reads
 from pcbatch.ir.ops import Move, Prim, Select
 from pcbatch.ir.roles import reads, rename_writes, writes
 from pcbatch.ir.stack import Push, StackProgram

@@ -18,10 +18,10 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir import liveness
+from pcbatch.ir.analysis import liveness
+from pcbatch.ir.analysis.dataflow import Worklist
+from pcbatch.ir.analysis.def_use import jump_to, predecessors, successors
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import Worklist
-from pcbatch.ir.def_use import jump_to, predecessors, successors
 from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes

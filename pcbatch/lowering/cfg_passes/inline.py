@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label
 from pcbatch.errors import CompileError
+from pcbatch.ir.analysis.dataflow import components
+from pcbatch.ir.analysis.def_use import rename_block, retarget
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import components
-from pcbatch.ir.def_use import rename_block, retarget
 from pcbatch.ir.ops import RETURN, Jump, Move, Return
 from pcbatch.ir.types import ArrayType
 

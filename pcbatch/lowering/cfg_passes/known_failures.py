@@ -13,8 +13,8 @@ from __future__ import annotations
 import traceback
 from dataclasses import replace
 
+from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.cfg import Block, CfgProgram, Function
-from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.names import unused
 from pcbatch.ir.ops import ERROR, RETURN, Branch, Expr, Fail, Jump, Prim, Return
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable

@@ -16,9 +16,9 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.integer_marks import CALLS, mark_of
+from pcbatch.data.integer_marks import CALLS, mark_of
+from pcbatch.ir.analysis.def_use import terminator_reads
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.def_use import terminator_reads
 from pcbatch.ir.ops import Check, Move, Prim
 from pcbatch.ir.roles import reads
 from pcbatch.lowering.cfg_passes.prove_checks import without_results

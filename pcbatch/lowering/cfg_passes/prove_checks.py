@@ -15,10 +15,12 @@ from dataclasses import replace
 
 import jax.extend.core as jex
 
+from pcbatch.data.objects.made import HEAP
+from pcbatch.data.objects.tables import TABLES
+from pcbatch.ir.analysis.dataflow import Worklist, postorder
+from pcbatch.ir.analysis.def_use import successors, terminator_reads
+from pcbatch.ir.analysis.liveness import live_in
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import Worklist, postorder
-from pcbatch.ir.def_use import successors, terminator_reads
-from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import Branch, Check, Move, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.analysis.intervals import ANY, Interval, widened
@@ -34,8 +36,6 @@ from pcbatch.lowering.analysis.reference_facts import (
 )
 from pcbatch.lowering.jaxpr_passes.integer_marks import has_marks
 from pcbatch.lowering.typing.trace import JaxprFn, restrict
-from pcbatch.records.made import HEAP
-from pcbatch.records.tables import TABLES
 
 Place = tuple[str, str]  # function, label
 

@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.ir.callgraph import without_uncalled
+from pcbatch.ir.analysis.callgraph import without_uncalled
+from pcbatch.ir.analysis.dataflow import reachable
+from pcbatch.ir.analysis.def_use import AnyOp, BlockT, jump_to, retarget, targets
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
-from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import AnyOp, BlockT, jump_to, retarget, targets
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
 from pcbatch.ir.roles import writes
 

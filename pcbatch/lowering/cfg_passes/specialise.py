@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pcbatch.ir.callgraph import without_uncalled
+from pcbatch.ir.analysis.callgraph import without_uncalled
 from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from pcbatch.ir.analysis.dataflow import forward
+from pcbatch.ir.analysis.def_use import may_return, successors, terminator_reads
+from pcbatch.ir.analysis.liveness import live_in
+from pcbatch.ir.analysis.union_find import UnionFind
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import forward
-from pcbatch.ir.def_use import may_return, successors, terminator_reads
-from pcbatch.ir.liveness import live_in
 from pcbatch.ir.roles import reads, rename_reads, rename_writes, writes
-from pcbatch.ir.union_find import UnionFind
 
 Def = tuple[str, int, int]  # block label, operation index, position among its writes; index -1: parameter
 Node = Def | tuple[str, str]  # or a block and a variable at its top

@@ -34,8 +34,8 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from pcbatch.ir.analysis.loops import loops
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
-from pcbatch.ir.loops import loops
 from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import Expr, Move, Prim
 from pcbatch.ir.roles import writes

@@ -24,9 +24,9 @@ from itertools import count
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError, NeedsUnrolling
+from pcbatch.ir.analysis.def_use import jump_to, retarget
+from pcbatch.ir.analysis.loops import Dominators, Loop, loops
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
-from pcbatch.ir.def_use import jump_to, retarget
-from pcbatch.ir.loops import Dominators, Loop, loops
 from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pcbatch.data.objects.made import made_schema
+from pcbatch.data.objects.made_classes import MadeClass
+from pcbatch.data.objects.made_results import WithHeap, absorbed, with_heap_in_result
+from pcbatch.data.objects.tables import TABLES
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import Expr, Prim, Return
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.made_records import holds_objects
-from pcbatch.records.made import made_schema
-from pcbatch.records.made_classes import MadeClass
-from pcbatch.records.made_results import WithHeap, absorbed, with_heap_in_result
-from pcbatch.records.tables import TABLES
 
 ENTRY = ".entry"  # behind the name of the function
 

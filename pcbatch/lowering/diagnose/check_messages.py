@@ -10,16 +10,16 @@ from collections.abc import Iterator
 
 import jax
 
-from pcbatch.containers.known_texts import MIXED, MIXED_HELPS
+from pcbatch.data.objects.made import mentions_made
+from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.origins import Origin
+from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.message import Message, variables
 from pcbatch.ir.ops import Fail, Print
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.inferred import Inferred
-from pcbatch.origins import Origin
-from pcbatch.records.made import mentions_made
-from pcbatch.records.questions import RECORDS
 
 
 def run(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:

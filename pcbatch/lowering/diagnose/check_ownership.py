@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pcbatch.data.objects.made import made_schema
+from pcbatch.data.objects.made_classes import MadeClass, is_mutable
+from pcbatch.data.objects.made_fields import Place
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, Restart
+from pcbatch.ir.analysis.liveness import live_after
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.analysis.common_objects import (
@@ -38,9 +41,6 @@ from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.made_records import classes_of
-from pcbatch.records.made import made_schema
-from pcbatch.records.made_classes import MadeClass, is_mutable
-from pcbatch.records.made_fields import Place
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
 TEMPORARY = re.compile(r"t\d+|default_\d+_\d+")

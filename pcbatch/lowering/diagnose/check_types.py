@@ -8,16 +8,16 @@ from typing import Any
 
 import jax
 
-from pcbatch.containers.lane_iterator import LaneIterator
-from pcbatch.containers.lane_range import LaneRange
-from pcbatch.containers.lane_set import DictView
+from pcbatch.data.mappings.lane_set import DictView
+from pcbatch.data.sequences.lane_iterator import LaneIterator
+from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal, Restart
 from pcbatch.ir import message as messages
-from pcbatch.ir.callgraph import calls, recursive
+from pcbatch.ir.analysis.callgraph import calls, recursive
+from pcbatch.ir.analysis.dataflow import reachable
+from pcbatch.ir.analysis.def_use import may_return
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import may_return
 from pcbatch.ir.ops import RETURN, Fail, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType

@@ -25,7 +25,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import Expr, Move, Prim, PureOp
 from pcbatch.ir.stack import StackProgram, Storage, Var

@@ -1,4 +1,4 @@
-"""Plain operations in place of marks of integers (`pcbatch.containers.integer_marks`) that nothing reads any more.
+"""Plain operations in place of marks of integers (`pcbatch.data.integer_marks`) that nothing reads any more.
 
 before:  r, fits = jit[name=checked_add] a b       after:  r = add a b
          y = jit[name=between] x 0 31                      y = x
@@ -13,7 +13,7 @@ from typing import Any
 
 import jax.extend.core as jex
 
-from pcbatch.containers.integer_marks import Mark, mark_of, specialised
+from pcbatch.data.integer_marks import Mark, mark_of, specialised
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite

@@ -1,4 +1,4 @@
-"""Choose the forms for lanes that run together, where a computation has two (`containers/by_width.py`).
+"""Choose the forms for lanes that run together, where a computation has two (`data/by_width.py`).
 
 before:  c:i32[8] = pcbatch_by_width[together={ ... } alone={ ... }] b
 after:   the equations of the first form
@@ -14,7 +14,7 @@ from typing import Any
 
 import jax.extend.core as jex
 
-from pcbatch.containers.by_width import by_width_p
+from pcbatch.data.by_width import by_width_p
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite

@@ -19,8 +19,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pcbatch.ir.dataflow import postorder
-from pcbatch.ir.def_use import retarget_stack, targets
+from pcbatch.ir.analysis.dataflow import postorder
+from pcbatch.ir.analysis.def_use import retarget_stack, targets
 from pcbatch.ir.stack import StackBlock, StackProgram, StackTerminator
 from pcbatch.lowering.analysis.agreement import keys_of
 from pcbatch.lowering.analysis.block_frequency import Graph, flow, visits

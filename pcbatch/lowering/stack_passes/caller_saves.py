@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pcbatch.ir.analysis.dataflow import backward, forward, solve
+from pcbatch.ir.analysis.def_use import may_return, terminator_reads
+from pcbatch.ir.analysis.liveness import live_after
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.dataflow import backward, forward, solve
-from pcbatch.ir.def_use import may_return, terminator_reads
-from pcbatch.ir.liveness import live_after
 from pcbatch.ir.roles import reads, writes
 
 Names = frozenset[str]

@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from pcbatch.errors import InternalError
-from pcbatch.ir.dataflow import postorder
+from pcbatch.ir.analysis.dataflow import postorder
 from pcbatch.ir.ops import Prim, Print, PureOp
 from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.stack import Pop, Push, StackOp, StackProgram, Storage, Var

@@ -16,15 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from pcbatch.ir.analysis.def_use import may_return
+from pcbatch.ir.analysis.union_find import UnionFind
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
-from pcbatch.ir.def_use import may_return
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Return
 from pcbatch.ir.roles import rename_reads, rename_writes
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.union_find import UnionFind
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.stack_passes.caller_saves import Saves, plan
 from pcbatch.lowering.stack_passes.parallel_moves import parallel_moves

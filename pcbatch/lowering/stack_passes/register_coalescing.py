@@ -17,13 +17,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from pcbatch.ir.def_use import rename_block
-from pcbatch.ir.liveness import stack_live_after, stack_live_in
+from pcbatch.ir.analysis.def_use import rename_block
+from pcbatch.ir.analysis.liveness import stack_live_after, stack_live_in
+from pcbatch.ir.analysis.union_find import UnionFind
 from pcbatch.ir.ops import Move
 from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import StackProgram, Storage, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.union_find import UnionFind
 from pcbatch.lowering.stack_passes.stored_into import stored_into
 
 Interference = dict[str, set[str]]

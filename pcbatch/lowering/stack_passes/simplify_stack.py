@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pcbatch.ir.def_use import calls, conditions, edges, map_edges, pops, pushes
+from pcbatch.ir.analysis.def_use import calls, conditions, edges, map_edges, pops, pushes
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.stack import Edge, Pop, Push, PushJump, StackBlock, StackProgram, StackTerminator

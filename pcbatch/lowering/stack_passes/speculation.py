@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from pcbatch.ir.def_use import block_writes, conditions, edges, pops, pushes
+from pcbatch.ir.analysis.def_use import block_writes, conditions, edges, pops, pushes
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Move, Prim, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes

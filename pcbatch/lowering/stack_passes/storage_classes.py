@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pcbatch.ir.def_use import kept, terminator_reads
-from pcbatch.ir.liveness import stack_live_in
+from pcbatch.ir.analysis.def_use import kept, terminator_reads
+from pcbatch.ir.analysis.liveness import stack_live_in
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Pop, Push, StackProgram, Storage, Var
 

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from pcbatch.ir.dataflow import failing
-from pcbatch.ir.def_use import edges
+from pcbatch.ir.analysis.dataflow import failing
+from pcbatch.ir.analysis.def_use import edges
+from pcbatch.ir.analysis.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
+from pcbatch.ir.analysis.must_assign import stack_written
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
-from pcbatch.ir.must_assign import stack_written
 from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import Jump, Prim, Print, Return
 from pcbatch.ir.stack import Edge, Leaf, Push, PushJump, StackBlock, StackOp, StackProgram, Var

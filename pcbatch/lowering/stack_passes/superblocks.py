@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from pcbatch.ir.def_use import pops, pushes, targets
+from pcbatch.ir.analysis.def_use import pops, pushes, targets
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.roles import writes

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from pcbatch.ir.def_use import pushes
+from pcbatch.ir.analysis.def_use import pushes
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Prim
 from pcbatch.ir.roles import writes

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pcbatch.ir.analysis.dataflow import failing
+from pcbatch.ir.analysis.def_use import retarget
 from pcbatch.ir.cfg import Block, CfgProgram, Function
-from pcbatch.ir.dataflow import failing
-from pcbatch.ir.def_use import retarget
 from pcbatch.ir.ops import Fail
 
 

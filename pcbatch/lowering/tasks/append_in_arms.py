@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pcbatch.ir.analysis.def_use import predecessors
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.def_use import predecessors
 from pcbatch.ir.ops import Jump, Prim
 from pcbatch.ir.roles import reads
 from pcbatch.lowering.typing.trace import JaxprFn

@@ -24,10 +24,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from pcbatch.ir.analysis.def_use import jump_to, may_return, retarget, successors, terminator_reads
+from pcbatch.ir.analysis.liveness import live_after, live_in
+from pcbatch.ir.analysis.loops import Loop, loops
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
-from pcbatch.ir.def_use import jump_to, may_return, retarget, successors, terminator_reads
-from pcbatch.ir.liveness import live_after, live_in
-from pcbatch.ir.loops import Loop, loops
 from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Prim, PureOp
 from pcbatch.ir.roles import reads, writes

@@ -9,7 +9,7 @@ A backward data-flow problem gives each variable, at each point, its coefficient
 disagree. A call whose result has the coefficient 1 after it may add its result to where that of its caller goes,
 whenever it is done. Only integers are added up so, whose sum does not depend on the order.
 
-A sum may be one that is checked (`containers/integer_marks.py`). What it says of its own terms is no use of them: it
+A sum may be one that is checked (`data/integer_marks.py`). What it says of its own terms is no use of them: it
 holds for those that are known where it stands, and where results are added up the machine checks the rest.
 """
 
@@ -22,10 +22,10 @@ from typing import Any
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from pcbatch.containers.integer_marks import Mark, mark_of
+from pcbatch.data.integer_marks import Mark, mark_of
+from pcbatch.ir.analysis.dataflow import backward
+from pcbatch.ir.analysis.def_use import may_return, terminator_reads
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import backward
-from pcbatch.ir.def_use import may_return, terminator_reads
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import ArrayType

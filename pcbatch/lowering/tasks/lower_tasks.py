@@ -23,10 +23,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.analysis.dataflow import block_edges, reachable
+from pcbatch.ir.analysis.liveness import live_after, live_in
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.liveness import live_after, live_in
 from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes

@@ -16,9 +16,9 @@ from typing import Any
 
 import jax.extend.core as jex
 
+from pcbatch.ir.analysis.def_use import rename_block
+from pcbatch.ir.analysis.liveness import live_after
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.def_use import rename_block
-from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.roles import writes
 from pcbatch.lowering.typing.trace import JaxprFn

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from pcbatch.ir.analysis.dataflow import block_edges, postorder
+from pcbatch.ir.analysis.def_use import may_return, predecessors, terminator_reads
 from pcbatch.ir.cfg import Block, Call, Function, Op
-from pcbatch.ir.dataflow import block_edges, postorder
-from pcbatch.ir.def_use import may_return, predecessors, terminator_reads
 from pcbatch.ir.ops import Return
 from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.stack_passes.lower_calls import tail_call

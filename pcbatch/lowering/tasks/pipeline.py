@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
+from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.jaxpr_passes import fuse_products
 from pcbatch.lowering.left_out import runs

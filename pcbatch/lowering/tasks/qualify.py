@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pcbatch.ir.callgraph import recursive
+from pcbatch.ir.analysis.callgraph import recursive
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.ops import Check, Print
 

@@ -20,8 +20,8 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.lax import GatherScatterMode
 
+from pcbatch.ir.analysis.liveness import live_after
 from pcbatch.ir.cfg import Call, Function
-from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jaxpr_passes.parts import part

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import Fail, Move, Prim, Select

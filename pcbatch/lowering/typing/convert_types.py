@@ -10,26 +10,26 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.containers.checks import collecting
-from pcbatch.containers.columns import Unset
-from pcbatch.containers.covering import covered, with_keys_of
-from pcbatch.containers.elements import Rows, prepare
-from pcbatch.containers.entries import Entries
-from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_tuple import LaneTuple
-from pcbatch.containers.members import MemberValue, of_member
-from pcbatch.containers.optional import Optional
-from pcbatch.containers.ordered_keys import keeping_order
-from pcbatch.containers.stored import UnlikeError
-from pcbatch.containers.text_parts import TextParts
+from pcbatch.data.checks import collecting
+from pcbatch.data.columns import Unset
+from pcbatch.data.elements import Rows, prepare
+from pcbatch.data.mappings.covering import covered, with_keys_of
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.ordered_keys import keeping_order
+from pcbatch.data.members import MemberValue, of_member
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.schema import NONE
+from pcbatch.data.optional import Optional
+from pcbatch.data.origins import Origin, note, noting
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.stored import UnlikeError
+from pcbatch.data.texts.text_parts import TextParts
 from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Leaf, array_type, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import children_of, flatten
-from pcbatch.origins import Origin, note, noting
-from pcbatch.records.reference import Ref
-from pcbatch.records.schema import NONE
 
 
 def convert(value: Any, want: Abstract) -> Any:

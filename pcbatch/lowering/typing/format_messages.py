@@ -11,9 +11,9 @@ from typing import Any
 
 import jax
 
-from pcbatch.containers.host_forms import replaced
-from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.lane_text import LaneText
+from pcbatch.data.host.host_forms import replaced
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.diagnostics.short_repr import Shown
 from pcbatch.ir.message import Field, Message, formatted, joined
 from pcbatch.ir.types import ArrayType

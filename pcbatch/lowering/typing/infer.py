@@ -15,12 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.containers.stored import UnlikeError
+from pcbatch.data.objects.made_classes import classes_in
+from pcbatch.data.objects.packed import mentions, packed_in
+from pcbatch.data.objects.tables import TABLES, with_tables
+from pcbatch.data.origins import Origin
+from pcbatch.data.stored import UnlikeError
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.errors import Refusal
+from pcbatch.ir.analysis.def_use import terminator_reads
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.def_use import terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.ir.roles import reads
 from pcbatch.lowering.typing import traced_draws
@@ -39,10 +43,6 @@ from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, reading_tables, wanted
 from pcbatch.lowering.typing.outer_state import OuterState, refusal, unlike, watching
 from pcbatch.lowering.typing.trace import Traced, trace
-from pcbatch.origins import Origin
-from pcbatch.records.made_classes import classes_in
-from pcbatch.records.packed import mentions, packed_in
-from pcbatch.records.tables import TABLES, with_tables
 
 Tracer = Callable[..., Traced]
 ROUNDS = 100  # and four for each operation: more than types take that come to an end

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import jax
 
-from pcbatch.containers.columns import Unset
+from pcbatch.data.columns import Unset
 from pcbatch.decisions import NONE, Decisions
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Call, CfgProgram

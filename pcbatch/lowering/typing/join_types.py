@@ -17,19 +17,24 @@ from typing import Any
 
 import jax
 
-from pcbatch.containers.capacity import capacity, rounded
-from pcbatch.containers.columns import Shape, Unset
-from pcbatch.containers.covering import covered, of_lane
-from pcbatch.containers.elements import Rows, list_class, prepare, text_of
-from pcbatch.containers.entries import Entries
-from pcbatch.containers.lane_bytes import LaneBytes
-from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.lane_tuple import LaneTuple
-from pcbatch.containers.members import MemberValue
-from pcbatch.containers.optional import Optional
-from pcbatch.containers.ordered_keys import keeping_order, with_ordered_keys
-from pcbatch.containers.stored import Stored, is_table, parts
-from pcbatch.containers.text_parts import TextParts
+from pcbatch.data.capacity import capacity, rounded
+from pcbatch.data.columns import Shape, Unset
+from pcbatch.data.elements import Rows, list_class, prepare, text_of
+from pcbatch.data.mappings.covering import covered, of_lane
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.ordered_keys import keeping_order, with_ordered_keys
+from pcbatch.data.members import MemberValue
+from pcbatch.data.objects import made_classes
+from pcbatch.data.objects import reference as references
+from pcbatch.data.objects.packed import erased
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.optional import Optional
+from pcbatch.data.origins import Origin, met
+from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.stored import Stored, is_table, parts
+from pcbatch.data.texts.lane_bytes import LaneBytes
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.text_parts import TextParts
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
@@ -45,11 +50,6 @@ from pcbatch.lowering.typing.convert_types import Cell, made_of, objects_of, of_
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
 from pcbatch.lowering.typing.pytree import children_of
-from pcbatch.origins import Origin, met
-from pcbatch.records import made_classes
-from pcbatch.records import reference as references
-from pcbatch.records.packed import erased
-from pcbatch.records.reference import Ref
 
 
 def join(a: Abstract, b: Abstract) -> Abstract:

@@ -15,14 +15,14 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from pcbatch.containers.capacity import capacity
-from pcbatch.containers.checks import rules
 from pcbatch.contexts import setting
+from pcbatch.data.capacity import capacity
+from pcbatch.data.checks import rules
+from pcbatch.data.objects.made import made_schema
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf
 from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.lowering.typing.objects import registered_classes
 from pcbatch.lowering.typing.trace import Traced
-from pcbatch.records.made import made_schema
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 """Types whose values are told apart by `==` and their type alone."""

@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from pcbatch.containers.aliasing import CAPTURED
+from pcbatch.data.aliasing import CAPTURED
+from pcbatch.data.objects.made import (
+    FIELD_HELP,
+    NeedsHeap,
+    empty_heap,
+    made_schema,
+    mentions_made,
+    with_heap,
+    without_heap,
+)
+from pcbatch.data.objects.made_classes import MadeClass, classes_in, nests
+from pcbatch.data.objects.made_existing import captured_record, existed_before, refuse_existing
+from pcbatch.data.objects.made_fields import HeapUse
+from pcbatch.data.objects.packed import packed_in
+from pcbatch.data.objects.tables import WantsCopies
 from pcbatch.errors import Refusal
 from pcbatch.ir.cfg import Call, Function
 from pcbatch.ir.ops import Prim
@@ -18,20 +32,6 @@ from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.join_types import join
 from pcbatch.lowering.typing.objects import is_written_here
 from pcbatch.lowering.typing.trace import Traced
-from pcbatch.records.made import (
-    FIELD_HELP,
-    NeedsHeap,
-    empty_heap,
-    made_schema,
-    mentions_made,
-    with_heap,
-    without_heap,
-)
-from pcbatch.records.made_classes import MadeClass, classes_in, nests
-from pcbatch.records.made_existing import captured_record, existed_before, refuse_existing
-from pcbatch.records.made_fields import HeapUse
-from pcbatch.records.packed import packed_in
-from pcbatch.records.tables import WantsCopies
 
 if TYPE_CHECKING:
     from pcbatch.lowering.typing.inferred import Inferred

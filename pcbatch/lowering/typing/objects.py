@@ -14,9 +14,9 @@ from typing import Any
 
 import jax
 
-from pcbatch.containers.aliasing import Key
-from pcbatch.containers.container import Container as LaneContainer
-from pcbatch.containers.object_parts import INSTALLED, attributes, is_plain_object
+from pcbatch.data.aliasing import Key
+from pcbatch.data.container import Container as LaneContainer
+from pcbatch.data.object_parts import INSTALLED, attributes, is_plain_object
 
 _registered: list[type] = []
 

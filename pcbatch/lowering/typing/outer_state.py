@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.containers.object_parts import INSTALLED, is_users
+from pcbatch.data.object_parts import INSTALLED, is_users
 from pcbatch.errors import Refusal
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim

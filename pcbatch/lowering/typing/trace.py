@@ -16,11 +16,15 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import Alias, Parts, aliases, changed_copy, noting_choices, noting_copies
-from pcbatch.containers.checks import LIMIT, Check, collecting
-from pcbatch.containers.known_texts import refuse_shown
-from pcbatch.containers.object_parts import is_plain_object
 from pcbatch.contexts import setting
+from pcbatch.data.aliasing import Alias, Parts, aliases, changed_copy, noting_choices, noting_copies
+from pcbatch.data.checks import LIMIT, Check, collecting
+from pcbatch.data.object_parts import is_plain_object
+from pcbatch.data.objects.made import WantsRecords
+from pcbatch.data.objects.made_classes import classes_of_objects
+from pcbatch.data.objects.made_fields import NO_USE, HeapUse
+from pcbatch.data.origins import Origin, is_firm, note, noting, source_of
+from pcbatch.data.texts.known_texts import refuse_shown
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
@@ -40,10 +44,6 @@ from pcbatch.lowering.typing.trace_errors import (
     refuse_effects,
 )
 from pcbatch.lowering.typing.traced_aliases import array_aliases, existing_objects, repeated_arrays
-from pcbatch.origins import Origin, is_firm, note, noting, source_of
-from pcbatch.records.made import WantsRecords
-from pcbatch.records.made_classes import classes_of_objects
-from pcbatch.records.made_fields import NO_USE, HeapUse
 
 FUNCTION_MODULES = ("builtins", "functools", "jax", "jaxlib", "numpy")  # of the types of functions
 PLAIN = (str, bytes, type, np.dtype, type(Ellipsis))  # they hold no arrays
@@ -59,7 +59,7 @@ def inside_primitive() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TracedCheck:
-    """A check that a primitive makes (see `pcbatch.containers.checks`).
+    """A check that a primitive makes (see `pcbatch.data.checks`).
 
     `failed` is the number of the jaxpr's output that says whether the lane fails; in `message`, numbers stand for the
     outputs that are shown.

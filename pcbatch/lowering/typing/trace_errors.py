@@ -13,8 +13,8 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 
-from pcbatch.containers.lane_iterator import LaneIterator
-from pcbatch.containers.object_parts import is_users
+from pcbatch.data.object_parts import is_users
+from pcbatch.data.sequences.lane_iterator import LaneIterator
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 

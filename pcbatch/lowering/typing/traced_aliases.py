@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 
-from pcbatch.containers.aliasing import Alias, Key, Parts, captured
+from pcbatch.data.aliasing import Alias, Key, Parts, captured
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 
 PLAIN_LEAVES = (bool, int, float, complex, str, bytes, type, type(None))

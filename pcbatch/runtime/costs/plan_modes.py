@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
-from pcbatch.ir.def_use import block_uses, block_writes, edges, holds, pops, pushes
+from pcbatch.ir.analysis.def_use import block_uses, block_writes, edges, holds, pops, pushes
 from pcbatch.ir.ops import Jump, Prim
 from pcbatch.ir.stack import StackBlock, StackProgram
 from pcbatch.lowering.analysis.block_frequency import flow, has_cycle, inner_loops, visits

@@ -26,7 +26,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from pcbatch.containers.by_width import by_width_p
+from pcbatch.data.by_width import by_width_p
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import visits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcbatch.ir.def_use import calls
+from pcbatch.ir.analysis.def_use import calls
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.stack import Push, StackProgram
 from pcbatch.runtime.vm.status import Site, Status

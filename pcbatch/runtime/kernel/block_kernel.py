@@ -12,7 +12,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.ir.def_use import calls, may_return
+from pcbatch.ir.analysis.def_use import calls, may_return
 from pcbatch.ir.ops import Fail, Prim
 from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.kernel import touches

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from pcbatch.ir.def_use import edges
+from pcbatch.ir.analysis.def_use import edges
 from pcbatch.ir.ops import Jump
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type

@@ -18,10 +18,10 @@ import numpy as np
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
-from pcbatch.ir.callgraph import calls, recursive, static_depth
+from pcbatch.ir.analysis.callgraph import calls, recursive, static_depth
+from pcbatch.ir.analysis.dataflow import reachable
+from pcbatch.ir.analysis.def_use import kept
 from pcbatch.ir.cfg import Call, CfgProgram
-from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import kept
 from pcbatch.ir.ops import Fail, Print
 from pcbatch.ir.roles import rename_reads
 from pcbatch.lowering.typing.jax_types import storage_type, to_storage

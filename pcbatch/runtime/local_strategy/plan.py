@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.ir.analysis.def_use import block_writes, kept, successors
+from pcbatch.ir.analysis.liveness import live_after, live_in, live_out
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.def_use import block_writes, kept, successors
-from pcbatch.ir.liveness import live_after, live_in, live_out
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import ArrayType

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pcbatch.ir.dataflow import components, invert
+from pcbatch.ir.analysis.dataflow import components, invert
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import flow
 

@@ -22,8 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core.primitives import convert_element_type_p
 
-from pcbatch.containers.by_width import by_width_p
-from pcbatch.containers.merge_sort import comparable, is_less, merge_order
+from pcbatch.data.by_width import by_width_p
+from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.runtime.scalar import reductions

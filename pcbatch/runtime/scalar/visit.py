@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, assert_never
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.def_use import calls, may_return
+from pcbatch.ir.analysis.def_use import calls, may_return
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Print, Return
 from pcbatch.ir.stack import Edge, Pop, Push, PushJump

@@ -13,7 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.capacity import rounded
+from pcbatch.data.capacity import rounded
 from pcbatch.runtime.tasks.growing import Outcome
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult

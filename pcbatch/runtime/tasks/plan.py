@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pcbatch.ir.dataflow import components, invert, solve
+from pcbatch.ir.analysis.dataflow import components, invert, solve
+from pcbatch.ir.analysis.union_find import UnionFind
 from pcbatch.ir.forks import leaves
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.roles import reads
@@ -24,7 +25,6 @@ from pcbatch.ir.tasks import (
     spawns,
     starts,
 )
-from pcbatch.ir.union_find import UnionFind
 from pcbatch.lowering.left_out import runs
 from pcbatch.runtime.tasks import bodies, sites
 from pcbatch.runtime.tasks.sites import CannotRun, Results, Sites, open_parts

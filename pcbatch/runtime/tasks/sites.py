@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pcbatch.errors import InternalError
-from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.forks import leaves
 from pcbatch.ir.tasks import OpenFrame, Spawn, Sync, TaskBlock, TaskJump, TaskProgram, row_type, starts
 from pcbatch.ir.types import ArrayType

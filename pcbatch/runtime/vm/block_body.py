@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, assert_never
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.def_use import block_uses, block_writes, pops, pushes, terminator_reads
-from pcbatch.ir.liveness import stack_live_out
+from pcbatch.ir.analysis.def_use import block_uses, block_writes, pops, pushes, terminator_reads
+from pcbatch.ir.analysis.liveness import stack_live_out
 from pcbatch.ir.ops import Fail, Move, Prim, Print, PureOp, Select
 from pcbatch.ir.roles import reads
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var

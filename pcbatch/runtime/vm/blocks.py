@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.def_use import holds
+from pcbatch.ir.analysis.def_use import holds
 from pcbatch.ir.stack import StackBlock
 from pcbatch.options import Mode
 from pcbatch.runtime.vm.block_body import Values

@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.ir.def_use import edges, pops, pushes
-from pcbatch.ir.liveness import activation
+from pcbatch.ir.analysis.def_use import edges, pops, pushes
+from pcbatch.ir.analysis.liveness import activation
 from pcbatch.ir.stack import PushJump, StackBlock, StackProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type

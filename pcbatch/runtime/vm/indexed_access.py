@@ -19,7 +19,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from pcbatch.containers.by_width import by_width_p
+from pcbatch.data.by_width import by_width_p
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import SCATTERS
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE

@@ -24,7 +24,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.ir.def_use import calls, kept
+from pcbatch.ir.analysis.def_use import calls, kept
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type, zeros

@@ -13,7 +13,7 @@ from typing import NamedTuple, assert_never
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.def_use import calls, edges, may_return
+from pcbatch.ir.analysis.def_use import calls, edges, may_return
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.stack import Edge, PushJump

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.capacity import rounded
+from pcbatch.data.capacity import rounded
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.machine import poison
 from pcbatch.transforms.backward import Backward

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import LIMIT, NumberRules, collecting, using
+from pcbatch.data.checks import LIMIT, NumberRules, collecting, using
+from pcbatch.data.origins import Origin, note, noting
 from pcbatch.frontend.support import operators
-from pcbatch.origins import Origin, note, noting
 
 ERRORS = (ValueError, ArithmeticError)
 Outcome = Any

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.containers.checks import NumberRules
-from pcbatch.containers.list_reductions import exact_sum
+from pcbatch.data.checks import NumberRules
+from pcbatch.data.sequences.list_reductions import exact_sum
 from pcbatch.errors import UsageError
 from pcbatch.frontend.support import operators
 from tests.language.numbers.lanes import Lane, exact, outcomes

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from pcbatch.containers.checks import NumberRules
+from pcbatch.data.checks import NumberRules
 from tests.language.numbers.lanes import exact, near, outcomes
 
 pytestmark = pytest.mark.share(3)
@@ -120,7 +120,7 @@ def test_nan_may_be_kept() -> None:
 
 def test_derivatives() -> None:
     """Results that are made exact keep the derivative."""
-    from pcbatch.frontend.support.math_functions.table import replacement
+    from pcbatch.data.functions.math_functions.table import replacement
 
     cases = {math.log2: (8.0, 1 / (8 * math.log(2))), math.exp2: (3.0, 8 * math.log(2)), math.cbrt: (27.0, 1 / 27),
              math.log10: (100.0, 1 / (100 * math.log(10))), math.sqrt: (4.0, 0.25)}  # fmt: skip

@@ -21,8 +21,8 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.checks import LIMIT
-from pcbatch.containers.host_forms import has_form, in_host_form
+from pcbatch.data.checks import LIMIT
+from pcbatch.data.host.host_forms import has_form, in_host_form
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend import compile_functions

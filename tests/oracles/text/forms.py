@@ -1,4 +1,4 @@
-"""The reading of operations, of terminators and of their parts by their forms (see `pcbatch/ir/syntax.py`)."""
+"""The reading of operations, of terminators and of their parts by their forms (see `pcbatch/ir/text/syntax.py`)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pcbatch.ir.expr_text import default_reads
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Expr
-from pcbatch.ir.syntax import EDGES, TASK_EDGES, TOKENS, WAYS, Form
+from pcbatch.ir.text.expr_text import default_reads
+from pcbatch.ir.text.syntax import EDGES, TASK_EDGES, TOKENS, WAYS, Form
 from tests.oracles.text.lines import FUNC, LABEL, NAME, NAMES, Line, split_names
 
 Declared = Collection[str]

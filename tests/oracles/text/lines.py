@@ -1,4 +1,4 @@
-"""The lines of the text form of a program (see `pcbatch/ir/printer.py`), and a cursor over them."""
+"""The lines of the text form of a program (see `pcbatch/ir/text/printer.py`), and a cursor over them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from pcbatch.ir.expr_text import matching
 from pcbatch.ir.message import Message
+from pcbatch.ir.text.expr_text import matching
 from tests.oracles.text import message
 
 NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"

@@ -1,4 +1,4 @@
-"""The parser of the text form (see `pcbatch/ir/printer.py`): `parse_program(print_program(p)) == p`.
+"""The parser of the text form (see `pcbatch/ir/text/printer.py`): `parse_program(print_program(p)) == p`.
 
 Line by line with regular expressions; only expression texts need a scanner. The result is not verified. Sources of
 operations (`loc`) and functions (`Expr.fn`) have no text form and stay empty; the interpreters then evaluate texts.
@@ -15,8 +15,8 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Check, Print
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
-from pcbatch.ir.syntax import BRANCH, FAIL, OPS, STACK_ENDS, Form
 from pcbatch.ir.tasks import OpenFrame, Spawn, SpawnInto, TaskBlock, TaskProgram
+from pcbatch.ir.text.syntax import BRANCH, FAIL, OPS, STACK_ENDS, Form
 from pcbatch.ir.types import ArrayType, parse_type
 from tests.oracles.text.forms import ASSIGN, STACK_LEAVES, TASK_LEAVES, Leaves, read_line, read_tree
 from tests.oracles.text.lines import FUNC, LABEL, NAME, NAMES, SOURCE, Line, Lines, ParseError, split_lines, split_names

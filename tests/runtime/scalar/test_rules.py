@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pcbatch.containers.merge_sort import is_less, merge_order
+from pcbatch.data.sequences.merge_sort import is_less, merge_order
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.reductions import reduced
 from pcbatch.runtime.scalar.rules import ForOneLane, _Alike

@@ -1,0 +1,108 @@
+"""Computations in two forms: one for lanes that run together, one for a lane that runs alone in native code.
+
+    by_width(steps_that_are_masked, loop_that_ends)(columns, n)
+        together: as many steps as the slowest lane may need, without a loop, each for all lanes
+        alone:    a loop that ends when this lane is done
+
+A program holds both until it is known how its lanes advance (`lowering/jaxpr_passes/of_width.py`). Wherever JAX
+transforms or runs it before, the first form counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.extend.source_info_util
+from jax.extend.core.primitives import convert_element_type_p
+from jax.interpreters import ad, batching, mlir
+
+from pcbatch.data.checks import collecting
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+by_width_p: Any = jex.Primitive("pcbatch_by_width")
+by_width_p.multiple_results = True
+
+
+def by_width(together: Callable[..., Any], alone: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Return a function that computes `together`, or `alone` in a program of one lane.
+
+    Without another form a lane alone computes the first one, all that it loads before anything else is stored. Both
+    take pytrees of arrays and numbers, return one of arrays, of the same types, and give equal results. They may read
+    other values of the lane as well. Where a form makes checks only `together` counts.
+    """
+
+    def call(*args: Any) -> Any:
+        leaves, tree = jax.tree.flatten(args)
+        if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return together(*args)
+        first = _traced(together, tree, leaves)
+        second = first if alone is None or not first else _traced(alone, tree, leaves, first[0].out_avals)
+        if not first or not second:
+            return together(*args)
+        assert first[1] == second[1]
+        forms, read = _reading((first[0], second[0]))
+        outs = by_width_p.bind(*leaves, *read, together=forms[0], alone=forms[1])
+        return jax.tree.unflatten(first[1], outs)
+
+    return call
+
+
+def _traced(
+    form: Callable[..., Any], tree: Any, leaves: Sequence[Any], types: Sequence[Any] | None = None
+) -> tuple[jex.ClosedJaxpr, Any] | None:
+    """Return the jaxpr of a form, with results of these types, and their structure; None if it makes checks."""
+    structure: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        outs, out_tree = jax.tree.flatten(form(*jax.tree.unflatten(tree, leaves)))
+        structure.append(out_tree)
+        return outs if types is None else list(map(_of_type, outs, types))
+
+    with collecting() as checks:
+        closed = jax.make_jaxpr(flat)(*leaves)
+    return None if checks else (closed, structure[0])
+
+
+def _reading(forms: Sequence[jex.ClosedJaxpr]) -> tuple[list[jex.ClosedJaxpr], list[Any]]:
+    """Return jaxprs whose last operands are the values of the lane that one of them reads, and these values."""
+    read = [(var, x) for form in forms for var, x in zip(form.jaxpr.constvars, form.consts, strict=True)]
+    read = [(var, x) for var, x in read if isinstance(x, jax.core.Tracer)]
+    more = [var for var, _ in read]
+
+    def reading(form: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
+        kept = [(v, x) for v, x in zip(form.jaxpr.constvars, form.consts, strict=True) if v not in more]
+        jaxpr = form.jaxpr.replace(constvars=[v for v, _ in kept], invars=[*form.jaxpr.invars, *more])
+        return jex.ClosedJaxpr(jaxpr, [x for _, x in kept])
+
+    return [reading(form) for form in forms] if read else list(forms), [x for _, x in read]
+
+
+def _of_type(value: Any, type_: Any) -> Any:
+    return convert_element_type_p.bind(value, new_dtype=type_.dtype, weak_type=type_.weak_type, sharding=None)
+
+
+def _together(*args: Any, together: jex.ClosedJaxpr, alone: jex.ClosedJaxpr) -> Sequence[Any]:
+    out: Sequence[Any] = jex.jaxpr_as_fun(together)(*args)
+    return out
+
+
+def _batched(args: Sequence[Any], axes: Sequence[Any], **forms: Any) -> tuple[Sequence[Any], Sequence[int]]:
+    outs = jax.vmap(lambda *each: _together(*each, **forms), in_axes=tuple(axes))(*args)
+    return outs, [0] * len(outs)
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **forms: Any) -> Any:
+    instantiate: Any = ad.instantiate_zeros  # untyped
+    known = map(instantiate, tangents)
+    return jax.jvp(lambda *args: _together(*args, **forms), tuple(primals), tuple(known))
+
+
+by_width_p.def_impl(_together)
+by_width_p.def_abstract_eval(lambda *avals, together, alone: together.out_avals)
+batching.primitive_batchers[by_width_p] = _batched
+ad.primitive_jvps[by_width_p] = _jvp
+mlir.register_lowering(by_width_p, mlir.lower_fun(_together, multiple_results=True))

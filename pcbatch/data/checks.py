@@ -1,0 +1,184 @@
+"""Checks that a primitive makes while it runs: a lane raises an exception of Python's where one does not hold.
+
+    require(index < length, "IndexError", "list index out of range")
+
+While a primitive is traced its checks are collected. They become further results of the primitive, and `flatten` ends
+the block with a branch to a block that fails the lane. Until then the lane computes on, so what follows a check must
+have some harmless value where it fails: an index is clamped, a divisor replaced.
+
+The rules about numbers say which faults of arithmetic are checked: lanes compute with numbers of a fixed width, Python
+with integers of any size, and JAX gives infinity or NaN where Python raises.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import jax
+import numpy as np
+
+from pcbatch.contexts import setting
+from pcbatch.data.capacity import FullError
+
+CAPACITY, LIMIT = "capacity", "limit"
+"""Names in place of an exception's, for what is no fault of the program: a container that is full, and a value that
+Python has and a lane cannot hold. Neither is an exception of the program, so no `except` of it sees them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a primitive.
+
+    Attributes:
+        failed: bool[], whether the lane raises.
+        exception: the name of the exception, `CAPACITY` or `LIMIT`.
+        message: texts and scalars, in the order in which they are shown.
+    """
+
+    failed: Any
+    exception: str
+    message: tuple[Any, ...]
+
+
+_collected: ContextVar[list[Check] | None] = ContextVar("pcbatch_checks", default=None)
+_catching: ContextVar[bool] = ContextVar("pcbatch_catching", default=False)
+
+
+@contextlib.contextmanager
+def collecting() -> Iterator[list[Check]]:
+    """Collect the checks of one primitive within the context, in the order in which they are made."""
+    checks: list[Check] = []
+    with setting(_collected, checks):
+        yield checks
+
+
+def catching() -> bool:
+    """Return whether the exceptions of the primitive that is traced are caught."""
+    return _catching.get()
+
+
+def going_on(where: Any = True) -> Any:
+    """Return where the lane changes objects: where a condition holds, unless it has raised what a `try` catches.
+
+    Whatever changes a container asks it, so that objects stay as they were at the moment of the raise. Lanes that raise
+    elsewhere end, and what they change then is seen by nobody.
+    """
+    made = (_collected.get() or []) if _catching.get() else []
+    failed = [check.failed for check in made if check.exception not in (CAPACITY, LIMIT)]
+    return where if not failed else jax.numpy.logical_and(where, ~reduce(jax.numpy.logical_or, failed))
+
+
+@contextlib.contextmanager
+def making() -> Iterator[None]:
+    """Make a new container within the context, or the same one with other storage: that changes no object."""
+    with setting(_catching, False):
+        yield
+
+
+def require(holds: Any, exception: str, *message: Any) -> None:
+    """Let the lane raise an exception where a condition does not hold.
+
+    Args:
+        holds: bool[], a value of the lane or known while compiling.
+        exception: the name of a builtin exception.
+        message: texts and scalars, shown one after the other.
+
+    Raises:
+        Exception: the exception itself, if the condition is known not to hold; with no message of values of the lane.
+    """
+    if isinstance(holds, bool | np.bool_):
+        if not holds:
+            known = not any(isinstance(part, jax.core.Tracer) for part in message)
+            raise getattr(builtins, exception)(*["".join(map(str, message))] * known)
+        return
+    record(holds, exception, message)
+
+
+def limit(holds: Any, *message: Any) -> None:
+    """Let the lane stop where a condition does not hold that Python does not ask for, such as a number in 32 bits.
+
+    Args:
+        holds: bool[], a value of the lane or known while compiling.
+        message: texts and scalars, shown one after the other.
+
+    Raises:
+        OverflowError: if the condition is known not to hold, outside of primitives.
+    """
+    if not (isinstance(holds, bool | np.bool_) and holds):
+        record(jax.numpy.asarray(holds), LIMIT, message)
+
+
+def require_room(needed: Any, capacity: int) -> None:
+    """Let the lane stop where a container has no room, so that the run is repeated with a larger capacity.
+
+    Args:
+        needed: int32[], the number of elements that must fit.
+        capacity: the number that fits.
+
+    Raises:
+        FullError: if the number is known to be too large, with which compiling starts again.
+    """
+    if isinstance(needed, int):
+        if needed > capacity:
+            raise FullError(needed)
+        return
+    record(needed <= capacity, CAPACITY, (needed,))
+
+
+def record(holds: Any, exception: str, message: Sequence[Any]) -> None:
+    """Collect a check whose condition is an array; without a context to collect in, a known one is made at once."""
+    checks = _collected.get()
+    if checks is not None:
+        checks.append(Check(jax.numpy.logical_not(holds), exception, tuple(message)))
+    elif not isinstance(holds, jax.core.Tracer):
+        require(bool(holds), {CAPACITY: "MemoryError", LIMIT: "OverflowError"}.get(exception, exception), *message)
+
+
+def pass_on(check: Check) -> None:
+    """Add a check that an inner context has collected to those of this context."""
+    checks = _collected.get()
+    if checks is not None:
+        checks.append(check)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRules:
+    """The rules that are in force while a primitive is traced.
+
+    Attributes:
+        overflow: "fail" where an integer of Python leaves the range of its dtype, or "wrap".
+        math_errors: "raise" where a function of `math` raises, or "nan" for what JAX gives there.
+        division: whether a division of Python's numbers by zero raises.
+    """
+
+    overflow: str = "fail"
+    math_errors: str = "raise"
+    division: bool = False
+
+
+_PLAIN = NumberRules()
+_rules: ContextVar[NumberRules] = ContextVar("pcbatch_number_rules", default=_PLAIN)
+
+
+def rules() -> NumberRules:
+    """Return the rules in force."""
+    return _rules.get()
+
+
+def using(new: NumberRules) -> AbstractContextManager[None]:
+    """Put rules into force within the context."""
+    return setting(_rules, new)
+
+
+@contextlib.contextmanager
+def attempting() -> Iterator[list[Check]]:
+    """Collect the checks of a primitive in the body of a `try`; divisions of Python's numbers by zero raise there."""
+    with setting(_catching, True), collecting() as made, using(replace(rules(), division=True)):
+        yield made

@@ -1,0 +1,348 @@
+"""Python's builtins for values of a lane: each gives one lane the value that Python gives one example.
+
+Every function here calls the builtin itself when no argument is an array of JAX.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.aliasing import one_of
+from pcbatch.data.checks import rules
+from pcbatch.data.container import Container
+from pcbatch.data.functions import mappings, texts
+from pcbatch.data.functions.math_functions.integers import modular_power
+from pcbatch.data.functions.math_functions.reals import to_integer
+from pcbatch.data.functions.python_numbers import power
+from pcbatch.data.functions.sequence_operators import equal, ordered
+from pcbatch.data.functions.sequences import as_lane_list, for_keys
+from pcbatch.data.functions.truth import truth
+from pcbatch.data.mappings.ordered_keys import keeping_order
+from pcbatch.data.members import alike, data_of
+from pcbatch.data.objects import questions
+from pcbatch.data.objects.decode import either as either_of
+from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.optional import Optional, is_none, unwrapped
+from pcbatch.data.origins import Origin, either, note, number, origin_of
+from pcbatch.data.own_order import compared
+from pcbatch.data.sequences import list_reductions
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_range import LaneRange
+from pcbatch.data.texts.lane_bytes import LaneBytes
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.text_lists import sorted_characters
+from pcbatch.data.texts.text_numbers import integer_of_text
+from pcbatch.diagnostics.impure_calls import once
+from pcbatch.errors import Refusal
+
+_NOTHING: Any = object()
+
+
+def max_(*args: Any, **options: Any) -> Any:
+    """The builtin `max`: the first greatest of one or more values of a lane."""
+    return _extreme(builtins.max, args, **options)
+
+
+def min_(*args: Any, **options: Any) -> Any:
+    """The builtin `min`: the first least of one or more values of a lane."""
+    return _extreme(builtins.min, args, **options)
+
+
+def _extreme(
+    builtin: Callable[..., Any], args: tuple[Any, ...], *, key: Any = None, default: Any = _NOTHING, **wrong: Any
+) -> Any:
+    key = mappings.order_key(key)
+    if key is None or len(args) == 1:
+        args = tuple(map(unwrapped, args))
+    options = {"key": key} | ({} if default is _NOTHING else {"default": default}) | wrong
+    if not args or wrong or (len(args) > 1 and default is not _NOTHING):
+        return builtin(*args, **options)  # raises Python's own error
+    values = args[0] if len(args) == 1 else args
+    rows, any_order = for_keys(values, key) if len(args) == 1 else (None, False)
+    if rows is not None:
+        return list_reductions.extreme(rows, builtin is builtins.max, key, any_order=any_order, **options_of(default))
+    if isinstance(values, jax.Array) and key is None and values.ndim == 1 and values.size:
+        return _extreme_element(builtin, values)
+    if isinstance(values, jax.Array) and values.ndim > 1 and key is None:
+        raise _ambiguous(builtin.__name__)
+    items = alike(list(values))
+    if any(isinstance(item, LaneText | LaneBytes) for item in items):
+        return list_reductions.extreme(LaneList.from_list(items), builtin is builtins.max, key, **options_of(default))
+    keys = [data_of(compared(item if key is None else key(item), "lt")) for item in items]
+    if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
+        place = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
+        return default if place is None else items[place]
+    return _first_extreme(builtin, items, keys)
+
+
+def options_of(default: Any) -> dict[str, Any]:
+    """The options of an extreme of a list."""
+    return {} if default is _NOTHING else {"default": default}
+
+
+def _extreme_element(builtin: Callable[..., Any], xs: jax.Array) -> jax.Array:
+    """The extreme element by Python's rule, from left to right: a NaN is skipped unless it comes first."""
+    largest = builtin is builtins.max
+    find = jnp.argmax if largest else jnp.argmin
+    if not jnp.issubdtype(xs.dtype, jnp.floating):
+        return xs[find(xs)]
+    last = jnp.array(-jnp.inf if largest else jnp.inf, xs.dtype)
+    place = find(jnp.where(jnp.isnan(xs), last, xs))
+    # Where nothing is above -inf, the place may be that of a NaN.
+    best = jnp.where(jnp.isnan(xs[place]), last, xs[place])
+    return jnp.where(jnp.isnan(xs[0]), xs[0], best)
+
+
+def _first_extreme(builtin: Callable[..., Any], items: list[Any], keys: list[Any]) -> Any:
+    best, best_key = items[0], keys[0]
+    for item, key in zip(items[1:], keys[1:], strict=True):
+        better = _greater(key, best_key, builtin) if builtin is builtins.max else _greater(best_key, key, builtin)
+        best, best_key = _either(better, item, best), _either(better, key, best_key)
+    return best
+
+
+def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
+    """`a > b`; tuples and lists are compared as Python does, by the first elements that differ."""
+    greater: Any
+    if not (isinstance(a, tuple | list) and type(a) is type(b)):
+        greater = a > b
+        if getattr(greater, "shape", ()) != ():
+            raise _ambiguous(builtin.__name__)
+        return greater
+    greater = len(a) > len(b)
+    for x, y in reversed(list(zip(a, b, strict=False))):
+        greater = _either(equal(x, y), greater, _greater(x, y, builtin))
+    return greater
+
+
+def exceeds(a: Any, b: Any, name: str) -> Any:
+    """The comparison `a > b` of the builtin `max` or `min`, as a value of the lane."""
+    order = "gt" if name == "max" else "lt"
+    return number(_greater(compared(a, order), compared(b, order), getattr(builtins, name)))
+
+
+def _either(condition: Any, a: Any, b: Any) -> Any:
+    if not isinstance(condition, jax.Array) or isinstance(a, Ref):
+        return either_of(condition, a, b, "an operand") if isinstance(a, Ref) else a if condition else b
+    return one_of(keeping_order(lambda x, y: note(jnp.where(condition, x, y), either(x, y)), a, b), [a, b])
+
+
+def _ambiguous(name: str) -> Refusal:
+    return Refusal(
+        "PCB308",
+        f"`{name}` compares whole values, and an array is neither greater nor less than another",
+        "Python, too, finds the comparison of two arrays neither true nor false",
+        helps=(
+            f"write `jnp.{name}(xs)` for the {name}imum of all elements",
+            f"write `jnp.{name}imum(xs, ys)` to choose element by element",
+        ),
+    )
+
+
+def any_(values: Iterable[Any]) -> Any:
+    """The builtin `any`, with each element taken as a condition."""
+    return _any_or_all(values, True)
+
+
+def all_(values: Iterable[Any]) -> Any:
+    """The builtin `all`, with each element taken as a condition."""
+    return _any_or_all(values, False)
+
+
+def _any_or_all(values: Any, by: bool) -> Any:
+    """Evaluate `any` (`by` is True) or `all` (False) from left to right, up to a known element that decides."""
+    if (rows := as_lane_list(values)) is not None:
+        return list_reductions.truths(rows, by)
+    if isinstance(values, jax.Array) and values.ndim == 1:
+        return number(jnp.any(values != 0) if by else jnp.all(values != 0))
+    result: Any = not by
+    for value in values:
+        holds = truth(value)
+        if not isinstance(holds, jax.Array):
+            if bool(holds) is by:
+                return by
+        else:
+            result = jnp.logical_or(result, holds) if by else jnp.logical_and(result, holds)
+    return number(result)
+
+
+def int_(*args: Any, **options: Any) -> Any:
+    """The builtin `int`: a float is truncated, an integer of fewer than 32 bits widened."""
+    args = tuple(map(unwrapped, args))
+    if args and isinstance(args[0], LaneText):
+        return integer_of_text(*args, **options)
+    if options or len(args) != 1 or not isinstance(args[0], jax.Array):
+        return int(*args, **options)
+    value = _real_scalar("int", args[0])
+    if rules().math_errors == "raise" and jnp.issubdtype(value.dtype, jnp.floating):
+        return number(to_integer(jnp.trunc(value), "int"))
+    wide = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype.itemsize >= np.dtype(jnp.result_type(int)).itemsize
+    return number(value if wide else value.astype(int), *args)
+
+
+def float_(*args: Any) -> Any:
+    """The builtin `float`, of a real scalar of a lane."""
+    args = tuple(map(unwrapped, args))
+    if len(args) != 1 or not isinstance(args[0], jax.Array):
+        return float(*args)
+    return number(_real_scalar("float", args[0]).astype(float), *args)
+
+
+def complex_(*args: Any, **options: Any) -> Any:
+    """The builtin `complex`, of one or two scalars of a lane."""
+    if not any(isinstance(part, jax.Array | Optional) for part in (*args, *options.values())):
+        return complex(*args, **options)
+    return number(_complex(*map(unwrapped, args), **{name: unwrapped(part) for name, part in options.items()}))
+
+
+def _complex(real: Any = 0.0, imag: Any = None) -> jax.Array:
+    """The number `real + imag * 1j`, of which either part may be complex."""
+    x, y = (jnp.asarray(part) for part in (real, 0.0 if imag is None else imag))
+    parts = [_real_scalar("complex", jnp.real(part)).astype(float) for part in (x, y)]
+    if jnp.iscomplexobj(x):
+        parts[1] = x.imag if imag is None else parts[1] + x.imag
+    return jax.lax.complex(parts[0] - y.imag if jnp.iscomplexobj(y) else parts[0], parts[1])
+
+
+def bool_(*args: Any) -> Any:
+    """The builtin `bool`, of a scalar of a lane."""
+    if len(args) != 1 or isinstance(args[0], np.ndarray):
+        return bool(*args)
+    given = truth(args[0])
+    return number(given, *args) if isinstance(given, jax.Array) else given
+
+
+def _real_scalar(name: str, value: jax.Array) -> jax.Array:
+    if value.shape != ():
+        title = f"`{name}(x)` makes one number, not one for each element of an array of shape {value.shape}"
+        raise Refusal("PCB306", title, helps=(f"write `x.astype({name})`",))
+    if jnp.issubdtype(value.dtype, jnp.complexfloating):
+        raise TypeError(f"can't convert complex to {name}")
+    return value
+
+
+def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    """The builtin `sorted`, whose keys may be numbers of a lane, or tuples of them."""
+    key = mappings.order_key(key)
+    if isinstance(values, LaneText) and key is None and isinstance(reverse, bool):
+        return sorted_characters(values, reverse)
+    rows, any_order = for_keys(values, key)
+    if rows is not None:
+        return list_reductions.ordered(rows, key, reverse, any_order)
+    items = alike(list(values))
+    if any(isinstance(item, LaneText | LaneBytes) for item in items):
+        return list_reductions.ordered(LaneList.from_list(items), key, reverse)
+    keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
+    if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
+        order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
+        return [items[place] for place in order]
+    if isinstance(reverse, jax.core.Tracer):
+        title = "`reverse` must be known while compiling"
+        raise Refusal("PCB306", title, helps=("choose between the two orders with `if`",))
+    return ordered(items, keys, bool(reverse))
+
+
+def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
+    """The builtin `pow`, also for traced values."""
+    base, exp = unwrapped(base), unwrapped(exp)
+    if mod is not None and any(isinstance(value, jax.core.Tracer) for value in (base, exp, mod)):
+        with jax.numpy_dtype_promotion("standard"):
+            return number(modular_power(base, exp, mod), base, exp, mod)
+    return power(base, exp) if mod is None else pow(base, exp, mod)
+
+
+def range_(*args: Any) -> Any:
+    """The builtin `range` outside the head of a loop."""
+    args = tuple(map(unwrapped, args))
+    if not 1 <= len(args) <= 3 or not any(isinstance(value, jax.core.Tracer) for value in args):
+        return range(*args)
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    return LaneRange(start, stop, step)
+
+
+def str_(*args: Any, **options: Any) -> Any:
+    """The builtin `str`; of values of a lane, integers have a text."""
+    if len(args) == 1 and not options and (made := texts.text(args[0])) is not None:
+        return made
+    return str(*map(shown, args), **options)
+
+
+def repr_(value: Any) -> str:
+    """The builtin `repr`; refuses values of a lane."""
+    return repr(shown(value))
+
+
+def ascii_(value: Any) -> str:
+    """The builtin `ascii`; refuses values of a lane."""
+    return ascii(shown(value))
+
+
+def format_(value: Any, *spec: Any) -> Any:
+    """The builtin `format`; of values of a lane, integers and texts can be formatted."""
+    if isinstance(value, LaneText) or texts.is_whole(value):
+        return texts.formatted(value, *spec or ("",))
+    return format(shown(value), *spec)
+
+
+def shown(value: Any) -> Any:
+    """Return a value that becomes text; refuses values of a lane, which have no text while compiling."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
+        raise texts.no_text()
+    return value
+
+
+def is_(a: Any, b: Any) -> Any:
+    """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array, and of two
+    collections."""
+    plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
+    if isinstance(a, RECORDS) or isinstance(b, RECORDS):
+        return questions.is_(a, b)
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Optional) and other is not None and isinstance(one.value, RECORDS):
+            return number(jnp.logical_and(one.present, is_(one.value, other)))
+    if isinstance(a, Optional) and b is None:
+        return number(is_none(a))
+    for one, other in ((a, b), (b, a)):
+        # There is one True and one False, so a bool of Python can be compared with them by its value.
+        if isinstance(other, bool) and isinstance(one, jax.core.Tracer) and one.shape == ():
+            if origin_of(one) is Origin.NUMBER:
+                return number(one == other) if one.dtype == np.bool_ else False
+    if any(isinstance(one, jax.core.Tracer) and isinstance(other, plain) for one, other in ((a, b), (b, a))):
+        raise Refusal(
+            "PCB305",
+            "`is` asks whether two names mean one Python object, and values of lanes are not objects",
+            helps=("write `==`; for `c is True` just `c`, for `c is False` `not c`",),
+        )
+    if _is_data(a) and _is_data(b):
+        raise Refusal(
+            "PCB305",
+            "`is` asks whether two names mean one object, and lists, tuples and dicts of a lane are values",
+            helps=("write `==`, or keep a number or a flag that says which of them it is",),
+        )
+    return a is b
+
+
+def _is_data(value: Any) -> bool:
+    """Return whether a value is built of others, so that what reaches a lane is a copy of it."""
+    if isinstance(value, set | Container):
+        return True
+    return value is not None and not jax.tree_util.all_leaves([value])
+
+
+def is_not(a: Any, b: Any) -> Any:
+    """The operator `a is not b`; refuses what `is_` refuses."""
+    same = is_(a, b)
+    return number(jnp.logical_not(same)) if isinstance(same, jax.Array) else not same
+
+
+def refuse_impure(name: str, kind: str, draw: str) -> Any:
+    """Refuse a call that Python would make anew for every example, such as a draw of a random number."""
+    title, helps = once(name, kind, draw)
+    raise Refusal("PCB318", title, helps=helps)

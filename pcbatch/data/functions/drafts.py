@@ -1,0 +1,100 @@
+"""Objects of the user's while an `__init__` that is compiled along fills them, and which method an object has."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from types import MethodType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.data.checks import require
+from pcbatch.data.members import MemberValue
+from pcbatch.data.objects import reference
+from pcbatch.data.objects.made import recorded
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.optional import Optional
+from pcbatch.data.origins import number
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Draft:
+    """An object of a class with the attributes that it has so far."""
+
+    def __init__(self, cls: type, attributes: dict[str, Any]) -> None:
+        vars(self).update(attributes, pcbatch_class=cls)
+
+    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], tuple[type, tuple[str, ...]]]:
+        """Return the attributes, and the class with their names."""
+        names = tuple(sorted(name for name in vars(self) if name != "pcbatch_class"))
+        key = jax.tree_util.GetAttrKey
+        return tuple((key(name), vars(self)[name]) for name in names), (self.pcbatch_class, names)
+
+    @classmethod
+    def tree_unflatten(cls, static: tuple[type, tuple[str, ...]], children: Sequence[Any]) -> Draft:
+        """Return the object with these attributes."""
+        return cls(static[0], dict(zip(static[1], children, strict=True)))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute that the object has from its class."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        owner = vars(self)["pcbatch_class"]
+        found = inspect.getattr_static(owner, name, None)
+        if found is None:
+            raise AttributeError(f"'{owner.__name__}' object has no attribute '{name}'")
+        if isinstance(found, property) and found.fget is not None:
+            return found.fget(self)
+        if isinstance(found, staticmethod | classmethod):
+            return getattr(owner, name)
+        return MethodType(found, self) if callable(found) and not isinstance(found, type) else found
+
+
+def draft(cls: type) -> Draft:
+    """Return an object of a class without attributes."""
+    return Draft(cls, {})
+
+
+def begun(value: Draft) -> bool:
+    """Return True: the expression that makes an object goes on with its `__init__`."""
+    return True
+
+
+def finished(value: Draft) -> Any:
+    """Return the object that a draft has become."""
+    made: Any = object.__new__(value.pcbatch_class)
+    for name, part in vars(value).items():
+        if name != "pcbatch_class":
+            object.__setattr__(made, name, part)
+    return recorded(made)
+
+
+def runs(value: Any, name: str, owner: type, before: tuple[type, ...]) -> Any:
+    """Return whether a method of an object is that of a class; `before` are classes whose it is known not to be.
+
+    Where it can only be this one, the object must not be None, as Python has it.
+    """
+    if isinstance(value, Optional):
+        inside = runs(value.value, name, owner, before)
+        if inside is True:
+            require(value.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+        return inside
+    function = inspect.getattr_static(owner, name, None)
+    if isinstance(value, Ref):
+        type_ = value.pcbatch_type
+        others = [inspect.getattr_static(cls, name, None) for cls in before]
+        found = {c: inspect.getattr_static(type_.schema.classes[c].cls, name, None) for c in type_.classes}
+        mine = [c for c in found if found[c] is function]
+        if not mine:
+            return False
+        if all(found[c] is function or any(found[c] is one for one in others) for c in found):
+            if type_.optional:
+                require(value.pcbatch_id >= 0, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+            return True
+        inside = reference.is_in(value, mine)
+        return inside if isinstance(inside, bool) else number(jnp.asarray(inside))
+    cls = vars(value)["pcbatch_class"] if isinstance(value, Draft) else type(value)
+    cls = value.members if isinstance(value, MemberValue) else cls
+    return inspect.getattr_static(cls, name, None) is function

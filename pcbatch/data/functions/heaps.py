@@ -1,0 +1,247 @@
+"""The functions of `heapq` and `bisect` on lists of the lane, step for step as Python has them.
+
+An element moves along a path in the heap. Lanes together make as many steps as the greatest heap has levels, and one
+that is done earlier stores out of range; a lane alone goes on until its element has arrived.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import jax.numpy as jnp
+
+from pcbatch.data.by_width import by_width
+from pcbatch.data.catalogue import FUNCTIONS, stands_for
+from pcbatch.data.checks import require
+from pcbatch.data.columns import row, with_row
+from pcbatch.data.functions import support
+from pcbatch.data.mappings.ordered_keys import keeping_order
+from pcbatch.data.optional import Optional
+from pcbatch.data.sequences.lane_list import LaneList
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+
+def call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+    """Call a function, such as `heapq.heappush`, on a list; return the list after it, and the result."""
+    plain, of_lane = FUNCTIONS[name]
+    if isinstance(part, list) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args])):
+        return part, plain(part, *args, **options)
+    heap = part if isinstance(part, LaneList) else LaneList.from_list(part)
+    return heap, of_lane(heap, *args, **options)
+
+
+@stands_for(heapq.heappush)
+def _push(heap: Any, item: Any) -> None:
+    heap.append(item)
+    _down(heap, 0, heap.length - 1, item)
+
+
+@stands_for(heapq.heappop, removes=True)
+def _pop(heap: Any) -> Any:
+    n = heap.length
+    require(n > 0, "IndexError", "index out of range")
+    last = heap._taken(jnp.maximum(n - 1, 0))
+    first = heap._taken(0)
+    heap.length = jnp.maximum(n - 1, 0)
+    _up(heap, 0, last)
+    return first
+
+
+@stands_for(heapq.heapreplace)
+def _replace(heap: Any, item: Any) -> Any:
+    require(heap.length > 0, "IndexError", "index out of range")
+    first = heap._taken(0)
+    _up(heap, 0, item)
+    return first
+
+
+@stands_for(heapq.heappushpop)
+def _push_pop(heap: Any, item: Any) -> Any:
+    first = heap._taken(0)
+    smaller = jnp.logical_and(heap.length > 0, support.lt(first, item))
+    _up(heap, 0, item, smaller)
+    return keeping_order(lambda a, b: jnp.where(smaller, a, b), first, item)
+
+
+@stands_for(heapq.heapify)
+def _heapify(heap: Any) -> None:
+    half = heap.capacity // 2
+    if not half:
+        return
+
+    def together(columns: Any, n: Any) -> Any:
+        def step(k: Any, columns: Any) -> Any:
+            one, at = heap.with_data(columns, n, heap.origins), half - 1 - k
+            _up_in_steps(one, one._taken(at), at, at < n // 2)
+            return one.columns
+
+        return jax.lax.fori_loop(0, half, step, columns)
+
+    def alone(columns: Any, n: Any) -> Any:
+        def step(k: Any, columns: Any) -> Any:
+            one, at = heap.with_data(columns, n, heap.origins), n // 2 - 1 - k
+            return _up_alone(one, row(columns, at), at)
+
+        return jax.lax.fori_loop(0, n // 2, step, columns)
+
+    heap.columns = by_width(together, alone)(heap.columns, heap.length)
+
+
+def _down(heap: Any, start: Any, at: Any, item: Any) -> None:
+    """Move an element from a place towards the root, up to place `start`, past those that are greater."""
+    _sift(heap, item, _down_in_steps, _down_alone, start, at)
+
+
+def _up(heap: Any, at: Any, item: Any, active: Any = True) -> None:
+    """Put an element in the place of another one: smaller children move up to a leaf, and it moves down from there."""
+    _sift(heap, item, _up_in_steps, _up_alone, at, active)
+
+
+def _sift(heap: Any, item: Any, together: Callable[..., None], alone: Callable[..., Any], *places: Any) -> None:
+    """Let an element find its place by one of two functions.
+
+    Args:
+        heap: the heap.
+        item: the element.
+        together: moves it in a heap, in steps.
+        alone: returns the columns of a heap after it is moved.
+        places: further arguments of both.
+    """
+    item = heap._fit(item)
+    alike = str(jax.tree.structure(item)) == str(jax.tree.structure(heap.columns))
+    if heap.node is not heap or not heap.capacity or not alike:
+        together(heap, item, *places)
+        return
+
+    def in_steps(columns: Any, n: Any, item: Any, *places: Any) -> Any:
+        one = heap.with_data(columns, n, heap.origins)
+        together(one, item, *places)
+        return one.columns
+
+    def by_itself(columns: Any, n: Any, item: Any, *places: Any) -> Any:
+        return alone(heap.with_data(columns, n, heap.origins), item, *places)
+
+    heap.columns = by_width(in_steps, by_itself)(heap.columns, heap.length, item, *places)
+
+
+def _down_in_steps(heap: Any, item: Any, start: Any, at: Any, active: Any = True) -> None:
+    moving = jnp.asarray(active)
+    for _ in range(heap.capacity.bit_length()):
+        parent = jnp.maximum(at - 1, 0) // 2
+        above = heap._taken(parent)
+        moving = jnp.logical_and(moving, jnp.logical_and(at > start, support.lt(item, above)))
+        _store(heap, at, above, moving)
+        at = jnp.where(moving, parent, at)
+    _store(heap, at, item, active)
+
+
+def _up_in_steps(heap: Any, item: Any, at: Any, active: Any = True) -> None:
+    n, start = heap.length, at
+    moving = jnp.logical_and(active, at < n)
+    for _ in range(heap.capacity.bit_length()):
+        child, right = 2 * at + 1, 2 * at + 2
+        moving = jnp.logical_and(moving, child < n)
+        a = heap._taken(jnp.minimum(child, heap.capacity - 1))
+        b = heap._taken(jnp.minimum(right, heap.capacity - 1))
+        child = jnp.where(jnp.logical_and(right < n, jnp.logical_not(support.lt(a, b))), right, child)
+        _store(heap, at, heap._taken(jnp.minimum(child, heap.capacity - 1)), moving)
+        at = jnp.where(moving, child, at)
+    _down_in_steps(heap, item, start, at, jnp.logical_and(active, start < n))
+
+
+# For a lane alone each step stores before it reads what the next one moves: so XLA works on one array in place.
+
+
+def _down_alone(heap: Any, item: Any, start: Any, at: Any) -> Any:
+    def above(columns: Any, at: Any) -> tuple[Any, Any, Any]:
+        one = heap.with_data(columns, heap.length, heap.origins)
+        parent = jnp.maximum(at - 1, 0) // 2
+        return at, row(columns, parent), (at > start) & support.lt(item, one._taken(parent))
+
+    def step(c: tuple[Any, tuple[Any, Any, Any]]) -> tuple[Any, tuple[Any, Any, Any]]:
+        columns, (at, element, _) = c
+        columns = with_row(columns, at, element)
+        return columns, above(columns, (at - 1) // 2)
+
+    at = jnp.asarray(at, jnp.int32)
+    columns, (at, _, _) = jax.lax.while_loop(lambda c: c[1][2], step, (heap.columns, above(heap.columns, at)))
+    return with_row(columns, at, item)
+
+
+def _up_alone(heap: Any, item: Any, at: Any, active: Any = True) -> Any:
+    n, last = heap.length, heap.capacity - 1
+
+    def below(columns: Any, at: Any) -> tuple[Any, Any, Any]:
+        one = heap.with_data(columns, n, heap.origins)
+        child, right = 2 * at + 1, 2 * at + 2
+        smaller = support.lt(one._taken(jnp.minimum(child, last)), one._taken(jnp.minimum(right, last)))
+        child = jnp.where((right < n) & jnp.logical_not(smaller), right, child)
+        return at, child, row(columns, jnp.minimum(child, last))
+
+    def step(c: tuple[Any, tuple[Any, Any, Any]]) -> tuple[Any, tuple[Any, Any, Any]]:
+        columns, (at, child, element) = c
+        columns = with_row(columns, at, element)
+        return columns, below(columns, child)
+
+    start = jnp.asarray(at, jnp.int32)
+    old = row(heap.columns, start)
+    first = below(heap.columns, start)
+    columns, (at, _, _) = jax.lax.while_loop(lambda c: active & (c[1][1] < n), step, (heap.columns, first))
+    item = item if active is True else jax.tree.map(lambda new, old: jnp.where(active, new, old), item, old)
+    return _down_alone(heap.with_data(columns, n, heap.origins), item, start, at)
+
+
+def _store(heap: Any, at: Any, item: Any, where: Any) -> None:
+    heap._set(jnp.where(where, at, heap.capacity), item)
+
+
+def _place(values: Any, wanted: Any, lo: Any, hi: Any, key: Callable[[Any], Any] | None, after: bool) -> Any:
+    """Return where Python's bisection ends: after the elements that equal `wanted`, or before them."""
+    require(lo >= 0, "ValueError", "lo must be non-negative")
+    low, high = jnp.asarray(lo), jnp.asarray(values.length if hi is None else hi)
+    for _ in range(values.capacity.bit_length() + 1):
+        middle = (low + high) // 2
+        element = values._taken(jnp.clip(middle, 0, max(values.capacity - 1, 0)))
+        element = element if key is None else key(element)
+        left = support.lt(wanted, element) if after else jnp.logical_not(support.lt(element, wanted))
+        searching = low < high
+        require(jnp.logical_not(searching & (middle >= values.length)), "IndexError", "list index out of range")
+        high = jnp.where(jnp.logical_and(searching, left), middle, high)
+        low = jnp.where(jnp.logical_and(searching, jnp.logical_not(left)), middle + 1, low)
+    return low
+
+
+def _insort(
+    after: bool, values: Any, item: Any, lo: Any = 0, hi: Any = None, *, key: Callable[[Any], Any] | None = None
+) -> None:
+    item = values._fit(item)
+    values.insert(_place(values, item if key is None else key(item), lo, hi, key, after), item)
+
+
+stands_for(bisect.insort_right)(partial(_insort, True))
+stands_for(bisect.insort_left)(partial(_insort, False))
+
+
+def _search(plain: Callable[..., Any], after: bool) -> Callable[..., Any]:
+    def search(values: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Callable[[Any], Any] | None = None) -> Any:
+        if not isinstance(values, list | LaneList) or isinstance(hi, Optional):
+            return plain(values, x, lo, hi, key=key)
+        if isinstance(values, list) and not values:
+            return lo
+        values = values if isinstance(values, LaneList) else LaneList.from_list(values)
+        return _place(values, x, lo, hi, key, after)
+
+    return search
+
+
+SEARCHES: dict[str, Callable[..., Any]] = {
+    "bisect_right": _search(bisect.bisect_right, True),
+    "bisect_left": _search(bisect.bisect_left, False),
+}

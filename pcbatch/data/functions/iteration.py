@@ -1,0 +1,335 @@
+"""Lengths and elements of ranges and of other values that loops go over."""
+
+from __future__ import annotations
+
+import gc
+import types
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.aliasing import holds_objects, one_of
+from pcbatch.data.capacity import FullError, made_of_others
+from pcbatch.data.checks import require
+from pcbatch.data.columns import Unset
+from pcbatch.data.functions import mappings, support
+from pcbatch.data.functions.sequences import ask_for_elements, iterated, len_, list_, users_code
+from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.integer_marks import between, exact_add
+from pcbatch.data.mappings.keys import ROWS
+from pcbatch.data.objects import questions
+from pcbatch.data.objects.decode import RecordList
+from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.optional import Optional, sure
+from pcbatch.data.origins import number
+from pcbatch.data.sequences.indices import LARGEST, traced_range_length
+from pcbatch.data.sequences.lane_iterator import HELPS, LaneIterator
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_range import LaneRange
+from pcbatch.data.stored import lists_in, parts
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.decisions import Cure
+from pcbatch.diagnostics.lane_words import type_name
+from pcbatch.errors import NeedsUnrolling, Refusal
+
+iinfo: Any = jnp.iinfo
+WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
+
+KEYS_VIEW: Any = type({}.keys())
+DICT_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
+"""Views of dicts that are known while compiling, of which values may change while a loop goes over them."""
+
+STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
+
+
+def range_start(value: Any) -> Any:
+    """The start of a `range`, at least 32 bits wide, so that counting from it does not wrap around."""
+    if isinstance(value, jax.Array) and value.shape == () and jnp.issubdtype(value.dtype, jnp.integer):
+        wide = jnp.promote_types(value.dtype, np.int32)
+        return number(value if wide == value.dtype else value.astype(wide), value)
+    return value
+
+
+def range_length(start: Any, stop: Any, step: Any) -> Any:
+    """The length of a `range` of traced values; never overflows. A traced step of zero gives zero."""
+    for name, value in (("start", start), ("stop", stop), ("step", step)):
+        _check_integer(name, value)
+    if not isinstance(step, jax.Array) and int(step) == 0:
+        raise Refusal(
+            "PCB314",
+            "the step of range() must not be zero",
+            helps=("leave the step out to count by one, or write `-1` to count down",),
+        )
+    if not any(isinstance(value, jax.Array) for value in (start, stop, step)):
+        return len(range(int(start), int(stop), int(step)))
+    return traced_range_length(start, stop, step if isinstance(step, jax.Array) else int(step))
+
+
+def range_size(start: Any, stop: Any, step: Any) -> Any:
+    """The length of a `range` as a signed number, which may be subtracted from."""
+    length = range_length(start, stop, step)
+    return number(jnp.minimum(length, LARGEST).astype(np.int32), length) if isinstance(length, jax.Array) else length
+
+
+def following(value: Any, step: Any) -> Any:
+    """The number behind another one in a `range`, which is behind the last one at most once, and is not read then."""
+    return number(exact_add(value, step)) if isinstance(value, jax.Array) else value + step
+
+
+def one_less(value: Any) -> Any:
+    """The number of elements that remain of a `range` behind one of them."""
+    return number(value - 1) if isinstance(value, jax.Array) else value - 1
+
+
+def counted(value: Any, step: Any) -> Any:
+    """A number of a `range`: it is not the largest of its dtype where the step goes up, nor the least where it goes
+    down, since the stop is behind it."""
+    if not isinstance(value, jax.Array) or not isinstance(step, int):
+        return value
+    info = iinfo(value.dtype)
+    return number(between(value, int(info.min) + (step < 0), int(info.max) - (step > 0)))
+
+
+def _check_integer(name: str, value: Any) -> None:
+    if isinstance(value, ARRAYS):
+        is_integer = value.shape == () and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)
+        kind = f"{value.dtype}{list(value.shape)}"
+    else:
+        is_integer, kind = hasattr(type(value), "__index__"), type_name(value)
+    if not is_integer:
+        raise Refusal(
+            "PCB314",
+            f"the {name} of range() must be an integer, not {kind}",
+            helps=(STEP_HELP if name == "step" else WHOLE_HELP,),
+        )
+
+
+def rows(value: Any) -> Any:
+    """The iterable of a `for` loop as an array, a tuple or a list; refuses objects that are not iterable."""
+    value = sure(value, "'NoneType' object is not iterable")
+    if isinstance(value, LaneIterator):
+        cures = Cure.ALONG | Cure.ITERATOR
+        raise Refusal("PCB304", "a loop over an iterator that is kept", helps=HELPS, cures=cures)
+    ask_for_elements(value)
+    if isinstance(value, (*ARRAYS, tuple, list, str, LaneList, LaneRange, LaneText, *RECORDS)):
+        return value
+    if mappings.is_mapping(value):
+        return mappings.gone_over(value)
+    value = iterated(value)
+    if isinstance(value, DICT_VIEWS):
+        # What shows changes of the dict counts as the dict itself, so that none is overlooked.
+        return one_of(list(value), gc.get_referents(value))
+    if isinstance(value, types.GeneratorType):
+        title, note = "this generator is made while compiling", "it cannot be written out in the loop that goes over it"
+        help = "define it outside of this function, and pass what it reads as arguments"
+        raise Refusal("PCB314", title, note, helps=(help,))
+    try:
+        return list(value) if isinstance(value, set | frozenset) else tuple(value)
+    except TypeError:
+        title = f"a `for` loop cannot go over a value of type {type_name(value)}"
+        help = "write `range(n)` to count up to a number" if hasattr(value, "__index__") else "use an array or a tuple"
+        raise Refusal("PCB314", title, helps=(help,)) from None
+
+
+def iter_length(value: Any) -> Any:
+    """The number of elements that a `for` loop goes over: for arrays, the size of the leading axis."""
+    if isinstance(value, RecordList):
+        return value.length
+    if isinstance(value, ARRAYS) and value.shape == ():
+        title, note = (
+            "a `for` loop cannot go over a scalar",
+            "of an array it takes the leading axis; a scalar has none",
+        )
+        raise Refusal("PCB314", title, note, helps=("write `range(n)` to count up to a number",))
+    return len_(value)
+
+
+def shortest(*lengths: Any) -> Any:
+    """The length of `zip`, the least of `lengths`."""
+    dynamic = [n for n in lengths if isinstance(n, jax.Array)]
+    least = min((n for n in lengths if not isinstance(n, jax.Array)), default=None)
+    for n in dynamic:
+        least = n if least is None else jnp.minimum(least, n)
+    return least
+
+
+def same_length(*lengths: Any) -> Any:
+    """The length of `zip(..., strict=True)`."""
+    if any(isinstance(n, jax.Array) for n in lengths):
+        raise TypeError("zip(..., strict=True) needs lengths that are the same for all lanes")
+    if len(set(lengths)) > 1:
+        raise ValueError(f"zip(..., strict=True) goes over things of different lengths: {lengths}")
+    return lengths[0]
+
+
+def row(values: Any, index: Any) -> Any:
+    """The element `values[index]`, also for a NumPy array with a traced index; the index is in range."""
+    if isinstance(values, LaneList | LaneRange | LaneText):
+        return values.element(index)
+    if not isinstance(index, jax.Array):
+        return values[index]
+    if isinstance(values, RECORDS):
+        return questions.element(values, index)
+    if not isinstance(values, ARRAYS):
+        raise NeedsUnrolling(len(values))
+    return jnp.asarray(values)[index]
+
+
+def star_item(values: Any, k: int, count: int) -> Any:
+    """The element `k` of `*values` in a call that needs `count` more arguments."""
+    items = tuple(values)
+    if len(items) != count:
+        raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
+    return items[k]
+
+
+def appended(items: Any, item: Any) -> Any:
+    """The list of a comprehension or of a consumer of an iterable with one more item."""
+    if isinstance(items, list):
+        return [*items, item]
+    items = items.copy()
+    with made_of_others():
+        items.append(item)
+    return items
+
+
+def as_it_is(value: Any) -> Any:
+    """Return a value, which is still in use where it is named again."""
+    return value
+
+
+def repeated_element(item: Any, depth: int, count: Any) -> Any:
+    """The list of so many elements like `item`: the lists at its first `depth` levels are new ones in each element.
+
+    What lies deeper is one object, as in `[[x] * 2 for _ in range(n)]`.
+    """
+    if not isinstance(count, jax.Array):
+        return [_made_anew(item, depth) for _ in range(count)]
+    shared = _below(item, depth)
+    if lists_in(shared):
+        title = "all elements of `[[xs] * 2 for _ in range(n)]` hold one list, and a change of it would be seen in all"
+        raise Refusal("PCB304", title, helps=("make the list in the comprehension as well: `[[0] for _ in range(2)]`",))
+    new = LaneList.repeated(item, count)
+    if holds_objects(shared):
+        new.held = (shared, shared)
+    return new
+
+
+def _made_anew(item: Any, depth: int) -> Any:
+    if depth == 0:
+        return item
+    if isinstance(item, list):
+        return [_made_anew(part, depth - 1) for part in item]
+    new = jax.tree.map(lambda leaf: leaf, item)
+    new.held = item.held
+    return new
+
+
+def _below(item: Any, depth: int) -> tuple[Any, ...]:
+    """The objects that lie so many lists deep in an item."""
+    if depth == 0:
+        return (item,)
+    if isinstance(item, list):
+        return tuple(found for part in item for found in _below(part, depth - 1))
+    return tuple(item.held)
+
+
+def all_items(value: Any) -> list[Any]:
+    """The value of `x` after `*x, = value`."""
+    if isinstance(value, LaneList) or mappings.is_mapping(value):
+        return list_(value)  # type: ignore[no-any-return]
+    return list(value)
+
+
+def starred(value: Any, before: int, after: int) -> list[Any]:
+    """The values of `a, ..., *rest, ..., z = value`."""
+    if isinstance(value, LaneList):
+        return value.unpacked_star(before, after)
+    items = list(value)
+    if len(items) < before + after:
+        raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
+    end = len(items) - after
+    return [*items[:before], items[before:end], *items[end:]]
+
+
+def single(value: Any) -> Any:
+    """The value of `x` after `x, = value`."""
+    (only,) = value.unpacked(1) if isinstance(value, LaneList) else value
+    return only
+
+
+def axis_first(array: Any, axis: int) -> Any:
+    """The array of `jax.vmap` with the mapped axis in front."""
+    return jnp.moveaxis(array, axis, 0)
+
+
+def stacked(results: Any, mapped: Any) -> Any:
+    """The results of a call for each element of an array, put together along a new first axis."""
+    size = len(mapped)
+    if not isinstance(results, LaneList):
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
+    if results.capacity < size:
+        raise FullError(size)
+    return jax.tree.map(lambda column: column[:size], results.columns)
+
+
+def stored_rows(value: Any) -> Any:
+    """The iterable of a loop whose body stores items into it: None for a list or an array, which is read as it is then.
+
+    Others are kept as they are when the loop begins, as `rows` gives them.
+    """
+    return None if isinstance(value, (*ARRAYS, list, LaneList)) else rows(value)
+
+
+def stored_length(kept: Any, value: Any) -> Any:
+    """The number of elements that such a loop goes over."""
+    return iter_length(rows(value) if kept is None else kept)
+
+
+def stored_row(kept: Any, value: Any, index: Any) -> Any:
+    """The element `index` that such a loop takes now."""
+    return row(value if kept is None else kept, index)
+
+
+def kept_iterator(values: Any, *sources: Any) -> Any:
+    """The iterator `iter(values)`, whose elements those of `sources` show: none of these may change meanwhile."""
+    if isinstance(values, LaneIterator):
+        return values
+    if any(isinstance(source, LaneIterator) for source in sources):
+        raise Refusal("PCB304", "an iterator that is kept goes over another one", helps=HELPS)
+    made = rows(values)
+    if isinstance(made, tuple | list | str):
+        made = LaneText.of(made) if isinstance(made, str) else LaneList.from_list(list(made))
+    if (isinstance(made, LaneList) and any(map(_can_change, parts(made.columns)))) or holds_objects(values):
+        title = "an iterator that is kept goes over lists or objects, which changes of them would show"
+        raise Refusal("PCB304", title, helps=("go over numbers: `for k in range(len(xs))`, and read `xs[k]`",))
+    return LaneIterator(one_of(made, (values, *sources)), jnp.zeros((), np.int32))
+
+
+def _can_change(part: Any) -> bool:
+    return not (part is None or isinstance(part, (jax.Array, Optional, Unset, *ROWS)))
+
+
+def has_next(value: Any, path: tuple[Any, ...]) -> Any:
+    """Whether the iterator at a path in a value has an element left."""
+    return _left(support.item(value, path))
+
+
+def _left(iterator: Any) -> Any:
+    if (code := users_code(iterator, "__next__")) is not None:
+        title = "the next element of an iterator of the user's changes it"
+        raise Refusal("PCB305", title, functions=(code,))
+    if not isinstance(iterator, LaneIterator):
+        raise TypeError(f"'{type_name(iterator)}' object is not an iterator")
+    return jnp.asarray(iterator.position < iter_length(iterator.sequence))
+
+
+def advanced(iterator: Any) -> Any:
+    """The next element of an iterator, which takes it."""
+    left = _left(iterator)
+    require(left, "StopIteration", "")
+    value = row(iterator.sequence, jnp.where(left, iterator.position, 0))
+    iterator.position = iterator.position + left.astype(np.int32)
+    return value

@@ -1,0 +1,137 @@
+"""Comparisons and methods of tuples and lists whose elements are values of a lane.
+
+Python compares sequences by the first elements that differ, and stops there. Values of a lane have no truth while
+compiling, so all elements are compared, and the answers are put together.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.aliasing import one_of
+from pcbatch.data.checks import limit, require
+from pcbatch.data.functions.truth import truth
+from pcbatch.data.mappings.ordered_keys import keeping_order
+from pcbatch.data.optional import Optional
+from pcbatch.data.origins import Tracer, either, note, number
+from pcbatch.data.own_order import compared, of_two_classes
+from pcbatch.data.sequences import list_order
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+Compare = Callable[[Any, Any], Any]
+ORDERS: dict[str, Compare] = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
+NAN = "values with NaN among them have no order: what Python makes of them depends on the order before"
+
+
+def are_sequences(a: Any, b: Any) -> bool:
+    """Whether two values are tuples, or lists, of which one has a value of a lane in it."""
+    alike = (isinstance(a, tuple) and isinstance(b, tuple)) or (isinstance(a, list) and isinstance(b, list))
+    return alike and any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((a, b)))
+
+
+def compare(name: str, a: Any, b: Any) -> Any:
+    """Return the comparison `name` of two tuples or lists."""
+    if name == "eq":
+        return number(equal(a, b))
+    if name == "ne":
+        same = equal(a, b)
+        return number(jnp.logical_not(same)) if isinstance(same, jax.Array) else not same
+    return number(_ordered(ORDERS[name], a, b))
+
+
+def equal(a: Any, b: Any) -> Any:
+    """Return whether two values, or two sequences of them, are equal."""
+    a, b = compared(a, "eq"), compared(b, "eq")
+    if not are_sequences(a, b):
+        return truth(list_order.equal(a, b) if isinstance(a, Optional) or isinstance(b, Optional) else a == b)
+    if len(a) != len(b) or of_two_classes(a, b):
+        return False
+    result: Any = True
+    for x, y in zip(a, b, strict=True):
+        same = True if x is y else equal(x, y)
+        if isinstance(x, Tracer) and isinstance(y, Tracer) and x.shape == y.shape == ():
+            list_order.ask_identity(x, y, True)
+        if not isinstance(same, jax.Array):
+            if not same:
+                return False
+        else:
+            result = jnp.logical_and(result, same)
+    return result
+
+
+def _ordered(op: Compare, a: Any, b: Any) -> Any:
+    if not are_sequences(a, b):
+        return truth(op(a, b))
+    if of_two_classes(a, b):
+        raise TypeError(f"'<' not supported between instances of '{type(a).__name__}' and '{type(b).__name__}'")
+    result: Any = op(len(a), len(b))
+    for x, y in reversed(list(zip(a, b, strict=False))):
+        same = equal(x, y)
+        if isinstance(same, jax.Array):
+            result = jnp.where(same, result, _ordered(op, x, y))
+        elif not same:
+            result = _ordered(op, x, y)
+    return result
+
+
+def count(values: Any, item: Any) -> Any:
+    """The method `count` of a tuple or list."""
+    found = [equal(value, item) for value in values]
+    return number(sum(jnp.where(one, 1, 0) if isinstance(one, jax.Array) else int(one) for one in found))
+
+
+def index(values: Any, item: Any, start: int = 0, stop: int | None = None) -> Any:
+    """The method `index` of a tuple or list; the lane raises ValueError where no element is equal."""
+    place: Any = -1
+    for k in reversed(range(len(values))[start:stop]):
+        same = equal(values[k], item)
+        place = jnp.where(same, k, place) if isinstance(same, jax.Array) else (k if same else place)
+    require(place >= 0, "ValueError", f"{type(values).__name__}.index(x): x not in {type(values).__name__}")
+    return number(jnp.maximum(place, 0)) if isinstance(place, jax.Array) else place
+
+
+def ordered(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
+    """Return items in the order of their keys, numbers of a lane or tuples and lists of them; stable."""
+    structure: Any = jax.tree.structure(keys[0])
+    if any(jax.tree.structure(key) != structure for key in keys) or not all(map(_is_plain, keys)):
+        raise TypeError("`sorted` in a lane needs keys that are real numbers, or tuples of them, all of one structure")
+    columns = [
+        jnp.stack([jnp.asarray(part) for part in parts]) for parts in zip(*map(jax.tree.leaves, keys), strict=True)
+    ]
+    for column in columns:
+        if column.ndim > 1:
+            truth(column[0])  # raises what the comparison of two arrays raises
+        if jnp.issubdtype(column.dtype, np.inexact):
+            limit(jnp.logical_not(jnp.any(jnp.isnan(column))), NAN)
+    places = jnp.arange(len(items))
+    if reverse:  # equal items stay in their order
+        columns, places = [column[::-1] for column in columns], places[::-1]
+    found: Any = jax.lax.sort((*columns, places), num_keys=len(columns), is_stable=True)
+    order = found[-1][::-1] if reverse else found[-1]
+    group = object()
+    return [one_of(_chosen(items, order[k]), items, group) for k in range(len(items))]
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a key is a number, or a tuple or list of keys, which Python compares by their elements."""
+    if type(key) in (tuple, list) or hasattr(key, "pcbatch_class"):
+        return all(map(_is_plain, key))
+    return isinstance(key, jax.Array | np.ndarray | np.generic | int | float) and not jnp.iscomplexobj(key)
+
+
+def _chosen(items: list[Any], place: Any) -> Any:
+    def choose(*leaves: Any) -> Any:
+        value = jnp.stack([jnp.asarray(leaf) for leaf in leaves])[place]
+        for leaf in leaves:  # a value of two origins is of none
+            note(value, either(leaves[0], leaf))
+        return value
+
+    return keeping_order(choose, *items)

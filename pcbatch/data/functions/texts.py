@@ -1,0 +1,290 @@
+"""The builtins that make or read text, for values of a lane: texts of the lane (`data/texts/lane_text.py`)."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.checks import require
+from pcbatch.data.elements import Rows
+from pcbatch.data.origins import Origin, Tracer, number, origin_of
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS, OUTSIDE
+from pcbatch.data.texts.known_texts import no_text as no_text
+from pcbatch.data.texts.lane_bytes import LaneBytes
+from pcbatch.data.texts.lane_text import LaneText, as_text, joined
+from pcbatch.data.texts.text_numbers import grouped, text_of_bool, text_of_integer
+from pcbatch.errors import Refusal
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+BASES = {"b": 2, "o": 8, "x": 16, "X": 16, "d": 10, "": 10}
+SPEC = re.compile(
+    r"(?:(?P<fill>.)?(?P<align>[<>^]))?(?P<sign>[+ -]?)(?P<hash>#?)(?P<zero>0)?(?P<width>\d*)(?P<group>[,_]?)"
+    r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxX]?)"
+)
+PERCENT = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<most>(?:\.\d+)?)(?P<kind>[sradiufFeEgGxXo%])")
+FORMATTER = string.Formatter()
+CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, 115: str, 114: repr, 97: ascii}
+FORMAT_HELP = "of an integer of the lane there are widths, signs, `,` and `_`, and the kinds d, b, o, x and X"
+WIDTH_HELP = "write `text.rjust(n)`, `ljust`, `center` or `zfill` for a width of the lane"
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer or a bool of a lane."""
+    return (
+        isinstance(value, Tracer)
+        and value.shape == ()
+        and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)
+    )
+
+
+def text(value: Any) -> Any:
+    """Return `str(value)` of an integer, a bool or a text of a lane, or of a Python value; None for other values."""
+    if isinstance(value, LaneText):
+        return value
+    if is_whole(value):
+        refuse_mixed(value)
+        return text_of_bool(value) if value.dtype == np.bool_ else text_of_integer(value)
+    holds_lanes = isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
+    return None if holds_lanes else str(value)
+
+
+def refuse_mixed(value: Any) -> None:
+    """Refuse a text of a number that is a bool on some paths only: `True` and `1` are equal, their texts are not."""
+    if origin_of(value) is Origin.MIXED:
+        raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
+
+
+def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
+    """Return the builtin `bin`, `oct` or `hex`."""
+
+    def run(value: Any, /) -> Any:
+        if not isinstance(value, Tracer):
+            return builtin(value)
+        if not is_whole(value):
+            raise TypeError(f"'{value.dtype}' object cannot be interpreted as an integer")
+        return text_of_integer(value, base)
+
+    return run
+
+
+bin_, oct_, hex_ = in_base(bin, 2), in_base(oct, 8), in_base(hex, 16)
+
+
+def ord_(character: Any, /) -> Any:
+    """The builtin `ord`, also for texts of the lane."""
+    if not isinstance(character, LaneText):
+        return ord(character)
+    expected = "ord() expected a character, but string of length "
+    require(character.length == 1, "TypeError", expected, character.length, " found")
+    return number(character.codes[0])
+
+
+def chr_(code: Any, /) -> Any:
+    """The builtin `chr`, also for numbers of the lane."""
+    if not isinstance(code, Tracer):
+        return chr(code)
+    if not is_whole(code):
+        raise TypeError(f"'{code.dtype}' object cannot be interpreted as an integer")
+    holds = jnp.logical_and(code >= 0, code <= 0x10FFFF)
+    require(holds, "ValueError", "chr() arg not in range(0x110000)")
+    return LaneText.made(jnp.clip(code, 0, 0x10FFFF).astype(np.int32).reshape(1), 1)
+
+
+def formatted(value: Any, spec: str) -> Any:
+    """Return `format(value, spec)` of an integer or a text of a lane."""
+    if isinstance(spec, LaneText):
+        raise Refusal("PCB304", "the width of this format differs between lanes", helps=(WIDTH_HELP,))
+    if not spec:
+        return text(value)
+    parts = SPEC.fullmatch(spec)
+    of_text = isinstance(value, LaneText)
+    if parts is None or not (_fits_text(parts) if of_text else is_whole(value) and _fits_integer(parts)):
+        raise Refusal("PCB304", f"the format {spec!r} of a value of the lane", helps=(OUTSIDE, FORMAT_HELP))
+    value = value[: int(parts["most"])] if of_text and parts["most"] else value
+    if not of_text:
+        value = _digits(value, parts)
+    if not parts["width"]:
+        return value
+    width, align = int(parts["width"]), parts["align"]
+    if parts["zero"] and not align:
+        if parts["group"]:
+            return value
+        return value.zfill(width)
+    fill = parts["fill"] or ("0" if parts["zero"] else " ")
+    if align == "^":
+        return value.centred(width, fill)
+    left = align == "<" or (of_text and not align)
+    return value.ljust(width, fill) if left else value.rjust(width, fill)
+
+
+def _fits_text(parts: re.Match[str]) -> bool:
+    return parts["kind"] in ("", "s") and not (parts["zero"] or parts["sign"] or parts["hash"] or parts["group"])
+
+
+def _fits_integer(parts: re.Match[str]) -> bool:
+    alone = not (parts["zero"] and parts["hash"]) and not (parts["group"] and parts["hash"])
+    decimal = parts["group"] != "," or parts["kind"] in ("", "d")
+    return parts["kind"] != "s" and parts["most"] is None and alone and decimal
+
+
+def _digits(value: Any, parts: re.Match[str]) -> LaneText:
+    """The digits of an integer in a format, with its sign and marks of thousands."""
+    kind = parts["kind"]
+    whole = value.astype(np.int32) if value.dtype == np.bool_ else value
+    shown = text_of_integer(whole, BASES[kind], prefix=bool(parts["hash"]), upper=kind == "X")
+    if parts["group"]:
+        size = 3 if BASES[kind] == 10 else 4
+        if parts["zero"] and parts["width"] and not parts["align"]:  # the zeros are grouped, too
+            least = [
+                _digits_within(int(parts["width"]) - sign, size) for sign in (bool(parts["sign"] in ("+", " ")), 1)
+            ]
+            shown = shown.zfill(least[0], least[1] + 1)
+        shown = grouped(shown, ord(parts["group"]), size)
+    if parts["sign"] in ("+", " "):
+        sign = LaneText.of(parts["sign"])
+        shown = joined(LaneText.made(sign.codes, jnp.where(value < 0, 0, 1)), shown, room=shown.codes.shape[0] + 1)
+    return shown
+
+
+def _digits_within(width: int, size: int) -> int:
+    """The least number of digits that reach a width with marks between groups of a size."""
+    return next(n for n in range(1, width + 2) if n + (n - 1) // size >= width)
+
+
+def formatting(value: str, args: Any, options: Any) -> Any:
+    """Return `value.format(*args, **options)`, of values of the lane too."""
+    parts: list[Any] = []
+    count = 0
+    for literal, name, spec, conversion in FORMATTER.parse(value):
+        parts.append(literal)
+        if name is None:
+            continue
+        if not name or name[0] in ".[":
+            name, count = f"{count}{name}", count + 1
+        if spec and "{" in spec:
+            raise Refusal("PCB304", "a format in a format, of values of the lane", helps=(WIDTH_HELP,))
+        shown = FORMATTER.get_field(name, args, options)[0]
+        parts.append((piece(shown), ord(conversion) if conversion else -1, spec or ""))
+    return template(*parts)
+
+
+def percent(value: str, operand: Any) -> Any:
+    """Return `value % operand`, of values of the lane too."""
+    operands = operand if isinstance(operand, tuple) else (operand,)
+    if isinstance(operand, dict) or not any(map(_of_lane, operands)):
+        return value % operand
+    slots = [slot for slot in PERCENT.finditer(value) if slot["kind"] != "%"]
+    if len(slots) != len(operands) or "%" in PERCENT.sub("", value):
+        raise no_text()
+    parts, end, left = [], 0, iter(operands)
+    for slot in PERCENT.finditer(value):
+        parts.append(value[end : slot.start()])
+        end = slot.end()
+        parts.append("%" if slot["kind"] == "%" else _slot(slot, next(left)))
+    return template(*parts, value[end:])
+
+
+def _slot(slot: re.Match[str], value: Any) -> Any:
+    """The part of a text that a slot of `%` shows, as `template` takes it."""
+    if not _of_lane(value):
+        return slot[0] % (value,)
+    kind, flags = slot["kind"], slot["flags"]
+    if kind in "sra":
+        spec = ("<" if "-" in flags else ">") + slot["width"] if slot["width"] else ""
+        return piece(value), ord(kind), spec + slot["most"]
+    if isinstance(value, LaneText):
+        raise TypeError(f"%{kind} format: a real number is required, not str")
+    sign = "+" if "+" in flags else " " if " " in flags else ""
+    zero = "0" if "0" in flags and "-" not in flags else ""
+    spec = ("<" if "-" in flags else "") + sign + ("#" if "#" in flags else "") + zero + slot["width"] + slot["most"]
+    return piece(value), -1, spec + ("d" if kind in "iu" else kind)
+
+
+def _of_lane(value: Any) -> bool:
+    return isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
+
+
+def piece(value: Any) -> Any:
+    """Return a value that becomes a part of a text; of values of a lane, integers, bools and texts can."""
+    if isinstance(value, LaneText) or is_whole(value):
+        return value
+    if _of_lane(value):
+        raise no_text()
+    return value
+
+
+def template(*parts: Any) -> Any:
+    """Return the text of an f-string: constant texts, and values with conversion and format.
+
+    A part that is no text is a tuple of a value, the code of its conversion and its format.
+    """
+    shown = [part if isinstance(part, str) else _shown(*part) for part in parts]
+    if all(isinstance(part, str) for part in shown):
+        return "".join(shown)
+    whole: LaneText | None = None
+    for part in shown:
+        piece = as_text(part)
+        assert piece is not None
+        whole = piece if whole is None else joined(whole, piece)
+    return whole
+
+
+def _shown(value: Any, conversion: int, spec: str) -> Any:
+    if not _of_lane(value) and not isinstance(spec, LaneText):
+        return format(CONVERSIONS[conversion](value), spec)
+    if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):
+        value, conversion = text(value), -1
+    if isinstance(value, LaneText) and conversion in (114, 97):
+        raise Refusal("PCB304", "the quotes of a text of the lane", helps=("write `!s`, or leave `!r` out",))
+    if is_whole(value) and not spec:
+        return text(value)
+    return formatted(value, spec)
+
+
+def text_method(value: str, name: str) -> Callable[..., Any]:
+    """Return the method `value.name` of a Python text, whose arguments may be texts of the lane."""
+    if not isinstance(value, str):
+        found: Callable[..., Any] = getattr(value, name)
+        return found
+
+    def run(*args: Any, **options: Any) -> Any:
+        if name == "format" and any(map(_of_lane, (*args, *options.values()))):
+            return formatting(value, args, options)
+        kinds = (LaneText, Tracer) if hasattr(LaneText, name) else LaneText
+        of_lane = any(isinstance(leaf, kinds) for arg in args for leaf in _texts(arg))
+        return getattr(LaneText.of(value) if of_lane else value, name)(*args, **options)
+
+    return run
+
+
+def _texts(value: Any) -> list[Any]:
+    if isinstance(value, LaneList):
+        return [value.columns]
+    return jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Rows))
+
+
+def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Any:
+    """Return the value of a known dict at a text of the lane."""
+    names = [name for name in table if isinstance(name, str | bytes)]
+    found = jnp.stack([jnp.asarray(key == name) for name in names]) if names else jnp.zeros((1,), bool)
+    require(jnp.any(found), "KeyError", "a text that is no key")
+    values = LaneList.from_list([table[name] for name in names])
+    return values.element(jnp.argmax(found))
+
+
+def equals_one(item: LaneText | LaneBytes, candidates: Any) -> Any:
+    """Return whether a text equals one of the texts among the elements of a set or the keys of a dict."""
+    result: Any = False
+    for candidate in candidates:
+        if isinstance(candidate, str | bytes):
+            result = jnp.logical_or(result, item == candidate)
+    return result

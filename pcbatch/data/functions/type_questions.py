@@ -1,0 +1,303 @@
+"""Questions that Python answers from the object: what type a value has, which attributes, whether it can be called.
+
+A value of a lane is a tracer while its primitive is traced, and would answer as one. So the question is put to examples
+of its value in the plain function: a number of Python for a scalar, a NumPy array and an array of JAX for an array. The
+answer is known while compiling; a question on which the examples differ is refused. Patterns of `match` ask as well.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import queue
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.container import Container
+from pcbatch.data.functions.builtins import is_
+from pcbatch.data.functions.python_numbers import attribute
+from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.objects import questions
+from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.optional import Optional
+from pcbatch.data.origins import KINDS, Origin, Tracer, kind_of, number, origin_of
+from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_range import LaneRange
+from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.errors import Refusal
+
+_SEQUENCES: dict[type, Callable[[], Any]] = {
+    LaneList: list,
+    LaneTuple: tuple,
+    LaneBytes: bytes,
+    LaneByteArray: bytearray,
+    LaneDeque: collections.deque,
+    LaneQueue: queue.Queue,
+    LaneStack: queue.LifoQueue,
+    LaneRange: lambda: range(0),
+}
+EXAMPLES: dict[type, tuple[Any, ...]] = {
+    bool: (False, True),
+    int: (0, 1, -7),
+    float: (0.0, 2.5, -1.0),
+    complex: (0j, 1 + 2j),
+}
+CONTAINERS: tuple[tuple[type, Any], ...] = ((LaneDict, {}), (LaneSet, set()), (LaneText, ""))
+"""The containers of lanes, and what they are in the plain function."""
+TESTS: dict[str, Callable[[Any, Any], Any]] = {
+    "Is": lambda a, b: a is b,
+    "IsNot": lambda a, b: a is not b,
+    "Eq": lambda a, b: a == b,
+    "NotEq": lambda a, b: a != b,
+    "In": lambda a, b: a in b,
+    "NotIn": lambda a, b: a not in b,
+}
+DTYPE_HELP = "ask for the dtype: `jnp.issubdtype(jnp.result_type(x), jnp.integer)`, or `jnp.floating`, `jnp.bool_`"
+ARRAY_HELP = "`isinstance(x, (np.ndarray, jax.Array))` and `jnp.ndim(x) > 0` are the same for arrays of both"
+
+
+def isinstance_(value: Any, cls: Any, /) -> Any:
+    """The builtin `isinstance`, answered by examples of the value."""
+    if isinstance(value, RECORDS):
+        return questions.isinstance_(value, cls)
+    return bool(_answer(lambda one: isinstance(one, cls), value, "whether it is of this class"))
+
+
+def type_(*args: Any, **options: Any) -> Any:
+    """The builtin `type`, answered by examples of the value."""
+    if len(args) != 1 or options:
+        return type(*args, **options)
+    if isinstance(args[0], RECORDS):
+        return questions.type_(args[0])
+    return _answer(type, args[0], "its type")
+
+
+def type_test(test: str, value: Any, other: Any) -> Any:
+    """A comparison such as `type(value) is other`; `test` is the name of the operator in the syntax tree."""
+    if isinstance(value, RECORDS):
+        return questions.type_test(test, value, other)
+    return _answer(lambda one: TESTS[test](type(one), other), value, "its type")
+
+
+def hasattr_(value: Any, name: str, /) -> Any:
+    """The builtin `hasattr`, answered by examples of the value."""
+    if isinstance(value, RECORDS):
+        return questions.hasattr_(value, name)
+    return bool(_answer(lambda one: hasattr(one, name), value, f"whether it has `{name}`"))
+
+
+def getattr_(value: Any, name: str, /, *default: Any) -> Any:
+    """The builtin `getattr`; for a tracer, the attributes are those of examples of the value."""
+    if not isinstance(value, Tracer):
+        return getattr(value, name, *default)
+    if name == "__class__":
+        return type_(value)
+    if default and not hasattr_(value, name):
+        return default[0]
+    return attribute(value, name) if name in ("real", "imag") else getattr(value, name, *default)
+
+
+def class_(value: Any) -> Any:
+    """The attribute `value.__class__`, answered by examples of the value."""
+    return type_(value) if isinstance(value, (Tracer, *RECORDS)) else value.__class__
+
+
+def callable_(value: Any, /) -> bool:
+    """The builtin `callable`, answered by examples of the value."""
+    return bool(_answer(callable, value, "whether it can be called"))
+
+
+def dir_(*args: Any) -> list[str]:
+    """The builtin `dir`, answered by examples of the value."""
+    return dir(*args) if len(args) != 1 else _answer(dir, args[0], "its attributes")
+
+
+def id_(value: Any, /) -> int:
+    """The builtin `id`; refuses values of a lane."""
+    return _no_object("id", value)
+
+
+def hash_(value: Any, /) -> int:
+    """The builtin `hash`; refuses values of a lane."""
+    return _no_object("hash", value) if isinstance(value, (Tracer, *RECORDS)) else hash(value)
+
+
+def _no_object(name: str, value: Any) -> int:
+    if isinstance(value, (Tracer, *RECORDS)):
+        title = f"`{name}` is of one Python object, and values of lanes are not objects"
+        raise Refusal("PCB305", title, helps=("write `==` to compare values",))
+    return id(value)
+
+
+def isscalar_(value: Any) -> bool:
+    """The function `np.isscalar`, answered by examples of the value."""
+    return bool(_answer(np.isscalar, value, "whether it is a scalar of Python or an array"))
+
+
+def iterable_(value: Any) -> bool:
+    """The function `np.iterable`, answered by examples of the value."""
+    return bool(_answer(np.iterable, value, "whether one can go over it"))
+
+
+def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
+    """The answer to a question about a value; raises Refusal (PCB305) if examples of the value differ in it."""
+    if isinstance(value, LaneDeque | LaneList | LaneRange):
+        return question(_SEQUENCES[type(value.as_rows() if isinstance(value, LaneList) else value)]())
+    if isinstance(value, Optional):
+        title = f"{what} is not known of a value that may be None"
+        raise Refusal("PCB305", title, helps=("ask first whether `x is None`",))
+    if not isinstance(value, Tracer):
+        return question(_in_plain_python(value))
+    answers = [question(example) for example in _examples(value)]
+    first = answers[0]
+    if all(type(answer) is type(first) and bool(answer == first) for answer in answers):
+        return first
+    raise _ambiguous(value, what)
+
+
+def _in_plain_python(value: Any) -> Any:
+    """Return an object of the type that a container of a lane has in the plain function; other objects as they are."""
+    if isinstance(value, LaneDict) and value.missing is not None:
+        return getattr(collections, value.missing.name)()
+    for kind, example in CONTAINERS:
+        if isinstance(value, kind):
+            return example
+    return value
+
+
+def _ambiguous(value: Any, what: str) -> Refusal:
+    if value.shape != ():
+        title = f"{what} is not the same for an array of NumPy and for one of JAX"
+        note = "an example may hold either, and `f.plain` makes arrays of JAX of both"
+        return Refusal("PCB305", title.replace("its type", "the type"), note, helps=(ARRAY_HELP,))
+    title = f"{what} is not known of this value: it may be a number of Python or a scalar in an array"
+    if origin_of(value) is Origin.ARRAY:
+        title = f"{what} is not the same for a scalar of NumPy and for one of JAX"
+    note = "arguments and what operators make of them count as Python's numbers; what paths join must be of one type"
+    return Refusal("PCB305", title, note, helps=(DTYPE_HELP, "convert it first: `int(x)`, `float(x)`"))
+
+
+def _examples(value: Any) -> tuple[Any, ...]:
+    """Objects that the value of a tracer may be in the plain function, at least one of each possible type."""
+    kind = kind_of(value.dtype)
+    if kind is None:
+        return (_key(),)
+    arrays = _arrays(value.ndim, np.dtype(value.dtype))
+    if value.shape != () or origin_of(value) is Origin.ARRAY:
+        return arrays
+    if origin_of(value) is Origin.NUMBER:
+        return EXAMPLES[kind]
+    # An unknown origin: paths may join numbers of narrower types, which promotion has made this dtype.
+    numbers = [example for lower in KINDS[: KINDS.index(kind) + 1] for example in EXAMPLES[lower]]
+    return (*numbers, *arrays)
+
+
+@functools.lru_cache(maxsize=256)
+def _arrays(ndim: int, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    array = np.zeros((1,) * ndim, dtype)
+    with jax.ensure_compile_time_eval():
+        return (array if ndim else array[()], jnp.asarray(array))
+
+
+@functools.lru_cache(maxsize=1)
+def _key() -> Any:
+    with jax.ensure_compile_time_eval():
+        return jax.random.key(0)
+
+
+NUMBERS = (jax.Array, np.ndarray, np.generic, int, float, complex)
+WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)  # `int(n)` matches n itself
+
+
+def matched(value: Any, asks_numbers: bool) -> Any:
+    """Return the subject of a `match` in a helper that is traced, where Python itself looks at the patterns.
+
+    It cannot tell what records, containers and optional values of a lane are, nor of which type a number is, where a
+    pattern asks for that: the helper is compiled along then.
+    """
+    kinds = (Optional, Container, *RECORDS, *((jax.core.Tracer,) if asks_numbers else ()))
+    if any(isinstance(part, kinds) for part in jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, kinds))):
+        help = "write the `match` in the batched function itself"
+        raise Refusal("PCB305", "a `match` of a value of the lane where the compiler does not see it", helps=(help,))
+    return value
+
+
+def equals(value: Any, pattern: Any) -> Any:
+    """The test of a literal pattern, `value == pattern`; a traced value equals only numbers."""
+    if isinstance(value, Optional):
+        return number(jnp.logical_and(value.present, equals(value.value, pattern)))
+    for one, other in ((value, pattern), (pattern, value)):
+        if isinstance(one, jax.Array) and not isinstance(other, NUMBERS):
+            return False
+    return value == pattern
+
+
+def same(value: Any, pattern: Any) -> Any:
+    """The test of a pattern None, True or False, `value is pattern`."""
+    if isinstance(value, (Optional, *RECORDS)):
+        return is_(value, pattern)
+    if isinstance(value, jax.core.Tracer) and isinstance(pattern, bool):
+        title = f"the pattern `{pattern}` asks for one Python object, and values of lanes are not objects"
+        raise Refusal("PCB305", title, helps=("match `int(c)` with `0` and `1`, or write an `if`",))
+    return value is pattern
+
+
+def is_sequence(value: Any, count: int, more: bool) -> Any:
+    """Whether a value is a sequence of `count` elements, or at least as many if `more`."""
+    if isinstance(value, RECORDS):
+        return questions.is_sequence(value, count, more)
+    if isinstance(value, LaneList):
+        return number(value.length >= count if more else value.length == count)
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
+        return False
+    return len(value) >= count if more else len(value) == count
+
+
+def between(value: Any, start: int, after: int) -> Any:
+    """The elements that `*rest` of a sequence pattern binds."""
+    if isinstance(value, LaneList):
+        return value._plain()[start : value.length - after]
+    return list(value[start : len(value) - after])
+
+
+def has_keys(value: Any, keys: tuple[Any, ...]) -> bool:
+    """Whether a value is a mapping with these keys."""
+    return isinstance(value, Mapping) and all(key in value for key in keys)
+
+
+def without(value: Any, keys: tuple[Any, ...]) -> dict[Any, Any]:
+    """The items that `**rest` of a mapping pattern binds."""
+    return {k: v for k, v in value.items() if k not in keys}
+
+
+def is_instance(value: Any, cls: Any, count: int) -> Any:
+    """Whether a value is of a class; raises TypeError if that has fewer than `count` positional sub-patterns."""
+    holds = isinstance_(value, cls)
+    if isinstance(holds, bool) and not holds:
+        return False
+    most = 1 if cls in WHOLE else len(getattr(cls, "__match_args__", ()))
+    if count > most:
+        plural = "" if most == 1 else "s"
+        raise TypeError(f"{cls.__name__}() accepts {most} positional sub-pattern{plural} ({count} given)")
+    return holds
+
+
+def has(value: Any, name: str) -> Any:
+    """Whether a value has an attribute."""
+    return hasattr_(value, name)
+
+
+def positional(value: Any, cls: Any, number: int) -> Any:
+    """The part of a value that positional sub-pattern `number` of a class pattern is matched with."""
+    if cls in WHOLE:
+        return value
+    name = cls.__match_args__[number]
+    return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else getattr(value, name)

@@ -1,0 +1,1 @@
+"""Dicts and sets of the lane: hash tables, and the keys that they hold."""

@@ -1,0 +1,76 @@
+"""The search of a hash table for a key, by lanes together and by a lane alone."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import starmap
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.mappings import keys as lane_keys
+
+WIDTH = 8  # places of a bucket
+COLUMNS = np.arange(WIDTH, dtype=np.int32)
+FREE = -1  # the stamp of a place that was never in use: behind it in its bucket no other one was
+
+
+def places_together(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
+    """The column of a key in each bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full.
+
+    Args:
+        stamps, columns: those of the table.
+        leaves: the parts of the key.
+        kept: bool[] each, whether some table could have such a key.
+        buckets: the numbers of the buckets.
+    """
+
+    def place_in(bucket: Any) -> Any:
+        of_bucket = _row(stamps, bucket)
+        taken = jnp.where(_same(_row(columns, bucket), leaves, kept), COLUMNS, 2 * WIDTH)
+        return jnp.min(jnp.where(of_bucket < 0, WIDTH + COLUMNS, taken))
+
+    return tuple(map(place_in, buckets))
+
+
+def places_alone(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
+    """Return what `places_together` does, for a lane alone, which goes on to the next place of either bucket until it
+    has found the key, or places behind which none was ever in use."""
+    asked = buckets[: min(stamps.shape[0], 2)]
+
+    def at(bucket: Any, column: Any) -> tuple[Any, Any]:
+        def read(leaf: Any) -> Any:
+            return leaf.at[bucket, column].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+        stamp, *key = jax.tree.map(read, [stamps, *columns])
+        pairs = list(zip(key, leaves, strict=True))
+        equal = reduce(jnp.logical_and, [*starmap(lane_keys.may_equal, pairs), *kept, stamp >= 0])
+        for part, leaf in pairs:
+            equal = lane_keys.equals(part, leaf, equal) if lane_keys.is_row(leaf) else equal
+        return stamp, equal
+
+    def step(c: tuple[Any, ...]) -> tuple[Any, ...]:
+        column, _, *places = c
+        found = [at(bucket, column) for bucket in asked]
+        goes_on = reduce(jnp.logical_or, [stamp != FREE for stamp, _ in found])
+        new = []
+        for place, (stamp, equal) in zip(places, found, strict=True):
+            first = jnp.where((stamp < 0) & (place == 2 * WIDTH), WIDTH + column, place)
+            new.append(jnp.where(equal, column, first))
+            goes_on &= ~equal
+        return column + 1, goes_on, *new
+
+    begin = jnp.int32(0), jnp.bool_(True), *[jnp.int32(2 * WIDTH) for _ in asked]
+    places = jax.lax.while_loop(lambda c: (c[0] < WIDTH) & c[1], step, begin)[2:]
+    return places if len(asked) == 2 else (*places, *places)
+
+
+def _same(row: Any, leaves: list[Any], kept: list[Any]) -> Any:
+    hits = [lane_keys.equal(column, leaf) for column, leaf in zip(row, leaves, strict=True)]
+    return reduce(jnp.logical_and, [*hits, *kept] or [True])
+
+
+def _row(column: Any, bucket: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf.at[bucket].get(mode="promise_in_bounds", wrap_negative_indices=False), column)

@@ -1,0 +1,158 @@
+"""The arithmetic of `collections.Counter`, for dicts of the lane that are one.
+
+Counter(a=3, b=1) - Counter(a=1, b=2)     Counter({"a": 2}): counts that are not above zero are dropped
+Counter(a=0) == Counter()                 True: a key that is missing has the count 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.data.checks import require_room
+from pcbatch.data.mappings import keys as lane_keys
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.origins import number
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.stored import parts
+from pcbatch.diagnostics.lane_words import type_name
+from pcbatch.errors import Refusal
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": jnp.add,
+    "-": jnp.subtract,
+    "|": jnp.maximum,
+    "&": jnp.minimum,
+}
+
+
+class Counts(Entries):
+    """Entries that count where they are a `Counter`."""
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether this is a `Counter`."""
+        return self.missing is not None and self.missing.name == "Counter"
+
+    def count_all(self, keys: LaneList, counts: LaneList | None, combine: Callable[[Any, Any], Any]) -> None:
+        """Combine the counts of keys with others, 1 if there are none, one by one: a key may be there several times."""
+        if isinstance(keys.length, int) and keys.length == 0:
+            return
+        one = 0 if counts is None else jax.tree.map(lambda leaf: leaf[0], counts.columns)
+        first = jax.tree.map(lambda leaf: leaf[0], keys.columns)
+        if self.table is None:
+            self._make_table(first, one)
+            self.key_origins = keys.origins
+        self._fit(first, one)
+        assert self.table is not None
+        where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
+        dtype = self.table.values.dtype
+
+        def step(k: Any, state: Any) -> Any:
+            table, full = state
+            key = jax.tree.map(lambda leaf: leaf[k], lane_keys.plain(keys.columns))
+            place = table.find(key)
+            count = jnp.where(place.present, table.values[place.bucket, place.column], 0)
+            new = combine(count, 1 if counts is None else counts.columns[k])
+            table, more = table.store(place, key, new.astype(dtype), where[k])
+            return table, full | more
+
+        last = jnp.minimum(keys.length, keys.capacity)
+        self.table, full = jax.lax.fori_loop(0, last, step, (self.table, jnp.bool_(False)))
+        require_room(jnp.where(full, self.table.capacity + 1, 0), self.table.capacity)
+
+    def combine(self, other: Any, operator: str) -> Any:
+        """Combine the counts with those of another `Counter`, in place, and keep those above zero; return this."""
+        other = self._counter(other, operator)
+        if operator == "&":
+            self._replace_counts(lambda key, count: jnp.minimum(count, _count_of(other, key)))
+        elif other.table is not None:
+            pairs = other.items_list()
+            self.count_all(part_of(pairs, 0), part_of(pairs, 1), OPERATORS[operator])
+        if self.table is not None:
+            self.table = self.table.kept(self.table.live & (self.table.values > 0))
+        return self
+
+    def combined(self, other: Any, operator: str) -> Any:
+        """Return the `Counter` of combined counts."""
+        return self.copy().combine(other, operator)
+
+    def counts_as(self, other: Any) -> Any:
+        """Return whether another `Counter` has the counts of this one for all of its keys."""
+        if self.table is None:
+            return True
+        same = self._by_key(lambda key, count: count == _count_of(other, key))
+        return number(jnp.all(same | ~self.table.live))
+
+    def __add__(self, other: Any) -> Any:
+        return self.combined(other, "+") if self.is_counter else NotImplemented
+
+    def __iadd__(self, other: Any) -> Any:
+        return self.combine(other, "+") if self.is_counter else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return self.combined(other, "-") if self.is_counter else NotImplemented
+
+    def __isub__(self, other: Any) -> Any:
+        return self.combine(other, "-") if self.is_counter else NotImplemented
+
+    def __and__(self, other: Any) -> Any:
+        return self.combined(other, "&") if self.is_counter else NotImplemented
+
+    def __iand__(self, other: Any) -> Any:
+        return self.combine(other, "&") if self.is_counter else NotImplemented
+
+    def most_common(self, n: Any = None) -> LaneList:
+        """Return the pairs of keys and counts, the most frequent first."""
+        pairs: LaneList = self.items_list()
+        pairs.sort(key=lambda pair: pair[1], reverse=True)
+        return pairs if n is None else pairs[:n]
+
+    def total(self) -> Any:
+        """Return the sum of the counts."""
+        if self.table is None:
+            return 0
+        return jnp.sum(jnp.where(self.table.live, self.table.values, 0))
+
+    def items_list(self) -> Any:
+        """Return the pairs of keys and values in the order of insertion."""
+        raise NotImplementedError
+
+    def _counter(self, other: Any, operator: str) -> Any:
+        if isinstance(other, dict):
+            other = type(self).from_dict(other, self.missing)  # type: ignore[attr-defined]
+        if not isinstance(other, Counts) or not other.is_counter:
+            title = f"`{operator}` of a `Counter` and {type_name(other)} of the lane"
+            raise Refusal("PCB304", title, helps=("make both a `Counter`: `Counter(d)`",))
+        return other
+
+    def _by_key(self, fn: Callable[[Any, Any], Any]) -> Any:
+        """The values of a function of key and count at each place, [buckets, places]."""
+        assert self.table is not None
+        return jax.vmap(jax.vmap(fn))(self.table.keys, self.table.values)
+
+    def _replace_counts(self, fn: Callable[[Any, Any], Any]) -> None:
+        if self.table is not None:
+            new = self._by_key(fn).astype(self.table.values.dtype)
+            self.table = self.table.replace(values=new)
+
+
+def _count_of(counter: Any, key: Any) -> Any:
+    if counter.table is None:
+        return 0
+    place = counter.table.find(key)
+    return jnp.where(place.present, counter.table.values[place.bucket, place.column], 0)
+
+
+def part_of(pairs: LaneList, k: int) -> LaneList:
+    """The list of the first or second elements of pairs."""
+    columns = pairs.columns
+    first = len(parts(columns[0]))
+    origins = pairs.origins[:first] if k == 0 else pairs.origins[first:]
+    part: LaneList = LaneList.tree_unflatten(origins, (columns[k], pairs.length))
+    if k == 1:
+        part.hold(pairs.held)
+    return part

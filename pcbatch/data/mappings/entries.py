@@ -1,0 +1,376 @@
+"""The common part of dicts and sets of the lane: entries in a hash table, under keys that belong to the lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.aliasing import holds_same
+from pcbatch.data.capacity import capacity as start_capacity
+from pcbatch.data.capacity import rounded
+from pcbatch.data.catalogue import Facts
+from pcbatch.data.checks import limit, require_room
+from pcbatch.data.columns import Shape, element_text, leaf_at, put, same_leaves
+from pcbatch.data.elements import join_origins, origins_of, prepare, unify
+from pcbatch.data.mappings import keys as lane_keys
+from pcbatch.data.mappings.hash_table import Place, Table, in_places
+from pcbatch.data.origins import Origin, note, number
+from pcbatch.data.sequences import list_order
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.stored import Stored, UnlikeError, inner_parts, is_stored, lists_in
+from pcbatch.diagnostics.lane_words import type_name
+from pcbatch.errors import Refusal
+
+Origins = tuple[Origin, ...]
+MIXED, REMOVED, ADDED = range(3)
+TOO_LARGE = "an integer key is too large for the floats of the other keys"
+
+
+class Entries(Stored):
+    """The entries of a dict or set of the lane: a mutable object while a primitive is traced.
+
+    Attributes:
+        none: 0, the number of entries while there is no table.
+        missing: for a dict, what becomes of keys that it lacks (see `Missing`); static data.
+    """
+
+    python_name: ClassVar[str] = "dict"
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, missing: Any = None) -> None:
+        self._node: Entries = self
+        self.place: tuple[Any, ...] = ()
+        self.missing = missing
+        self._table: Table | None = None
+        self._none: Any = 0
+        self._origins: tuple[Origins, Origins] = (), ()
+        self._history = ADDED
+        self._found: tuple[list[Any], Table, Place] | None = None
+        self._seen: tuple[Table, Table] | None = None
+
+    # An element of a container is a view, whose table is a part of the tables that lie in its columns.
+
+    def view(self, place: tuple[Any, ...], parent: Any) -> Any:
+        """Return the dict or set at indices of the containers around this one; it is changed in place."""
+        new = object.__new__(type(self))
+        Entries.__init__(new, self.missing)
+        new._node, new.place, new.parent = self, place, parent
+        return new
+
+    @property
+    def lead(self) -> Shape:
+        """The axes of the containers around a view."""
+        return () if self.node is self else self.node.around
+
+    @property
+    def around(self) -> Shape:
+        """The axes in front of all leaves, where these lie in the columns of other containers."""
+        return tuple(jnp.shape(self._none if self._table is None else self._table.count))
+
+    @property
+    def table(self) -> Table | None:
+        """The hash table; None while nothing has been stored, so that the types of keys and values are not known."""
+        node = self.node
+        if node is self or node._table is None:
+            return node._table  # type: ignore[no-any-return]
+        if self._seen is None or self._seen[0] is not node._table or lists_in(node._table.values):
+            self._seen = node._table, jax.tree.map(lambda leaf: leaf_at(leaf, self.place), node._table)
+        return self._seen[1]
+
+    @table.setter
+    def table(self, table: Any) -> None:
+        if self.node is self:
+            self._table = table
+            return
+        whole, mine = self.node.unified(self.lead, self.with_table(table), ())
+        self.node._table = jax.tree.map(lambda leaf, new: put(leaf, self.place, new), whole._table, mine._table)
+
+    @property
+    def none(self) -> Any:
+        """0, the number of entries while there is no table; None where there is one."""
+        none = self.node._none
+        return none if self.node is self or none is None else leaf_at(jnp.asarray(none), self.place)
+
+    @property
+    def key_origins(self) -> Origins:
+        """By leaf of a key, whether it is a number of Python."""
+        return self._node._origins[0]
+
+    @key_origins.setter
+    def key_origins(self, origins: Origins) -> None:
+        self._node._origins = origins, self.value_origins
+
+    @property
+    def value_origins(self) -> Origins:
+        """By leaf of a value, whether it is a number of Python."""
+        return self._node._origins[1]
+
+    @value_origins.setter
+    def value_origins(self, origins: Origins) -> None:
+        self._node._origins = self.key_origins, origins
+
+    @property
+    def history(self) -> int:
+        """The way the entries came: ADDED one by one, then some REMOVED, or MIXED. A set's order needs it; static."""
+        return self._node._history
+
+    @history.setter
+    def history(self, history: int) -> None:
+        self._node._history = history if self._node is self else min(history, self._node._history)
+
+    def unified(self, lead: Shape, other: Any, other_lead: Shape) -> tuple[Any, Any]:
+        """Return this dict or set, and another one, as ones of the type that covers both.
+
+        Raises:
+            Refusal: if there is no such type.
+        """
+        if isinstance(other, Entries) and type(self) is not type(other):
+            title = f"a {self.python_name} on one way and a {other.python_name} on another"
+            raise Refusal("PCB304", title, helps=("make them one kind of container",))
+        if not isinstance(other, Entries):
+            raise UnlikeError(self, other)
+        if self.missing != other.missing:
+            names = ["a dict" if one.missing is None else f"a `{one.missing.name}`" for one in (self, other)]
+            raise Refusal("PCB304", f"{names[0]} on one way and {names[1]} on another")
+        a, b = self.table, other.table
+        origins, history = (self.key_origins, self.value_origins), min(self.history, other.history)
+        if a is None or b is None:
+            origins = (other if a is None else self)._node._origins
+            if a is not b:
+                a, b = b.blanked(other_lead, lead) if a is None else a, a.blanked(lead, other_lead) if b is None else b  # type: ignore[union-attr]
+        else:
+            if (a.capacity, lane_keys.kinds(a.keys)) != (b.capacity, lane_keys.kinds(b.keys)) and history == REMOVED:
+                history = MIXED  # a table that is made again forgets what was removed
+            origins = (
+                join_origins(a.keys, origins[0], b.keys, other.key_origins),
+                join_origins(a.values, origins[1], b.values, other.value_origins),
+            )
+            a, b = a.unified(lead, b, other_lead)
+        aux = (*origins, self.missing, history)
+        return self.tree_unflatten(aux, (a, self.none)), self.tree_unflatten(aux, (b, other.none))
+
+    def blanked(self, lead: Shape, new: Shape) -> Self:
+        """Return empty dicts or sets of this type with another lead."""
+        aux = (self.key_origins, self.value_origins, self.missing, self.history)
+        table = None if self.table is None else self.table.blanked(lead, new)
+        return self.tree_unflatten(aux, (table, jnp.zeros(new, np.int32) if new else 0))
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
+        """Return the table, and the rest as static data; the dtypes of keys are among it, for hashes depend on them.
+
+        Without a table there is a number in its place, which has an element for each lane in results.
+        """
+        dtypes = () if self.table is None else tuple(map(_dtype_name, jax.tree.leaves(self.table.keys)))
+        return (self.table, self.none if self.table is None else None), (
+            self.key_origins,
+            self.value_origins,
+            self.missing,
+            self.history,
+            dtypes,
+        )
+
+    @classmethod
+    def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Any]) -> Self:
+        """Return the entries of a table, which may be any object."""
+        new = object.__new__(cls)
+        Entries.__init__(new, aux[2])
+        new._table, new._none, new._origins, new._history = *children, (aux[0], aux[1]), aux[3]
+        return new
+
+    def with_table(self, table: Any) -> Self:
+        """Return a dict or set of the same type with another table."""
+        aux = (self.key_origins, self.value_origins, self.missing, self.history)
+        return self.tree_unflatten(aux, (table, self.none))
+
+    def __repr__(self) -> str:
+        kind = type_name(self)
+        if self.table is None:
+            return f"empty {kind}"
+        keys = f"{kind} of {element_text(self.table.keys, 2)}"
+        return keys if self.table.values is None else f"{keys} to {element_text(self.table.values, 2)}"
+
+    # Reading.
+
+    @property
+    def count(self) -> Any:
+        """The number of entries, int32[]."""
+        return jnp.int32(0) if self.table is None else self.table.count
+
+    @property
+    def capacity(self) -> int:
+        """The number of entries that there is room for."""
+        return start_capacity() if self.table is None else self.table.capacity
+
+    def length(self) -> Any:
+        """Return `len` of the dict or set."""
+        return 0 if self.table is None else number(self.count)
+
+    def contains(self, key: Any) -> Any:
+        """Return `key in` the dict or set."""
+        lane_keys.hashable(key)
+        return False if self.table is None else number(self._find(key).present)
+
+    def _find(self, key: Any) -> Place:
+        """The place of a key; it is looked up once as long as nothing is stored."""
+        assert self.table is not None
+        leaves = jax.tree.leaves(key)
+        if self._found is not None and self._found[1] is self.table:
+            known = self._found[0]
+            if len(known) == len(leaves) and all(x is y for x, y in zip(known, leaves, strict=True)):
+                return self._found[2]
+        place = self.table.find(lane_keys.hashable(key))
+        self._found = (leaves, self.table, place)
+        return place
+
+    def _columns(self, part: Any, origins: Origins) -> LaneList:
+        """Keys or values in their order, as a list of the lane."""
+        if self.table is None:
+            return LaneList.from_list([])  # type: ignore[no-any-return]
+        columns = self.table.entries(part)
+        values: LaneList = LaneList.tree_unflatten(origins, (columns, self.table.count))
+        if not any(is_stored(part) and not lane_keys.is_row(part) for part in inner_parts(columns)):
+            unordered = LaneList.tree_unflatten(origins, (in_places(part), self.table.count))
+            values.source = columns, unordered, self.table.place_of
+        return holds_same(values, self)
+
+    def keys_list(self) -> LaneList:
+        """Return the keys in the order of insertion."""
+        return self._columns(None if self.table is None else self.table.keys, self.key_origins)
+
+    def as_list(self) -> LaneList:
+        """Return the keys in the order in which Python goes over them."""
+        return self.keys_list()
+
+    # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
+
+    def __len__(self) -> int:
+        return self.length().__index__()  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return bool(self.count > 0)
+
+    def __contains__(self, key: Any) -> bool:
+        return bool(self.contains(key))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.as_list())
+
+    def _noted_key(self, key: Any) -> Any:
+        leaves, tree = lane_keys.parts(key)
+        return jax.tree.unflatten(
+            tree, [note(leaf, origin) for leaf, origin in zip(leaves, self.key_origins, strict=True)]
+        )
+
+    # Changing.
+
+    def _make_table(self, key: Any, value: Any, room: int = 0) -> None:
+        size = max(start_capacity(), rounded(room))
+        self.table = Table.empty(key, value, size)
+        self.key_origins, self.value_origins = origins_of(lane_keys.plain(key)), origins_of(prepare(value))
+
+    def _fit(self, key: Any, value: Any) -> Any:
+        """Give the table types that cover a key and a value; return the value with the type of the values."""
+        key = lane_keys.plain(lane_keys.hashable(key))
+        lane_keys.require_no_nan(key)
+        if self.table is None:
+            self._make_table(key, value)
+        assert self.table is not None
+        value = prepare(value)
+        self.key_origins = join_origins(self.table.keys, self.key_origins, lane_keys.plain(key), origins_of(key))
+        self.value_origins = join_origins(self.table.values, self.value_origins, value, origins_of(value))
+        before = self.table
+        table, value = before.with_types(key, value)
+        if not same_leaves(before, table):
+            self.table = table
+        found = lane_keys.fitted(key, table.keys)
+        limit(found is not None and found[1], TOO_LARGE)
+        return value
+
+    def store(self, key: Any, value: Any, where: Any = True) -> None:
+        """Give a key a value where a condition holds; a key that is there stays."""
+        self._note_added()
+        self.hold(value)
+        value = self._fit(key, value)
+        assert self.table is not None
+        place = self._find(key)
+        self.table, full = self.table.store(place, key, value, where)
+        require_room(jnp.where(full, self.table.capacity + 1, 0), self.table.capacity)
+
+    def _note_added(self) -> None:
+        if self.history == REMOVED:
+            self.history = MIXED
+
+    def drop(self, key: Any) -> Any:
+        """Remove a key if it is there; return whether it was."""
+        lane_keys.hashable(key)
+        if self.table is None:
+            return False
+        place = self._find(key)
+        self.table, self.history = self.table.remove(place), min(self.history, REMOVED)
+        return place.present
+
+    @Facts(changes=True, only_drops=True)
+    def clear(self) -> None:
+        """Remove all entries, in place."""
+        if self.table is not None:
+            self.table = self.table.emptied()
+
+    def copy(self) -> Self:
+        """Return a dict or set with the same entries."""
+        new: Self = holds_same(jax.tree.map(lambda leaf: leaf, self.with_table(self.table)), self)
+        new.hold(self.elements())
+        return new
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def elements(self) -> tuple[Any, ...]:
+        """Return the mutable objects that are values of entries."""
+        return self.held
+
+    def _store_list(self, keys: LaneList, values: Any) -> None:
+        """Store the keys of a list, each with the value at the same index of another list (None for a set)."""
+        if values is not None:
+            self.hold(values.elements_in(values))
+        if isinstance(keys.length, int) and keys.length == 0:
+            return
+        self._note_added()
+        key = jax.tree.map(lambda leaf: leaf[0], keys.columns)
+        value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
+        lane_keys.hashable(key)
+        where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
+        columns = lane_keys.plain(keys.columns)
+        limit(jnp.all(list_order.not_(lane_keys.is_nan(columns)) | ~where), lane_keys.NAN_KEY)
+        if self.table is None:
+            self._make_table(key, value, keys.length if isinstance(keys.length, int) else 0)
+            self.key_origins = keys.origins
+            self.value_origins = () if values is None else values.origins
+        assert self.table is not None
+        self.key_origins = join_origins(self.table.keys, self.key_origins, key, keys.origins)
+        if values is not None:
+            self.value_origins = join_origins(self.table.values, self.value_origins, value, values.origins)
+        self.table, _ = self.table.with_types(key, value)
+        stored = self.table.keys
+        kept = jax.vmap(lambda key: jnp.asarray((lane_keys.fitted(key, stored) or (0, False))[1]))(columns)
+        limit(jnp.all(kept | ~where), TOO_LARGE)
+        self.table = self.table.storing_all(columns, None if values is None else _typed(self.table, values), where)
+
+    def _found_in(self, other: Any) -> Any:
+        """The mask of the places of this table that have a key that is in another dict or set, bool[buckets, WIDTH]."""
+        assert self.table is not None
+        if other.table is None:
+            return jnp.zeros(self.table.shape, bool)
+        return self.table.entries_that(lambda key, value: other.table.find(key).present)
+
+
+def _typed(table: Table, values: LaneList) -> Any:
+    """The columns of values with the type of a table's values."""
+    return unify(table.values, table.shape, values.columns, (values.capacity,))[1]
+
+
+def _dtype_name(leaf: Any) -> str:
+    return str(getattr(leaf, "dtype", ""))

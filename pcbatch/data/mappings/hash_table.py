@@ -1,0 +1,370 @@
+"""The storage of dicts and sets of the lane: a hash table of buckets, with two buckets for each key.
+
+A key lies in one of two buckets of eight places, which its hash names; a new one goes where a place further in front is
+free. So a look-up reads two rows of the table and has no loop. As many lanes run side by side, the slowest look-up
+would be the time of all in a table that is probed one place after the other; with two choices, hardly ever is a bucket
+full in a table that is half full. Then the table counts as full.
+
+A place that is in use has a stamp, the number of insertions before it, which gives the order of the entries. One
+that a set has lost keeps it as a negative number, as Python's order of the others depends on it. Behind a place of a
+bucket that was never in use no other one was: there a lane alone ends its search. Every store is a scatter of one
+place, so that the machine stores in place (`runtime/vm/indexed_access.py`).
+
+Microseconds of a CPU's core for 1024 increments `d[k] = d.get(k, 0) + 1`, one in each of 1024 lanes; the other rows are
+written by hand with arrays, without checks, deletions and a number of entries:
+
+    capacity                              32     64    1024
+    a dict of the lane                    -     105     353
+    two buckets, by hand                  30     31     133
+    places probed one by one, in a loop   36     35     646
+    all keys compared                     39     53     981
+    an array indexed by the key            4      4      26
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.by_width import by_width
+from pcbatch.data.capacity import check_nested, rounded
+from pcbatch.data.checks import collecting, going_on, making, require_room
+from pcbatch.data.columns import put, row, with_row
+from pcbatch.data.elements import blank, prepare, unify
+from pcbatch.data.mappings import keys as lane_keys
+from pcbatch.data.mappings.bucket_search import FREE, WIDTH, places_alone, places_together
+from pcbatch.data.pytree_node import pytree_node
+from pcbatch.data.row_search import first_row
+
+SPARE = 2  # places for each element that there is room for
+LAST = 2**31 - 1
+HOLE = -(2**31)  # the stamp of a place that is free again, where no order depends on it
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a key in a table: where it is, or would be stored.
+
+    Attributes:
+        bucket: int32[].
+        column: int32[], the place in the bucket.
+        present: bool[], whether the key is there.
+        full: bool[], whether both of its buckets are full.
+        stamp: int32[], the stamp at the place.
+    """
+
+    bucket: Any
+    column: Any
+    present: Any
+    full: Any
+    stamp: Any
+
+
+@pytree_node("keys", "values", "stamps", "count", "clock", static="capacity")
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A hash table: a value, which operations replace.
+
+    Attributes:
+        keys: the key, with columns [buckets, WIDTH] as leaves.
+        values: the value, with columns [buckets, WIDTH, ...] as leaves; None for a set.
+        stamps: int32[buckets, WIDTH], negative where a place is free: `FREE`, `HOLE`, or -2 - stamp of a set.
+        count: int32[], the number of entries.
+        clock: int32[], the next stamp.
+        capacity: the number of entries that there is room for.
+    """
+
+    keys: Any
+    values: Any
+    stamps: Any
+    count: Any
+    clock: Any
+    capacity: int
+
+    @classmethod
+    def empty(cls, key: Any, value: Any, capacity: int) -> Table:
+        """Return a table without entries for keys and values like these."""
+        key, shape = lane_keys.plain(key), (rounded(-(-SPARE * capacity // WIDTH)), WIDTH)
+        check_nested(capacity, *[0] * any(map(jnp.ndim, jax.tree.leaves(key))))  # of keys that are texts
+        zero = jnp.int32(0)
+        stamps = jnp.full(shape, FREE, jnp.int32)
+        return cls(blank(key, (), shape), blank(prepare(value), (), shape), stamps, zero, zero, capacity)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of buckets and of the places of one."""
+        return self.stamps.shape  # type: ignore[no-any-return]
+
+    @property
+    def live(self) -> Any:
+        """bool[buckets, WIDTH], the places that are in use."""
+        return self.stamps >= 0
+
+    def replace(self, **parts: Any) -> Table:
+        """Return the table with some of its parts replaced."""
+        names = ("keys", "values", "stamps", "count", "clock", "capacity")
+        return Table(**{name: parts.get(name, getattr(self, name)) for name in names})
+
+    def find(self, key: Any) -> Place:
+        """Return the place of a key; one that cannot be equal to any key of the table is not present."""
+        found = lane_keys.fitted(lane_keys.plain(key), self.keys)
+        if found is None:
+            zero = jnp.int32(0)
+            return Place(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(FREE))
+        kept = [] if found[1] is True else [found[1]]
+        return self._find(lane_keys.parts(self.keys)[0], lane_keys.parts(found[0])[0], kept)
+
+    def _find(self, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Place:
+        buckets = self._buckets(lane_keys.hashed(leaves))
+        places = by_width(places_together, places_alone)(self.stamps, columns, leaves, kept, buckets)
+        # The key is in one bucket at most, and its place is less than that of any free one.
+        other = places[1] < places[0]
+        place = jnp.minimum(places[0], places[1])
+        bucket, column = jnp.where(other, buckets[1], buckets[0]), place % WIDTH
+        return Place(bucket, column, place < WIDTH, place >= 2 * WIDTH, self.stamps[bucket, column])
+
+    def _buckets(self, hash_: Any) -> tuple[Any, Any]:
+        buckets = self.shape[0]
+        if buckets == 1:
+            return jnp.int32(0), jnp.int32(0)
+        other = lane_keys.scrambled(hash_ ^ jnp.uint32(0x9E3779B9))
+        first, second = (word & jnp.uint32(buckets - 1) for word in (hash_, other))
+        return first.astype(jnp.int32), second.astype(jnp.int32)
+
+    def store(self, place: Place, key: Any, value: Any, where: Any = True) -> tuple[Table, Any]:
+        """Return a table in which a key has a value, and whether there was no room for it; an old key stays.
+
+        Args:
+            place: the place of the key.
+            key: the key, of the type of the table.
+            value: the value, of the type of the table.
+            where: bool[], whether to store at all.
+        """
+        where = going_on(where)
+        new = jnp.logical_not(place.present) & where
+        full = new & (place.full | (self.count >= self.capacity))
+        new = new & ~full
+        at = (jnp.where(new, place.bucket, self.shape[0]), place.column)
+        found = lane_keys.fitted(lane_keys.plain(key), self.keys)
+        assert found is not None
+        keys = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.keys, found[0])
+        stamps = put(self.stamps, at, self.clock)
+        at = (jnp.where(new | (place.present & where), place.bucket, self.shape[0]), place.column)
+        values = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.values, value)
+        one = new.astype(jnp.int32)
+        return self.replace(
+            keys=keys, values=values, stamps=stamps, count=self.count + one, clock=self.clock + one
+        ), full
+
+    def remove(self, place: Place, where: Any = True) -> Table:
+        """Return a table without the entry at a place; nothing changes where its key is not present."""
+        gone = place.present & going_on(where)
+        free = jnp.int32(HOLE) if self.values is not None else -2 - place.stamp
+        stamps = put(self.stamps, (jnp.where(gone, place.bucket, self.shape[0]), place.column), free)
+        count = self.count - gone.astype(jnp.int32)
+        clock = self.clock
+        if self.values is None:
+            clock = _last_stamp_again(stamps, clock, place.stamp, gone)[1]
+        else:
+            stamps, clock = by_width(_last_stamp_again, _stamps_without_gap)(stamps, clock, place.stamp, gone)
+        return self.replace(stamps=stamps, count=count, clock=jnp.where(count == 0, 0, clock))
+
+    def emptied(self) -> Table:
+        """Return a table of the same types without entries."""
+        if going_on() is not True:
+            return self.kept(jnp.zeros(self.shape, bool))
+        zero = jnp.int32(0)
+        return self.replace(stamps=jnp.full(self.shape, FREE, jnp.int32), count=zero, clock=zero)
+
+    def kept(self, keep: Any) -> Table:
+        """Return a table with the entries at some places, bool[buckets, WIDTH]."""
+        keep = keep if (here := going_on()) is True else keep | ~here
+        stamps = jnp.where(keep | (self.stamps == FREE), self.stamps, HOLE)
+        count = jnp.sum(stamps >= 0, dtype=jnp.int32)
+        return self.replace(stamps=stamps, count=count, clock=jnp.where(count == 0, 0, self.clock))
+
+    def entries_that(self, hold: Callable[[Any, Any], Any]) -> Any:
+        """Return the places whose key and value a condition holds for, bool[buckets, WIDTH]."""
+
+        def together(entries: Any, live: Any) -> Any:
+            return live & jax.vmap(jax.vmap(hold))(*entries)
+
+        def alone(entries: Any, live: Any) -> Any:
+            flat, here = in_places((entries, live))
+            found = _for_live(here, lambda k, found: with_row(found, k, hold(*row(flat, k))), jnp.zeros_like(here))
+            return found.reshape(live.shape)
+
+        return by_width(together, alone)((self.keys, self.values), self.live)
+
+    def _ranks(self) -> Any:
+        """The stamps, int32[places], of which those of entries are 0, 1, 2, ..."""
+        stamps = self.stamps.reshape(-1)
+
+        def sort(state: tuple[Any, Any]) -> tuple[Any, Any]:
+            places = jnp.argsort(jnp.where(state[0] < 0, LAST, state[0]))
+            ranks = jnp.zeros_like(places).at[places].set(jnp.arange(places.size, dtype=places.dtype))
+            return jnp.where(state[0] < 0, -1, ranks.astype(jnp.int32)), jnp.bool_(False)
+
+        # Without gaps the stamps are the order. A loop that is made once or not at all, because a conditional would
+        # sort for all lanes, whether one of them needs it or not.
+        return jax.lax.while_loop(lambda state: state[1], sort, (stamps, self.clock != self.count))[0]
+
+    def place_of(self, index: Any) -> Any:
+        """Return the number of the place of the entry at an index in the order of insertion."""
+        stamps = self._ranks()
+        return jnp.min(jnp.where(stamps == index, jnp.arange(stamps.size, dtype=jnp.int32), stamps.size - 1))
+
+    def entries(self, part: Any) -> Any:
+        """Return keys or values in the order of insertion, with columns [capacity, ...] as leaves; what lies behind the
+        last one may be anything."""
+
+        def together(places: Any, stamps: Any) -> Any:
+            order = _order(stamps)[: self.capacity]
+            return jax.tree.map(lambda leaf: leaf[order], places)
+
+        def alone(places: Any, stamps: Any) -> Any:
+            empty = jax.tree.map(lambda leaf: jnp.zeros((self.capacity, *leaf.shape[1:]), leaf.dtype), places)
+            return _for_live(stamps >= 0, lambda k, found: with_row(found, row(stamps, k), row(places, k)), empty)
+
+        return by_width(together, alone)(in_places(part), self._ranks())
+
+    def added(self) -> tuple[Any, Any, Any]:
+        """Return the keys of a set in the order of insertion, also the removed ones, their number, and who is there.
+
+        It is known as long as nothing was added after a removal, whatever the number of entries.
+        """
+        stamps = self.stamps.reshape(-1)
+        known = (stamps != FREE) & (stamps != HOLE)
+        order = jnp.argsort(jnp.where(known, jnp.where(stamps < 0, -2 - stamps, stamps), LAST))[: self.capacity]
+        keys = jax.tree.map(lambda leaf: leaf.reshape(-1)[order], self.keys)
+        return keys, jnp.sum(known, dtype=jnp.int32), stamps[order] >= 0
+
+    def storing_all(self, keys: Any, values: Any, where: Any, ticks: Any = None) -> Table:
+        """Return a table with more entries.
+
+        Args:
+            keys: their keys, of the type of the table, with leaves [n].
+            values: their values, with leaves [n, ...].
+            where: bool[n], those that are to be stored.
+            ticks: int32[n], their stamps in an empty table, where they are not 0, 1, 2, ...
+        """
+
+        def step(k: Any, state: tuple[Table, Any]) -> tuple[Table, Any]:
+            table, full = state
+            key, value = jax.tree.map(lambda leaf: leaf[k], (keys, values))
+            if ticks is not None:
+                table = table.replace(clock=ticks[k])
+            table, more = table.store(table.find(key), key, value, where[k])
+            return table, full | more
+
+        size = where.shape[0]
+        last = jnp.max(jnp.where(where, jnp.arange(size) + 1, 0), initial=0).astype(jnp.int32)
+        table: Table
+        table, full = jax.lax.fori_loop(0, last, step, (self, jnp.bool_(False)))
+        require_room(jnp.where(full, self.capacity + 1, 0), self.capacity)
+        return table
+
+    @making()
+    def rebuilt(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...] = ()) -> Table:
+        """Return a table of another capacity, or with keys of another dtype, with these entries.
+
+        Args:
+            keys: the keys with leaves [buckets, WIDTH].
+            values: the values with leaves [buckets, WIDTH, ...].
+            capacity: the number of entries that there is to be room for.
+            lead: the axes in front of all leaves, where these are the tables of the elements of a container.
+        """
+        if lead:  # what lies where no element is has no entries
+            stamps = jnp.where(jnp.expand_dims(self.count, (-1, -2)) > 0, self.stamps, FREE)
+            one = Table(keys, values, stamps, self.count, self.clock, self.capacity)
+
+            def again(table: Table) -> tuple[Table, Any]:
+                with collecting() as checks:
+                    made = table.rebuilt(table.keys, table.values, capacity, lead[1:])
+                return made, reduce(jnp.logical_or, [check.failed for check in checks], jnp.bool_(False))
+
+            table, full = jax.vmap(again)(one)
+            require_room(jnp.where(jnp.any(full), capacity + 1, 0), capacity)
+            return table
+        flat_keys, flat_values = in_places((keys, values))
+        example: Any = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
+        stamps = self.stamps.reshape(-1)
+        table = Table.empty(example[0], example[1], capacity)
+        return table.storing_all(flat_keys, flat_values, stamps >= 0, stamps).replace(clock=self.clock)
+
+    def with_types(self, key: Any, value: Any) -> tuple[Table, Any]:
+        """Return the table with types that cover a key and a value, too, and that value with the type of the values."""
+        keys, _ = unify(self.keys, self.shape, lane_keys.plain(key), ())
+        values, value = unify(self.values, self.shape, prepare(value), ())
+        return self.retyped(keys, values, self.capacity, ()), value
+
+    def retyped(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...]) -> Table:
+        """Return the table with these keys and values at its places, of wider types, and another capacity."""
+        if lane_keys.kinds(self.keys) == lane_keys.kinds(keys) and capacity == self.capacity:
+            return self.replace(keys=keys, values=values)
+        return self.rebuilt(keys, values, capacity, lead)
+
+    def unified(self, lead: tuple[int, ...], other: Table, other_lead: tuple[int, ...]) -> tuple[Table, Table]:
+        """Return this table and another one, or tables with these leads, with the type that covers both."""
+        mine, theirs = (*lead, *self.stamps.shape[-2:]), (*other_lead, *other.stamps.shape[-2:])
+        keys, other_keys = unify(self.keys, mine, other.keys, theirs)
+        values, other_values = unify(self.values, mine, other.values, theirs)
+        capacity = max(self.capacity, other.capacity)
+        return self.retyped(keys, values, capacity, lead), other.retyped(other_keys, other_values, capacity, other_lead)
+
+    def blanked(self, lead: tuple[int, ...], new: tuple[int, ...]) -> Table:
+        """Return empty tables of this type with another lead."""
+        shape = self.stamps.shape[-2:]
+        check_nested(*new, self.capacity)
+        keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
+        zeros = jnp.zeros(new, np.int32)
+        return Table(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)
+
+
+def _order(stamps: Any) -> Any:
+    """The places in the order of their stamps 0, 1, 2, ..., int32[places], and then the first one."""
+    places = jnp.arange(stamps.size, dtype=jnp.int32)
+    return jnp.zeros_like(places).at[jnp.where(stamps < 0, LAST, stamps)].set(places, mode="drop")
+
+
+def _for_live(live: Any, step: Callable[[Any, Any], Any], begin: Any) -> Any:
+    """Return a pytree of arrays after a step for each place that is live, bool[places], one after the other."""
+
+    def next_from(k: Any) -> Any:
+        return first_row(lambda here: here, live, live.size, k)
+
+    def body(c: tuple[Any, Any]) -> tuple[Any, Any]:
+        return next_from(c[0] + 1), step(*c)
+
+    return jax.lax.while_loop(lambda c: c[0] < live.size, body, (next_from(0), begin))[1]
+
+
+def in_places(part: Any) -> Any:
+    """Return keys or values of a table with one axis for all places."""
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), part)
+
+
+def slots(table: Table) -> Any:
+    """Return the numbers of all places of a table, int32[buckets, WIDTH]."""
+    return jnp.arange(np.prod(table.shape), dtype=jnp.int32).reshape(table.shape)
+
+
+def _last_stamp_again(stamps: Any, clock: Any, stamp: Any, gone: Any) -> tuple[Any, Any]:
+    """Return stamps and clock after an entry is gone.
+
+    The order of the others stays if the last stamp is given again: so programs that take back what they stored last
+    never leave a gap, and their entries need no sorting.
+    """
+    return stamps, jnp.where(gone & (stamp == clock - 1), stamp, clock)
+
+
+def _stamps_without_gap(stamps: Any, clock: Any, stamp: Any, gone: Any) -> tuple[Any, Any]:
+    """Return stamps and clock after an entry is gone, where those behind it move up: no entry ever needs sorting."""
+    later = gone & (stamps > stamp)
+    return stamps - later.astype(jnp.int32), clock - gone.astype(jnp.int32)

@@ -1,0 +1,356 @@
+"""Dicts of the lane: mutable objects with the methods of Python's dicts, `Counter` and `defaultdict` among them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.data.aliasing import note_value, one_of
+from pcbatch.data.catalogue import Facts
+from pcbatch.data.checks import making, require
+from pcbatch.data.container import Container
+from pcbatch.data.elements import element_at, prepare, unify
+from pcbatch.data.joinable import Joinable
+from pcbatch.data.mappings import keys as lane_keys
+from pcbatch.data.mappings.counts import Counts, part_of
+from pcbatch.data.mappings.hash_table import LAST, Place
+from pcbatch.data.mappings.lane_set import DictView, LaneSet
+from pcbatch.data.mappings.ordered_keys import keeping_order, plain
+from pcbatch.data.optional import Optional
+from pcbatch.data.origins import Tracer, either, note, number
+from pcbatch.data.sequences import list_order
+from pcbatch.data.sequences.lane_deque import LaneDeque
+from pcbatch.data.sequences.lane_list import LaneList, as_list
+from pcbatch.data.stored import lists_in
+from pcbatch.errors import Refusal
+
+_NOTHING: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The value of keys that a dict lacks.
+
+    Attributes:
+        name: the name of the class in Python: "Counter", "defaultdict" or, for `ORDERED`, "OrderedDict".
+        kind: the type of the value, for 0, 0.0 and False are equal.
+        value: a number; for an empty container, None, or what becomes of keys that it lacks.
+        stored: whether the key is stored when it is read.
+    """
+
+    name: str
+    kind: type
+    value: Any
+    stored: bool
+
+    def make(self) -> Any:
+        """Return the value, a new one for every key."""
+        if self.value is None or isinstance(self.value, Missing):
+            return LaneDict(self.value) if isinstance(self.value, Missing) else EMPTY[self.kind]()
+        return self.value
+
+
+EMPTY: dict[type, Callable[[], Any]] = {list: list, dict: dict, set: set, deque: LaneDeque.of}
+
+COUNTER = Missing("Counter", int, 0, stored=False)
+ORDERED = Missing("OrderedDict", dict, None, stored=False)
+"""The mark of an `OrderedDict`, which has no value for keys that it lacks."""
+
+
+def missing_of(factory: Callable[[], Any] | None) -> Missing | None:
+    """Return what a `defaultdict` with this factory gives for keys that it lacks."""
+    if factory is None:
+        return None
+    value = factory()
+    if type(value) in (bool, int, float, complex):
+        return Missing("defaultdict", type(value), value, stored=True)
+    if isinstance(value, defaultdict | LaneDict | Counter) and len(value) == 0:
+        inner = missing_of(value.default_factory) if isinstance(value, defaultdict) else COUNTER
+        inner = value.missing if isinstance(value, LaneDict) else inner
+        return Missing("defaultdict", dict, inner, stored=True)
+    kind = set if isinstance(value, LaneSet) else deque if isinstance(value, LaneDeque) else type(value)
+    if kind in EMPTY and not len(value) and getattr(value, "maxlen", None) is None:
+        return Missing("defaultdict", kind, None, stored=True)
+    title = f"a `defaultdict` of the lane has numbers or empty containers as defaults, not {value!r}"
+    raise Refusal("PCB304", title, helps=("store the first value yourself: `if k not in d: d[k] = ...`",))
+
+
+@jax.tree_util.register_pytree_node_class
+class LaneDict(Counts):
+    """A dict of the lane; with `missing` a `Counter`, a `defaultdict` or an `OrderedDict`."""
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether this is a `Counter`."""
+        return self.missing is COUNTER or self.missing == COUNTER
+
+    @classmethod
+    @making()
+    def from_dict(cls, items: Mapping[Any, Any], missing: Missing | None = None) -> LaneDict:
+        """Return the dict with the entries of a Python dict."""
+        new = cls(missing)
+        if len(items) > FEW and all(type(value) in (bool, int, float) for value in items.values()):
+            new._store_list(LaneList.from_list(list(items)), LaneList.from_list(list(items.values())))
+            return new
+        for key, value in items.items():
+            new.store(key, value)
+        return new
+
+    @classmethod
+    @making()
+    def of_items(cls, pairs: Iterable[tuple[Any, Any]]) -> LaneDict:
+        """Return the dict with these entries, whose keys may be values of the lane."""
+        new = cls()
+        for key, value in pairs:
+            new.store(key, value)
+        return new
+
+    # One key.
+
+    def _value_at(self, place: Place) -> Any:
+        assert self.table is not None
+        return element_at(_Bucket(self, place.bucket), place.column)  # type: ignore[arg-type]
+
+    def _taken(self, place: Place) -> Any:
+        """The value at a place, no view: the place may be stored into afterwards."""
+        return keeping_order(lambda leaf: leaf, self._value_at(place))
+
+    def __getitem__(self, key: Any) -> Any:
+        lane_keys.hashable(key)
+        if self.missing not in (None, ORDERED):
+            if not self.missing.stored:
+                return self.get(key, self.missing.make())
+            return self._or_stored(key, self.missing.make())
+        if self.table is None:
+            raise KeyError(key)
+        place = self._find(key)
+        require(place.present, "KeyError", *lane_keys.shown(key))
+        return self._value_at(place)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.store(key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        gone = self.drop(key)
+        if not self.is_counter:
+            require(gone, "KeyError", *lane_keys.shown(key))
+
+    def _or_stored(self, key: Any, default: Any) -> Any:
+        """The value of a key, which is stored with a default first if it is missing."""
+        default = self._fit(key, default)
+        assert self.table is not None
+        self.store(key, default, jnp.logical_not(self._find(key).present))
+        return self._value_at(self._find(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, or a default."""
+        lane_keys.hashable(key)
+        if self.table is None:
+            return default
+        place = self._find(key)
+        value = one_of(self._taken(place), [self._value_at(place)])
+        return note_value(self, _or_else(place.present, value, default))
+
+    def ordered_value(self, key: Any) -> Any:
+        """Return the value of a key that is to be compared, which None cannot be."""
+        value = self.get(key)
+        if not isinstance(value, Optional):
+            return value
+        require(value.present, "TypeError", "'<' not supported between instances of 'NoneType' and 'int'")
+        return value.value
+
+    @Facts(changes=True, only_stores=True)
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, which is stored with a default first if it is missing."""
+        return self._or_stored(key, default)
+
+    @Facts(changes=True, removes=True, only_drops=True)
+    def pop(self, key: Any, default: Any = _NOTHING) -> Any:
+        """Remove a key and return its value, or a default."""
+        lane_keys.hashable(key)
+        if self.table is None:
+            if default is _NOTHING:
+                raise KeyError(key)
+            return default
+        place = self._find(key)
+        value = self._taken(place)
+        self.table = self.table.remove(place)
+        if default is not _NOTHING:
+            return _or_else(place.present, value, default)
+        require(place.present, "KeyError", *lane_keys.shown(key))
+        return value
+
+    @Facts(changes=True)
+    def move_to_end(self, key: Any, last: bool = True) -> None:
+        """Move the entry of a key behind all others of an `OrderedDict`, or before them."""
+        self._ordered("move_to_end")
+        if isinstance(last, Tracer):
+            first = self.copy()
+            first.move_to_end(key, False)
+            self.move_to_end(key)
+            self.table = jax.tree.map(partial(jnp.where, jnp.asarray(last, bool)), self.table, first.table)
+            return
+        here, value, rest = self.contains(key), self.pop(key), LaneDict.of_items([])
+        if not last:
+            rest.update(self)
+            self.clear()
+        self.store(key, value, here)
+        self.update(rest)
+
+    def _ordered(self, name: str) -> None:
+        if self.missing != ORDERED:
+            raise AttributeError(f"'dict' object has no attribute '{name}'")
+
+    @Facts(changes=True, removes=True, only_drops=True)
+    def popitem(self, last: bool = True) -> Any:
+        """Remove the entry that was stored last, of an `OrderedDict` the first one if asked, and return it."""
+        if isinstance(last, Tracer) or not last:
+            self._ordered("popitem(last=False)")
+        if self.table is None:
+            raise KeyError("popitem(): dictionary is empty")
+        stamps = self.table.stamps
+        require(self.table.count > 0, "KeyError", "popitem(): dictionary is empty")
+        ends = jnp.argmin(jnp.where(self.table.live, stamps, LAST)), jnp.argmax(stamps)
+        end = jnp.where(last, ends[1], ends[0]) if isinstance(last, Tracer) else ends[bool(last)]
+        bucket, column = jnp.divmod(end.astype(jnp.int32), stamps.shape[1])
+        place = Place(bucket, column, self.table.count > 0, jnp.bool_(False), stamps[bucket, column])
+        key = self._noted_key(jax.tree.map(lambda leaf: leaf[bucket, column], self.table.keys))
+        value = self._taken(place)
+        self.table = self.table.remove(place)
+        return key, value
+
+    # All entries.
+
+    def elements(self) -> tuple[Any, ...]:
+        """Return the mutable objects that are values, and a view of one that was a value before."""
+        if self.table is None or not lists_in(self.table.values):
+            return self.held
+        return (*self.held, element_at(_Bucket(self, 0), 0))  # type: ignore[arg-type]
+
+    def items_list(self) -> LaneList:
+        """Return the pairs of keys and values in the order of insertion."""
+        pair = None if self.table is None else (self.table.keys, self.table.values)
+        pairs = self._columns(pair, (*self.key_origins, *self.value_origins))
+        pairs.hold(self.elements())
+        return pairs
+
+    @Facts(views=True)
+    def keys(self) -> DictView:
+        """Return the view of the keys."""
+        return DictView(self, "keys")
+
+    @Facts(views=True)
+    def values(self) -> DictView:
+        """Return the view of the values."""
+        return DictView(self, "values")
+
+    @Facts(views=True)
+    def items(self) -> DictView:
+        """Return the view of the pairs of keys and values."""
+        return DictView(self, "items")
+
+    @Facts(changes=True, ambiguous=True, only_stores=True, iterates=True, stepwise=True)
+    def update(self, other: Any = (), /, **named: Any) -> None:
+        """Store the entries of a dict, or of a list of pairs; a `Counter` adds counts, or the number of elements."""
+        if named:
+            title = "a dict of the lane has no names as keys"
+            raise Refusal("PCB304", title, helps=("use numbers as keys, or a dict of names alone",))
+        self._update(other, 1)
+
+    @Facts(changes=True, iterates=True, stepwise=True)
+    def subtract(self, other: Any = (), /) -> None:
+        """Subtract the counts of a `Counter`, or the numbers of elements."""
+        self._update(other, -1)
+
+    def _update(self, other: Any, sign: int) -> None:
+        if isinstance(other, dict):
+            other = LaneDict.from_dict(other)
+        if self.is_counter:
+            pairs = other.items_list() if isinstance(other, LaneDict) else None
+            keys = as_list(other) if pairs is None else part_of(pairs, 0)
+            counts = None if pairs is None else part_of(pairs, 1)
+            self.count_all(keys, counts, jnp.add if sign > 0 else jnp.subtract)
+            return
+        pairs = other.items_list() if isinstance(other, LaneDict) else as_list(other)
+        if isinstance(pairs.length, int) and pairs.length == 0:
+            return
+        if not isinstance(pairs.columns, tuple) or len(pairs.columns) != 2:
+            raise Refusal("PCB304", "a dict of the lane is made of pairs `(key, value)`")
+        self._store_list(part_of(pairs, 0), part_of(pairs, 1))
+
+    # Operators.
+
+    def __or__(self, other: Any) -> Any:
+        if not isinstance(other, dict | LaneDict):
+            return NotImplemented
+        if self.is_counter:
+            return self.combined(other, "|")
+        new = self.copy()
+        new.update(other)
+        return new
+
+    def __ror__(self, other: Any) -> Any:
+        if not isinstance(other, dict):
+            return NotImplemented
+        return LaneDict.from_dict(other, self.missing) | self
+
+    def __ior__(self, other: Any) -> Self:
+        if self.is_counter:
+            self.combine(other, "|")
+        else:
+            self.update(other)
+        return self
+
+    def __eq__(self, other: Any) -> Any:
+        if isinstance(other, dict):
+            other = LaneDict.from_dict(other, COUNTER if isinstance(other, Counter) else None)
+        if not isinstance(other, LaneDict):
+            return False
+        if self.is_counter and other.is_counter:
+            return self.counts_as(other) & other.counts_as(self)
+        if self.table is None or other.table is None:
+            return self.count == other.count
+        table = other.table
+        if self.missing == other.missing == ORDERED:
+            return self.items_list() == other.items_list()
+
+        def differs(key: Any, value: Any) -> Any:
+            place = table.find(key)
+            found = jax.tree.map(lambda leaf: leaf[place.bucket, place.column], table.values)
+            return ~(place.present & jnp.asarray(list_order.equal(value, found), bool))
+
+        return number((self.table.count == table.count) & ~jnp.any(self.table.entries_that(differs)))
+
+    def __ne__(self, other: Any) -> Any:
+        return list_order.not_(self == other)
+
+
+class _Bucket(Container):
+    """A bucket of the values of a dict, as a list whose elements are read or viewed."""
+
+    def __init__(self, source: LaneDict, bucket: Any) -> None:
+        assert source.table is not None
+        self.parent, self.node, self.place = source, self, (*source.place, bucket)
+        self._columns, self.origins = source.node._table.values, source.value_origins
+
+
+FEW = 8  # entries of a known dict that are stored one by one
+
+
+def _or_else(present: Any, value: Any, default: Any) -> Any:
+    """A value where it is present, and a default elsewhere."""
+    if default is None and not isinstance(value, Joinable | Optional):
+        return Optional(one_of(keeping_order(jnp.asarray, value), [value]), present)
+    objects = (value, default)
+    value, other = unify(prepare(value), (), prepare(default), ())
+
+    def choose(x: Any, y: Any) -> Any:
+        return note(jnp.where(present, x, y), either(x, y))
+
+    return one_of(plain(jax.tree.map(choose, value, other)), objects)

@@ -1,0 +1,92 @@
+"""The parts of Python's objects, and whether an object can be changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import jax
+import numpy as np
+
+from pcbatch.data.optional import Optional
+
+IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Array, np.generic, np.dtype, Enum)
+"""Types without mutable parts; which arrays of JAX are views of others is found in the jaxpr."""
+
+PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
+INSTALLED = (*PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
+"""The folders of installed packages, and of Python."""
+OURS = str(Path(__file__).parents[1]) + "/"
+OTHERS = frozenset({"jax", "jaxlib", "numpy", "pcbatch", *sys.builtin_module_names})
+
+
+def is_users(module: str) -> bool:
+    """Return whether a module, by its name, is the user's own: of no installed package, not of Python, and not of here.
+
+    A module without a file, as that of a notebook, is the user's.
+    """
+    file = str(getattr(sys.modules.get(module), "__file__", None) or "")
+    return not file.startswith(INSTALLED) and module.partition(".")[0] not in OTHERS
+
+
+def is_user_code(code: CodeType) -> bool:
+    """Return whether code is the user's own, and not that of an installed package, of Python or of this package."""
+    file = code.co_filename
+    return not file.startswith((*INSTALLED, OURS, "<frozen")) and not file.endswith("/functools.py")
+
+
+def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
+    """Return whether an object can be changed, and what it holds; None for an object without parts."""
+    if isinstance(value, Optional):
+        return False, [value.value]
+    if isinstance(value, np.ndarray):
+        return True, [value.base] if isinstance(value.base, np.ndarray) else []
+    if isinstance(value, dict):
+        return True, list(value.values())
+    if isinstance(value, tuple | frozenset):
+        return False, list(value)
+    if isinstance(value, list | set):
+        return True, list(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+        return not type(value).__dataclass_params__.frozen, fields  # type: ignore[attr-defined]
+    if is_plain_object(value) or (hasattr(value, "__dict__") and not callable(value)):
+        return True, list(attributes(value).values())
+    return None
+
+
+def is_plain_object(value: Any) -> bool:
+    """Return whether a value is an object of a plain class of the user's: nothing but its attributes."""
+    cls = type(value)
+    if cls.__flags__ & 1 << 9 == 0 or isinstance(value, type | Enum | BaseException):
+        return False  # bit 9: a class made by a statement
+    if hasattr(cls, "__array__") or hasattr(cls, "__jax_array__") or not _has_plain_layout(cls):
+        return False
+    return is_users(cls.__module__)
+
+
+def _has_plain_layout(cls: type) -> bool:
+    """Whether objects of a class hold nothing but attributes: no class of Python's own is among its bases."""
+    return all(base is object or base.__flags__ & 1 << 9 for base in cls.__mro__)
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object by name, those in slots and the fields of a dataclass among them."""
+    found = dict(getattr(value, "__dict__", {}))
+    if dataclasses.is_dataclass(value):
+        found |= {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    slots = (name for cls in type(value).__mro__ for name in _slots(cls))
+    return found | {name: getattr(value, name) for name in slots if hasattr(value, name)}
+
+
+def _slots(cls: type) -> Iterator[str]:
+    slots = vars(cls).get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    return (name for name in names if name not in ("__dict__", "__weakref__"))

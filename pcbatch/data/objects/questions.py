@@ -1,0 +1,145 @@
+"""The questions that operators and builtins of a lane ask of records and their parts.
+
+`RECORDS` are the classes whose values know the answers; everything else has answers of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+import jax.numpy as jnp
+
+from pcbatch.data.members import MemberValue
+from pcbatch.data.objects import reference
+from pcbatch.data.objects.decode import RecordList
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.origins import number
+from pcbatch.errors import Refusal
+
+RECORDS = (Ref, RecordList, MemberValue)
+
+
+def is_(a: Any, b: Any) -> Any:
+    """The operator `a is b`, also for references."""
+    if not isinstance(a, RECORDS):
+        a, b = b, a
+    match a, b:
+        case Ref(), None:
+            return reference.is_none(a)
+        case Ref(), Ref():
+            return reference.same(a, b)
+        case Ref(), _ if type(b) in a.pcbatch_type.types:
+            help = "keep in the record what tells them apart, and compare that"
+            raise _refused("`is` compares a record with an object that is not in the lane", help)
+        case RecordList(), None:
+            return a.is_none()
+        case RecordList(), RecordList():
+            raise _refused("`is` compares lists of records, which are not objects in a lane", "compare the records")
+        case MemberValue(), _:
+            return a.is_(b)
+    return False
+
+
+def truth(value: Any) -> Any:
+    """The condition that a value stands for."""
+    match value:
+        case Ref():
+            return reference.truth(value)
+        case RecordList():
+            return number(value.parts[1] > 0)
+    if "__bool__" in value.members.__dict__ or issubclass(value.members, int):
+        raise _refused(
+            "the members of this enumeration say themselves whether they are true", "compare: `op == Op.ADD`"
+        )
+    return True
+
+
+def isinstance_(value: Any, cls: Any) -> Any:
+    """The builtin `isinstance`."""
+    match value:
+        case Ref():
+            return reference.isinstance_(value, cls)
+        case MemberValue():
+            return issubclass(value.members, cls)
+    inside = issubclass(value.list_type.type, cls)
+    none = value.is_none()
+    if isinstance(none, bool):
+        return inside
+    return number(jnp.where(none, isinstance(None, cls), inside))
+
+
+def type_(value: Any) -> Any:
+    """The builtin `type`, also for references."""
+    match value:
+        case Ref():
+            return reference.type_of(value)
+        case MemberValue():
+            return value.members
+    return value.list_type.type
+
+
+def type_test(test: str, value: Any, other: Any) -> Any:
+    """A comparison such as `type(value) is other`; `test` is the name of the operator in the syntax tree."""
+    wanted = tuple(other) if test in ("In", "NotIn") else (other,)
+    holds: Any = reference.is_exactly(value, wanted) if isinstance(value, Ref) else type_(value) in wanted
+    if test in ("Is", "Eq", "In"):
+        return holds
+    return not holds if isinstance(holds, bool) else number(jnp.logical_not(holds))
+
+
+def hasattr_(value: Any, name: str) -> Any:
+    """The builtin `hasattr`, also for references."""
+    match value:
+        case Ref():
+            return reference.hasattr_(value, name)
+        case MemberValue():
+            return hasattr(next(iter(value.members)), name)
+    return hasattr(value.list_type.type, name)
+
+
+def is_sequence(value: Any, count: int, more: bool) -> Any:
+    """Whether a sequence pattern of `count` elements, or at least as many if `more`, may match."""
+    match value:
+        case Ref() if not any(issubclass(cls, tuple) for cls in value.pcbatch_type.types):
+            return False
+        case Ref():
+            raise _refused(
+                "a record is matched with a pattern of elements", "match its class: `case Node(left, right)`"
+            )
+        case RecordList():
+            length = value.length
+            return number(length >= count if more else length == count)
+    return False
+
+
+def field_of(value: Any, cls: type, name: str) -> Any:
+    """A field of a value that is known to be of a class."""
+    return reference.attribute(reference.as_class(value, cls), name) if isinstance(value, Ref) else getattr(value, name)
+
+
+def element(values: Any, index: Any) -> Any:
+    """The element of a list at an index that is known to be in it."""
+    return reference.element(values, index) if isinstance(values, Ref) else values.element(index)
+
+
+def load_attribute(value: Any, name: str, substitute: Callable[[Any], Any]) -> Any:
+    """The attribute `value.name`, which may be a property or a method; `substitute` makes what runs in their place."""
+    if isinstance(value, Ref) and not any(value.pcbatch_type.schema.place(c, name) for c in value.pcbatch_type.classes):
+        match reference.static_attribute(value, name):
+            case property(fget=FunctionType() as getter):
+                return substitute(getter)(value)
+            case FunctionType() as method:
+                return MethodType(substitute(method), value)
+    return getattr(value, name)
+
+
+def _refused(title: str, help: str) -> Refusal:
+    return Refusal("PCB320", title, helps=(help,))
+
+
+def own_method(value: Ref, name: str) -> FunctionType | None:
+    """Return a method that the user has written in the class of a record; None if there is none."""
+    found = reference.static_attribute(value, name)
+    return found if isinstance(found, FunctionType) and not found.__code__.co_filename.startswith("<") else None

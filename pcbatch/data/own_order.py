@@ -1,0 +1,101 @@
+"""The order and the equality that `dataclass` gives to a class: those of tuples of the fields that are compared.
+
+What `dataclass` makes is code without a source. A lane compares tuples of the fields in its place; they are named
+tuples, so that objects of two classes never have one structure.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import fields
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+from pcbatch.contexts import setting
+from pcbatch.data.joinable import Joinable
+from pcbatch.errors import Refusal
+
+make_tuple: Any = namedtuple  # with fields that are found while the program is compiled
+_comparing: ContextVar[frozenset[type]] = ContextVar("pcbatch_comparing", default=frozenset())
+
+
+@lru_cache(maxsize=1024)
+def _parts(cls: Any, name: str, inside: bool) -> Any:
+    """The named tuple of the fields by which `dataclass` compares objects of a class; None where it does not.
+
+    Of objects `inside` of tuples Python asks whether they are equal first, so that both methods must be its own.
+    """
+    names = (("__eq__",) if inside or name in ("eq", "ne") else ()) + (() if name in ("eq", "ne") else (f"__{name}__",))
+    owners = {next((base for base in cls.__mro__ if one in vars(base)), object) for one in names}
+    made = [inspect.getattr_static(cls, one, None) for one in names]
+    if len(owners) > 1 or not all(
+        isinstance(one, FunctionType) and one.__code__.co_filename == "<string>" for one in made
+    ):
+        return None
+    owner: Any = owners.pop()
+    if "__dataclass_params__" not in vars(owner) or (name == "ne" and cls.__ne__ is not object.__ne__):
+        return None
+    compared = tuple(field.name for field in fields(owner) if field.compare)
+    parts: Any = make_tuple(cls.__name__, compared, rename=True)
+    parts.pcbatch_class, parts.pcbatch_names = cls, compared
+    return parts
+
+
+def has_order(value: Any, name: str, records: bool = False) -> bool:
+    """Return whether `compared` puts a tuple in the place of an object in a value."""
+    if isinstance(value, tuple | list):
+        return any(has_order(part, name, records) for part in value)
+    cls = type(value) if not isinstance(value, Joinable) else value.only_class() if records else None
+    return cls is not None and _parts(cls, name, True) is not None
+
+
+def compared(value: Any, name: str, records: bool = False) -> Any:
+    """Return a value with tuples of fields in place of objects, in tuples and lists too, for the comparison `name`.
+
+    References to records compare themselves, and may be None: they are left, unless `records` asks for a key of a sort.
+    """
+    if (as_compared := getattr(type(value), "as_compared", None)) is not None:
+        return as_compared(value)
+    if not has_order(value, name, records):
+        return value
+    if isinstance(value, tuple | list):
+        parts = [compared(part, name, records) for part in value]
+        return type(value)._make(parts) if hasattr(value, "_make") else type(value)(parts)
+    cls, value = (value.only_class(), value.present()) if isinstance(value, Joinable) else (type(value), value)
+    return fields_of(value, cls, name, records, True)
+
+
+def fields_of(value: Any, cls: Any, name: str, records: bool = False, inside: bool = False) -> Any:
+    """Return the tuple of fields of an object of a class; None if `dataclass` has not made the comparison `name`."""
+    made = _parts(cls, name, inside)
+    if made is None:
+        return None
+    with comparing(cls):
+        return made(*(compared(getattr(value, one), name, records) for one in made.pcbatch_names))
+
+
+def comparing(cls: type) -> AbstractContextManager[None]:
+    """Return the context in which two objects of a class are compared; refuses it inside of itself."""
+    if cls in _comparing.get():
+        title = f"objects of {cls.__name__} hold others of {cls.__name__} in a field that is compared"
+        raise Refusal("PCB320", title, helps=("leave it out of the comparison: `field(compare=False)`",))
+    return setting(_comparing, _comparing.get() | {cls})
+
+
+def pair(a: Any, b: Any, name: str) -> tuple[Any, Any] | None:
+    """Return what is compared in place of two objects of one class, or of tuples; None if that is what they are."""
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list) and (has_order(a, name) or has_order(b, name)):
+        return compared(a, name), compared(b, name)
+    cls, other = map(type, (a, b))
+    if cls is not other or isinstance(a, Joinable) or _parts(cls, name, False) is None:
+        return None
+    return fields_of(a, cls, name), fields_of(b, cls, name)
+
+
+def of_two_classes(a: Any, b: Any) -> bool:
+    """Return whether two tuples stand for objects of different classes, or one of them for none."""
+    return getattr(a, "pcbatch_class", None) is not getattr(b, "pcbatch_class", None)

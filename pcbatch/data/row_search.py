@@ -1,0 +1,72 @@
+"""Searches for the first row of columns for which a condition holds.
+
+Lanes together ask all rows; a lane alone goes on until it has found one, `RUN` rows of numbers at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.data.by_width import by_width
+from pcbatch.data.columns import room, row
+
+RUN = 8
+
+
+def first_row(holds: Callable[[Any], Any], columns: Any, stop: Any, start: Any = 0, run: int = RUN) -> Any:
+    """Return the first place from `start` on, before `stop`, whose row a condition holds for, int32[]; `stop` if there
+    is none. A lane alone asks `run` rows at a time, of numbers."""
+    size = room(columns, 0) or 0
+
+    def where(columns: Any, places: Any, start: Any, stop: Any) -> Any:
+        here = jax.vmap(lambda row: jnp.asarray(holds(row), bool))(columns)
+        return here & (places >= start) & (places < stop)
+
+    def together(columns: Any, start: Any, stop: Any) -> Any:
+        here = where(columns, jnp.arange(size, dtype=jnp.int32), start, stop)
+        return jnp.where(jnp.any(here), jnp.argmax(here).astype(jnp.int32), stop)
+
+    def alone(columns: Any, start: Any, stop: Any) -> Any:
+        def step(c: tuple[Any, Any]) -> tuple[Any, Any]:
+            places, rows = run_at(columns, c[0], size, run)
+            found = jnp.where(where(rows, places, c[0], stop), places, stop)
+            return c[0] + places.size, jnp.min(found).astype(jnp.int32)
+
+        start, stop = jnp.asarray(start, jnp.int32), jnp.asarray(stop, jnp.int32)
+        return jax.lax.while_loop(lambda c: (c[0] < stop) & (c[1] == stop), step, (start, stop))[1]
+
+    return by_width(together, alone)(columns, start, stop) if size else stop
+
+
+def end_of(holds: Callable[[Any], Any], numbers: Any, n: Any) -> Any:
+    """Return the place behind the last of the first `n` numbers for which a condition holds, int32[]; 0 if there is
+    none."""
+
+    def together(numbers: Any, n: Any) -> Any:
+        places = jnp.arange(numbers.size, dtype=jnp.int32)
+        return jnp.max(jnp.where(holds(numbers) & (places < n), places + 1, 0))
+
+    def alone(numbers: Any, n: Any) -> Any:
+        return jax.lax.while_loop(lambda k: (k > 0) & ~holds(row(numbers, jnp.maximum(k - 1, 0))), lambda k: k - 1, n)
+
+    return by_width(together, alone)(numbers, jnp.asarray(n, jnp.int32))
+
+
+def length_of_run(columns: Any, size: int, run: int = RUN) -> int:
+    """Return the number of rows that are asked at a time, of columns with `size` rows: of numbers alone several."""
+    return run if size >= run and all(leaf.ndim == 1 for leaf in jax.tree.leaves(columns)) else 1
+
+
+def run_at(columns: Any, start: Any, size: int, run: int = RUN) -> tuple[Any, Any]:
+    """Return some rows with their places, those from `start` on among them, of columns with `size` rows.
+
+    Near the end rows before `start` are among them.
+    """
+    few = length_of_run(columns, size, run)
+    first = jnp.minimum(start, size - few)
+    rows = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, first, few, 0), columns)
+    return first + jnp.arange(few, dtype=jnp.int32), rows

@@ -1,0 +1,1 @@
+"""Sequences of the lane: lists, tuples, deques, ranges and iterators; their order, searches and sorts."""

@@ -1,0 +1,400 @@
+"""Lists of the lane: mutable objects with the methods of Python's lists, made of arrays.
+
+    xs = LaneList.from_list([1, 2], capacity=8)
+    xs.append(3)                    columns i32[8], length 3
+
+While one primitive is traced a list is an ordinary mutable object; between primitives its leaves are values. A store
+is one scatter into each column, so that a lane stores one row in place. What lies behind the length influences nothing.
+Where a check fails, the list stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.aliasing import holds_objects, holds_same
+from pcbatch.data.capacity import capacity as start_capacity
+from pcbatch.data.capacity import check_nested, made_of_others, rounded
+from pcbatch.data.catalogue import Facts
+from pcbatch.data.checks import limit, require, require_room
+from pcbatch.data.columns import Unset, padded, put, room, same_leaves, taken
+from pcbatch.data.container import Container
+from pcbatch.data.elements import blank, element_at, join_origins, origins_of, prepare, stacked, unify
+from pcbatch.data.mappings.ordered_keys import keeping_order
+from pcbatch.data.origins import Origin, number
+from pcbatch.data.sequences import list_sorting, moves
+from pcbatch.data.sequences.indices import (
+    Span,
+    at_least_zero,
+    checked_index,
+    in_range,
+    length_of_range,
+    repeated,
+    repetitions,
+    span,
+)
+from pcbatch.data.sequences.list_order import LaneSequence
+from pcbatch.data.stored import lists_in
+from pcbatch.errors import Refusal
+
+SHARED_HELP = "write a comprehension, which makes a list for each: `[[] for _ in range(n)]`"
+
+
+@jax.tree_util.register_pytree_node_class
+class LaneList(LaneSequence):
+    """A mutable list of the lane."""
+
+    __slots__ = ()
+    EMPTY = "pop from empty list"
+    NO_INDEX = "list index out of range"
+    NO_PLACE = "list assignment index out of range"
+    ABSENT = {"index": "list.index(x): x not in list", "remove": "list.remove(x): x not in list"}
+
+    # Making lists.
+
+    @classmethod
+    def from_list(cls, items: Any, capacity: int | None = None) -> Any:
+        """Return the list of the elements of a Python sequence, with room for `capacity` elements at least."""
+        new = cls.known(list(items))
+        new._reserve(capacity or 0)
+        return new
+
+    @classmethod
+    def from_array(cls, values: Any) -> Any:
+        """Return the list of the rows of an array."""
+        return cls.tree_unflatten((Origin.ARRAY,), (jnp.asarray(values), len(values)))
+
+    @classmethod
+    def filled(cls, value: Any, n: Any) -> Any:
+        """Return the list `[value] * n`."""
+        if lists_in(value):
+            title = "all elements of `[xs] * n` are one list, and a change of one would be seen in all"
+            raise Refusal("PCB304", title, helps=(SHARED_HELP,))
+        new = cls.repeated(value, repetitions(n))
+        if holds_objects([value]):
+            new.held = (value, value)  # one object stands at several places
+        return new
+
+    @classmethod
+    def repeated(cls, value: Any, n: Any) -> Any:
+        """Return the list of `n` elements like this one, at least none; a list in it is a new one for each."""
+        columns, origins = stacked([prepare(value)])
+        size = n if isinstance(n, int) else start_capacity()
+        require_room(n, size)
+        columns = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (size, *leaf.shape[1:])), columns)
+        return cls.tree_unflatten(origins, (columns, n))
+
+    @classmethod
+    def of_range(cls, start: Any, stop: Any, step: Any = 1) -> Any:
+        """Return the list `list(range(start, stop, step))`."""
+        n = length_of_range(start, stop, step)
+        size = n if isinstance(n, int) else start_capacity()
+        require_room(n, size)
+        values = start + step * jnp.arange(size) if size else jnp.zeros((0,), np.int32)
+        return cls.tree_unflatten((Origin.NUMBER,), (values, n))
+
+    # Room.
+
+    def _reserve(self, size: int) -> None:
+        """Give the list room for so many elements at least."""
+        if (here := room(self.node._columns, len(self.lead))) is not None and here < size:
+            check_nested(*self.lead, size, *[0] * lists_in(self.node._columns))
+            self.node._columns = padded(self.node._columns, len(self.lead), size)
+
+    def _make_room(self, needed: Any) -> None:
+        """Give the list room for `needed` elements, or let the lane stop."""
+        self._reserve(max(start_capacity(), rounded(needed) if isinstance(needed, int) else 0))
+        if room(self.node._columns, 0) is not None:
+            require_room(needed, self.capacity)
+
+    def _fit(self, element: Any) -> Any:
+        """Give the columns a type that covers an element; return the element with that type."""
+        node, lead, element = self.node, self.lead, prepare(element)
+        if isinstance(node._columns, Unset):
+            size = max(start_capacity(), self._length if isinstance(self._length, int) else 0)
+            node.origins = origins_of(element)
+            node._columns = blank(element, (), (*lead, size))
+        else:
+            node.origins = join_origins(node._columns, node.origins, element, origins_of(element))
+        self.origins = node.origins
+        node._columns, element = unify(node._columns, (*lead, self.capacity), element, ())
+        return element
+
+    # One element. The place of an element is its index in the columns.
+
+    def _place(self, index: Any) -> Any:
+        return index
+
+    def element(self, index: Any) -> Any:
+        """Return the element at an index that is known to be in range; a list is a view."""
+        if self.source is not None and same_leaves(self.source[0], self._columns):
+            return element_at(self.source[1], self.source[2](index))
+        return element_at(self, self._place(index))
+
+    def _taken(self, index: Any) -> Any:
+        """The element at an index, no view: its place may be stored into afterwards."""
+        return keeping_order(lambda leaf: leaf, self.element(index))
+
+    def _set(self, index: Any, element: Any) -> None:
+        element = self._fit(element)
+        place = (*self.place, self._place(index))
+        self.node._columns = jax.tree.map(lambda leaf, new: put(leaf, place, new), self.node._columns, element)
+
+    def _checked(self, index: Any, message: str) -> tuple[Any, Any]:
+        """The place of an index to read, and one to store to, out of range where the index is."""
+        return checked_index(index, self.length, self.capacity, message)
+
+    @Facts(changes=True, grows=True, moves=True)
+    def append(self, value: Any, /) -> None:
+        """Add an element at the end."""
+        n = self.length
+        self.hold(value)
+        self._fit(value)
+        self._make_room(n + 1)
+        self._set(n, value)
+        self.length = n + 1
+
+    @Facts(changes=True, removes=True, moves=True, by_index=True)
+    def pop(self, index: Any = -1, /) -> Any:
+        """Remove an element and return it."""
+        n = self.length
+        require(n > 0, "IndexError", self.EMPTY)
+        if type(index) is int and index == -1:
+            last = at_least_zero(n - 1)
+            value, self.length = self._taken(last), last
+            return value
+        read, _ = self._checked(index, "pop index out of range")
+        value = self._taken(read)
+        self._close(read, n, moves.one_if(in_range(index, n)))
+        return value
+
+    @Facts(changes=True, moves=True, by_index=True)
+    def insert(self, index: Any, value: Any, /) -> None:
+        """Insert an element before an index, which may be out of range."""
+        n = self.length
+        at = span(slice(index, None), n).start
+        self.hold(value)
+        self._fit(value)
+        self._make_room(n + 1)
+        self._straighten()
+        self.columns = moves.opened(self.columns, n, at)
+        self._set(at, value)
+        self.length = n + 1
+
+    # All elements.
+
+    def _numbers(self) -> Any:
+        """The numbers of all places, int32[capacity]."""
+        return jnp.arange(self.capacity, dtype=np.int32)
+
+    def _valid(self) -> Any:
+        return self._numbers() < self.length
+
+    def _straighten(self) -> None:
+        """Put the first element in place 0."""
+
+    def _rearrange(self, order: Any) -> None:
+        """Put the element at `order[k]` in place k."""
+        self._straighten()
+        self.columns = taken(self.columns, order)
+
+    def _close(self, at: Any, n: Any, removed: Any) -> None:
+        """Remove elements, of `n`, from an index on."""
+        self._straighten()
+        self.columns = moves.closed(self.columns, n, at, removed)
+        self.length = n - removed
+
+    def _new(self, columns: Any, length: Any) -> LaneList:
+        new: LaneList = LaneList.tree_unflatten(self.origins, (columns, length))
+        holds_same(new, self)
+        new.hold(self.elements_in(self))
+        new.source = self.source
+        return new
+
+    @Facts(changes=True, grows=True, moves=True, iterates=True, stepwise=True, one="append")
+    def extend(self, values: Any, /) -> None:
+        """Add all elements of a list, an array or a Python iterable at the end."""
+        other = as_list(values)
+        self.hold(self.elements_in(other))
+        if isinstance(other.length, int) and other.length == 1:
+            self.append(other._taken(0))
+        elif not (isinstance(other.length, int) and other.length == 0):
+            self._splice(self.length, 0, other)
+
+    def _splice(self, at: Any, removed: Any, other: LaneList) -> None:
+        """Replace `removed` elements from an index on by those of another list."""
+        n, m = self.length, other.length
+        if room(other.columns, 0) is None and isinstance(other.columns, Unset):
+            other = self._new(self.columns, 0)
+        if isinstance(self.node._columns, Unset):
+            self._fit(other._taken(0))
+        total = n - removed + m
+        self._make_room(total)
+        mine, theirs = unify(self._plain(), (), other._plain(), ())
+        self.origins = self.node.origins = mine.origins
+        self.columns = moves.replaced(mine.columns, n, at, removed, theirs.columns, m)
+        self.length = total
+
+    def _plain(self) -> LaneList:
+        """A list of these elements, from place 0 on, that is no view."""
+        return self._new(self.columns, self.length)
+
+    @Facts(changes=True, moves=True)
+    def clear(self) -> None:
+        """Remove all elements, in place."""
+        self.length = 0
+
+    def copy(self) -> Any:
+        """Return a list of the same elements."""
+        new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
+        new.hold(self.elements_in(self))
+        new.source = self.source
+        return holds_same(new, self)
+
+    __copy__ = copy
+
+    @Facts(changes=True)
+    def reverse(self) -> None:
+        """Reverse the order of the elements."""
+        k, n = self._numbers(), self.length
+        self._rearrange(jnp.where(k < n, n - 1 - k, k))
+
+    @Facts(changes=True, ambiguous=True)
+    def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: Any = False) -> None:
+        """Sort the elements; equal ones keep their order."""
+        self._rearrange(list_sorting.sorted_order(self._plain(), key, reverse))
+
+    def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
+        """Return the index of the first element that equals a value."""
+        found = span(slice(start, stop), self.length)
+        end = found.start + found.count
+        place = self._first(value, found.start, end)
+        require(place < end, "ValueError", self.ABSENT["index"])
+        return number(jnp.asarray(place, np.int32))
+
+    @Facts(changes=True, moves=True, by_value=True)
+    def remove(self, value: Any, /) -> None:
+        """Remove the first element that equals a value."""
+        place = self._first(value, 0, self.length)
+        holds = place < self.length
+        require(holds, "ValueError", self.ABSENT["remove"])
+        self._close(place, self.length, moves.one_if(holds))
+
+    def count(self, value: Any, /) -> Any:
+        """Return the number of elements that equal a value."""
+        return number(jnp.sum(self._equal(value), dtype=np.int32))
+
+    def contains(self, value: Any) -> Any:
+        """Return whether an element equals a value."""
+        return number(jnp.asarray(self._first(value, 0, self.length) < self.length))
+
+    # Subscripts.
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._slice(span(index, self.length))
+        return self.element(self._checked(index, self.NO_INDEX)[0])
+
+    def _slice(self, part: Span) -> LaneList:
+        plain = self._plain()
+        columns = plain.columns
+        if isinstance(part.count, int) and room(columns, 0) is not None:
+            columns = taken(columns, part.start + part.step * jnp.arange(part.count, dtype=np.int32))
+        elif type(part.step) is int and part.step == 1:
+            if not (type(part.start) is int and part.start == 0):
+                columns = moves.part(columns, part.start, part.count)
+        else:
+            columns = taken(columns, part.start + part.step * self._numbers())
+        return plain._new(columns, part.count)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.hold(self.elements_in(value) if isinstance(index, slice) else value)
+        if not isinstance(index, slice):
+            self._set(self._checked(index, self.NO_PLACE)[1], value)
+            return
+        part, other = span(index, self.length), as_list(value)
+        if type(part.step) is int and part.step == 1:
+            self._splice(part.start, part.count, other)
+            return
+        same = part.count == other.length
+        if isinstance(part.step, jax.Array):
+            limit(same | (part.step != 1), "a slice with a step of 1, where steps differ, keeps its length here")
+        sizes = (other.length, " to extended slice of size ", part.count)
+        require(same, "ValueError", "attempt to assign sequence of size ", *sizes)
+        mine, theirs = unify(self._plain(), (), other, ())
+        if room(theirs.columns, 0) is None:
+            return
+        k = jnp.arange(theirs.capacity, dtype=np.int32)
+        inside = k < part.count if isinstance(same, bool) else same & (k < part.count)
+        place = jnp.where(inside, part.start + part.step * k, mine.capacity)
+        self.origins = self.node.origins = mine.origins
+        self.columns = jax.tree.map(lambda leaf, new: put(leaf, (place,), new), mine.columns, theirs.columns)
+
+    def __delitem__(self, index: Any) -> None:
+        n = self.length
+        if not isinstance(index, slice):
+            read, _ = self._checked(index, self.NO_PLACE)
+            self._close(read, n, moves.one_if(in_range(index, n)))
+            return
+        part = span(index, n)
+        if type(part.step) is int and part.step == 1:
+            self._close(part.start, n, part.count)
+        else:
+            self._rearrange(jnp.argsort(part.holds(self._numbers()), stable=True))
+            self.length = n - part.count
+
+    # Operators.
+
+    def __add__(self, other: Any) -> Any:
+        mine, other = self.as_rows(), other.as_rows() if isinstance(other, LaneList) else other
+        if type(other) not in (list, type(mine)):
+            return NotImplemented
+        new = mine.copy()
+        with made_of_others():
+            new.extend(other)
+        return new
+
+    def __radd__(self, other: Any) -> Any:
+        if not isinstance(other, list):
+            return NotImplemented
+        new = LaneList.from_list(other)
+        with made_of_others():
+            new.extend(self)
+        return new
+
+    def __iadd__(self, other: Any) -> Any:
+        self.extend(other)
+        return self
+
+    def __mul__(self, times: Any) -> Any:
+        times = repetitions(times)
+        plain = self._plain()
+        n = plain.length
+        if lists_in(plain.columns):
+            title = "`xs * n` has each list in `xs` several times, and a change of one would be seen in all"
+            raise Refusal("PCB304", title, helps=(SHARED_HELP,))
+        whole = repeated(n, times)
+        if room(plain.columns, 0) is None:
+            return plain._new(plain.columns, whole)
+        size = whole if isinstance(whole, int) else max(start_capacity(), self.capacity)
+        require_room(whole, size)
+        order = jnp.arange(size, dtype=np.int32) % (max(n, 1) if isinstance(n, int) else jnp.maximum(n, 1))
+        return plain._new(taken(plain.columns, order), whole)
+
+    __rmul__ = __mul__
+
+
+def as_list(values: Any) -> LaneList:
+    """Return a list of the elements of a container, an array or a Python iterable, in order; a list itself."""
+    if isinstance(values, LaneList):
+        return values._plain()
+    if isinstance(values, Container) and hasattr(values, "as_list"):
+        return values.as_list()  # type: ignore[no-any-return]
+    if isinstance(values, jax.Array | np.ndarray):
+        return LaneList.from_array(values)  # type: ignore[no-any-return]
+    return LaneList.from_list(values)  # type: ignore[no-any-return]

@@ -1,0 +1,68 @@
+"""A `range` with bounds of the lane, where it is a value: `list(range(n))`, `k in range(a, b)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax.numpy as jnp
+
+from pcbatch.data.origins import number
+from pcbatch.data.pytree_node import pytree_node
+from pcbatch.data.sequences.indices import checked_index, length_of_range
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.errors import Refusal
+
+
+@pytree_node("start", "stop", "step")
+class LaneRange:
+    """A range whose bounds depend on the lane."""
+
+    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+    def __repr__(self) -> str:
+        return "range of the lane"
+
+    @property
+    def length(self) -> Any:
+        """The number of elements, as of `len`."""
+        return length_of_range(self.start, self.stop, self.step)
+
+    def to_list(self) -> LaneList:
+        """Return the list of the elements."""
+        new: LaneList = LaneList.of_range(self.start, self.stop, self.step)
+        return new
+
+    def reversed(self) -> LaneRange:
+        """Return the range from the last element to the first."""
+        return LaneRange(self.element(self.length - 1), self.start - jnp.sign(self.step), -self.step)
+
+    def contains(self, item: Any) -> Any:
+        """Return whether a number is an element."""
+        inside = (item >= self.start) & (item < self.stop)
+        if isinstance(self.step, int) and self.step == 1:
+            return number(
+                inside & (item == jnp.floor(item)) if jnp.issubdtype(jnp.result_type(item), float) else inside
+            )
+        backwards = (item <= self.start) & (item > self.stop)
+        size = jnp.maximum(jnp.abs(self.step), 1)
+        return number(jnp.where(self.step > 0, inside, backwards) & ((item - self.start) % size == 0))
+
+    def element(self, index: Any) -> Any:
+        """Return the element at an index in range."""
+        return number(self.start + index * self.step)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise Refusal("PCB306", "a slice of a range with bounds of the lane", helps=("write its own bounds",))
+        return self.element(checked_index(index, self.length, 0, "range object index out of range")[0])
+
+    def __len__(self) -> int:
+        return len(self.to_list())
+
+    def __bool__(self) -> bool:
+        return bool(self.length > 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.to_list())

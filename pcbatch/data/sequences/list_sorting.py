@@ -1,0 +1,166 @@
+"""The sorted order of the elements of a list, and its greatest and least one."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.by_width import by_width
+from pcbatch.data.checks import Check, collecting, limit, record
+from pcbatch.data.columns import one_level, room, with_row
+from pcbatch.data.elements import Rows, element_at, prepare
+from pcbatch.data.optional import Optional
+from pcbatch.data.own_order import compared, has_order
+from pcbatch.data.sequences.list_order import NAN_ORDER, compare, scalar, where
+from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order
+from pcbatch.data.stored import parts
+from pcbatch.diagnostics.lane_words import type_name
+from pcbatch.errors import Refusal
+
+
+def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) -> Any:
+    """Return the places of a list's elements in sorted order, int32[capacity]; those behind the end stay last."""
+    places = jnp.arange(values.capacity, dtype=np.int32)
+    if room(values.columns, 0) is None:
+        return places
+    keys = _keys(values, key)
+    if not any(isinstance(leaf, Rows) for leaf in parts(keys)):
+        _refuse_nan(_key_leaves(keys), places < values.length)
+    return _order(keys, values.length, reverse)
+
+
+def _order(keys: Any, n: Any, reverse: Any) -> Any:
+    """The places of the keys of `n` elements in sorted order."""
+    places = jnp.arange(room(keys, 0) or 0, dtype=np.int32)
+    inside = places < n
+    backwards = jnp.where(inside, n - 1 - places, places)
+    first = where(reverse if not isinstance(reverse, int) else bool(reverse), backwards, places)
+    if reverse is not False:
+        keys = jax.tree.map(lambda leaf: leaf[first], keys)
+    by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
+    order = _order_by_ranks(keys, inside) if by_ranks else _order_by_keys(_key_leaves(keys), n)
+    if reverse is False:
+        return order
+    return first[order][first]
+
+
+def extreme_place(values: Any, key: Callable[[Any], Any] | None, largest: bool) -> Any:
+    """Return the place of the first greatest or least element of a list that has one, int32[]."""
+    keys = _keys(values, key)
+    by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
+    if not by_ranks:
+        _refuse_nan(_key_leaves(keys), jnp.arange(values.capacity, dtype=np.int32) < values.length)
+
+    def best(keys: Any, n: Any, stop: Any) -> Any:
+        """Compare as Python does, from left to right: to compare each with each takes the square of the room."""
+
+        def step(place: Any, best: Any) -> Any:
+            new, old = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (place, best))
+            better = compare(operator.lt, old, new) if largest else compare(operator.lt, new, old)
+            return jnp.where((place < n) & better, place, best)
+
+        return jax.lax.fori_loop(np.int32(1), jnp.asarray(stop, np.int32), step, jnp.int32(0))
+
+    def together(keys: Any, n: Any) -> Any:
+        return best(keys, n, values.capacity) if by_ranks else _order(keys, n, largest)[0]
+
+    return by_width(together, lambda keys, n: best(keys, n, n))(keys, values.length)
+
+
+def _keys(values: Any, key: Callable[[Any], Any] | None) -> Any:
+    """The columns of what is compared of the elements of a list."""
+    if key is not None or has_order(element_at(values, 0), "lt", True):
+        key = partial(_fields, key)
+    keys = values.columns if key is None else mapped(key, values)
+    if any(isinstance(leaf, Optional) or leaf is None for leaf in parts(keys)):
+        title = "elements that may be None have no order"
+        raise Refusal("PCB304", title, helps=("sort with a key that is a number for None, too",))
+    return keys
+
+
+def _fields(key: Callable[[Any], Any] | None, element: Any) -> Any:
+    """A key of a sort with tuples of fields in place of the objects that `dataclass` compares by them."""
+    return compared(element if key is None else key(element), "lt", True)
+
+
+def _refuse_nan(leaves: list[Any], inside: Any) -> None:
+    """Let the lane stop where a key that is compared is a NaN."""
+    for leaf in leaves:
+        if leaf.ndim != 1:
+            scalar(leaf[0], leaf[0], operator.lt)
+        if jnp.issubdtype(leaf.dtype, np.inexact):
+            missing = jnp.logical_and(inside, jnp.isnan(leaf))
+            limit(jnp.logical_not(jnp.any(missing)), NAN_ORDER)
+
+
+def _order_by_keys(leaves: list[Any], n: Any) -> Any:
+    def together(leaves: list[Any], n: Any) -> Any:
+        places = jnp.arange(leaves[0].shape[0], dtype=np.int32)
+        operands = (places >= n, *leaves, places)
+        return jax.lax.sort(operands, num_keys=1 + len(leaves), is_stable=True)[-1]
+
+    def alone(leaves: list[Any], n: Any) -> Any:
+        return merge_order(list(map(comparable, leaves)), is_less, n)
+
+    return by_width(together, alone)(leaves, n)
+
+
+def _key_leaves(keys: Any) -> list[Any]:
+    """The columns of keys in the order in which Python compares them."""
+    children, tree = one_level(keys)
+    if tree is None:
+        return [keys]
+    if not isinstance(keys, tuple | list):
+        raise TypeError(f"'<' not supported between instances of '{type_name(keys)}' and '{type_name(keys)}'")
+    return [leaf for child in children for leaf in _key_leaves(child)]
+
+
+def _order_by_ranks(keys: Any, inside: Any) -> Any:
+    """The order of keys with lists in them, by comparing each with each."""
+
+    def less(x: Any, y: Any) -> Any:
+        return jnp.asarray(compare(operator.lt, x, y), bool)
+
+    places = jnp.arange(inside.shape[0], dtype=np.int32)
+    below: Any = jax.vmap(lambda y: jax.vmap(lambda x: less(x, y))(keys))(keys)  # [k, j]: j is less than k
+    above = below.T
+    before = below | (~above & (places[None, :] < places[:, None]))
+    before = jnp.where(inside[:, None], before & inside[None, :], places[None, :] < places[:, None])
+    ranks = jnp.sum(before, axis=1)
+    return jnp.zeros_like(places).at[ranks].set(places)
+
+
+def mapped(fn: Callable[[Any], Any], values: Any) -> Any:
+    """Return the columns of the results of a function of one element; places behind the end hold anything."""
+    found: list[Check] = []
+
+    def run(place: Any) -> Any:
+        with collecting() as checks:
+            result = jax.tree.map(jnp.asarray, prepare(fn(element_at(values, place))))
+        found[:] = checks
+        shown = [[part for part in check.message if not isinstance(part, str)] for check in checks]
+        return result, [check.failed for check in checks], shown
+
+    places = jnp.arange(values.capacity, dtype=np.int32)
+
+    def alone(n: Any) -> Any:
+        types = jax.eval_shape(run, jnp.int32(0))
+        empty = jax.tree.map(lambda x: jnp.zeros((values.capacity, *x.shape), x.dtype), types)
+        return jax.lax.fori_loop(0, n, lambda k, out: with_row(out, k, run(k)), empty)
+
+    has_keys = any(jnp.issubdtype(x.dtype, jax.dtypes.prng_key) for x in jax.tree.leaves(values.columns))
+    form = None if has_keys or not values.capacity else alone
+    result, failed, shown = by_width(lambda n: jax.vmap(run)(places), form)(values.length)
+    for check, failing, told in zip(list(found), failed, shown, strict=True):
+        failing = jnp.logical_and(failing, places < values.length)
+        first = jnp.argmax(failing)
+        scalars = iter(part[first] for part in told)
+        message = [part if isinstance(part, str) else next(scalars) for part in check.message]
+        record(jnp.logical_not(jnp.any(failing)), check.exception, message)
+    return result

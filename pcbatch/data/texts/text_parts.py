@@ -1,0 +1,147 @@
+"""The list of the parts of a text, as `split` gives it: the text itself, with the place and the length of each part.
+
+    "the cat".split()      codes i32[capacity], places (i32[rows], i32[rows]) = (0, 4), (3, 3), length 2
+
+A text with room for n characters may have n words of n characters: columns of rows would take the square of the
+room. They are made where the list is changed, compared, put into another one or returned, with room for parts of a
+share of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.data.capacity import capacity as start_capacity
+from pcbatch.data.checks import require_room
+from pcbatch.data.columns import leaf_at, padded, room, taken
+from pcbatch.data.elements import Rows
+from pcbatch.data.optional import Optional, is_none, narrowed
+from pcbatch.data.origins import Origin
+from pcbatch.data.row_search import first_row
+from pcbatch.data.sequences import moves
+from pcbatch.data.sequences.indices import Span
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts.lane_text import LaneText, as_text
+
+SHORT = 128  # characters of a text, each part of which has room for all of them
+SHARE = 8  # of longer ones a part has room for one out of so many, unless it turns out to have more
+
+
+@jax.tree_util.register_pytree_node_class
+class TextParts(LaneList):
+    """A list of the lane whose elements are parts of one text.
+
+    Attributes:
+        codes: the codes of the text.
+        places: the list of where each part begins, and how long it is.
+    """
+
+    __slots__ = ("_rows", "codes", "places")
+    python_name = "list"
+    _rows: Any
+    codes: Any
+    places: LaneList
+
+    @classmethod
+    def of(cls, codes: Any, starts: Any, lengths: Any, count: Any) -> TextParts:
+        """Return the list of `count` parts."""
+        new: TextParts = cls.tree_unflatten((Origin.ARRAY,), ((codes, starts, lengths), count))
+        return new
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Origin, ...]]:
+        """Return the text with the places, and the number of parts."""
+        return ((self.codes, *self.places.columns), self.length), self.origins
+
+    @classmethod
+    def tree_unflatten(cls, origins: tuple[Origin, ...], children: Sequence[Any]) -> Any:
+        """Return the list of a text, places and a number, which may be any objects."""
+        new = object.__new__(cls)
+        Rows.__init__(new, None, children[1], origins)
+        new.codes, *columns = children[0]
+        new.places = LaneList.tree_unflatten((Origin.ARRAY,) * 2, (tuple(columns), children[1]))
+        return new
+
+    @property
+    def _columns(self) -> Any:
+        if self._rows is None:
+            starts, lengths = (leaf[: self._most(leaf.shape[0])] for leaf in self.places.columns)
+            width = self._most(self.codes.shape[0])
+            if width < self.codes.shape[0]:
+                used = jnp.arange(starts.shape[0], dtype=np.int32) < self.length
+                require_room(jnp.maximum(self.length, jnp.max(lengths, where=used, initial=0)), width)
+            count = jnp.minimum(self.length, starts.shape[0])
+            self._rows = LaneText.made(moves.windows(self.codes, starts, count, width), lengths)
+        return self._rows
+
+    @_columns.setter
+    def _columns(self, columns: Any) -> None:
+        assert columns is None, "a list of parts is changed as one of rows"
+        self._rows = None
+
+    def _most(self, size: int) -> int:
+        """The room for parts, and for the characters of one, of a text with room for so many."""
+        return min(size, max(start_capacity(), SHORT, int(self.codes.shape[0]) // SHARE))
+
+    @property
+    def capacity(self) -> int:
+        """The number of rows, where parts are made into rows."""
+        return self._most(room(self.places.columns, 0) or 0)
+
+    def as_rows(self) -> LaneList:
+        """Return the list with a row for each part."""
+        return self._new(self._columns, self.length)
+
+    _plain = straight = copy = __copy__ = as_rows
+
+    def __repr__(self) -> str:
+        return "list of texts"
+
+    def element(self, index: Any) -> LaneText:
+        """Return the part at an index that is known to be in range."""
+        start, length = (leaf_at(leaf, (index,)) for leaf in self.places.columns)
+        if (width := self._most(self.codes.shape[0])) < self.codes.shape[0]:
+            require_room(length, width)
+        return LaneText.made(moves.part(self.codes, start, length, width), length)
+
+    def _slice(self, part: Span) -> TextParts:
+        places = self.places._slice(part)
+        starts, lengths = places.columns
+        return self.of(self.codes, starts, lengths, places.length)
+
+    def _first(self, value: Any, start: Any, stop: Any) -> Any:
+        if isinstance(value, Optional):
+            return jnp.where(is_none(value), stop, self._first(narrowed(value), start, stop))
+        text = as_text(value)
+        if text is None:
+            return stop
+
+        width = text.codes.shape[0]
+        longer, behind = padded(self.codes, 0, self.codes.shape[0] + width), np.arange(width) >= text.length
+
+        def alike(place: tuple[Any, Any]) -> Any:
+            codes = jax.lax.dynamic_slice_in_dim(longer, place[0], width)
+            return (place[1] == text.length) & jnp.all((codes == text.codes) | behind)
+
+        return first_row(alike, self.places.columns, stop, start, 1)
+
+
+def flattened(texts: LaneList, sizes: Any, count: Any, between: LaneText, size: int) -> Any:
+    """Return the codes [size] of the first `count` texts of a list, of `sizes[k]` characters each, with another text
+    between two of them."""
+    if isinstance(texts, TextParts):
+        codes, starts = texts.codes, texts.places.columns[0][: sizes.shape[0]]
+    else:
+        rows = texts.columns.codes
+        codes, starts = rows.reshape(-1), rows.shape[1] * np.arange(rows.shape[0], dtype=np.int32)
+
+    def rows_of() -> Any:
+        if isinstance(texts, TextParts):
+            return taken(codes, starts[:, None] + np.arange(codes.shape[0], dtype=np.int32)[None])
+        return texts.columns.codes
+
+    return moves.flattened(rows_of, codes, starts, sizes, count, between.codes, between.length, size)

@@ -1,0 +1,1 @@
+"""The lowering of loops and of all that goes over elements: iterables, comprehensions, generators."""

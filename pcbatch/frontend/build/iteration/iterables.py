@@ -1,0 +1,267 @@
+"""The iterables of `for` loops: the number of their elements, and an expression for element `i`.
+
+`range`, `enumerate`, `zip` and `reversed` are resolved here, so that loops over arrays and run-time ranges stay
+loops. Anything else is evaluated once, before the loop; if it turns out to be a tuple, a list, a dict or another
+Python object of fixed length, `lowering/cfg_passes/unroll.py` makes one copy of the body for each element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import gast
+
+from pcbatch.data.sequences.lane_iterator import HELPS
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.expressions import atom, condition, in_order, lower
+from pcbatch.frontend.build.links import fixed_keys, linked_place
+from pcbatch.frontend.source.changed_in_loops import viewed
+from pcbatch.frontend.source.places import Place
+from pcbatch.frontend.source.resolve import builtin_name
+from pcbatch.frontend.source.streams import as_list, becomes_list, whole
+from pcbatch.frontend.source.tree import (
+    Node,
+    binary,
+    call,
+    compare,
+    constant,
+    display,
+    integer,
+    load,
+    one_line,
+    subscript,
+    supported,
+)
+from pcbatch.ir.ops import Link
+
+LAZY = frozenset({"range", "enumerate", "zip", "reversed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of an iterable: the expression `value`, and `shown`, which gives its text in messages.
+
+    A tuple that `enumerate` or `zip` makes has its elements in `parts`.
+    """
+
+    value: Node
+    shown: Node
+    parts: tuple[Element, ...] = ()
+    link: tuple[str, Node] | None = None
+    """A variable of which the element is a part for certain, and the index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iterable:
+    """The length of an iterable and its element `i`, both as expressions.
+
+    They read variables that nothing else assigns, so they may be used anywhere in the loop.
+    """
+
+    length: Element
+    element: Callable[[Node], Element]
+    live: bool = False
+    """Whether the length is that of now, which the body of the loop may change."""
+
+
+def iterable(b: Builder, node: Node) -> Iterable:
+    """Build the parts of an iterable that are evaluated once, before the loop, in Python's order."""
+    name = builtin_name(b.unit, node.func, LAZY) if isinstance(node, gast.Call) else None
+    match name:
+        case "range":
+            return _range(b, node)
+        case "enumerate":
+            return _enumerate(b, node)
+        case "zip":
+            return _zip(b, node)
+        case "reversed":
+            return _reversed(b, node)
+        case _:
+            return _rows(b, node)
+
+
+def kept(b: Builder, node: Node) -> Node:
+    """Return a value as a literal, or in a variable that the body of the loop cannot assign."""
+    return node if isinstance(node, gast.Constant) else copied(b, node)
+
+
+def range_bounds(b: Builder, node: Node) -> list[Node]:
+    """Evaluate the start, stop and step of a `range`; return them as variables or literals."""
+    args = [atom(b, arg) for arg in in_order(b, node.args)]
+    if len(args) == 1:
+        args.insert(0, constant(0, node))
+    elif not isinstance(args[0], gast.Constant):
+        start = b.temp()
+        b.prim((start,), supported("range_start", [args[0]], node), shown=args[0])
+        args[0] = load(start, node)
+    if len(args) == 2:
+        return [*args, constant(1, node)]
+    if integer(args[2]) is None:
+        _fail_without_step(b, args[2], node)
+    return args
+
+
+def _fail_without_step(b: Builder, step: Node, node: Node) -> None:
+    """Build the test that ends a lane whose step is zero, as Python's `range` does."""
+    moving, stuck = b.label(), b.label()
+    condition(b, compare(step, gast.NotEq(), constant(0, node), node), moving, stuck)
+    b.start(stuck)
+    b.fail(ValueError, ("range() arg 3 must not be zero",), node)
+    b.start(moving)
+
+
+def range_count(args: list[Node], node: Node) -> Element:
+    """The number of elements of a `range`, as an expression."""
+    shown = call(load("len", node), [call(node.func, args, node)], node)
+    return Element(supported("range_length", args, node), shown)
+
+
+def _range(b: Builder, node: Node) -> Iterable:
+    start, stop, step = (kept(b, arg) for arg in range_bounds(b, node))
+    count = range_count([start, stop, step], node)
+    return Iterable(
+        Element(supported("range_size", [start, stop, step], node), count.shown),
+        lambda i: _plain(binary(start, gast.Add(), binary(i, gast.Mult(), step, node), node)),
+    )
+
+
+def fixed_range(b: Builder, node: Node) -> Iterable:
+    """Build the parts of a `range` whose loop is unrolled if its bounds are known while compiling."""
+    start, stop, step = (kept(b, arg) for arg in range_bounds(b, node))
+    count = range_count([start, stop, step], node)
+    length = supported("range_size", [start, stop, step], node)
+
+    def element(i: Node) -> Element:
+        shown = binary(start, gast.Add(), binary(i, gast.Mult(), step, node), node)
+        return Element(supported("range_element", [start, step, i, length], node), shown)
+
+    return Iterable(Element(length, count.shown), element)
+
+
+def _enumerate(b: Builder, node: Node) -> Iterable:
+    inner = iterable(b, node.args[0])
+    start = next((k.value for k in node.keywords), node.args[1] if len(node.args) > 1 else constant(0, node))
+    start = kept(b, lower(b, start))
+    zero = isinstance(start, gast.Constant) and start.value == 0
+
+    def element(i: Node) -> Element:
+        number = i if zero else binary(start, gast.Add(), i, node)
+        return _together([_plain(number), inner.element(i)], node)
+
+    return Iterable(inner.length, element, inner.live)
+
+
+def _zip(b: Builder, node: Node) -> Iterable:
+    if isinstance(node.args[0], gast.Starred):
+        return _transposed(b, node)
+    return zipped(b, node.args, node, strict=_is_strict(node))
+
+
+def _transposed(b: Builder, node: Node) -> Iterable:
+    """Build the parts of `zip(*rows)`."""
+    columns = b.temp()
+    strict = constant(_is_strict(node), node)
+    b.prim((columns,), supported("transposed", [lower(b, node.args[0].value), strict], node), shown=node)
+    return _of_rows(load(columns, node), node)
+
+
+def zipped(b: Builder, sources: list[Node], node: Node, strict: bool = False) -> Iterable:
+    """Build the parts of several iterables that are gone over together."""
+    inner = [iterable(b, arg) for arg in sources]
+    name = "same_length" if strict else "shortest"
+    length = supported(name, [each.length.value for each in inner], node)
+    shown = call(load("min", node), [each.length.shown for each in inner], node)
+    only = inner[0].length
+    return Iterable(
+        only if len(inner) == 1 else Element(length, shown),
+        lambda i: _together([each.element(i) for each in inner], node),
+        any(each.live for each in inner),
+    )
+
+
+def _is_strict(node: Node) -> bool:
+    return any(isinstance(k.value, gast.Constant) and bool(k.value.value) for k in node.keywords)
+
+
+def _reversed(b: Builder, node: Node) -> Iterable:
+    inner = iterable(b, node.args[0])
+    if inner.live:  # Python goes on from the index at which it is
+        title = "a loop goes over `reversed` of a list that its body changes"
+        b.faults.add("PCB330", title, node, helps=("go over a copy: `reversed(list(xs))`",))
+    count = b.temp()
+    b.prim((count,), inner.length.value, shown=inner.length.shown)
+    last = binary(load(count, node), gast.Sub(), constant(1, node), node)
+    return Iterable(_plain(load(count, node)), lambda i: inner.element(binary(last, gast.Sub(), i, node)))
+
+
+def _rows(b: Builder, node: Node) -> Iterable:
+    if b.loc(node) in b.unit.decisions.taken:
+        b.faults.add("PCB304", "an iterator that is kept is gone over here, and not by its own name", node, helps=HELPS)
+    node = whole(b.unit, node)
+    view = viewed(node)
+    if view is not None and view[1] != "keys" and one_line(view[0]) in b.changed:
+        return _live_rows(b, node, b.changed[one_line(view[0])] or view[0], view[1] == "items")
+    place = linked_place(b, node)
+    if place is not None:
+        return _linked_rows(b, node, place)
+    stored = isinstance(node, gast.Name) and node.id in b.stored  # Python's iterator sees what the body stores
+    value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
+    temp = b.temp()
+    b.prim((temp,), supported("stored_rows" if stored else "rows", [value], node), shown=value)
+    b.iterated.add(temp)
+    rows = load(temp, node)
+    if stored:
+        count = b.temp()
+        shown = call(load("len", node), [node], node)
+        b.prim((count,), supported("stored_length", [rows, node], node), shown=shown)
+        size = Element(load(count, node), shown)
+        return Iterable(
+            size, lambda i: Element(supported("stored_row", [rows, node, i], node), subscript(node, i, node))
+        )
+    return _of_rows(rows, node)
+
+
+def _of_rows(rows: Node, node: Node) -> Iterable:
+    length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
+    return Iterable(length, lambda i: Element(supported("row", [rows, i], node), subscript(rows, i, node)))
+
+
+def _live_rows(b: Builder, node: Node, source: Node, items: bool) -> Iterable:
+    """The parts of a view of the dict `source` that the body may change: Python's iterator gives the values of now."""
+    temp = b.temp()
+    b.prim((temp,), supported("live_rows", [lower(b, node)], node), shown=node)
+    rows = load(temp, node)
+    length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
+
+    def element(i: Node) -> Element:
+        value = supported("live_row", [rows, source, i, constant(items, node)], node)
+        return Element(value, subscript(rows, i, node))
+
+    return Iterable(length, element)
+
+
+def _linked_rows(b: Builder, node: Node, place: Place) -> Iterable:
+    """The parts of a list in a place, as Python's iterator sees it: with what the body of the loop changes."""
+    keys, temp = fixed_keys(b, place, node), b.temp()
+    reads = [load(place.name, node), *(load(key, node) for key in keys)]
+    b.prim((temp,), supported("linked_rows", reads, node), shown=node, at=node)
+    b.link(Link(place.name, keys))
+    b.iterated.add(temp)
+    rows = load(temp, node)
+    length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
+
+    def element(i: Node) -> Element:
+        return Element(supported("row", [rows, i], node), subscript(rows, i, node), link=(temp, i))
+
+    return Iterable(length, element, live=True)
+
+
+def _plain(node: Node) -> Element:
+    return Element(node, node)
+
+
+def _together(parts: list[Element], at: Node) -> Element:
+    value = display([part.value for part in parts], at)
+    return Element(value, display([part.shown for part in parts], at), tuple(parts))

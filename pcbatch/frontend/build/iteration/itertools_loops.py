@@ -1,0 +1,254 @@
+"""The loops that go over the elements of functions of `itertools`, such as `combinations(xs, 2)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.expressions import condition, lower, lower_into, where
+from pcbatch.frontend.build.iteration.inner_names import applied
+from pcbatch.frontend.build.iteration.iterables import Element, Iterable, iterable, kept
+from pcbatch.frontend.source.streams import nested_loops
+from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, is_none, load, supported
+
+Consume = Callable[[Node, str], None]
+"""Builds what is done with an element; control may jump to a label for the next element, or falls through to it."""
+Each = Callable[[Builder, Node, Consume], None]
+"""Builds the loops over any iterable; see `element_loops.each`."""
+
+
+def indexed(b: Builder, source: Iterable, start: Node, at: Node, body: Callable[[Node, Node, str], None]) -> None:
+    """Build a loop over the elements of an iterable from an index on; `body` gets index, element and next label."""
+    index, element = load(b.temp(), at), load(b.temp(), at)
+    head, inside, following, after = b.label(), b.label(), b.label(), b.label()
+    count = b.temp()
+    b.prim((count,), source.length.value, shown=source.length.shown)
+    b.prim((index.id,), start) if not isinstance(start, gast.Name) else lower_into(b, index.id, start)
+    b.begin(head)
+    condition(b, compare(index, gast.Lt(), load(count, at), at), inside, after)
+    b.start(inside)
+    found = source.element(index)
+    b.prim((element.id,), found.value, shown=found.shown)
+    body(index, element, following)
+    b.begin(following)
+    b.prim((index.id,), binary(index, gast.Add(), constant(1, at), at))
+    b.jump(head)
+    b.start(after)
+
+
+def _chain(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    for source in node.args:
+        each(b, source, consume)
+
+
+def _from_iterable(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    def step(value: Node, _: str) -> None:
+        each(b, copied(b, lower(b, value)), consume)
+
+    each(b, node.args[0], step)
+
+
+def _while_true(each: Each, b: Builder, node: Node, consume: Consume, *, drop: bool) -> None:
+    function, source = node.args
+    end = b.label()
+    dropping = b.temp()
+    if drop:
+        b.prim((dropping,), constant(True, node))
+
+    def step(value: Node, after: str) -> None:
+        element = copied(b, lower(b, value))
+        holds, asked = b.label(), b.label()
+        if drop:
+            condition(b, load(dropping, node), asked, holds)
+            b.start(asked)
+        condition(b, applied(b, function, [element], node), *((after, holds) if drop else (holds, end)))
+        b.start(holds)
+        if drop:
+            b.prim((dropping,), constant(False, node))
+        consume(element, after)
+
+    each(b, source, step)
+    b.begin(end)
+
+
+def _accumulate(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    options = {k.arg: k.value for k in node.keywords}
+    function = node.args[1] if len(node.args) > 1 else options.get("func")
+    initial = options.get("initial")
+    total, started = load(b.temp(), node), load(b.temp(), node)
+    end = b.label()
+    if initial is not None:
+        lower_into(b, total.id, initial)
+        following = b.label()
+        consume(total, following)
+        b.begin(following)
+    else:
+        b.unset(total.id, node)
+    b.prim((started.id,), constant(initial is not None, node))
+
+    def step(value: Node, after: str) -> None:
+        element = copied(b, lower(b, value))
+        first, later, both = b.label(), b.label(), b.label()
+        condition(b, started, later, first)
+        b.start(first)
+        lower_into(b, total.id, element)
+        b.prim((started.id,), constant(True, node))
+        b.jump(both)
+        b.start(later)
+        plus = binary(total, gast.Add(), element, node)
+        lower_into(
+            b, total.id, plus if function is None or is_none(function) else applied(b, function, [total, element], node)
+        )
+        b.begin(both)
+        consume(total, after)
+
+    each(b, node.args[0], step)
+    b.begin(end)
+
+
+def _times(b: Builder, node: Node, name: str) -> int:
+    times = nested_loops(b.unit, node, name)
+    assert times is not None, "it is no stream, otherwise"
+    return times
+
+
+def _product(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    sources = [iterable(b, arg) for arg in node.args] * _times(b, node, "product")
+
+    def nest(k: int, chosen: list[Node], after: str) -> None:
+        if k == len(sources):
+            consume(display(chosen, node), after)
+            return
+        indexed(
+            b, sources[k], constant(0, node), node, lambda _, value, following: nest(k + 1, [*chosen, value], following)
+        )
+
+    _closed(b, lambda after: nest(0, [], after))
+
+
+def _closed(b: Builder, build: Callable[[str], None]) -> None:
+    after = b.label()
+    build(after)
+    b.begin(after)
+
+
+def _choices(each: Each, b: Builder, node: Node, consume: Consume, name: str) -> None:
+    """Build `combinations` and its relatives, of a number of elements that is known while building."""
+    size, source = _times(b, node, name), iterable(b, node.args[0])
+
+    def nest(chosen: list[Node], indices: list[Node], after: str) -> None:
+        if len(chosen) == size:
+            consume(display(chosen, node), after)
+            return
+        start = constant(0, node)
+        if indices and name != "permutations":
+            start = indices[-1]
+            if name == "combinations":
+                start = copied(b, binary(start, gast.Add(), constant(1, node), node))
+
+        def inner(index: Node, value: Node, following: str) -> None:
+            if name == "permutations":
+                for other in indices:
+                    where(b, compare(index, gast.NotEq(), other, node), following)
+            nest([*chosen, value], [*indices, index], following)
+
+        indexed(b, source, start, node, inner)
+
+    _closed(b, lambda after: nest([], [], after))
+
+
+def _pairwise(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    before, started = load(b.temp(), node), load(b.temp(), node)
+    b.unset(before.id, node)
+    b.prim((started.id,), constant(False, node))
+
+    def step(value: Node, after: str) -> None:
+        element = copied(b, lower(b, value))
+        first, later = b.label(), b.label()
+        old = load(b.temp(), node)
+        condition(b, started, later, first)
+        b.start(first)
+        lower_into(b, before.id, element)
+        b.prim((started.id,), constant(True, node))
+        b.jump(after)
+        b.start(later)
+        lower_into(b, old.id, before)
+        lower_into(b, before.id, element)
+        consume(display([old, element], node), after)
+
+    each(b, node.args[0], step)
+
+
+def _islice(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    source, *bounds = node.args
+    if len(bounds) == 1:
+        bounds = [constant(0, node), bounds[0]]
+    if len(bounds) == 2:
+        bounds = [*bounds, constant(1, node)]
+    start, stop, step_ = (
+        kept(b, lower(b, constant(0, node) if k == 0 and is_none(bound) else bound)) for k, bound in enumerate(bounds)
+    )
+    position, end = load(b.temp(), node), b.label()
+    b.prim((position.id,), constant(0, node))
+
+    def step(value: Node, after: str) -> None:
+        index = load(b.temp(), node)
+        if not is_none(stop):
+            where(b, compare(position, gast.Lt(), stop, node), end)
+        lower_into(b, index.id, position)
+        b.prim((position.id,), binary(position, gast.Add(), constant(1, node), node))
+        element = copied(b, lower(b, value))
+        where(b, compare(index, gast.GtE(), start, node), after)
+        offset = binary(binary(index, gast.Sub(), start, node), gast.Mod(), step_, node)
+        where(b, compare(offset, gast.Eq(), constant(0, node), node), after)
+        consume(element, after)
+
+    each(b, source, step)
+    b.begin(end)
+
+
+def _count(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    start, step_ = (
+        [*node.args, constant(0, node), constant(1, node)][:2]
+        if len(node.args) != 1
+        else (node.args[0], constant(1, node))
+    )
+    following = load(b.temp(), node)
+    lower_into(b, following.id, start)
+    step_ = kept(b, lower(b, step_))
+    head, next_ = b.label(), b.label()
+    number = load(b.temp(), node)
+    b.begin(head)
+    lower_into(b, number.id, following)
+    consume(number, next_)
+    b.begin(next_)
+    b.prim((following.id,), binary(following, gast.Add(), step_, node))
+    b.jump(head)
+
+
+def _repeat(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    value = copied(b, lower(b, node.args[0]))
+    bounds = [constant(0, node), kept(b, lower(b, node.args[1])), constant(1, node)]
+    times = Iterable(Element(supported("range_size", bounds, node), bounds[1]), lambda i: Element(i, i))
+    indexed(b, times, constant(0, node), node, lambda _index, _element, after: consume(value, after))
+
+
+ITERTOOLS: Mapping[str, Callable[[Each, Builder, Node, Consume], None]] = {
+    "chain": _chain,
+    "from_iterable": _from_iterable,
+    "takewhile": partial(_while_true, drop=False),
+    "dropwhile": partial(_while_true, drop=True),
+    "accumulate": _accumulate,
+    "product": _product,
+    **{
+        name: partial(_choices, name=name) for name in ("combinations", "combinations_with_replacement", "permutations")
+    },
+    "pairwise": _pairwise,
+    "islice": _islice,
+    "count": _count,
+    "repeat": _repeat,
+}

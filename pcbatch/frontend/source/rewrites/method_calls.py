@@ -1,0 +1,388 @@
+"""Calls of methods, of operators and of classes, written out as calls of functions that are compiled along.
+
+    p.move(3)            ==>      Point.move(p, 3)                                   `p` is known to be a `Point`
+    shape.area()         ==>      Disc.area(shape) if runs(shape, Disc.area) else Box.area(shape) if ...
+    Tree(n)              ==>      a draft of an object, which `Tree.__init__` fills, and the object made of it
+
+A method that branches on values of the lane is compiled along, like any helper, and for that its function must be known
+before anything runs. Where the class of the object is not known, type inference decides the conditions, or each lane
+does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import gast
+
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
+from pcbatch.frontend.source.rewrites.method_lookup import (
+    candidates,
+    class_of,
+    function_of,
+    is_simple,
+    is_super,
+    is_trivial,
+    methods_named,
+    returns_self,
+    yielded,
+)
+from pcbatch.frontend.source.streams import STEPS, consumer, lazy, source, takes_elements
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    Node,
+    call,
+    compare,
+    constant,
+    display,
+    index_value,
+    load,
+    rebuild,
+    subscript,
+    supported,
+    target_of,
+)
+
+BINARY = {
+    gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
+    gast.MatMult: "matmul", gast.BitAnd: "and", gast.BitOr: "or", gast.BitXor: "xor",
+    gast.Pow: "pow", gast.LShift: "lshift", gast.RShift: "rshift",
+}  # fmt: skip
+COMPARED = {
+    gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne",
+}  # fmt: skip
+UNARY = {gast.USub: "__neg__", gast.UAdd: "__pos__", gast.Invert: "__invert__"}
+TRUTH = "__bool__ __len__"
+BUILTINS = {len: "__len__", abs: "__abs__", next: "__next__"}
+ASKED = (gast.Name, gast.Attribute, gast.Subscript, gast.Call)
+"""Expressions whose truth may be that of an object of the user's."""
+
+
+def write_out_methods(unit: Unit) -> Node:
+    """Return the tree of a function with such calls written out; the tree itself where there are none."""
+    return _Writer(unit).rewritten(unit.node)
+
+
+class _Writer:
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.temps = 0
+
+    def rewritten(self, node: Node) -> Node:
+        """Rewrite a node, inner parts first."""
+        new = rebuild(node, self.rewritten)
+        return self.gone_over(new) or self.written(new) or new
+
+    def written(self, node: Node) -> Node | None:
+        """The expression that takes the place of a node; None if it stays."""
+        match node:
+            case gast.Call(func=gast.Attribute()):
+                return self.method(node) or self.made(node)
+            case gast.Call(func=gast.Name() as func, args=[value], keywords=[]) if name := self.special(func):
+                return self.dispatched(node, value, name, [])
+            case gast.Call(func=gast.Name() as func, args=[value, _]) if self.special(func) == "__next__":
+                return self.dispatched(node, value, "__next__", [])
+            case gast.Call(func=gast.Name() as func, args=[value], keywords=[]) if is_builtin(self.unit, func, "bool"):
+                return self.truth(value, node)
+            case gast.Call(func=gast.Name(id=name) as func) if name in self.unit.variables:
+                return self.dispatched(node, func, "__call__", node.args, node.keywords)
+            case gast.Call():
+                return self.made(node)
+            case gast.If(test=test) | gast.While(test=test) | gast.IfExp(test=test) | gast.Assert(test=test):
+                return rebuild(node, lambda child: self.condition(child) if child is test else child)
+            case gast.UnaryOp(op=gast.Not(), operand=value):
+                return rebuild(node, lambda child: self.condition(child) if child is value else child)
+            case gast.UnaryOp(op=op, operand=value) if type(op) in UNARY:
+                return self.dispatched(node, value, UNARY[type(op)], [])
+            case gast.AugAssign(target=target, op=op, value=value) if type(op) in BINARY:
+                return self.augmented(node, target, BINARY[type(op)], value)
+            case gast.Assign(targets=[gast.Subscript(value=owner, slice=index)], value=value):
+                return self.stored(node, owner, "__setitem__", [index_value(index), value])
+            case gast.Delete(targets=[gast.Subscript(value=owner, slice=index)]):
+                return self.stored(node, owner, "__delitem__", [index_value(index)])
+            case gast.Starred(value=value, ctx=gast.Load()) if (elements := yielded(self.unit, value)) is not None:
+                listed = call(load("list", node), [elements], node)
+                return gast.copy_location(gast.Starred(value=listed, ctx=gast.Load()), node)
+            case gast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
+                return self.dispatched(node, left, f"__{BINARY[type(op)]}__", [right])
+            case gast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARED:
+                return self.dispatched(node, left, f"__{COMPARED[type(op)]}__", [right])
+            case gast.Compare(left=left, ops=[gast.In()], comparators=[right]):
+                return self.dispatched(node, right, "__contains__", [left])
+            case gast.Compare(left=left, ops=[gast.NotIn()], comparators=[right]):
+                inside = self.dispatched(
+                    gast.copy_location(gast.Compare(left=left, ops=[gast.In()], comparators=[right]), node),
+                    right,
+                    "__contains__",
+                    [left],
+                )
+                negated = None if inside is None else gast.UnaryOp(op=gast.Not(), operand=inside)
+                return None if negated is None else gast.copy_location(negated, node)
+            case gast.Subscript(value=value, slice=index, ctx=gast.Load()):
+                return self.dispatched(node, value, "__getitem__", [index_value(index)])
+        return None
+
+    def method(self, node: Node) -> Node | None:
+        """The call of a function of the class that takes the place of a call of a method."""
+        name, value = node.func.attr, node.func.value
+        if isinstance(value, gast.Name) and (owner := class_of(self.unit, value.id, node)) is not None:
+            found = function_of(self.unit, owner, node)
+            if found is not None:
+                function, static = found
+                method = gast.copy_location(gast.Attribute(value=function, attr=name, ctx=gast.Load()), node.func)
+                args = [*([] if static else [value]), *node.args]
+                return gast.copy_location(gast.Call(func=method, args=args, keywords=node.keywords), node)
+        if resolve(self.unit, value) is not MISSING or is_super(value):
+            return None
+        return self.dispatched(node, value, name, node.args, node.keywords)
+
+    def special(self, func: Node) -> str:
+        """The special method of its only argument that a builtin calls; empty for other functions."""
+        target = resolve(self.unit, func)
+        return next((name for builtin, name in BUILTINS.items() if target is builtin), "")
+
+    def gone_over(self, node: Node, done: frozenset[Loc] = frozenset()) -> Node | None:
+        """The choice among copies of a node, by whose methods give the elements that it takes of an object."""
+        part = _asked_part(self.unit, node, done)
+        if part is None:
+            return None
+        is_comprehension, nodes = isinstance(node, COMPREHENSIONS), getattr(node, "generators", [])
+        once = isinstance(part, gast.Name) or is_simple(self.unit, part)
+        first, value = ([], part) if once else self.kept("receiver", part)
+        done |= {self.unit.source.loc(part)}
+        if isinstance(node, gast.List | gast.Tuple | gast.Set) or (is_comprehension and part is not nodes[0].iter):
+
+            def listed(elements: Node) -> Node:
+                return elements if elements is value else call(load("list", node), [elements], node)
+
+            whole = _replaced(node, part, _behind(self.copies(listed, value, part), first))
+            return self.gone_over(whole, done) or whole
+
+        def copy(elements: Node) -> Node:
+            whole = _replaced(node, part, elements)
+            if isinstance(node, gast.Compare) and elements is not value:
+                return _is_among(self.temp("element", node), whole, elements)
+            return self.gone_over(whole, done) or whole
+
+        if isinstance(node, gast.Compare) and not isinstance(node.left, gast.Name | gast.Constant):
+            before, left = self.kept("member", node.left)
+            first, node = [*before, *first], _replaced(node, node.left, left)
+        return _behind(self.copies(copy, value, node), first)
+
+    def copies(self, copy: Callable[[Node], Node], value: Node, node: Node, iterator: bool = False) -> Node:
+        """The copies of a node for the elements of a value, each behind the test of its class; `iterator`: a method
+        `__iter__` has given it."""
+        out = copy(value)
+        functions = [function for name in ("__iter__", "__next__") for function in methods_named(self.unit, name)]
+        for k, function in reversed(list(enumerate(functions))):
+            holds, called = self.choice(functions, k, value, value, [])
+            method, before = resolve(self.unit, function), list[Node]()
+            if function.attr == "__next__":
+                start = gast.copy_location(gast.Attribute(function.value, "__iter__", gast.Load()), value)
+                if not iterator and not is_trivial(resolve(self.unit, start)):
+                    before, _ = self.kept("begun", call(start, [value], value))
+                body = copy(supported(STEPS, [called], node))
+            elif iterator or returns_self(method):
+                continue
+            elif inspect.isgeneratorfunction(method):
+                body = copy(called)
+            else:
+                before, made = self.kept("iterator", called)
+                body = self.copies(copy, made, node, True)
+            out = _either(holds, before, body, out)
+        return out
+
+    def kept(self, name: str, value: Node) -> tuple[list[Node], Node]:
+        """The expression that assigns a value to a new variable, and one that reads it."""
+        temp = self.temp(name, value)
+        named = gast.NamedExpr(target=target_of(temp, value), value=value)
+        return [gast.copy_location(named, value)], load(temp, value)
+
+    def condition(self, node: Node) -> Node:
+        """A condition in which objects are asked for their truth by their methods."""
+        if isinstance(node, gast.BoolOp):
+            return rebuild(node, self.condition)
+        return (self.truth(node, node) if isinstance(node, ASKED) else None) or node
+
+    def truth(self, value: Node, node: Node) -> Node | None:
+        given = supported("bool_", [value], node)
+        asked = self.dispatched(given, value, TRUTH, []) if is_simple(self.unit, value) else None
+        if asked is None:
+            return None
+        there = gast.Compare(left=value, ops=[gast.IsNot()], comparators=[constant(None, node)])
+        return gast.copy_location(gast.BoolOp(op=gast.And(), values=[gast.copy_location(there, node), asked]), node)
+
+    def augmented(self, node: Node, target: Node, operator: str, value: Node) -> Node | None:
+        """The statements of `x += value`, by the method that adds in place if a class has one."""
+        owner = target.value if isinstance(target, gast.Subscript) else None
+        if owner is not None and any(candidates(self.unit, "__setitem__")) and is_simple(self.unit, target):
+            temp = self.temp("item", node)
+            read = subscript(owner, target.slice, node)
+            first = gast.Assign(targets=[target_of(temp, node)], value=self.written(read) or read)
+            added = gast.AugAssign(target=target_of(temp, node), op=node.op, value=value)
+            before = [gast.copy_location(part, node) for part in (first, added)]
+            return self.stored(node, owner, "__setitem__", [index_value(target.slice), load(temp, node)], before=before)
+        read = rebuild(target, lambda child: gast.Load() if isinstance(child, gast.Store) else child)
+        return self.stored(node, read, f"__i{operator}__ __{operator}__", [value], target)
+
+    def stored(
+        self, node: Node, value: Node, name: str, args: list[Node], target: Node = None, before: Any = ()
+    ) -> Node | None:
+        """The statement that calls the method of an object, and assigns the result to a target; as `dispatched`."""
+        functions = list(candidates(self.unit, *name.split()))
+        if not functions or not is_simple(self.unit, value):
+            return None
+        out = node
+        for k in reversed(range(len(functions))):
+            holds, called = self.choice(functions, k, node, value, args)
+            last = gast.Expr(value=called) if target is None else gast.Assign(targets=[target], value=called)
+            out = gast.If(test=holds, body=[*before, gast.copy_location(last, node)], orelse=[out])
+            out = gast.copy_location(out, node)
+        return out
+
+    def dispatched(self, node: Node, value: Node, name: str, args: list[Node], keywords: Any = ()) -> Node | None:
+        """The call of the method that an object has, by tests of which it has; None if none is compiled along."""
+        functions = list(candidates(self.unit, *name.split()))
+        if not functions:
+            return None
+        first: list[Node] = []
+        if isinstance(value, gast.Constant | gast.List | gast.Tuple | gast.Dict):
+            return None
+        if not is_simple(self.unit, value):
+            temp = self.temp("receiver", node)
+            first = [gast.copy_location(gast.NamedExpr(target=target_of(temp, node), value=value), node)]
+            value = load(temp, node)
+            node = _with_receiver(node, value)
+        out = node
+        for k in reversed(range(len(functions))):
+            holds, body = self.choice(functions, k, node, value, args, keywords)
+            if name in ("__contains__", TRUTH):  # Python makes a bool of what the method returns
+                body = supported("bool_", [body], node)
+            if name == "__next__" and len(node.args) == 2:
+                body = call(node.func, [supported(STEPS, [body], node), node.args[1]], node)
+            out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
+        if first:
+            out = subscript(display([*first, out], node), constant(1, node), node)
+        out.written_out = True
+        return out
+
+    def choice(
+        self, functions: list[Node], k: int, node: Node, value: Node, args: list[Node], keywords: Any = ()
+    ) -> tuple[Node, Node]:
+        """The test whether an object has the method that stands at `k` among the candidates, and its call."""
+        function = functions[k]
+        before = display([one.value for one in functions[:k] if one.attr == function.attr], node)
+        holds = supported("runs", [value, constant(function.attr, node), function.value, before], node)
+        body = gast.Call(func=function, args=[value, *args], keywords=list(keywords))
+        return holds, gast.copy_location(body, node)
+
+    def temp(self, name: str, node: Node) -> str:
+        self.temps += 1
+        return f"{name}_{self.temps}_{getattr(node, 'lineno', 0)}_{getattr(node, 'col_offset', 0)}"
+
+    def made(self, node: Node) -> Node | None:
+        """The expression that makes an object whose `__init__` is compiled along."""
+        cls = resolve(self.unit, node.func)
+        if not isinstance(cls, type) or type(cls).__call__ is not type.__call__:
+            return None
+        init = inspect.getattr_static(cls, "__init__", None)
+        if not isinstance(init, FunctionType) or self.unit.batched(init) is None:
+            return None
+        if inspect.getattr_static(cls, "__new__", None) is not inspect.getattr_static(object, "__new__"):
+            return None
+        temp = self.temp("made", node)
+        draft = gast.NamedExpr(target=target_of(temp, node), value=supported("draft", [node.func], node))
+        method = gast.copy_location(gast.Attribute(value=node.func, attr="__init__", ctx=gast.Load()), node)
+        filled = gast.Call(func=method, args=[load(temp, node), *node.args], keywords=node.keywords)
+        made = supported("finished", [load(temp, node)], node)
+        done = subscript(display([gast.copy_location(filled, node), made], node), constant(1, node), node)
+        begun = supported("begun", [gast.copy_location(draft, node)], node)
+        return gast.copy_location(gast.IfExp(test=begun, body=done, orelse=constant(None, node)), node)
+
+
+def _with_receiver(node: Node, value: Node) -> Node:
+    """The node with a variable in place of the object that it asks."""
+    match node:
+        case gast.Call(func=gast.Attribute()):
+            func = gast.copy_location(gast.Attribute(value=value, attr=node.func.attr, ctx=gast.Load()), node.func)
+            return gast.copy_location(gast.Call(func=func, args=node.args, keywords=node.keywords), node)
+        case gast.Call():
+            return call(node.func, [value], node)
+        case gast.UnaryOp():
+            return gast.copy_location(gast.UnaryOp(op=node.op, operand=value), node)
+        case gast.BinOp():
+            return gast.copy_location(gast.BinOp(left=value, op=node.op, right=node.right), node)
+        case gast.Compare(ops=[gast.In()]):
+            return gast.copy_location(gast.Compare(left=node.left, ops=node.ops, comparators=[value]), node)
+        case gast.Compare():
+            return gast.copy_location(gast.Compare(left=value, ops=node.ops, comparators=node.comparators), node)
+    return subscript(value, node.slice, node)
+
+
+def _asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
+    """The part of a node of which it takes elements, and which type inference has found to be an object of the user's
+    that gives them; `done` are parts that are written out."""
+    match node:
+        case gast.For(iter=taken) | gast.Expr(value=gast.YieldFrom(value=taken)):
+            sources = [taken]
+        case gast.Compare(ops=[gast.In() | gast.NotIn()], comparators=[taken]):
+            sources = [taken]
+        case gast.List(elts=elements) | gast.Tuple(elts=elements) | gast.Set(elts=elements):
+            sources = [part.value for part in elements if isinstance(part, gast.Starred)]
+        case gast.ListComp() | gast.SetComp() | gast.DictComp() | gast.GeneratorExp():
+            sources = [part.iter for part in node.generators]
+        case gast.Call() if takes_elements(unit, node.func, resolve(unit, node.func)) and _takes_whole(unit, node):
+            sources = [source(unit, node)] if consumer(unit, node) else node.args
+        case _:
+            return None
+    locs, asked = unit.source.loc, unit.decisions.asked
+    for taken in sources:
+        while lazy(unit, taken) is not None and taken.args and locs(taken) not in done:
+            named = [arg for arg in taken.args if locs(arg) in asked]
+            taken = named[0] if named else taken.args[-1]
+        if isinstance(taken, COMPREHENSIONS):  # no object of the user's
+            continue
+        if locs(taken) not in done and not {locs(taken), locs(node)}.isdisjoint(asked):
+            return taken
+    return None
+
+
+def _takes_whole(unit: Unit, node: Node) -> bool:
+    """Whether a call takes elements by itself: it makes no stream of them, and does not go on with an iterator."""
+    return lazy(unit, node) is None and consumer(unit, node) != "next"
+
+
+def _is_among(name: str, node: Node, elements: Node) -> Node:
+    """The comparison `x in elements`, which takes elements up to the first that is equal."""
+    equal = compare(load(name, node), gast.Eq(), node.left, node)
+    part = gast.comprehension(target=target_of(name, node), iter=elements, ifs=[], is_async=0)
+    found = call(load("any", node), [gast.copy_location(gast.GeneratorExp(elt=equal, generators=[part]), node)], node)
+    if isinstance(node.ops[0], gast.In):
+        return found
+    return gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=found), node)
+
+
+def _replaced(node: Node, part: Node, new: Node) -> Node:
+    return rebuild(node, lambda child: new if child is part else _replaced(child, part, new))
+
+
+def _either(holds: Node, before: list[Node], body: Node, out: Node) -> Node:
+    """The choice between two statements or expressions; `before` are expressions in front of the first one."""
+    if not isinstance(out, gast.stmt):
+        return gast.copy_location(gast.IfExp(test=holds, body=_behind(body, before), orelse=out), out)
+    begun = [gast.copy_location(gast.Expr(value=part), out) for part in before]
+    return gast.copy_location(gast.If(test=holds, body=[*begun, body], orelse=[out]), out)
+
+
+def _behind(node: Node, before: list[Node]) -> Node:
+    """A choice behind an expression that is evaluated first."""
+    if not before:
+        return node
+    if isinstance(node, gast.stmt):
+        return rebuild(node, lambda child: _behind(child, before) if child is node.test else child)
+    return subscript(display([*before, node], node), constant(1, node), node)

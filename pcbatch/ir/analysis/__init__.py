@@ -1,0 +1,1 @@
+"""Analyses of programs of all forms: graphs, fixpoints, liveness and assignments."""

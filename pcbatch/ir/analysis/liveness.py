@@ -1,0 +1,190 @@
+"""Liveness: the variables whose current value may still be read, by a backward union over loops and calls.
+
+In the CFG IR liveness is a matter of one function, whose results are read when it returns. In the stack IR it crosses
+calls, because all functions share their variables: live at a return are all variables live at any return point of this
+activation, so that a value which only the caller reads lives through the callee. A `Pop` overwrites its variable from a
+slot of the frame, so no earlier value lives through it; slots themselves are not variables, and have an analysis of
+their own, inside one activation.
+
+Shared (prologue) variables are ordinary names. What a `fail` shows is live at the bottom of its block: it is read when
+all lanes have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pcbatch.ir.analysis.dataflow import Solution, backward, block_edges, postorder, reachable, solve
+from pcbatch.ir.analysis.def_use import (
+    AnyBlock,
+    AnyOp,
+    block_uses,
+    block_writes,
+    calls,
+    edges,
+    kept,
+    may_return,
+    pops,
+    pushes,
+    successors,
+    terminator_reads,
+)
+from pcbatch.ir.cfg import Function
+from pcbatch.ir.ops import Jump
+from pcbatch.ir.roles import reads, writes
+from pcbatch.ir.stack import PushJump, StackProgram
+
+Names = frozenset[str]
+NOTHING: Names = frozenset()
+
+
+def live_in(function: Function) -> dict[str, Names]:
+    """The variables live at the top of each block of a CFG function."""
+    return dict(_solve_cfg(function)[0])
+
+
+def live_out(function: Function) -> dict[str, Names]:
+    """The variables live at the bottom of each block of a CFG function, after the terminator has read its own."""
+    return dict(_solve_cfg(function)[1])
+
+
+def live_after(function: Function) -> dict[str, tuple[Names, ...]]:
+    """The variables live after each operation of each block of a CFG function."""
+    return _after_each(function.blocks, live_out(function))
+
+
+def stack_live_in(program: StackProgram) -> dict[str, Names]:
+    """The variables live at the top of each block of a stack program."""
+    return dict(_solve_stack(program)[0])
+
+
+def doubtful(program: StackProgram) -> Names:
+    """The variables that may be read before they are written, by liveness: a superset.
+
+    Liveness takes a return for one to all callers, so a variable in the result need not be read too early; every other
+    variable is written first.
+    """
+    shared = (name for op in program.prologue for name in writes(op))
+    return stack_live_in(program)[program.entry].difference(program.params, shared)
+
+
+def stack_live_out(program: StackProgram) -> dict[str, Names]:
+    """The variables live after the terminator of each block of a stack program."""
+    return dict(_solve_stack(program)[1])
+
+
+def stack_live_after(program: StackProgram) -> dict[str, tuple[Names, ...]]:
+    """The variables live after each operation of each block of a stack program."""
+    return _after_each(program.blocks, stack_live_out(program))
+
+
+def live_at_return(program: StackProgram) -> dict[str, Names]:
+    """The variables live after the return of each block that may return: those live at any of its return points."""
+    tops, outermost = stack_live_in(program), activation(program, program.entry)
+    return {
+        label: NOTHING.union(*(tops[p] for p in points), program.results if label in outermost else ())
+        for label, points in return_points(program).items()
+    }
+
+
+def slots_live_in(program: StackProgram) -> dict[str, Names]:
+    """The slots of the frame, at the top of each block, that its activation may pop before it pushes them."""
+    solution = _solve_slots(program)
+    return {block.label: solution.leaving[block.label] for block in program.blocks}
+
+
+def slots_live_out(program: StackProgram) -> dict[str, Names]:
+    """The slots of the frame that may be popped after each block."""
+    solution = _solve_slots(program)
+    return {block.label: solution.entering[block.label] for block in program.blocks}
+
+
+def _solve_slots(program: StackProgram) -> Solution[str, Names]:
+    popped = {block.label: frozenset(op.dst for op in pops(block)) for block in program.blocks}
+    pushed = {block.label: frozenset(op.dst for op in pushes(block)) for block in program.blocks}
+    return backward(
+        program.blocks,
+        join=lambda _, values: NOTHING.union(*values),
+        transfer=lambda label, live: popped[label] | (live - pushed[label]),
+        start=NOTHING,
+    )
+
+
+def activation(program: StackProgram, entry: str) -> Names:
+    """The labels of the blocks that one activation from `entry` may run.
+
+    A `PushJump` leads to its return point, past the call; a tail call is a jump, so the blocks of the function that it
+    enters belong to the same activation.
+    """
+    return reachable([entry], block_edges(program.blocks))
+
+
+def return_points(program: StackProgram) -> dict[str, tuple[str, ...]]:
+    """The labels where a lane may continue after each block that may return; none if that only ends the run."""
+    out: dict[str, dict[str, None]] = {b.label: {} for b in program.blocks if may_return(b.terminator)}
+    steps = block_edges(program.blocks)
+    ends: dict[str, list[str]] = {}
+    for target, ret in _calls(program):
+        if target not in ends:
+            ends[target] = [label for label in postorder([target], steps) if label in out]
+        for label in ends[target]:
+            out[label][ret] = None
+    return {label: tuple(points) for label, points in out.items()}
+
+
+def _calls(program: StackProgram) -> tuple[tuple[str, str], ...]:
+    return tuple((call.target, call.ret) for block in program.blocks for call in calls(block.terminator))
+
+
+def _solve_cfg(function: Function) -> tuple[dict[str, Names], dict[str, Names]]:
+    results = frozenset(function.results)
+    ends = {b.label: results for b in function.blocks if may_return(b.terminator)} | _shown(function.blocks)
+    return _solve(function.blocks, lambda block: successors(block.terminator), ends)
+
+
+def _solve_stack(program: StackProgram) -> tuple[dict[str, Names], dict[str, Names]]:
+    points = return_points(program)
+    outermost = activation(program, program.entry)
+    ends = {label: frozenset(program.results) for label in points if label in outermost} | _shown(program.blocks)
+
+    def follow(block: AnyBlock) -> tuple[str, ...]:
+        jumps = [edge for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump)]
+        return tuple(jump.target for jump in jumps) + points.get(block.label, ())
+
+    return _solve(program.blocks, follow, ends)
+
+
+def _shown(blocks: Iterable[AnyBlock]) -> dict[str, Names]:
+    """The variables that the messages of failures show, by block: they are read when all lanes have ended."""
+    return {block.label: frozenset(kept(block.terminator)) for block in blocks if kept(block.terminator)}
+
+
+def _solve(
+    blocks: tuple[AnyBlock, ...], follow: Callable[[AnyBlock], tuple[str, ...]], ends: dict[str, Names]
+) -> tuple[dict[str, Names], dict[str, Names]]:
+    uses = {block.label: frozenset(block_uses(block)) for block in blocks}
+    kills = {block.label: frozenset(block_writes(block)) for block in blocks}
+    solution = solve(
+        {block.label: follow(block) for block in reversed(blocks)},
+        join=lambda label, values: ends.get(label, NOTHING).union(*values),
+        transfer=lambda label, live: uses[label] | (live - kills[label]),
+        start=NOTHING,
+    )
+    # Callers list the blocks in the order of the program, the solver in reverse.
+    tops = {block.label: solution.leaving[block.label] for block in blocks}
+    return tops, {block.label: solution.entering[block.label] for block in blocks}
+
+
+def _after_each(blocks: Iterable[AnyBlock], bottoms: dict[str, Names]) -> dict[str, tuple[Names, ...]]:
+    return {
+        block.label: _backwards(block.ops, bottoms[block.label] | set(terminator_reads(block.terminator)))
+        for block in blocks
+    }
+
+
+def _backwards(ops: tuple[AnyOp, ...], live: Names) -> tuple[Names, ...]:
+    out: list[Names] = []
+    for op in reversed(ops):
+        out.append(live)
+        live = (live - frozenset(writes(op))) | frozenset(reads(op))
+    return tuple(reversed(out))

@@ -1,0 +1,1 @@
+"""The text form of programs, and their export to other tools."""
