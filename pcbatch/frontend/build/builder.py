@@ -111,7 +111,8 @@ class Builder:
         # Of the loop that begins here: what its body may change (`changed_in_loops`), each with a variable that has the
         # object that the loop goes over, or None for the place itself.
         self.changed: dict[str, Node | None] = {}
-        self.flags: dict[str, list[str]] = {}  # by variable: for each loop over it, whether its order has changed since
+        # By variable: for each loop around this place that goes over it, whether its order has changed since.
+        self.flags: dict[str, tuple[str, ...]] = {}
         self.iterated: set[str] = set()  # temporaries that hold what `for` loops go over
         self.taking = False  # while the element of a loop is read, of which each trip has its own
         self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last

@@ -62,7 +62,9 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
         case "While":
             _while(b, node, loop)
         case "For":
+            around = b.flags
             _for(b, node, loop)
+            b.flags = around  # a change after the loop, or beside it, is none that the loop sees
         case "Return" if b.consumer is not None:
             b.jump(b.consumer.end)  # of a generator that is written out
         case "Return":

@@ -159,7 +159,7 @@ def _flag(b: Builder, name: Node, loop: Node) -> list[Node]:
         return []
     flag = b.temp()
     b.prim((flag,), constant(False, name))
-    b.flags.setdefault(name.id, []).append(flag)
+    b.flags = {**b.flags, name.id: (*b.flags.get(name.id, ()), flag)}
     return [load(flag, name)]
 
 
