@@ -7,7 +7,7 @@ Parameters that are unbatched differ from call to call: a function has one plan 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,8 +24,9 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import definition, roots
 from pcbatch.lowering.analysis.cost import is_risky
 from pcbatch.lowering.typing.jax_types import from_storage, jax_dtype, storage_type, to_storage
-from pcbatch.runtime.vm.block_body import Values, evaluate
-from pcbatch.runtime.vm.lane_window import lane_mask
+from pcbatch.runtime.vm.block_body import Values, evaluated, stored
+from pcbatch.runtime.vm.lane_window import Window, lane_mask
+from pcbatch.runtime.vm.operands import Batch, Common, Operand, at_places
 from pcbatch.runtime.vm.prints import Shown, prints_of
 
 
@@ -34,23 +35,11 @@ class StraightCode:
     """Straight-line operations without calls, as one function of all lanes."""
 
     types: Mapping[str, ArrayType | None]  # of the function's variables
-    common: tuple[PureOp, ...]  # uniform operations, which run outside the `vmap`
-    ops: tuple[PureOp | Print, ...]  # the others
-    fixed: tuple[str, ...]  # uniform variables that are read
-    reads: tuple[str, ...]  # variables per lane that are read
-    common_gives: tuple[str, ...]  # uniform results
-    gives: tuple[str, ...]  # results per lane
+    shared: Names  # its uniform variables
+    ops: tuple[PureOp | Print, ...]  # those of uniform variables first
+    uses: tuple[str, ...]  # variables that are read
+    makes: tuple[str, ...]  # variables that are defined for others
     risky: bool  # an operation per lane must not run on the values of inactive lanes
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The variables that the operations read."""
-        return (*self.fixed, *self.reads)
-
-    @property
-    def makes(self) -> tuple[str, ...]:
-        """The variables that the operations define for others."""
-        return (*self.common_gives, *self.gives)
 
     @property
     def prints(self) -> tuple[Print, ...]:
@@ -67,28 +56,29 @@ class StraightCode:
         Returns:
             The new values in the same form, and the values to print. Those of inactive lanes are junk.
         """
-        common = {v: from_storage(env[v], type_of(self.types, v)) for v in self.fixed}
-        for op in self.common:
-            evaluate(op, common)
-        out = {v: to_storage(common[v], type_of(self.types, v)) for v in self.common_gives}
-        if not self.gives and not self.prints:
-            return out, ()
-        inputs = {v: env[v] for v in self.reads}
+        # No operation here asks which lane it computes for.
+        window = Window(active.shape[0], active, source=active, index=active, dense=True, borrowed=False)
+        given = {v: env[v] for v in self.uses}
         if self.risky:
-            inputs = borrow(inputs, active)
-        one: Any = jax.vmap(lambda given: self._one(given, common), axis_size=active.shape[0])
-        gives, shown = one(inputs)
-        return out | gives, shown
-
-    def _one(self, given: Values, common: Values) -> tuple[Values, Shown]:
-        env = common | {v: from_storage(value, type_of(self.types, v)) for v, value in given.items()}
-        shown: list[Values] = []
+            given |= borrow({v: x for v, x in given.items() if v not in self.shared}, active)
+        values: dict[str, Operand] = {}
+        for v, x in given.items():
+            natural = from_storage(x, type_of(self.types, v))
+            values[v] = Common(natural) if v in self.shared else Batch(natural)
+        printed: list[dict[str, Operand]] = []
         for op in self.ops:
             if isinstance(op, Print):
-                shown.append({v: to_storage(env[v], type_of(self.types, v)) for v in reads(op)})
+                printed.append({v: values[v] for v in reads(op)})
             else:
-                evaluate(op, env)
-        return {v: to_storage(env[v], type_of(self.types, v)) for v in self.gives}, tuple(shown)
+                values |= evaluated(op, values, window)
+
+        def result(v: str, operand: Operand) -> Any:
+            return stored(operand, type_of(self.types, v), window)
+
+        uniform = [v for v in self.makes if v in self.shared]
+        out = {v: to_storage(at_places(values[v], window), type_of(self.types, v)) for v in uniform}
+        out |= {v: result(v, values[v]) for v in self.makes if v not in self.shared}
+        return out, tuple({v: result(v, x) for v, x in shown.items()} for shown in printed)
 
 
 def borrow(inputs: Mapping[str, Any], active: jax.Array) -> Values:
@@ -294,26 +284,21 @@ def _block(
     )
 
 
-def _run(function: Function, ops: Iterable[PureOp | Print], live: Names, shared: Names) -> StraightCode:
-    alike = [bool(writes(op)) and shared.issuperset(writes(op)) for op in ops]
-    common = tuple(op for op, same in zip(ops, alike, strict=True) if same and not isinstance(op, Print))
-    rest = tuple(op for op, same in zip(ops, alike, strict=True) if not same)
-    made = {v for op in common for v in writes(op)}
-    fixed = {v for op in ops for v in reads(op) if v in shared and v not in made}
-    read: dict[str, None] = {}
-    written: dict[str, None] = {}
-    for op in rest:
-        read.update((v, None) for v in reads(op) if v not in written and v not in shared)
-        written.update((v, None) for v in writes(op))
+def _run(function: Function, ops: Sequence[PureOp | Print], live: Names, shared: Names) -> StraightCode:
+    alike = {id(op): bool(writes(op)) and shared.issuperset(writes(op)) for op in ops}
+    ops = sorted(ops, key=lambda op: not alike[id(op)])
+    used: dict[str, None] = {}
+    made: dict[str, None] = {}
+    for op in ops:
+        used |= dict.fromkeys(v for v in reads(op) if v not in made)
+        made |= dict.fromkeys(writes(op))
     return StraightCode(
         types=function.types,
-        common=common,
-        ops=rest,
-        fixed=tuple(sorted(fixed)),
-        reads=tuple(read),
-        common_gives=tuple(sorted(made & live)),
-        gives=tuple(v for v in written if v in live),
-        risky=any(map(is_risky, rest)),
+        shared=shared,
+        ops=tuple(ops),
+        uses=tuple(used),
+        makes=tuple(sorted(made.keys() & live)),
+        risky=any(is_risky(op) for op in ops if not alike[id(op)]),
     )
 
 
