@@ -20,7 +20,7 @@ from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Fail, Return
 from pcbatch.lowering.typing.jax_types import zeros
 from pcbatch.runtime.local_strategy.counters import Tally
-from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, StraightCode, as_stored, land
+from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, StraightCode, as_stored
 from pcbatch.runtime.local_strategy.staged import Staged
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import lane_mask
@@ -83,16 +83,16 @@ class Host:
         used: dict[str, None] = {}
         defined: set[str] = set()
         for item in items:
-            used.update((v, None) for v in _uses(item) if v not in defined)
+            used |= dict.fromkeys(v for v in _uses(item) if v not in defined)
             defined.update(_makes(item))
         last = call is None
         if last:
-            used.update((v, None) for v in (*block.written, *block.cond) if v not in defined)
+            used |= dict.fromkeys(v for v in (*block.written, *block.cond) if v not in defined)
 
         def piece(given: Values, old: Values, active: Any, counts: Values, depth: Any) -> tuple[Values, Any, Values]:
             env, going, counts = self.staged.items(plan, block, items, given, active, counts, depth)
             if last:
-                return land(block, env, old, going), env[block.cond[0]] if block.cond else None, counts
+                return plan.landed(block, env, old, going), env[block.cond[0]] if block.cond else None, counts
             # Masked, so that no junk is seen outside.
             masked = {v: env[v] if v in plan.shared else _or_zero(going, env[v]) for v in keeps}
             return masked, None, counts
@@ -103,7 +103,7 @@ class Host:
         return CompiledPiece(
             call=call,
             needs=tuple(used),
-            old=block.updates if last else (),
+            old=tuple(v for v in block.written if v not in plan.shared) if last else (),
             counts=counting,
             run=jax.jit(piece) if busy else None,
         )

@@ -98,13 +98,7 @@ class BlockPlan:
     number: int  # its number among the blocks of all functions
     items: tuple[Item, ...]
     terminator: Jump | Branch | Return | Fail
-    updates: tuple[str, ...]  # registers per lane that it writes
-    shared_updates: tuple[str, ...]  # uniform ones
-
-    @property
-    def written(self) -> tuple[str, ...]:
-        """The registers that the block gives new values."""
-        return (*self.updates, *self.shared_updates)
+    written: tuple[str, ...]  # registers that it gives new values
 
     @property
     def cond(self) -> tuple[str, ...]:
@@ -141,11 +135,7 @@ class FunctionPlan:
     @property
     def acyclic(self) -> bool:
         """Whether every successor of a block comes after it."""
-        return all(t > b.index for b in self.blocks for t in self.following(b))
-
-    def following(self, block: BlockPlan) -> tuple[int, ...]:
-        """Return the program counters of a block's successors."""
-        return tuple(self.index[label] for label in successors(block.terminator))
+        return all(self.index[s] > b.index for b in self.blocks for s in successors(b.terminator))
 
     def type(self, name: str) -> ArrayType:
         """Return the type of a variable."""
@@ -163,6 +153,13 @@ class FunctionPlan:
                 return where(cond, self.index[on_true], self.index[on_false])
             case _:
                 return self.exit
+
+    def landed(self, block: BlockPlan, env: Mapping[str, Any], old: Mapping[str, Any], active: jax.Array) -> Values:
+        """Return the registers that a block writes, with the old values in inactive lanes."""
+        return {
+            v: env[v] if v in self.shared else jnp.where(lane_mask(active, env[v]), env[v], old[v])
+            for v in block.written
+        }
 
     def shown(self, env: Mapping[str, Any], fail: Fail) -> dict[str, Any]:
         """Return the values that a failure shows, by `shown_name`."""
@@ -187,12 +184,6 @@ class FunctionPlan:
             value = as_stored(passed[v], self.type(v))
             out[v] = jnp.broadcast_to(value, (*axes, *stored.shape)) if v in self.given and axes else value
         return out
-
-
-def land(block: BlockPlan, env: Mapping[str, Any], old: Mapping[str, Any], active: jax.Array) -> Values:
-    """Return the registers that a block writes, with the old values in inactive lanes."""
-    out = {v: jnp.where(lane_mask(active, env[v]), env[v], old[v]) for v in block.updates}
-    return out | {v: env[v] for v in block.shared_updates}
 
 
 def shown_name(function: Function, name: str) -> str:
@@ -273,15 +264,8 @@ def _block(
         if k + 1 == len(block.ops) or isinstance(block.ops[k + 1], Call):
             items.append(_run(function, pending, after[k], shared))
             pending = []
-    written = [v for v in function.types if v in block_writes(block) & out]
-    return BlockPlan(
-        index=index,
-        number=number,
-        items=tuple(items),
-        terminator=block.terminator,
-        updates=tuple(v for v in written if v not in shared),
-        shared_updates=tuple(v for v in written if v in shared),
-    )
+    written = tuple(v for v in function.types if v in block_writes(block) & out)
+    return BlockPlan(index, number, tuple(items), block.terminator, written)
 
 
 def _run(function: Function, ops: Sequence[PureOp | Print], live: Names, shared: Names) -> StraightCode:

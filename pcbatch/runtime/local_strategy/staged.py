@@ -17,7 +17,7 @@ from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Fail
 from pcbatch.lowering.typing.jax_types import zeros
 from pcbatch.runtime.local_strategy.counters import Tally
-from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Planner, StraightCode, as_stored, land
+from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Planner, StraightCode, as_stored
 from pcbatch.runtime.vm import prints
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.run_once import run_once
@@ -111,7 +111,7 @@ class Staged:
         if self.tally.fails:
             pc = jnp.where(active & ~going, plan.exit, pc)
         counts, pc = self.tally.arrive(counts, plan.offset, plan.exit, pc.astype(jnp.int32))
-        return pc, land(block, env, old, going), counts
+        return pc, plan.landed(block, env, old, going), counts
 
     def items(
         self,
