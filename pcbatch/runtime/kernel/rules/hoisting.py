@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 from jax.extend import source_info_util
 
+from pcbatch.lowering.jaxpr_passes.parts import evaluated
 from pcbatch.runtime.kernel.rules.control_flow import CALLS, closed, inner, looped, platform
 from pcbatch.runtime.kernel.rules.evaluation import apply, literal
 from pcbatch.runtime.kernel.rules.padding import shaped, struct
@@ -87,21 +88,15 @@ def jaxprs_inside(eqn: Any) -> list[jex.ClosedJaxpr]:
 
 def _replay(whole: jex.ClosedJaxpr, args: Sequence[Any], known: Callable[[Any], Any]) -> list[Any]:
     """Trace a jaxpr again with other arrays in place of its constants."""
-    env: dict[Any, Any] = {}
 
-    def read(v: Any) -> Any:
-        if not isinstance(v, jex.Literal):
-            return env[v]
+    def constant(v: Any) -> Any:
         return known(v.val) if _lifted(v.val) else literal(v)
 
-    env.update(zip(whole.jaxpr.constvars, map(known, whole.consts), strict=True))
-    env.update(zip(whole.jaxpr.invars, args, strict=True))
-    for eqn in whole.jaxpr.eqns:
-        xs = [read(v) for v in eqn.invars]
+    def equation(eqn: Any, operands: list[Any]) -> Sequence[Any]:
         with _line_of(eqn):
-            outs = _again(eqn, xs, known)
-        env.update(zip(eqn.outvars, outs, strict=True))
-    return [read(v) for v in whole.jaxpr.outvars]
+            return _again(eqn, operands, known)
+
+    return evaluated(whole.jaxpr, map(known, whole.consts), args, equation, constant)
 
 
 def _line_of(eqn: Any) -> Any:
