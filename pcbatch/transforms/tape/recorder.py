@@ -14,7 +14,7 @@ from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.lane_reductions import count_lanes
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import Layout
-from pcbatch.runtime.vm.step import Computed, StepContext, step_block
+from pcbatch.runtime.vm.step import Computed, StepContext, Visit
 from pcbatch.transforms.tape.block_ssa import (
     Body,
     ExpensiveResult,
@@ -44,7 +44,7 @@ class RecordingContext(StepContext):
         chosen: bool | jax.Array = True,
         goes_on: bool | jax.Array = False,
     ) -> Values:
-        out, computed = step_block(self, code, carry, window, chosen, goes_on)
+        out, computed = Visit(self, code, carry, window).run(chosen, goes_on)
         assert isinstance(self.layout, RecordingLayout)
         block = self.layout.tape.block(code.index)
         return out if block is None else out | _append_records(self.layout, block, carry, window, computed)
