@@ -14,7 +14,6 @@ import numpy as np
 
 from pcbatch.ir.analysis.def_use import calls, may_return
 from pcbatch.ir.ops import Fail, Prim
-from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.kernel import touches
 from pcbatch.runtime.kernel.memory import Rows
 from pcbatch.runtime.kernel.rules import hoisted
@@ -251,7 +250,7 @@ def _traced(layout: Layout, code: BlockCode, tile: int, in_memory: Collection[st
     """Trace a block whose primitives are cut or not; None if a store in place is impossible."""
 
     def spec(name: str, *lead: int) -> Any:
-        type_ = storage_type(code.type(name))
+        type_ = layout.type(name)
         return make((*lead, *type_.shape), type_.dtype)
 
     registers, popped = ({v: spec(v, tile) for v in names} for names in (code.reads, code.pops))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,10 +11,8 @@ import jax.numpy as jnp
 
 from pcbatch.ir.analysis.def_use import edges
 from pcbatch.ir.ops import Jump
-from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.kernel.block_kernel import BlockKernel, trace_block
-from pcbatch.runtime.kernel.memory import Places, in_order, size_of
+from pcbatch.runtime.kernel.memory import Places, in_order
 from pcbatch.runtime.vm.layout import Layout, reg
 
 REPEATED = 256  # equations of the copies of a block
@@ -60,7 +59,7 @@ class KernelPlan:
         """
         read = {v for block in self.awaited for v in block.code.reads}
         written = {v for block in self.awaited for v in block.code.updates}
-        small = (v for v in self.layout.registers if _size(self.layout, v) <= CARRIED)
+        small = (v for v in self.layout.registers if self.layout.type(v).size <= CARRIED)
         return tuple(v for v in small if v in read and v in written)
 
     @property
@@ -72,33 +71,24 @@ class KernelPlan:
     @property
     def keys(self) -> frozenset[str]:
         """The state keys of the arrays that the kernel reads and writes."""
-        return frozenset(("pc", *self.counters, *map(reg, self.layout.registers), *self.buffers))
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The state keys of frames."""
-        return self.layout.buffers
+        return frozenset(("pc", *self.counters, *map(reg, self.layout.registers), *self.layout.buffers))
 
     @property
     def shared(self) -> tuple[str, ...]:
         """The shared values that blocks read."""
         return tuple(dict.fromkeys(v for block in self.awaited for v in block.code.shared))
 
-    def type(self, name: str) -> ArrayType:
-        """Return the storage type of a variable."""
-        return _type(self.layout, name)
-
     def shape_and_dtype(self, name: str) -> tuple[tuple[int, ...], Any]:
         """Return the shape and dtype of a variable of one lane, in storage form."""
-        type_ = self.type(name)
+        type_ = self.layout.type(name)
         return tuple(type_.shape), jnp.dtype(type_.dtype)
 
     def places(self, name: str, lanes: int) -> Places:
         """Return the places of a register in the array of the state."""
-        shape = tuple(self.type(name).shape)
+        shape = tuple(self.layout.type(name).shape)
         if reg(name) in self.layout.lanes_last:
             return Places(shape, 1, lanes)
-        return Places(shape, size_of(shape))
+        return Places(shape, math.prod(shape))
 
     def strides(self, name: str, lanes: int) -> tuple[int, ...]:
         """Return the elements from one place of a register [lanes, ...] to the next, along each axis."""
@@ -112,7 +102,7 @@ class KernelPlan:
 
 def make(layout: Layout, policy: str, expensive: tuple[int, ...], tile: int, warps: int, spins: int = 1) -> KernelPlan:
     """Trace the blocks of a machine for tiles of so many lanes; `spins`: the most times that a visit repeats a loop."""
-    in_memory = [v for v in layout.registers if _size(layout, v) > CARRIED]
+    in_memory = [v for v in layout.registers if layout.type(v).size > CARRIED]
     blocks = tuple(trace_block(layout, code, tile, in_memory) for code in layout.codes)
     constants: list[Any] = []
     numbers: dict[int, tuple[int, ...]] = {}
@@ -139,13 +129,3 @@ def _times(block: BlockKernel, spins: int) -> int:
         return 1
     loops = any(isinstance(e, Jump) and e.target == code.block.label for e in edges(code.block.terminator))
     return max(1, min(spins, REPEATED // max(1, len(block.jaxpr.eqns)))) if loops else 1
-
-
-def _type(layout: Layout, name: str) -> ArrayType:
-    type_ = layout.program.vars[name].type
-    assert type_ is not None, name
-    return storage_type(type_)
-
-
-def _size(layout: Layout, name: str) -> int:
-    return size_of(tuple(_type(layout, name).shape))
