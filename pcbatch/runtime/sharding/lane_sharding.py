@@ -160,7 +160,7 @@ class LaneSharding:
         """The number of machines, which is that of the devices that differ."""
         if self.over is None:
             return 1
-        return math.prod(self.mesh.shape[name] for name in self.axes) if self.blocks else int(self.mesh.size)
+        return places_along(self.mesh, self.axes) if self.blocks else int(self.mesh.size)
 
     @property
     def each(self) -> int:
@@ -358,6 +358,11 @@ def lane_axes(sharding: NamedSharding) -> tuple[str, ...]:
     """Return the names of the mesh axes that the first axis of an array is split over."""
     first = sharding.spec[0] if len(sharding.spec) else None
     return first if isinstance(first, tuple) else () if first is None else (first,)
+
+
+def places_along(mesh: Any, axes: Sequence[str]) -> int:
+    """Return the number of devices along some axes of a mesh."""
+    return math.prod(mesh.shape[name] for name in axes)
 
 
 def partition_spec(*axes: Any) -> Any:
