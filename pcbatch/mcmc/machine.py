@@ -81,7 +81,7 @@ def _cost(target: Target, data: tuple[Any, ...]) -> float:
     return jaxpr_time(jax.make_jaxpr(target.logp_and_grad)(np.zeros(target.size, target.dtype), *data).jaxpr)
 
 
-class Machine:
+class ChainMachine:
     """The chains of one run: calls of the compiled program, and the numbers that they are given."""
 
     def __init__(self, target: Target, settings: Settings, data: tuple[Any, ...]) -> None:

@@ -131,7 +131,7 @@ class TestGrowth:
     @pytest.mark.parametrize("how", [{"lanes": 64}, {"lanes": 64, "chunk": 20}], ids=str)
     def test_what_may_not_grow_ends_in_every_width(self, how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Few lanes live when the limit is met: those that wait for room are not forgotten when the machine narrows."""
-        monkeypatch.setattr("pcbatch.runtime.costs.memory.Memory.has_room", lambda *_: False)
+        monkeypatch.setattr("pcbatch.runtime.costs.memory.MachineMemory.has_room", lambda *_: False)
         numbers = np.arange(80, dtype=np.int32)
         mapped = deep.with_options().map(numbers, **how)
         same(mapped, deep.with_options().run(numbers))

@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 @dataclass(slots=True)
-class Memory:
+class MachineMemory:
     """The memory that machines of a program need, for any number of lanes."""
 
     layout: Layout

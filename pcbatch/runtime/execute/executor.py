@@ -15,7 +15,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.options import Options
 from pcbatch.runtime.costs import plan_modes, xla_options
-from pcbatch.runtime.costs.memory import Memory
+from pcbatch.runtime.costs.memory import MachineMemory
 from pcbatch.runtime.execute import call_values, refill
 from pcbatch.runtime.execute.batch_programs import run_batch, run_whole
 from pcbatch.runtime.execute.call_values import ArgumentSharding, ResultReader
@@ -70,7 +70,7 @@ class PcExecutable:
     tasks: TaskExecutable | None = None
     machine: Machine = field(init=False)
     costs: plan_modes.Costs = field(init=False)
-    memory: Memory = field(init=False)
+    memory: MachineMemory = field(init=False)
     stacks: StackDepth = field(init=False)
     programs: ProgramCache = field(init=False)
     arguments: ArgumentSharding = field(init=False)
@@ -93,7 +93,7 @@ class PcExecutable:
         self.machine = machine_of(self.program, self.options, self.schedule, self.costs, self.timed)
         self.costs = self.machine.costs if isinstance(self.machine, ScalarMachine) else self.costs
         prints = any(isinstance(op, Print) for op in self.program.ops)
-        self.memory = Memory(self.machine.layout, self.options.memory)
+        self.memory = MachineMemory(self.machine.layout, self.options.memory)
         self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
         self.programs = ProgramCache(
             xla_options.typical_kernel(self.program),

@@ -2,9 +2,9 @@
 
 A program of the grid is a tile of lanes, which makes trips of its own: program counters and small registers are
 registers of threads, larger ones and frames stay in the arrays of the machine's state, which the kernel writes over.
-`rules/` computes the jaxprs of blocks by operations that Pallas Triton lowers, `plan.py` traces blocks for a tile,
-`tile.py` makes trips, `launch.py` calls the kernel, `refill.py` hands out inputs inside of it, `qualify.py` says what
-stands in the way. On a CPU the kernel is interpreted, which is for tests.
+`rules/` computes the jaxprs of blocks by operations that Pallas Triton lowers, `kernel_plan.py` traces blocks for a
+tile, `tile.py` makes trips, `launch.py` calls the kernel, `refill.py` hands out inputs inside of it, `qualify.py` says
+what stands in the way. On a CPU the kernel is interpreted, which is for tests.
 
 The idea is that of "Cocktailer: Analyzing and Optimizing Dynamic Control Flow in Deep Learning" (OSDI 2023): loops and
 branches on the device, next to what they control.

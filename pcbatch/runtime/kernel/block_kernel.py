@@ -15,7 +15,7 @@ import numpy as np
 from pcbatch.ir.analysis.def_use import calls, may_return
 from pcbatch.ir.ops import Fail, Prim
 from pcbatch.runtime.kernel import touches
-from pcbatch.runtime.kernel.memory import Rows
+from pcbatch.runtime.kernel.memory import KernelRows
 from pcbatch.runtime.kernel.rules import hoisted
 from pcbatch.runtime.kernel.rules.evaluation import apply, literal
 from pcbatch.runtime.kernel.rules.padding import reshaped
@@ -40,7 +40,7 @@ class Operands(Protocol):
     def value(self, kind: str, name: str) -> jax.Array:
         """Return an operand, padded, in its own dtype."""
 
-    def rows(self, kind: str, name: str) -> Rows:
+    def rows(self, kind: str, name: str) -> KernelRows:
         """Return the array in memory that an operand is."""
 
 
@@ -125,7 +125,7 @@ class BlockRun:
         known = None if isinstance(v, jex.Literal) else self._env.get(v)
         return known if isinstance(known, Columns) else self._operand(v)
 
-    def _rows(self, v: Any) -> Rows:
+    def _rows(self, v: Any) -> KernelRows:
         """Return the array in memory that a variable stands for."""
         return self._operands.rows(*(self._block.versions.get(v) or self._block.names[v]))
 

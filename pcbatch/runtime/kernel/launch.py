@@ -13,8 +13,8 @@ from jax.experimental.pallas import triton
 
 from pcbatch.errors import UsageError
 from pcbatch.runtime.kernel import qualify
-from pcbatch.runtime.kernel.memory import SPARE, Memory, Order, from_stored, stored_dtype
-from pcbatch.runtime.kernel.plan import KernelPlan
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
+from pcbatch.runtime.kernel.memory import SPARE, KernelMemory, Order, from_stored, stored_dtype
 from pcbatch.runtime.kernel.tile import TRIPS, Tile
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.vm.block_body import Values
@@ -98,7 +98,7 @@ def called(
         # What is written is an input and an output at the same place: it is touched as an output only.
         arrays = dict(zip(names, (*refs[: len(reads)], *refs[len(inputs) :]), strict=True))
         number = pl.program_id(0)  # known at the top of a kernel only
-        memory = Memory(arrays, Order(barrier, frozenset((*state, TRIPS))))
+        memory = KernelMemory(arrays, Order(barrier, frozenset((*state, TRIPS))))
         arrays[TRIPS][number] = body(Tile.of(plan, memory, lanes, depth, number))[TRIPS]
 
     how: Any = {"interpret": True}

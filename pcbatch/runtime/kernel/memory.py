@@ -106,7 +106,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class KernelMemory:
     """The flat arrays of a kernel by name. Methods are traced inside of it."""
 
     refs: Mapping[str, Any]
@@ -149,7 +149,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class KernelRows:
     """An array in memory as the jaxpr of a block sees it: of a register the rows of a tile's lanes, [tile, ...].
 
     Attributes:
@@ -162,7 +162,7 @@ class Rows:
         lanes: The number of rows that there are.
     """
 
-    memory: Memory
+    memory: KernelMemory
     name: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]

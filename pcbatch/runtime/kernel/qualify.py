@@ -14,7 +14,7 @@ from pcbatch.ir.stack import StackBlock
 from pcbatch.lowering.analysis.cost import all_equations
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.kernel.block_kernel import SHARED, BlockKernel
-from pcbatch.runtime.kernel.plan import KernelPlan
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
 from pcbatch.runtime.kernel.rules import check
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.policies import POLICIES, Policy

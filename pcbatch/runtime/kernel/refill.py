@@ -16,9 +16,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from pcbatch.runtime.execute.refill import Queue
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
 from pcbatch.runtime.kernel.launch import called
 from pcbatch.runtime.kernel.memory import SCALAR, Places, from_stored, to_stored
-from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.rules.padding import any_
 from pcbatch.runtime.kernel.tile import TRIPS, Tile
 from pcbatch.runtime.vm.block_body import Values

@@ -15,18 +15,18 @@ import jax.numpy as jnp
 from jax import lax
 
 from pcbatch.runtime.kernel.block_kernel import REGISTER, SHARED, BlockKernel
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
 from pcbatch.runtime.kernel.memory import (
     SCALAR,
-    Memory,
+    KernelMemory,
+    KernelRows,
     Places,
-    Rows,
     from_stored,
     from_words,
     in_order,
     to_stored,
     to_words,
 )
-from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.rules.padding import any_, picked
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.frames import Column
@@ -52,7 +52,7 @@ class Tile:
     """
 
     plan: KernelPlan
-    memory: Memory
+    memory: KernelMemory
     lanes: int
     depth: int
     first: jax.Array
@@ -60,7 +60,7 @@ class Tile:
     there: jax.Array
 
     @classmethod
-    def of(cls, plan: KernelPlan, memory: Memory, lanes: int, depth: int, number: jax.Array) -> Tile:
+    def of(cls, plan: KernelPlan, memory: KernelMemory, lanes: int, depth: int, number: jax.Array) -> Tile:
         """Return the tile of a number, int32[]."""
         first = number * plan.tile
         ids = first + lax.broadcasted_iota(jnp.int32, (plan.tile,), 0)
@@ -274,18 +274,18 @@ class _Operands:
             return jnp.full(self.here.shape, plan.layout.exit, jnp.int32)
         return tile.address(self.carry, self.here)
 
-    def rows(self, kind: str, name: str) -> Rows:
+    def rows(self, kind: str, name: str) -> KernelRows:
         """Return the array in memory that an operand is."""
         tile, plan = self.tile, self.tile.plan
         if kind == REGISTER:
             shape, dtype = plan.shape_and_dtype(name)
             shape, strides = (plan.tile, *shape), plan.strides(name, tile.lanes)
-            return Rows(tile.memory, reg(name), shape, strides, dtype, tile.first, tile.lanes)
+            return KernelRows(tile.memory, reg(name), shape, strides, dtype, tile.first, tile.lanes)
         if kind == SHARED:
             shape, dtype = plan.shape_and_dtype(name)
-            return Rows(tile.memory, f"shared:{name}", shape, in_order(shape), dtype)
+            return KernelRows(tile.memory, f"shared:{name}", shape, in_order(shape), dtype)
         x = self.block.constants[int(name)]
-        return Rows(tile.memory, self._constant(name), tuple(x.shape), in_order(x.shape), x.dtype)
+        return KernelRows(tile.memory, self._constant(name), tuple(x.shape), in_order(x.shape), x.dtype)
 
     def _constant(self, name: str) -> str:
         return f"constant:{self.tile.plan.numbers_of(self.block)[int(name)]}"

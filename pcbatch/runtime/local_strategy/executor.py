@@ -27,8 +27,8 @@ from pcbatch.ir.roles import rename_reads
 from pcbatch.lowering.typing.jax_types import storage_type, to_storage
 from pcbatch.options import Options
 from pcbatch.runtime.local_strategy.counters import Tally, show
+from pcbatch.runtime.local_strategy.function_plans import FunctionPlan, Planner, shown_name, type_of
 from pcbatch.runtime.local_strategy.host import Host
-from pcbatch.runtime.local_strategy.plan import FunctionPlan, Planner, shown_name, type_of
 from pcbatch.runtime.local_strategy.staged import Staged
 from pcbatch.runtime.sharding.lane_sharding import Devices, trace_without_mesh
 from pcbatch.runtime.vm.block_body import Values

@@ -17,7 +17,14 @@ from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Fail
 from pcbatch.lowering.typing.jax_types import zeros
 from pcbatch.runtime.local_strategy.counters import Tally
-from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Planner, StraightCode, as_stored
+from pcbatch.runtime.local_strategy.function_plans import (
+    FunctionPlan,
+    Item,
+    LocalBlock,
+    Planner,
+    StraightCode,
+    as_stored,
+)
 from pcbatch.runtime.vm import prints
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.run_once import run_once
@@ -82,7 +89,7 @@ class Staged:
         registers = fixed | state[1]
         return tuple(registers[r] for r in plan.function.results), state[2]
 
-    def _guarded(self, plan: FunctionPlan, block: BlockPlan, fixed: Values, state: State, depth: Any) -> State:
+    def _guarded(self, plan: FunctionPlan, block: LocalBlock, fixed: Values, state: State, depth: Any) -> State:
         """Run the block if it is the earliest; only what it writes goes through the loop."""
         pc, registers, counts = state
         changing = {v: registers[v] for v in block.written}
@@ -97,7 +104,7 @@ class Staged:
             pc, changing, counts = run_once(jnp.min(pc) == block.index, step, inside)
         return pc, {**registers, **changing}, counts
 
-    def _block(self, plan: FunctionPlan, block: BlockPlan, registers: Values, state: State, depth: Any) -> State:
+    def _block(self, plan: FunctionPlan, block: LocalBlock, registers: Values, state: State, depth: Any) -> State:
         pc, old, counts = state
         active = pc == block.index
         if self.tally.prints:  # under `vmap` a block also runs for elements of which it is not the earliest
@@ -116,7 +123,7 @@ class Staged:
     def items(
         self,
         plan: FunctionPlan,
-        block: BlockPlan,
+        block: LocalBlock,
         items: Sequence[Item],
         registers: Mapping[str, Any],
         active: jax.Array,
@@ -143,7 +150,7 @@ class Staged:
     def _call(
         self,
         plan: FunctionPlan,
-        block: BlockPlan,
+        block: LocalBlock,
         call: Call,
         env: Values,
         active: jax.Array,

@@ -91,7 +91,7 @@ Item = StraightCode | Call
 
 
 @dataclass(frozen=True, slots=True)
-class BlockPlan:
+class LocalBlock:
     """A block of a function, prepared."""
 
     index: int  # its program counter in its function
@@ -113,7 +113,7 @@ class FunctionPlan:
     function: Function
     given: Names  # the unbatched parameters
     shared: Names  # all uniform variables, which are unbatched
-    blocks: tuple[BlockPlan, ...]
+    blocks: tuple[LocalBlock, ...]
     registers: tuple[str, ...]
     index: Mapping[str, int]
 
@@ -141,7 +141,7 @@ class FunctionPlan:
         """Return the type of a variable."""
         return type_of(self.function.types, name)
 
-    def target(self, block: BlockPlan, cond: Any, where: Callable[..., Any]) -> Any:
+    def target(self, block: LocalBlock, cond: Any, where: Callable[..., Any]) -> Any:
         """Return the program counters of lanes after a block, an int or an integer array [lanes].
 
         `cond` is bool[lanes], the value of the branch's variable; `where` is that of NumPy or JAX.
@@ -154,7 +154,7 @@ class FunctionPlan:
             case _:
                 return self.exit
 
-    def landed(self, block: BlockPlan, env: Mapping[str, Any], old: Mapping[str, Any], active: jax.Array) -> Values:
+    def landed(self, block: LocalBlock, env: Mapping[str, Any], old: Mapping[str, Any], active: jax.Array) -> Values:
         """Return the registers that a block writes, with the old values in inactive lanes."""
         return {
             v: env[v] if v in self.shared else jnp.where(lane_mask(active, env[v]), env[v], old[v])
@@ -252,7 +252,7 @@ def _plan(function: Function, given: Names, offset: int) -> FunctionPlan:
 
 def _block(
     function: Function, block: Block, index: int, number: int, after: Sequence[Names], out: Names, shared: Names
-) -> BlockPlan:
+) -> LocalBlock:
     items: list[Item] = []
     pending: list[PureOp | Print] = []
     for k, op in enumerate(block.ops):
@@ -265,7 +265,7 @@ def _block(
             items.append(_run(function, pending, after[k], shared))
             pending = []
     written = tuple(v for v in function.types if v in block_writes(block) & out)
-    return BlockPlan(index, number, tuple(items), block.terminator, written)
+    return LocalBlock(index, number, tuple(items), block.terminator, written)
 
 
 def _run(function: Function, ops: Sequence[PureOp | Print], live: Names, shared: Names) -> StraightCode:
