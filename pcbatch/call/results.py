@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -79,11 +79,9 @@ class Stats:
             ValueError: statistics were not collected.
         """
         self._need()
-        counts = self.visit_counts, self.active_counts, self.offered_counts
-        return tuple(
-            BlockStats(i.label, i.function, i.lines, i.texts, int(v), float(a), float(o), i.sources)
-            for i, v, a, o in zip(self.infos, *map(wide_counters.value, counts), strict=True)
-        )
+        counts = map(wide_counters.value, (self.visit_counts, self.active_counts, self.offered_counts))
+        both = zip(self.infos, *counts, strict=True)
+        return tuple(replace(info, visits=int(v), active=float(a), offered=float(o)) for info, v, a, o in both)
 
     def visits(self, text: str) -> Any:
         """Count the batched executions of the blocks that hold a primitive.

@@ -30,11 +30,6 @@ class Storage(Enum):
     SHARED = "shared"  # one value for all lanes, computed before the loop
 
     @property
-    def has_register(self) -> bool:
-        """Whether a per-lane register holds the current value between blocks."""
-        return self in (Storage.REG, Storage.REG_STACK)
-
-    @property
     def has_frames(self) -> bool:
         """Whether a stack of shape [depth, lanes] holds saved values."""
         return self in (Storage.STACK, Storage.REG_STACK)
@@ -46,6 +41,11 @@ class Var:
 
     type: ArrayType | None
     storage: Storage | None = None
+
+    @property
+    def has_register(self) -> bool:
+        """Whether a per-lane register holds the current value between blocks."""
+        return self.storage in (Storage.REG, Storage.REG_STACK)
 
 
 @dataclass(frozen=True, slots=True)

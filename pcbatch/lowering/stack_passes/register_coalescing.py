@@ -84,7 +84,7 @@ def _mergeable(dst: Var | None, src: Var | None) -> bool:
 
 
 def _have_registers(*vars: Var) -> bool:
-    return all(var.storage is not None and var.storage.has_register for var in vars)
+    return all(var.has_register for var in vars)
 
 
 def _same_type(dst: Var, src: Var) -> bool:

@@ -58,7 +58,7 @@ class MachineMemory:
         self.input = CONTROL + sum(map(self._size, (*results, *(v for v in program.params if v in registers))))
 
     def _size(self, name: str) -> int:
-        return size_of(self.layout.type(name))
+        return size_of(self.layout.stored_type(name))
 
     def total(self, width: int, depth: int, slots: int = 0) -> int:
         """Return the bytes of a machine's state on one device.
@@ -140,7 +140,7 @@ class MachineMemory:
 
     def parts(self, width: int, depth: int, slots: int) -> Iterator[Part]:
         """Yield the memory of each variable in a machine's state, see `total`."""
-        type_ = self.layout.type
+        type_ = self.layout.stored_type
         for v in self.layout.registers:
             yield Part(f"`{v}` {type_(v)} in a register of each lane", self._size(v), width)
         yield from self._framed(width, depth)

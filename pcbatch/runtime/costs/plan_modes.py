@@ -299,7 +299,7 @@ def _cost(
 ) -> BlockCost:
     types = {v: var.type for v, var in program.vars.items()}
     used = block_uses(block) | block_writes(block)
-    registers = {v for v in used if (s := program.vars[v].storage) is not None and s.has_register}
+    registers = {v for v in used if program.vars[v].has_register}
     slots = [*(op.dst for op in pops(block)), *(op.dst for op in pushes(block))]
     touched = {v for op in block.ops for v in indexed_access.in_part(op)}
     sizes = [storage_type(t).size for v in (*(registers - touched), *slots) if (t := types[v]) is not None]
@@ -307,6 +307,7 @@ def _cost(
         len(slots) * prices.access + sum(lane_time(op, types, prices) for op in block.ops)
         for prices in (ALONE, TOGETHER)
     )
+    cuts = [indexed_access.cut(op) for op in block.ops if isinstance(op, Prim)]
     return BlockCost(
         block.label,
         block_cost(block, types),
@@ -316,13 +317,13 @@ def _cost(
         expensive,
         loops,
         inner,
-        any(isinstance(edge, Jump) and edge.target == block.label for edge in edges(block.terminator)),
-        any(cut.stored for op in block.ops if isinstance(op, Prim) and (cut := indexed_access.cut(op)) is not None),
-        tuple(storage_type(t).size for v in sorted(registers & set(last)) if (t := types[v]) is not None),
-        block.rounds,
-        alone,
-        together,
-        bool(slots),
+        jumps=any(isinstance(edge, Jump) and edge.target == block.label for edge in edges(block.terminator)),
+        stores=any(cut is not None and cut.stored for cut in cuts),
+        last=tuple(storage_type(t).size for v in sorted(registers & set(last)) if (t := types[v]) is not None),
+        rounds=block.rounds,
+        alone=alone,
+        together=together,
+        frames=bool(slots),
     )
 
 

@@ -250,7 +250,7 @@ def _traced(layout: Layout, code: BlockCode, tile: int, in_memory: Collection[st
     """Trace a block whose primitives are cut or not; None if a store in place is impossible."""
 
     def spec(name: str, *lead: int) -> Any:
-        type_ = layout.type(name)
+        type_ = layout.stored_type(name)
         return make((*lead, *type_.shape), type_.dtype)
 
     registers, popped = ({v: spec(v, tile) for v in names} for names in (code.reads, code.pops))

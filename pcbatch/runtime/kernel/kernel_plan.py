@@ -59,7 +59,7 @@ class KernelPlan:
         """
         read = {v for block in self.awaited for v in block.code.reads}
         written = {v for block in self.awaited for v in block.code.updates}
-        small = (v for v in self.layout.registers if self.layout.type(v).size <= CARRIED)
+        small = (v for v in self.layout.registers if self.layout.stored_type(v).size <= CARRIED)
         return tuple(v for v in small if v in read and v in written)
 
     @property
@@ -80,12 +80,12 @@ class KernelPlan:
 
     def shape_and_dtype(self, name: str) -> tuple[tuple[int, ...], Any]:
         """Return the shape and dtype of a variable of one lane, in storage form."""
-        type_ = self.layout.type(name)
+        type_ = self.layout.stored_type(name)
         return tuple(type_.shape), jnp.dtype(type_.dtype)
 
     def places(self, name: str, lanes: int) -> Places:
         """Return the places of a register in the array of the state."""
-        shape = tuple(self.layout.type(name).shape)
+        shape = tuple(self.layout.stored_type(name).shape)
         if reg(name) in self.layout.lanes_last:
             return Places(shape, 1, lanes)
         return Places(shape, math.prod(shape))
@@ -102,7 +102,7 @@ class KernelPlan:
 
 def make(layout: Layout, policy: str, expensive: tuple[int, ...], tile: int, warps: int, spins: int = 1) -> KernelPlan:
     """Trace the blocks of a machine for tiles of so many lanes; `spins`: the most times that a visit repeats a loop."""
-    in_memory = [v for v in layout.registers if layout.type(v).size > CARRIED]
+    in_memory = [v for v in layout.registers if layout.stored_type(v).size > CARRIED]
     blocks = tuple(trace_block(layout, code, tile, in_memory) for code in layout.codes)
     constants: list[Any] = []
     numbers: dict[int, tuple[int, ...]] = {}

@@ -70,8 +70,10 @@ def _of_block(plan: KernelPlan, traced: BlockKernel) -> Iterator[Obstacle]:
         yield Obstacle(str(refused).partition(" (/")[0], block.label, _place(block, refused.primitive))
     whole = {traced.names[v] for v in traced.used_whole if v in traced.names}
     for v in (v for v in traced.code.shared if (SHARED, v) in whole):
-        if plan.layout.type(v).size > MOST_SHARED:
-            text = f"every tile reads all of a shared array {tuple(plan.layout.type(v).shape)}, and holds at most"
+        if plan.layout.stored_type(v).size > MOST_SHARED:
+            text = (
+                f"every tile reads all of a shared array {tuple(plan.layout.stored_type(v).shape)}, and holds at most"
+            )
             yield Obstacle(f"{text} {MOST_SHARED:,} elements", block.label, _place(block, ""))
 
 

@@ -107,7 +107,7 @@ class Tile:
     def _row(self, name: str, mask: jax.Array) -> jax.Array:
         places = self.plan.places(name, self.lanes)
         stored = self.memory.load(reg(name), places, self.ids, mask)
-        return from_stored(stored, self.plan.layout.type(name).dtype)
+        return from_stored(stored, self.plan.layout.stored_type(name).dtype)
 
     def _store_row(self, name: str, mask: jax.Array, value: jax.Array) -> None:
         places = self.plan.places(name, self.lanes)
@@ -140,7 +140,7 @@ class Tile:
         column = self.plan.layout.frames.columns[name]
         row = (carry["depth"] + 1) * self.lanes + self.ids
         words = self.memory.load(column.buffer, self._places(column), row, mask)
-        return from_words(words, self.plan.layout.type(name).dtype)
+        return from_words(words, self.plan.layout.stored_type(name).dtype)
 
     def _places(self, column: Column) -> Places:
         assert self.plan.layout.frames is not None

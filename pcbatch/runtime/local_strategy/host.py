@@ -21,7 +21,7 @@ from pcbatch.ir.ops import Fail, Return
 from pcbatch.lowering.typing.jax_types import zeros
 from pcbatch.runtime.local_strategy.counters import Tally
 from pcbatch.runtime.local_strategy.function_plans import FunctionPlan, Item, LocalBlock, StraightCode, as_stored
-from pcbatch.runtime.local_strategy.staged import Staged
+from pcbatch.runtime.local_strategy.staged import Staged, StagedCall
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.status import why
@@ -90,7 +90,7 @@ class Host:
             used |= dict.fromkeys(v for v in (*block.written, *block.cond) if v not in defined)
 
         def piece(given: Values, old: Values, active: Any, counts: Values, depth: Any) -> tuple[Values, Any, Values]:
-            env, going, counts = self.staged.items(plan, block, items, given, active, counts, depth)
+            env, going, counts = StagedCall(self.staged, plan, depth).items(block, items, given, active, counts)
             if last:
                 return plan.landed(block, env, old, going), env[block.cond[0]] if block.cond else None, counts
             # Masked, so that no junk is seen outside.

@@ -241,7 +241,7 @@ def _parted(block: StackBlock) -> set[str]:
 
 def _places(program: StackProgram) -> dict[str, int]:
     """Return the registers of a program, in order, with their numbers."""
-    return {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
+    return {v: k for k, (v, var) in enumerate(program.vars.items()) if var.has_register}
 
 
 def _by_lanes_last(block: StackBlock, beside: Collection[str]) -> frozenset[int]:
@@ -316,7 +316,3 @@ def _compile(
         prints=prints_of(block.ops),
         scope=scope(block),
     )
-
-
-def _has_register(var: Var) -> bool:
-    return var.storage is not None and var.storage.has_register

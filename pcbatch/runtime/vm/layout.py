@@ -82,7 +82,7 @@ class Layout:
         """Return an array [lanes, ...] with its axes as in the state: the inverse of `rows`."""
         return lanes_last(rows) if key in self.lanes_last else rows
 
-    def type(self, name: str) -> ArrayType:
+    def stored_type(self, name: str) -> ArrayType:
         """Return the storage type of a variable."""
         type_ = self.program.vars[name].type
         assert type_ is not None, name
@@ -150,14 +150,13 @@ def make(
         floats_apart: Whether frames keep floating numbers in buffers of their own instead of as bits in words.
         rows: Whether the elements of a lane are neighbours in all registers.
     """
-    storage = {v: var.storage for v, var in program.vars.items()}
     unused = never_awaited(program) if max_steps is None and not stats else frozenset()
     codes = tuple(replace(code, awaited=code.block.label not in unused) for code in compile_blocks(program, rows))
     return Layout(
         program=program,
         codes=codes,
         index={block.label: k for k, block in enumerate(program.blocks)},
-        registers=tuple(v for v, s in storage.items() if s is not None and s.has_register),
+        registers=tuple(v for v, var in program.vars.items() if var.has_register),
         lanes_last=frozenset(reg(v) for code in codes[:1] for v in code.lanes_last),  # the same in every block
         frames=frame_plans.plan(program, floats_apart),
         shown=tuple(dict.fromkeys(v for block in program.blocks for v in kept(block.terminator))),
@@ -186,7 +185,7 @@ def register_groups(layout: Layout, lanes: Any) -> Groups:
     stores = any(code.stores for code in layout.codes)
     if is_symbolic(lanes) or stores or not grouping.ENABLED:
         return Groups()
-    dtypes = {reg(v): t.dtype for v in layout.registers if (t := layout.type(v)).shape == ()}
+    dtypes = {reg(v): t.dtype for v in layout.registers if (t := layout.stored_type(v)).shape == ()}
     writes = [tuple(map(reg, code.updates)) for code in layout.codes]
     return grouping.groups_of(grouping.plan(writes, dtypes, lanes))
 
@@ -200,7 +199,7 @@ def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
         depth: The nested calls that there is room for.
         args: Values of registers by variable, [lanes, ...] in storage form; all others begin with zeros.
     """
-    registers = {reg(v): args[v] if v in args else zeros(layout.type(v), (lanes,)) for v in layout.registers}
+    registers = {reg(v): args[v] if v in args else zeros(layout.stored_type(v), (lanes,)) for v in layout.registers}
     carry: Values = {key: layout.kept(key, value) for key, value in registers.items()}
     carry["pc"] = jnp.full((lanes,), layout.index[layout.program.entry], layout.pc_type)
     if layout.frames is not None:

@@ -120,7 +120,7 @@ class Machine:
         shared = {v: to_storage(value, _type(program, v)) for v, value in env.items()}
         per_input = {
             v: jnp.broadcast_to(value, (inputs, *value.shape))
-            if value.ndim == len(self.layout.type(v).shape)  # unbatched, but the program keeps it in a register
+            if value.ndim == len(self.layout.stored_type(v).shape)  # unbatched, but the program keeps it in a register
             else value
             for v, value in stored.items()
         }
