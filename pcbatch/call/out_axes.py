@@ -14,6 +14,7 @@ from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import clipped, short
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import Abstract, array_type
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.runtime.vm.status import Status
@@ -88,11 +89,10 @@ def _differs(name: str, path: str) -> UsageError:
 
 def aval_with_lanes(aval: Any, axis: Axis) -> Any:
     """Move the lanes from the first axis of a type to another one; None: leave them out."""
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
     lanes, *shape = aval.shape
     if axis is not None:
         shape.insert(axis % len(aval.shape), lanes)
-    return make(tuple(shape), aval.dtype, weak_type=aval.weak_type)
+    return array_struct(tuple(shape), aval.dtype, weak_type=aval.weak_type)
 
 
 def move_lane_axis(value: Any, axis: Axis, status: Any) -> Any:

@@ -32,6 +32,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import visits
 from pcbatch.lowering.analysis.cost import inner_jaxprs, most_expensive_kernel
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import CALLS
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.lowering_platform import lowering_platform
 
@@ -49,7 +50,6 @@ LOOPS_IN_GRAPHS: dict[str, Any] = {
     "xla_gpu_graph_min_graph_size": 1,  # by default, the loop of a small program is not worth a graph
 }
 OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
-_struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/users/performance.md
 
 
@@ -117,7 +117,7 @@ def lowered_text(eqn: Any, *lanes: int) -> str | None:
         return ""
     compute = partial(eqn.primitive.bind, **eqn.params)
     try:
-        ins = [_struct((*lanes, *v.aval.shape), v.aval.dtype) for v in eqn.invars]
+        ins = [array_struct((*lanes, *v.aval.shape), v.aval.dtype) for v in eqn.invars]
         text: str = jax.jit(jax.vmap(compute) if lanes else compute).lower(*ins).as_text()
     except Exception:
         return None

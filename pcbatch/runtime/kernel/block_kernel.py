@@ -14,6 +14,7 @@ import numpy as np
 
 from pcbatch.ir.analysis.def_use import calls, may_return
 from pcbatch.ir.ops import Fail, Prim
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.runtime.kernel import touches
 from pcbatch.runtime.kernel.memory import KernelRows
 from pcbatch.runtime.kernel.rules import hoisted
@@ -26,9 +27,6 @@ from pcbatch.runtime.vm.lane_window import everyone
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.status import reached
 from pcbatch.runtime.vm.step import Jumps, resolved
-
-make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-
 
 Operand = tuple[str, str]  # its kind and its name
 REGISTER, POPPED, SHARED, CONSTANT, MASK, BACK = "register", "popped", "shared", "constant", "mask", "back"
@@ -251,11 +249,11 @@ def _traced(layout: Layout, code: BlockCode, tile: int, in_memory: Collection[st
 
     def spec(name: str, *lead: int) -> Any:
         type_ = layout.stored_type(name)
-        return make((*lead, *type_.shape), type_.dtype)
+        return array_struct((*lead, *type_.shape), type_.dtype)
 
     registers, popped = ({v: spec(v, tile) for v in names} for names in (code.reads, code.pops))
     shared = {v: spec(v) for v in code.shared}
-    args = registers, popped, shared, make((tile,), jnp.bool_), make((tile,), jnp.int32)
+    args = registers, popped, shared, array_struct((tile,), jnp.bool_), array_struct((tile,), jnp.int32)
     run = partial(_visit, layout, code)
     closed, shapes = jax.make_jaxpr(run, return_shape=True)(*args)
     jaxpr, constants = hoisted(closed)

@@ -12,6 +12,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from pcbatch.errors import UsageError
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.runtime.kernel import qualify
 from pcbatch.runtime.kernel.kernel_plan import KernelPlan
 from pcbatch.runtime.kernel.memory import SPARE, KernelMemory, Order, from_stored, stored_dtype
@@ -40,9 +41,8 @@ def launched(plan: KernelPlan, carry: Values, shared: Values, budget: jax.Array)
 
 def _shaped(array: jax.Array) -> Any:
     """Return the type of a result like this array. Inside a `shard_map`, JAX asks for the axes that it varies over."""
-    struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
     type_: Any = jax.typeof(array)
-    return struct(array.shape, array.dtype, manual_axis_type=type_.manual_axis_type)
+    return array_struct(array.shape, array.dtype, manual_axis_type=type_.manual_axis_type)
 
 
 def _check_sizes(plan: KernelPlan, arrays: Values) -> None:

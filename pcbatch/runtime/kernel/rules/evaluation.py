@@ -12,7 +12,8 @@ import numpy as np
 from jax import Array
 
 from pcbatch.lowering.jaxpr_passes.parts import evaluated
-from pcbatch.runtime.kernel.rules.padding import filled, padded_shape, shaped, struct, traced
+from pcbatch.lowering.typing.jax_types import array_struct
+from pcbatch.runtime.kernel.rules.padding import filled, padded_shape, struct, traced
 from pcbatch.runtime.kernel.rules.registry import RULES, Unsupported, is_key
 
 FLOATS = (jnp.float16, jnp.bfloat16, jnp.float32, jnp.float64)
@@ -80,7 +81,7 @@ def admit(aval: Any) -> None:
     if dtype is None:
         raise Unsupported(f"a value of type {aval}")
     if is_key(aval):
-        if (size := jax.eval_shape(jax.random.key_data, shaped((), dtype)).shape) != (2,):
+        if (size := jax.eval_shape(jax.random.key_data, array_struct((), dtype)).shape) != (2,):
             raise Unsupported(f"keys of {size[0]} words; keys of threefry2x32 have two")
     elif dtype not in DTYPES:
         raise Unsupported(f"values of dtype {dtype}")
