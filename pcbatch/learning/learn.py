@@ -14,7 +14,7 @@ from pcbatch.call.usage import usage
 from pcbatch.compiler.program import Program
 from pcbatch.compiler.schedules import source_of
 from pcbatch.learning import fixed
-from pcbatch.learning.q_learning import Learner, State, Training, in_order
+from pcbatch.learning.q_learning import Learner, State, Training
 from pcbatch.learning.task_graph import Choose, Ints, Simulation, TaskGraph, simulate
 from pcbatch.learning.task_trace import TooLong, Tracer, trace_of_lanes
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
@@ -111,8 +111,8 @@ def learn_task(name: str, task: Task, training: Training, weights: str = "visits
 
 
 def _table(encoding: str, table: dict[State, int]) -> StateTable:
-    states, actions = in_order(table)
-    return StateTable(encoding, tuple(states), tuple(actions))
+    states = tuple(sorted(table))
+    return StateTable(encoding, states, tuple(table[state] for state in states))
 
 
 def _has_choices(graph: TaskGraph, policy: Learned) -> bool:
