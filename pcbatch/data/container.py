@@ -1,9 +1,42 @@
-"""The base class of Python's own data in a lane."""
+"""The base classes of Python's own data in a lane."""
 
 from __future__ import annotations
 
+from typing import Any
 
-class Container:
+
+class Collection:
+    """A collection of a lane, with the answers that Python's own `len`, `in` and `iter` would have to know."""
+
+    __slots__ = ()
+
+    @property
+    def length(self) -> Any:
+        """The number of elements: int32[], or an int where it is known while compiling."""
+        raise NotImplementedError
+
+    def contains(self, value: Any) -> Any:
+        """Return `value in` the collection."""
+        raise NotImplementedError
+
+    def element(self, index: Any) -> Any:
+        """Return the element at an index that is known to be in range."""
+        raise NotImplementedError
+
+    def as_list(self) -> Any:
+        """Return the list of the elements in the order in which Python goes over them."""
+        raise NotImplementedError
+
+    def unordered(self) -> Any:
+        """Return the list of the elements, in any order, for a function that does not ask for theirs."""
+        return self.as_list()
+
+    def gone_over(self) -> Any:
+        """Return what a `for` loop goes over, a sequence."""
+        return self
+
+
+class Container(Collection):
     """A mutable container of a lane: a pytree that is used like Python's own list, dict or set while a primitive is
     traced.
 

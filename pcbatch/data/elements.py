@@ -148,14 +148,6 @@ class Rows(Stored):
             return size
         return max(capacity(), self._length if isinstance(self._length, int) else 0)
 
-    def element(self, index: Any) -> Any:
-        """Return the element at an index that is known to be in range."""
-        raise NotImplementedError
-
-    def contains(self, value: Any) -> Any:
-        """Return `value in` the sequence."""
-        raise NotImplementedError
-
     # What Python decides itself; JAX raises its errors where the length is a value of the lane.
 
     def __len__(self) -> int:

@@ -33,10 +33,10 @@ def watched(value: Any) -> Any:
 def entries_of(value: Any) -> Any:
     """Return the number of entries of a dict or set before a loop over it, and of insertions, -1 if not known."""
     if isinstance(value, LaneDict | LaneSet) and value.table is not None:
-        return value.length(), value.table.clock
+        return value.length, value.table.clock
     if isinstance(value, LaneDeque):
         return value.length, value.start
-    return value.length() if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0, -1
+    return value.length if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0, -1
 
 
 def moved(already: Any, value: Any, method: str) -> Any:
@@ -55,7 +55,7 @@ def same_size(value: Any, before: Any, has_moved: Any = False) -> Any:
     kind = "Set" if isinstance(value, LaneSet | set) else "dictionary"
     size, clock = before
     if isinstance(value, Entries | dict | set):
-        now = value.length() if isinstance(value, Entries) else len(value)
+        now = value.length if isinstance(value, Entries) else len(value)
         require(now == size, "RuntimeError", f"{kind} changed size during iteration")
         if isinstance(value, LaneDict | LaneSet) and value.table is not None:
             holds = (clock < 0) | (value.table.clock == clock)

@@ -14,11 +14,14 @@ from pcbatch.data.aliasing import holds_objects, one_of
 from pcbatch.data.capacity import FullError, made_of_others
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Unset
-from pcbatch.data.functions import mappings, support
+from pcbatch.data.container import Collection
+from pcbatch.data.functions import support
 from pcbatch.data.functions.sequences import ask_for_elements, iterated, len_, list_, users_code
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.integer_marks import between, exact_add
+from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import ROWS
+from pcbatch.data.mappings.lane_set import DictView
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.objects.questions import RECORDS
@@ -27,7 +30,6 @@ from pcbatch.data.origins import number
 from pcbatch.data.sequences.indices import LARGEST, traced_range_length
 from pcbatch.data.sequences.lane_iterator import HELPS, LaneIterator
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.stored import lists_in, parts
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.decisions import Cure
@@ -113,10 +115,10 @@ def rows(value: Any) -> Any:
         cures = Cure.ALONG | Cure.ITERATOR
         raise Refusal("PCB304", "a loop over an iterator that is kept", helps=HELPS, cures=cures)
     ask_for_elements(value)
-    if isinstance(value, (*ARRAYS, tuple, list, str, LaneList, LaneRange, LaneText, *RECORDS)):
+    if isinstance(value, (*ARRAYS, tuple, list, str, *RECORDS)):
         return value
-    if mappings.is_mapping(value):
-        return mappings.gone_over(value)
+    if isinstance(value, Collection):
+        return value.gone_over()
     value = iterated(value)
     if isinstance(value, DICT_VIEWS):
         # What shows changes of the dict counts as the dict itself, so that none is overlooked.
@@ -166,7 +168,7 @@ def same_length(*lengths: Any) -> Any:
 
 def row(values: Any, index: Any) -> Any:
     """The element `values[index]`, also for a NumPy array with a traced index; the index is in range."""
-    if isinstance(values, LaneList | LaneRange | LaneText):
+    if isinstance(values, Collection):
         return values.element(index)
     if not isinstance(index, jax.Array):
         return values[index]
@@ -238,7 +240,7 @@ def _below(item: Any, depth: int) -> tuple[Any, ...]:
 
 def all_items(value: Any) -> list[Any]:
     """The value of `x` after `*x, = value`."""
-    if isinstance(value, LaneList) or mappings.is_mapping(value):
+    if isinstance(value, LaneList | Entries | DictView):
         return list_(value)  # type: ignore[no-any-return]
     return list(value)
 

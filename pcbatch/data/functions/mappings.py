@@ -29,14 +29,6 @@ from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-MAPPINGS = (Entries, DictView)
-
-
-def is_mapping(value: Any) -> bool:
-    """Return whether a value is a dict or set of the lane, or a view of a dict."""
-    return isinstance(value, MAPPINGS)
-
-
 CHOSEN = "call a function where it is chosen, `TABLE[k](...)`, or keep `k` in its place until it is called"
 
 
@@ -76,14 +68,6 @@ def changeable(value: Any, args: Sequence[Any]) -> Any:
         keys = tuple(pair[0] for pair in keys)  # the items of `update`
     of_lane = not isinstance(keys, dict) and is_of_lane(keys)
     return lane_dict(value) if of_lane or any(isinstance(arg, Container) for arg in args) else value
-
-
-def gone_over(value: Any) -> LaneList:
-    """Return what a `for` loop goes over; a view of values shares the dict, which must not change meanwhile."""
-    items: LaneList = value.as_list()
-    if isinstance(value, DictView) and value.part != "keys":
-        items.parent = items.snapshot = value.source
-    return items
 
 
 def order_key(key: Any) -> Any:
@@ -140,7 +124,9 @@ def set_display(*items: Any) -> Any:
 def dict_display(*parts: Any) -> Any:
     """The display `{k: v, **other}`: keys and values in turn; a key that is `SPREAD` comes before another dict."""
     pairs = list(zip(parts[::2], parts[1::2], strict=True))
-    of_lane = any(is_mapping(value) if key is SPREAD else is_of_lane(of_member(key)) for key, value in pairs)
+    of_lane = any(
+        isinstance(value, Entries | DictView) if key is SPREAD else is_of_lane(of_member(key)) for key, value in pairs
+    )
     if not of_lane:
         known: dict[Any, Any] = {}
         for key, value in pairs:
@@ -261,11 +247,5 @@ def _needs_lane(values: Any) -> bool:
 def any_order(value: Any) -> Any:
     """Return a set as a list of its elements, in no order that Python would know; other values as they are."""
     if isinstance(value, LaneSet):
-        return unordered(value)
+        return value.unordered()
     return list(value) if isinstance(value, set | frozenset) else value
-
-
-def unordered(value: Any) -> LaneList:
-    """Return the elements of a dict, a set or a view as a list, for a function that does not ask for their order."""
-    keys: LaneList = value.keys_list() if isinstance(value, LaneSet) else value.as_list()
-    return keys

@@ -15,11 +15,13 @@ import jax.extend.source_info_util
 
 from pcbatch.data.aliasing import holds_same, note_value, one_of
 from pcbatch.data.checks import require
+from pcbatch.data.container import Collection
 from pcbatch.data.elements import Rows, element_at, prepare, stacked, text_of
 from pcbatch.data.functions import mappings, support
 from pcbatch.data.functions.texts import chosen
 from pcbatch.data.integer_marks import between
-from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.mappings.ordered_keys import plain, with_ordered_keys
 from pcbatch.data.members import data_of
 from pcbatch.data.object_parts import is_user_code
@@ -36,7 +38,6 @@ from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
-from pcbatch.data.texts.text_lists import characters
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 
@@ -51,7 +52,7 @@ def get_item(value: Any, index: Any) -> Any:
     value, index = data_of(sure(value, "'NoneType' object is not subscriptable")), data_of(index)
     if (method := users_method(value, "__getitem__")) is not None:
         return method(value, index)
-    if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None
+    if not isinstance(value, dict | Entries | DictView):  # whose keys may be None
         index = unwrapped(index)
     if isinstance(value, list | tuple | range) and _of_lane(index):
         if isinstance(index, slice):
@@ -124,13 +125,11 @@ def slice_(*bounds: Any) -> slice:
 def len_(value: Any, /) -> Any:
     """The builtin `len`, also for the lane's containers."""
     value = sure(value, "object of type 'NoneType' has no len()")
-    if mappings.is_mapping(value):
-        return value.length()
     if (method := users_method(value, "__len__")) is not None:
         return method(value)
     if isinstance(value, Rows) and isinstance(value.length, Tracer):
         return number(between(value.length, 0, value.capacity))
-    return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
+    return number(value.length) if isinstance(value, Collection | RecordList) else len(value)
 
 
 def users_method(value: Any, name: str) -> Any:
@@ -271,7 +270,7 @@ def priority_queue_(*args: Any, **options: Any) -> Any:
 
 def reversed_(values: Any, /) -> Any:
     """The builtin `reversed` where its iterator is kept; refuses what is of the lane, which would be a list."""
-    if isinstance(values, LaneRange | LaneText | LaneList) or mappings.is_mapping(values):
+    if isinstance(values, Collection):
         title, note = "an iterator (reversed) cannot be kept in a variable of a lane", "Python goes over it once"
         help = "make a list of it, `list(reversed(xs))`, or use it in the expression that makes it"
         raise Refusal("PCB304", title, note, helps=(help,))
@@ -279,22 +278,13 @@ def reversed_(values: Any, /) -> Any:
 
 
 def reversed_once(values: Any, /) -> Any:
-    """The builtin `reversed`, also of the lane's lists, where all its elements are taken at once."""
-    if isinstance(values, LaneRange):
-        return values.reversed()
-    values = values.as_list() if mappings.is_mapping(values) else values
-    if isinstance(values, LaneText):
-        return characters(values[::-1])
-    if not isinstance(values, LaneList):
-        return reversed(values)
-    new = values._plain() if isinstance(values, LaneTuple) else values.copy()
-    new.reverse()
-    return new
+    """The builtin `reversed`, where all its elements are taken at once; a collection of the lane gives no iterator."""
+    return reversed(values)
 
 
 def in_order(values: Any) -> LaneList | None:
-    """Return a list of the lane, or the elements of a range, dict or set, in order; None for all other values."""
-    return values.as_list() if mappings.is_mapping(values) else as_lane_list(values)
+    """Return the elements of a collection of the lane in order; None for all other values."""
+    return values.as_list() if isinstance(values, Collection) else None
 
 
 def for_keys(values: Any, key: Any) -> tuple[LaneList | None, bool]:
@@ -307,17 +297,9 @@ def for_keys(values: Any, key: Any) -> tuple[LaneList | None, bool]:
 
 
 def as_lane_list(values: Any) -> LaneList | None:
-    """Return a list of the lane, or the elements of a range, dict or set; None for all other values.
-
-    Those of a set are in no order that Python would know.
-    """
-    if isinstance(values, LaneRange):
-        return values.to_list()
-    if mappings.is_mapping(values):
-        return mappings.unordered(values)
-    if isinstance(values, LaneText):
-        return characters(values)
-    return values._plain() if isinstance(values, LaneList) else None
+    """Return the elements of a collection of the lane, those of a set in no order that Python would know; None for all
+    other values."""
+    return values.unordered() if isinstance(values, Collection) else None
 
 
 def product(multiply: Binary) -> Binary:

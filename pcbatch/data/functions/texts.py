@@ -279,12 +279,3 @@ def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Any:
     require(jnp.any(found), "KeyError", "a text that is no key")
     values = LaneList.from_list([table[name] for name in names])
     return values.element(jnp.argmax(found))
-
-
-def equals_one(item: LaneText | LaneBytes, candidates: Any) -> Any:
-    """Return whether a text equals one of the texts among the elements of a set or the keys of a dict."""
-    result: Any = False
-    for candidate in candidates:
-        if isinstance(candidate, str | bytes):
-            result = jnp.logical_or(result, item == candidate)
-    return result

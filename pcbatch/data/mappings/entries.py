@@ -205,8 +205,9 @@ class Entries(Stored):
         """The number of entries that there is room for."""
         return start_capacity() if self.table is None else self.table.capacity
 
+    @property
     def length(self) -> Any:
-        """Return `len` of the dict or set."""
+        """The number of entries, as of `len`."""
         return 0 if self.table is None else number(self.count)
 
     def contains(self, key: Any) -> Any:
@@ -245,10 +246,17 @@ class Entries(Stored):
         """Return the keys in the order in which Python goes over them."""
         return self.keys_list()
 
+    def gone_over(self) -> LaneList:
+        """Return the list of the keys."""
+        return self.as_list()
+
+    def __reversed__(self) -> Any:
+        return reversed(self.as_list())
+
     # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
 
     def __len__(self) -> int:
-        return self.length().__index__()  # type: ignore[no-any-return]
+        return self.length.__index__()  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
         return bool(self.count > 0)

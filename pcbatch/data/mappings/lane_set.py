@@ -42,14 +42,25 @@ class DictView(Container):
     def __repr__(self) -> str:
         return f"{self.part} of {self.source!r}"
 
+    @property
     def length(self) -> Any:
-        """Return `len` of the view."""
-        return self.source.length()
+        """The number of elements, as of `len`."""
+        return self.source.length
 
     def as_list(self) -> LaneList:
         """Return the list of the elements."""
         made: LaneList = getattr(self.source, f"{self.part}_list")()
         return made
+
+    def gone_over(self) -> LaneList:
+        """Return the list of the elements; one of values shares the dict, which must not change meanwhile."""
+        items = self.as_list()
+        if self.part != "keys":
+            items.parent = items.snapshot = self.source
+        return items
+
+    def __reversed__(self) -> Any:
+        return reversed(self.as_list())
 
     def contains(self, value: Any) -> Any:
         """Return `value in` the view."""
@@ -138,7 +149,7 @@ class LaneSet(Entries):
     @Facts(changes=True, removes=True, only_drops=True)
     def pop(self) -> Any:
         """Remove the first element and return it; where the order is not known, a lane with several ends."""
-        require(self.length() > 0, "KeyError", "pop from an empty set")
+        require(self.length > 0, "KeyError", "pop from an empty set")
         known = self.order_is_known
         limit(known or self.count < 2, POP)
         assert self.table is not None
@@ -154,6 +165,10 @@ class LaneSet(Entries):
         new = super().copy()
         new.history = ADDED if self.table is None else MIXED
         return new
+
+    def unordered(self) -> LaneList:
+        """Return the elements in no order that Python would know."""
+        return self.keys_list()
 
     @property
     def order_is_known(self) -> bool:

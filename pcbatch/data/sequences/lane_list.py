@@ -258,6 +258,11 @@ class LaneList(LaneSequence):
 
     __copy__ = copy
 
+    def __reversed__(self) -> Any:
+        new = self.copy()
+        new.reverse()
+        return new
+
     @Facts(changes=True)
     def reverse(self) -> None:
         """Reverse the order of the elements."""
@@ -391,9 +396,7 @@ class LaneList(LaneSequence):
 
 def as_list(values: Any) -> LaneList:
     """Return a list of the elements of a container, an array or a Python iterable, in order; a list itself."""
-    if isinstance(values, LaneList):
-        return values._plain()
-    if isinstance(values, Container) and hasattr(values, "as_list"):
+    if isinstance(values, Container):
         return values.as_list()  # type: ignore[no-any-return]
     if isinstance(values, jax.Array | np.ndarray):
         return LaneList.from_array(values)  # type: ignore[no-any-return]

@@ -247,6 +247,10 @@ class LaneSequence(Rows):
         """Return the sequence with its elements from place 0 on, and no view."""
         raise NotImplementedError
 
+    def as_list(self) -> Any:
+        """Return the elements as a list, no view and no tuple."""
+        return self._plain()
+
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError
 

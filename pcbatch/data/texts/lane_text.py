@@ -345,6 +345,9 @@ class LaneText(Letters, Rows):
 
         return characters(self)
 
+    def __reversed__(self) -> Any:
+        return self[::-1].as_list()
+
     def __getattr__(self, name: str) -> Any:
         if hasattr(str, name) and not name.startswith("_"):
             title = f"`{name}` is not there for texts of the lane"

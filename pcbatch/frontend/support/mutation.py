@@ -26,6 +26,8 @@ from pcbatch.data.functions.exceptions import changed_by_class, changing
 from pcbatch.data.functions.sequences import get_item, list_, users_method
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.kept import kept
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.lane_set import DictView
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.optional import Optional
 from pcbatch.data.sequences.lane_list import LaneList
@@ -211,7 +213,7 @@ def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) ->
         return part, iteration.advanced(part)
     if name in FUNCTIONS:
         return heaps.call(part, name, args, options)
-    if name == "__getitem__" and not mappings.is_mapping(part) and not isinstance(part, dict):
+    if name == "__getitem__" and not isinstance(part, dict | Entries | DictView):
         return part, get_item(part, *args)
     if isinstance(part, ARRAYS):
         return array_items.call(part, name, args, options), None

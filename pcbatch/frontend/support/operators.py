@@ -8,7 +8,7 @@ can hide it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -19,16 +19,15 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.container import Container
+from pcbatch.data.container import Collection, Container
 from pcbatch.data.elements import text_of
-from pcbatch.data.functions import mappings, python_numbers, support
+from pcbatch.data.functions import python_numbers, support
 from pcbatch.data.functions.builtins import bool_ as bool_
 from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
 from pcbatch.data.functions.python_numbers import iadd as iadd
 from pcbatch.data.functions.sequence_operators import are_sequences, compare
 from pcbatch.data.functions.sequences import product
 from pcbatch.data.functions.sequences import unpacked as unpacked
-from pcbatch.data.functions.texts import equals_one
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.truth import truth as truth
 from pcbatch.data.members import data_of
@@ -42,8 +41,6 @@ from pcbatch.data.origins import Tracer, is_noting, note_outside
 from pcbatch.data.origins import array as array
 from pcbatch.data.origins import number as number
 from pcbatch.data.own_order import has_order, pair
-from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.sequences.lane_tuple import transposed as transposed
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
@@ -204,31 +201,33 @@ def _contains(item: Any, container: Any) -> Any:
         item = sure(item, "'in <string>' requires string as left operand, not NoneType")
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
         return bool_(substitute(method)(container, item))
-    if isinstance(container, LaneList | LaneRange | LaneText):
-        return container.contains(item)
     if isinstance(container, str | bytes) and isinstance(item, LaneText | LaneBytes | jax.Array):
-        return text_of(container).contains(item)
+        container = text_of(container)
+    if isinstance(container, Collection):
+        return container.contains(item)
     if isinstance(item, Ref) and isinstance(container, set | frozenset | Mapping):
         return hash(item)  # refuses that
     if isinstance(item, Optional) and isinstance(container, set | frozenset | Mapping | range):
         return jnp.where(is_none(item), None in container, contains(narrowed(item), container))
-    if isinstance(item, LaneText | LaneBytes) and isinstance(container, set | frozenset | Mapping):
-        return equals_one(item, container)
-    if mappings.is_mapping(container):
-        return container.contains(item)
     if isinstance(container, jax.Array):
         return jnp.any(container == item)
-    if isinstance(item, jax.Array) and isinstance(container, range | np.ndarray):
-        if isinstance(container, np.ndarray):
-            return jnp.any(jnp.asarray(container) == item)
-        return _any_equal(item, tuple(container))
+    if isinstance(item, jax.Array) and isinstance(container, np.ndarray):
+        return jnp.any(jnp.asarray(container) == item)
+    if isinstance(item, jax.Array) and isinstance(container, range):
+        return _any_equal(item, container)
     if isinstance(container, tuple | list) and any(map(_of_lane, (item, *container))):
-        return _any_equal(item, tuple(container))
-    if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
-        return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
+        return _any_equal(item, container)
     if _of_lane(item) and isinstance(container, set | frozenset | Mapping):
-        return _any_equal(item, tuple(x for x in container if isinstance(x, tuple | Enum)))
+        kinds = next((kinds for kind, kinds in EQUALS if isinstance(item, kind)), (tuple, Enum))
+        return _any_equal(item, (one for one in container if isinstance(one, kinds)))
     return item in container
+
+
+EQUALS: tuple[tuple[Any, Any], ...] = (
+    (LaneText | LaneBytes, (str, bytes)),
+    (jax.Array, (bool, int, float, complex)),
+)
+"""The keys that are known while compiling which may equal a value of the lane; all others are tuples or members."""
 
 
 def _of_lane(value: Any) -> bool:
@@ -245,7 +244,7 @@ def lacks(item: Any, container: Any) -> Any:
     return not_(contains(item, container))
 
 
-def _any_equal(item: Any, candidates: tuple[Any, ...]) -> Any:
+def _any_equal(item: Any, candidates: Iterable[Any]) -> Any:
     equal: Any = False
     for candidate in candidates:
         equal = jnp.logical_or(equal, truth(eq(item, candidate)))
