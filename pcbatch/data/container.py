@@ -49,3 +49,14 @@ class Container(Collection):
     parent: Container | None = None
     snapshot: Container | None = None
     held: tuple[object, ...] = ()
+
+
+def in_order(values: Any) -> Any:
+    """Return the list of the elements of a collection of the lane in order; None for all other values."""
+    return values.as_list() if isinstance(values, Collection) else None
+
+
+def as_lane_list(values: Any) -> Any:
+    """Return the list of the elements of a collection of the lane, those of a set in no order that Python would know;
+    None for all other values."""
+    return values.unordered() if isinstance(values, Collection) else None

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pcbatch.frontend.support import operators
+from pcbatch.frontend.support import support_module as operators
 
 EDGES = (-128, -127, -3, -1, 0, 1, 2, 100, 126, 127)
 

@@ -63,7 +63,7 @@ WITHOUT = {
     "data.functions.math_functions.sequences",
     "data.functions.math_functions.table",
     "data.functions.number_checks",
-    "frontend.support.operators",
+    "frontend.support.support_module",
     "data.functions.sequence_operators",
     "data.functions.sequences",
     "data.functions.texts",

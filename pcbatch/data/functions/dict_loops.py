@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from pcbatch.data.aliasing import one_of
 from pcbatch.data.checks import require
-from pcbatch.data.functions import mappings
 from pcbatch.data.functions.iteration import DICT_VIEWS, row, rows
+from pcbatch.data.functions.lifted import lane_dict
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import hashable
 from pcbatch.data.mappings.lane_dict import LaneDict
@@ -24,7 +24,7 @@ def watched(value: Any) -> Any:
     The clock goes back where the last key is removed, so from now on no key is the last one.
     """
     if type(value) is set or (type(value) is dict and not any(isinstance(key, str) for key in value)):
-        value = mappings.changeable(value, ()) if isinstance(value, set) else mappings.lane_dict(value)
+        value = LaneSet.from_items(list(value)) if isinstance(value, set) else lane_dict(value)
     if not isinstance(value, LaneDict | LaneSet) or value.table is None:
         return value
     return one_of(value.with_table(value.table.replace(clock=value.table.clock + 1)), [value])

@@ -15,9 +15,9 @@ from pcbatch.data.capacity import FullError, made_of_others
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Unset
 from pcbatch.data.container import Collection
-from pcbatch.data.functions import support
-from pcbatch.data.functions.sequences import ask_for_elements, iterated, len_, list_, users_code
+from pcbatch.data.functions.sequences import len_, list_
 from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.functions.users_code import ask_for_elements, iterated, users_code
 from pcbatch.data.integer_marks import between, exact_add
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import ROWS
@@ -314,12 +314,8 @@ def _can_change(part: Any) -> bool:
     return not (part is None or isinstance(part, (jax.Array, Optional, Unset, *ROWS)))
 
 
-def has_next(value: Any, path: tuple[Any, ...]) -> Any:
-    """Whether the iterator at a path in a value has an element left."""
-    return _left(support.item(value, path))
-
-
-def _left(iterator: Any) -> Any:
+def is_left(iterator: Any) -> Any:
+    """Whether an iterator has an element left."""
     if (code := users_code(iterator, "__next__")) is not None:
         title = "the next element of an iterator of the user's changes it"
         raise Refusal("PCB305", title, functions=(code,))
@@ -330,7 +326,7 @@ def _left(iterator: Any) -> Any:
 
 def advanced(iterator: Any) -> Any:
     """The next element of an iterator, which takes it."""
-    left = _left(iterator)
+    left = is_left(iterator)
     require(left, "StopIteration", "")
     value = row(iterator.sequence, jnp.where(left, iterator.position, 0))
     iterator.position = iterator.position + left.astype(np.int32)

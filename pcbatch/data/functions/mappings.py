@@ -7,18 +7,16 @@ lane is looked up or stored in it.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType, MethodType
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
 import jax.extend.source_info_util
 import numpy as np
 
-from pcbatch.data.aliasing import holds_same
-from pcbatch.data.catalogue import facts
 from pcbatch.data.container import Container
-from pcbatch.data.functions import support
+from pcbatch.data.functions.lifted import lifted
+from pcbatch.data.functions.users_code import substitute
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import COUNTER, ORDERED, LaneDict, missing_of
@@ -29,75 +27,16 @@ from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-CHOSEN = "call a function where it is chosen, `TABLE[k](...)`, or keep `k` in its place until it is called"
-
-
-def looked_up(value: Any, key: Any) -> Any:
-    """Return a dict or set as one of the lane where a key is a value of the lane; other values unchanged."""
-    if is_of_lane(key):
-        if type(value) is dict:
-            return holds_same(lane_dict(value), value)
-        if type(value) in (set, frozenset):
-            return LaneSet.from_items(value)
-    return value
-
-
-def lane_dict(value: Mapping[Any, Any]) -> LaneDict:
-    """Return a dict whose keys are known as a dict of the lane."""
-    if any(isinstance(part, FunctionType | MethodType | BuiltinFunctionType) for part in value.values()):
-        raise Refusal("PCB304", "a lane chooses a function, which is no value of a lane", helps=(CHOSEN,))
-    texts = [key for key in value if isinstance(key, str)]
-    if 0 < len(texts) < len(value):
-        raise Refusal(
-            "PCB304",
-            f"a dict with the key {texts[0]!r} takes no value of a lane as a key",
-            helps=("keep texts and numbers in dicts of their own",),
-        )
-    return LaneDict.from_dict(value)
-
-
-def changeable(value: Any, args: Sequence[Any]) -> Any:
-    """Return a dict or set that a method is to change, as one of the lane where it must be.
-
-    A set that is known while compiling never changes. A dict does, by what is known.
-    """
-    if type(value) is set:
-        return LaneSet.from_items(list(value))
-    keys = args[0] if args else ()
-    if isinstance(keys, list | tuple) and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in keys):
-        keys = tuple(pair[0] for pair in keys)  # the items of `update`
-    of_lane = not isinstance(keys, dict) and is_of_lane(keys)
-    return lane_dict(value) if of_lane or any(isinstance(arg, Container) for arg in args) else value
-
 
 def order_key(key: Any) -> Any:
     """Return what stands in for a key function; `d.get` of a dict of the lane gives values, for None has no order."""
     owner = getattr(key, "__self__", None)
     if isinstance(owner, LaneDict) and key.__name__ == "get":
         return owner.ordered_value
-    return None if key is None else support.substitute(key)
+    return None if key is None else substitute(key)
 
 
-def reading_method(fn: Any) -> Any:
-    """Return what stands in for a method of a known dict or set, with arguments of the lane; None for others."""
-    owner = getattr(fn, "__self__", None)
-    name = getattr(fn, "__name__", "")
-    if owner is dict and name == "fromkeys":
-        return _from_keys
-    of_lane = LaneDict if type(owner) is dict else LaneSet if type(owner) in (set, frozenset) else None
-    if name.startswith("_") or not hasattr(of_lane, name) or facts(name).changes:
-        return None
-
-    def run(*args: Any, **options: Any) -> Any:
-        if not any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1]):
-            return fn(*args, **options)
-        made = lane_dict(owner) if isinstance(owner, dict) else LaneSet.from_items(owner)
-        return getattr(made, name)(*args, **options)
-
-    return run
-
-
-def _from_keys(keys: Any, value: Any = None) -> Any:
+def from_keys(keys: Any, value: Any = None) -> Any:
     """The method `dict.fromkeys`."""
     if not _needs_lane(keys):
         return dict.fromkeys(keys, value)
@@ -153,8 +92,7 @@ def added(items: Any, item: Any) -> Any:
 
 def with_item(items: Any, key: Any, value: Any) -> Any:
     """Return a dict with one more entry."""
-    new = looked_up(items, key)
-    new = new.copy()
+    new = lifted(items, key).copy()
     new[key] = value
     return new
 

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.checks import limit, rules
+from pcbatch.data.container import as_lane_list
 from pcbatch.data.functions import number_checks
 from pcbatch.data.functions.math_functions import integers, reals
 from pcbatch.data.functions.math_functions.integers import magnitude, unsigned
-from pcbatch.data.functions.sequences import as_lane_list
 from pcbatch.data.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
 from pcbatch.data.sequences import list_reductions
 from pcbatch.errors import Refusal

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.container import Collection
-from pcbatch.data.functions import support
+from pcbatch.data.functions.users_code import users_method
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.optional import Optional
@@ -27,7 +27,7 @@ def truth(value: Any) -> Any:
     if isinstance(value, Collection):
         return value.length > 0
     if not isinstance(value, ARRAYS):
-        method = support.users_method(value, "__bool__") or support.users_method(value, "__len__")
+        method = users_method(value, "__bool__") or users_method(value, "__len__")
         return bool(value) if method is None else truth(method(value))
     if value.shape != ():
         note = "Python, too, finds an array of several elements neither true nor false"

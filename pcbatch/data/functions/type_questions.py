@@ -20,6 +20,7 @@ import numpy as np
 from pcbatch.data.container import Container
 from pcbatch.data.functions.builtins import is_
 from pcbatch.data.functions.python_numbers import attribute
+from pcbatch.data.functions.users_code import load_attribute
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet
 from pcbatch.data.objects import questions
@@ -301,3 +302,8 @@ def positional(value: Any, cls: Any, number: int) -> Any:
         return value
     name = cls.__match_args__[number]
     return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else getattr(value, name)
+
+
+def named_part(value: Any, cls: Any, name: str) -> Any:
+    """The attribute of a value that a keyword of a class pattern is matched with."""
+    return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else load_attribute(value, name)

@@ -10,13 +10,13 @@ import gast
 import jax
 import numpy as np
 
+from pcbatch.data.functions.users_code import LIBRARIES
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node
 
 # `__module__` is read of these types only: an attribute of another object may run code of the user.
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), type)
-LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
 PASSING = (jax.lax.stop_gradient, jax.block_until_ready)  # may return their argument, a number of Python
 TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__})  # call functions as Python does
 BUILTIN_TYPES = tuple(value for value in vars(builtins).values() if isinstance(value, type))

@@ -35,7 +35,7 @@ from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.streams import has_stream
 from pcbatch.frontend.source.tree import SUPPORT, Node, one_line, rebuild
-from pcbatch.frontend.support import operators
+from pcbatch.frontend.support import support_module
 from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.ops import Change, Expr
 from pcbatch.ir.text.written import Written
@@ -122,7 +122,7 @@ def _compile(unit: Unit, node: Node, nested: tuple[str, ...], ins: tuple[str, ..
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
     body = [guarded_defaults(part) for part in body]
     read = {part.id for statement in body for part in ast.walk(statement) if isinstance(part, ast.Name)}
-    constants = {**{name: value for name, value in unit.imports.items() if name in read}, SUPPORT: operators}
+    constants = {**{name: value for name, value in unit.imports.items() if name in read}, SUPPORT: support_module}
     primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, constants)
     assert primitive is not None  # all that it reads is a parameter, a global or a cell
     return kept(primitive, constants)

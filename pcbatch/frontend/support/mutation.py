@@ -18,13 +18,16 @@ import jax
 import jax.extend.source_info_util
 
 from pcbatch.data.aliasing import forget_copy, source_of_copy
-from pcbatch.data.catalogue import FUNCTIONS, facts
+from pcbatch.data.catalogue import FUNCTIONS
 from pcbatch.data.checks import require
 from pcbatch.data.container import Container
-from pcbatch.data.functions import array_items, heaps, iteration, mappings, support
+from pcbatch.data.functions import array_items, heaps, iteration, mappings, operators
+from pcbatch.data.functions.builtins import sorted_
 from pcbatch.data.functions.exceptions import changed_by_class, changing
-from pcbatch.data.functions.sequences import get_item, list_, users_method
+from pcbatch.data.functions.lifted import changeable, lifted
+from pcbatch.data.functions.sequences import get_item, list_
 from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.functions.users_code import load_attribute, substitute, users_method
 from pcbatch.data.kept import kept
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.lane_set import DictView
@@ -38,7 +41,6 @@ from pcbatch.data.texts.text_parts import TextParts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.places import NEXT
-from pcbatch.frontend.support.helpers import load_attribute, substitute
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -58,6 +60,11 @@ def item(value: Any, path: Path) -> Any:
         value = _there(value, key)
         value = _read(value if isinstance(value, ARRAYS) else _indexable(value, key), key)
     return value
+
+
+def has_next(value: Any, path: Path) -> Any:
+    """Whether the iterator at a path in a value has an element left."""
+    return iteration.is_left(item(value, path))
 
 
 def swap_items(value: Any, first: Path, second: Path) -> Any:
@@ -192,13 +199,13 @@ def _augmented(name: str, old: Any, operand: Any) -> Any:
         case dict() if name == "or_" and not isinstance(operand, Container):
             return {**old, **dict(operand)}
         case set() | frozenset():
-            return getattr(support, name)(old, operand)
+            return getattr(operators, name)(old, operand)
     method = users_method(old, _in_place(name)) or getattr(type(old), _in_place(name), None)
     if method is not None and not isinstance(old, (*ARRAYS, int, float, complex, str, tuple)):
         return changed_by_class(old, _in_place(name), partial(method, _copy(old), operand))
     if name == "matmul":
         return old @ operand
-    return getattr(support, name)(old, operand)
+    return getattr(operators, name)(old, operand)
 
 
 def _in_place(name: str) -> str:
@@ -217,9 +224,9 @@ def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) ->
         return part, get_item(part, *args)
     if isinstance(part, ARRAYS):
         return array_items.call(part, name, args, options), None
-    part = _with_lane_arguments(part, name, args, options)
+    part = changeable(part, name, args)
     if type(part) is list and name == "sort":
-        part[:] = map(kept, part, list(support.sorted_(part, **options)))
+        part[:] = map(kept, part, list(sorted_(part, **options)))
         return part, None
     method = getattr(part, name)
     if isinstance(part, list | dict | set):
@@ -229,20 +236,6 @@ def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) ->
     called = partial(substitute(method), *args, **options)
     own = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType) and is_user_code(method.__code__)
     return part, changing(called, method.__code__) if own else called()
-
-
-def _with_lane_arguments(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Return a list whose structure is known as a list of the lane where a method needs values of the lane."""
-    if type(part) in (dict, set):
-        return mappings.changeable(part, args)
-    if type(part) is not list or not hasattr(part, name):
-        return part
-    known, first = facts(name), args[0] if args else None
-    if known.iterates and isinstance(first, jax.Array) and first.ndim == 0:
-        raise TypeError("'int' object is not iterable")
-    index = known.by_index and isinstance(first, jax.Array)
-    lookup = known.by_value and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args]))
-    return LaneList.from_list(part) if index or lookup or (known.iterates and isinstance(first, Container)) else part
 
 
 def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> Any:
@@ -342,11 +335,8 @@ def _there(value: Any, key: Any) -> Any:
 
 
 def _indexable(value: Any, key: Any) -> Any:
-    """Return a list whose structure is known as a list of the lane, where the key is a value of the lane."""
-    keys = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
-    if type(value) is list and any(isinstance(part, jax.Array) for part in keys):
-        return LaneList.from_list(value)
-    return mappings.looked_up(value, key) if type(value) is dict and not isinstance(key, Field) else value
+    """Return a list or dict that is known while compiling as one of the lane, where the key is a value of the lane."""
+    return lifted(value, key) if type(value) in (list, dict) else value
 
 
 def _copy(value: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pcbatch.data.checks import LIMIT, NumberRules, collecting, using
 from pcbatch.data.origins import Origin, note, noting
-from pcbatch.frontend.support import operators
+from pcbatch.frontend.support import support_module as operators
 
 ERRORS = (ValueError, ArithmeticError)
 Outcome = Any

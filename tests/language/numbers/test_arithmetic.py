@@ -14,7 +14,7 @@ import pcbatch
 from pcbatch.data.checks import NumberRules
 from pcbatch.data.sequences.list_reductions import exact_sum
 from pcbatch.errors import UsageError
-from pcbatch.frontend.support import operators
+from pcbatch.frontend.support import support_module as operators
 from tests.language.numbers.lanes import Lane, exact, outcomes
 from tests.language.numbers.test_math_integers import LARGEST, integers
 

@@ -1,17 +1,11 @@
-"""The support module: the functions that compiled primitives call where Python's own operators refuse traced values.
-
-Every function here means the same as the Python construct it stands for when its arguments are plain values.
-Most are defined in the other files of this folder. Primitives reach this module through a closure cell, so no user name
-can hide it.
-"""
+"""Python's operators on values of a lane, and on objects whose operators are methods of the user's."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from importlib import import_module
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -21,32 +15,22 @@ import numpy as np
 
 from pcbatch.data.container import Collection, Container
 from pcbatch.data.elements import text_of
-from pcbatch.data.functions import python_numbers, support
-from pcbatch.data.functions.builtins import bool_ as bool_
+from pcbatch.data.functions import python_numbers
+from pcbatch.data.functions.builtins import bool_
 from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
-from pcbatch.data.functions.python_numbers import iadd as iadd
 from pcbatch.data.functions.sequence_operators import are_sequences, compare
 from pcbatch.data.functions.sequences import product
-from pcbatch.data.functions.sequences import unpacked as unpacked
-from pcbatch.data.functions.truth import ARRAYS
-from pcbatch.data.functions.truth import truth as truth
+from pcbatch.data.functions.truth import ARRAYS, truth
+from pcbatch.data.functions.users_code import PLAIN, substitute
 from pcbatch.data.members import data_of
-from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.reference import Ref
-from pcbatch.data.optional import Optional, is_none, sure
-from pcbatch.data.optional import narrowed as narrowed
-from pcbatch.data.optional import unwrapped as unwrapped
-from pcbatch.data.origins import Tracer, is_noting, note_outside
-from pcbatch.data.origins import array as array
-from pcbatch.data.origins import number as number
+from pcbatch.data.optional import Optional, is_none, narrowed, sure, unwrapped
+from pcbatch.data.origins import Tracer, is_noting, number
 from pcbatch.data.own_order import has_order, pair
-from pcbatch.data.sequences.lane_tuple import transposed as transposed
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support.helpers import PLAIN, load_attribute, substitute
-from pcbatch.frontend.support.helpers import see_through as see_through
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -123,27 +107,7 @@ def _method(value: Any, name: str) -> FunctionType | None:
     return method if isinstance(method, FunctionType) else None
 
 
-DATA = (
-    "builtins defaults dict_loops drafts exceptions iteration libraries mappings "
-    "python_numbers sequences texts traced_effects type_questions"
-).split()
-PARTS = (*(f"data.functions.{name}" for name in DATA), "frontend.support.links", "frontend.support.mutation")
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
-
-
-def _public(*modules: ModuleType) -> dict[str, Any]:
-    """The public functions and constants that these modules define, by name."""
-    parts = [
-        (name, part)
-        for module in modules
-        for name, part in vars(module).items()
-        if name[0] != "_" and getattr(part, "__module__", None) == module.__name__
-    ]
-    assert len(dict(parts)) == len(parts), "two modules define functions of one name"
-    return dict(parts)
-
-
-globals().update(_public(*(import_module(f"pcbatch.{name}") for name in PARTS)))
 
 
 add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and_, or_, xor = (
@@ -152,13 +116,6 @@ add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and
 eq, ne, lt, le, gt, ge = (binary(name) for name in "eq ne lt le gt ge".split())
 mul = product(mul)
 neg, pos, abs_, invert = (unary(name) for name in "neg pos abs_ invert".split())
-
-outside = note_outside
-
-
-def named_part(value: Any, cls: Any, name: str) -> Any:
-    """The attribute of a value that a keyword of a class pattern is matched with."""
-    return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else load_attribute(value, name)
 
 
 def right_operand(value: Any, old: Any = None) -> Any:
@@ -257,6 +214,3 @@ def range_element(start: Any, step: Any, index: Any, length: Any) -> Any:
     if known and isinstance(index, jax.Array) and length <= MOST_COPIES:
         raise NeedsUnrolling(length)
     return add(start, mul(index, step))
-
-
-vars(support).update({name: value for name, value in globals().items() if name[0] != "_"})
