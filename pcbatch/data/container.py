@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -34,6 +36,25 @@ class Collection:
     def gone_over(self) -> Any:
         """Return what a `for` loop goes over, a sequence."""
         return self
+
+    # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
+
+    def __len__(self) -> int:
+        return operator.index(self.length)
+
+    def __bool__(self) -> bool:
+        return bool(self.length > 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.as_list())
+
+    def __reversed__(self) -> Any:
+        new = self.as_list()
+        new.reverse()
+        return new
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.contains(value))
 
 
 class Container(Collection):

@@ -315,17 +315,11 @@ def is_(a: Any, b: Any) -> Any:
             if origin_of(one) is Origin.NUMBER:
                 return number(one == other) if one.dtype == np.bool_ else False
     if any(isinstance(one, jax.core.Tracer) and isinstance(other, plain) for one, other in ((a, b), (b, a))):
-        raise Refusal(
-            "PCB305",
-            "`is` asks whether two names mean one Python object, and values of lanes are not objects",
-            helps=("write `==`; for `c is True` just `c`, for `c is False` `not c`",),
-        )
+        title = "`is` asks whether two names mean one Python object, and values of lanes are not objects"
+        raise Refusal("PCB305", title, helps=("write `==`; for `c is True` just `c`, for `c is False` `not c`",))
     if _is_data(a) and _is_data(b):
-        raise Refusal(
-            "PCB305",
-            "`is` asks whether two names mean one object, and lists, tuples and dicts of a lane are values",
-            helps=("write `==`, or keep a number or a flag that says which of them it is",),
-        )
+        title = "`is` asks whether two names mean one object, and lists, tuples and dicts of a lane are values"
+        raise Refusal("PCB305", title, helps=("write `==`, or keep a number or a flag that says which of them it is",))
     return a is b
 
 

@@ -95,9 +95,6 @@ def lane_dict(value: Mapping[Any, Any]) -> LaneDict:
         raise Refusal("PCB304", "a lane chooses a function, which is no value of a lane", helps=(CHOSEN,))
     texts = [key for key in value if isinstance(key, str)]
     if 0 < len(texts) < len(value):
-        raise Refusal(
-            "PCB304",
-            f"a dict with the key {texts[0]!r} takes no value of a lane as a key",
-            helps=("keep texts and numbers in dicts of their own",),
-        )
+        title = f"a dict with the key {texts[0]!r} takes no value of a lane as a key"
+        raise Refusal("PCB304", title, helps=("keep texts and numbers in dicts of their own",))
     return LaneDict.from_dict(value)

@@ -7,12 +7,11 @@ lane is looked up or stored in it.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.extend.source_info_util
-import numpy as np
 
 from pcbatch.data.container import Container
 from pcbatch.data.functions.lifted import lifted
@@ -61,26 +60,22 @@ def set_display(*items: Any) -> Any:
 
 
 def dict_display(*parts: Any) -> Any:
-    """The display `{k: v, **other}`: keys and values in turn; a key that is `SPREAD` comes before another dict."""
+    """The display `{k: v, **other}`: keys and values in turn; a key that is `Spread` comes before another dict."""
     pairs = list(zip(parts[::2], parts[1::2], strict=True))
     of_lane = any(
-        isinstance(value, Entries | DictView) if key is SPREAD else is_of_lane(of_member(key)) for key, value in pairs
+        isinstance(value, Entries | DictView) if key is Spread else is_of_lane(of_member(key)) for key, value in pairs
     )
-    if not of_lane:
-        known: dict[Any, Any] = {}
-        for key, value in pairs:
-            known.update(value if key is SPREAD else {key: value})
-        return known
-    new = LaneDict()
+    made: Any = LaneDict() if of_lane else {}
     for key, value in pairs:
-        if key is SPREAD:
-            new.update(value)
+        if key is Spread:
+            made.update(value)
         else:
-            new[key] = value
-    return new
+            made[key] = value
+    return made
 
 
-SPREAD: Any = type("Spread", (), {"__repr__": lambda self: "**"})()
+class Spread:
+    """The key of a dict that is spread in a display."""
 
 
 def added(items: Any, item: Any) -> Any:
@@ -122,25 +117,18 @@ def dict_(*args: Any, **named: Any) -> Any:
     if len(args) != 1:
         return dict(*args, **named)
     source = args[0]
-    if isinstance(source, LaneDict):
-        new = LaneDict.of_items([])
-        new.update(source)
-        return _with_names(new, named)
-    if isinstance(source, LaneList | DictView):
+    if isinstance(source, LaneDict | LaneList | DictView):
         new = LaneDict()
-        new.update(source.as_list() if isinstance(source, DictView) else source)
-        return _with_names(new, named)
+        new.update(source, **named)
+        return new
     if isinstance(source, Mapping):
         return dict(source, **named)
     pairs = [tuple(pair) for pair in source]
     if any(is_of_lane(pair[0]) for pair in pairs if pair):
-        return _with_names(LaneDict.of_items(pairs), named)
+        new = LaneDict.of_items(pairs)
+        new.update(**named)
+        return new
     return dict(pairs, **named)
-
-
-def _with_names(new: LaneDict, named: dict[str, Any]) -> LaneDict:
-    new.update(**named)
-    return new
 
 
 def counter(*args: Any, **named: Any) -> Any:
@@ -170,13 +158,8 @@ def ordered_dict(*args: Any, **named: Any) -> Any:
 
 def _needs_lane(values: Any) -> bool:
     """Whether a set of the elements of a collection holds values of the lane."""
-    if isinstance(values, Container):
-        return True
-    if isinstance(values, jax.Array):
-        return True
-    if isinstance(values, np.ndarray | str | dict) or not isinstance(values, Iterable):
-        return False
-    return any(is_of_lane(value) for value in values) if isinstance(values, list | tuple) else False
+    of_known = isinstance(values, list | tuple) and any(map(is_of_lane, values))
+    return of_known or isinstance(values, Container | jax.Array)
 
 
 # Questions.

@@ -1,11 +1,18 @@
-"""Python's operators on values of a lane, and on objects whose operators are methods of the user's."""
+"""Python's operators on values of a lane, and on objects whose operators are methods of the user's.
+
+A table at the end has all functions of Python that lane code calls, and those of this folder that replace them.
+"""
 
 from __future__ import annotations
 
-import inspect
+import builtins
+import collections
+import functools
+import operator
+import queue
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from types import FunctionType
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -15,13 +22,13 @@ import numpy as np
 
 from pcbatch.data.container import Collection, Container
 from pcbatch.data.elements import text_of
-from pcbatch.data.functions import python_numbers
-from pcbatch.data.functions.builtins import bool_
+from pcbatch.data.functions import builtins as of_lane
+from pcbatch.data.functions import mappings, python_numbers, sequences, texts, type_questions, users_code
 from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
 from pcbatch.data.functions.sequence_operators import are_sequences, compare
 from pcbatch.data.functions.sequences import product
 from pcbatch.data.functions.truth import ARRAYS, truth
-from pcbatch.data.functions.users_code import PLAIN, substitute
+from pcbatch.data.functions.users_code import PLAIN, method_of, substitute
 from pcbatch.data.members import data_of
 from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.reference import Ref
@@ -55,7 +62,8 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
             return compare(plain, a, b)
         if (isinstance(a, PLAIN) and isinstance(b, PLAIN)) or not is_noting():
             return operator(a, b)
-        own, other = _method(a, dunder), _method(b, reflected)
+        own = None if isinstance(a, PLAIN) else method_of(a, dunder)
+        other = None if isinstance(b, PLAIN) else method_of(b, reflected)
         if (not isinstance(b, PLAIN) and hasattr(type(b), "__jax_array__")) or (
             own is None and not isinstance(a, PLAIN)
         ):
@@ -68,6 +76,7 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
                 return result
         return operator(a, b)
 
+    run.__name__ = name
     return run
 
 
@@ -91,20 +100,11 @@ def unary(name: str) -> Callable[[Any], Any]:
 
     def run(a: Any) -> Any:
         a = unwrapped(a)
-        method = None if isinstance(a, PLAIN) or not is_noting() else _method(a, f"__{name.rstrip('_')}__")
+        method = None if isinstance(a, PLAIN) or not is_noting() else method_of(a, f"__{name.rstrip('_')}__")
         return operator(a) if method is None else substitute(method)(a)
 
+    run.__name__ = name
     return run
-
-
-def _method(value: Any, name: str) -> FunctionType | None:
-    """The method of a value by which Python computes an operator; None if it is not a function of Python."""
-    if isinstance(value, PLAIN):
-        return None
-    if isinstance(value, Ref):
-        return own_method(value, name)
-    method = inspect.getattr_static(type(value), name, None)
-    return method if isinstance(method, FunctionType) else None
 
 
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
@@ -157,7 +157,7 @@ def _contains(item: Any, container: Any) -> Any:
     if isinstance(container, str | LaneText):
         item = sure(item, "'in <string>' requires string as left operand, not NoneType")
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
-        return bool_(substitute(method)(container, item))
+        return of_lane.bool_(substitute(method)(container, item))
     if isinstance(container, str | bytes) and isinstance(item, LaneText | LaneBytes | jax.Array):
         container = text_of(container)
     if isinstance(container, Collection):
@@ -175,16 +175,10 @@ def _contains(item: Any, container: Any) -> Any:
     if isinstance(container, tuple | list) and any(map(_of_lane, (item, *container))):
         return _any_equal(item, container)
     if _of_lane(item) and isinstance(container, set | frozenset | Mapping):
-        kinds = next((kinds for kind, kinds in EQUALS if isinstance(item, kind)), (tuple, Enum))
+        kinds: Any = (bool, int, float, complex) if isinstance(item, jax.Array) else (tuple, Enum)
+        kinds = (str, bytes) if isinstance(item, LaneText | LaneBytes) else kinds
         return _any_equal(item, (one for one in container if isinstance(one, kinds)))
     return item in container
-
-
-EQUALS: tuple[tuple[Any, Any], ...] = (
-    (LaneText | LaneBytes, (str, bytes)),
-    (jax.Array, (bool, int, float, complex)),
-)
-"""The keys that are known while compiling which may equal a value of the lane; all others are tuples or members."""
 
 
 def _of_lane(value: Any) -> bool:
@@ -214,3 +208,51 @@ def range_element(start: Any, step: Any, index: Any, length: Any) -> Any:
     if known and isinstance(index, jax.Array) and length <= MOST_COPIES:
         raise NeedsUnrolling(length)
     return add(start, mul(index, step))
+
+
+BY_NAME: tuple[tuple[Any, ModuleType, str], ...] = (
+    (builtins, of_lane, "max min int float bool complex any all sorted pow range str repr ascii format"),
+    (builtins, python_numbers, "round divmod sum"),
+    (builtins, texts, "bin oct hex ord chr"),
+    (builtins, sequences, "len list tuple bytes bytearray reversed"),
+    (builtins, mappings, "set frozenset dict"),
+    (builtins, type_questions, "isinstance type hasattr getattr callable dir id hash"),
+    (builtins, users_code, "print"),
+    (np, type_questions, "isscalar iterable"),
+    (functools, sequences, "reduce"),
+    (collections, sequences, "deque"),
+)
+"""Functions of Python that are replaced, each by one of its name and an underscore."""
+
+OPERATORS = "add sub mul truediv floordiv mod lshift rshift and_ or_ xor not_ neg pos invert eq ne lt le gt ge"
+REPLACED: list[tuple[Any, Callable[..., Any]]] = [
+    *((getattr(a, name), getattr(b, f"{name}_")) for a, b, names in BY_NAME for name in names.split()),
+    *((getattr(operator, name), globals()[name]) for name in OPERATORS.split()),
+    (collections.Counter, mappings.counter),
+    (collections.defaultdict, mappings.defaultdict),
+    (collections.OrderedDict, mappings.ordered_dict),
+    (queue.Queue, sequences.queue_),
+    (queue.SimpleQueue, sequences.queue_),
+    (queue.LifoQueue, sequences.stack_),
+    (queue.PriorityQueue, sequences.priority_queue_),
+    (abs, abs_),
+    (operator.abs, abs_),
+    (operator.inv, invert),
+    (operator.is_, of_lane.is_),
+    (operator.is_not, of_lane.is_not),
+    (operator.pow, power),
+    (operator.iadd, python_numbers.iadd),  # the other operators in place have the same values without help
+    (operator.ipow, python_numbers.ipow),
+]
+"""Functions, and those that replace them."""
+
+LANES_ONLY = frozenset(
+    "max_ min_ int_ float_ bool_ complex_ any_ all_ sorted_ range_ str_ repr_ ascii_ format_ not_".split()
+)
+"""Replaced in lane code only: in a helper, Python's own refuse traced values by themselves, or make text."""
+
+
+def replacement(target: Any, in_helper: bool = False) -> Callable[..., Any] | None:
+    """Return what replaces a function; None for all others."""
+    found = next((new for function, new in REPLACED if target is function), None)
+    return None if found is not None and in_helper and found.__name__ in LANES_ONLY else found

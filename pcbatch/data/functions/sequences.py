@@ -167,28 +167,24 @@ def bytearray_(*args: Any, **options: Any) -> Any:
 def reduce_(function: Any, values: Any, *initial: Any) -> Any:
     """The function `functools.reduce`, which becomes a loop for what has a length of the lane."""
     if as_lane_list(values) is not None:
-        raise Refusal(
-            "PCB306",
-            "`reduce` takes a number of steps that is known while compiling, and here it depends on the lane",
-            helps=("write it as a loop, `for x in xs: total = f(total, x)`",),
-        )
+        title = "`reduce` takes a number of steps that is known while compiling, and here it depends on the lane"
+        raise Refusal("PCB306", title, helps=("write it as a loop, `for x in xs: total = f(total, x)`",))
     return functools.reduce(function, values, *initial)
 
 
-def deque_(*args: Any, **options: Any) -> Any:
-    """The class `collections.deque`."""
-    return LaneDeque.of(*args, **options) if is_noting() else collections.deque(*args, **options)
+def _of_lane(name: str, of_lane: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what stands for a class: one of the lane while a primitive is traced."""
+
+    def make(*args: Any, **options: Any) -> Any:
+        return (of_lane if is_noting() else plain)(*args, **options)
+
+    make.__name__ = name
+    return make
 
 
-def queue_(*args: Any, **options: Any) -> Any:
-    """The class `queue.Queue`."""
-    return LaneQueue.new(*args, **options) if is_noting() else queue.Queue(*args, **options)
-
-
-def stack_(*args: Any, **options: Any) -> Any:
-    """The class `queue.LifoQueue`."""
-    return LaneStack.new(*args, **options) if is_noting() else queue.LifoQueue(*args, **options)
-
+deque_ = _of_lane("deque_", LaneDeque.of, collections.deque)
+queue_ = _of_lane("queue_", LaneQueue.new, queue.Queue)
+stack_ = _of_lane("stack_", LaneStack.new, queue.LifoQueue)
 
 HEAP_HELPS = (
     "keep a list as a heap: `heapq.heappush(heap, item)` in place of `put`, `heapq.heappop(heap)` of `get`, and "
@@ -234,6 +230,7 @@ def product(multiply: Binary) -> Binary:
         result = _repeated(a, b)
         return multiply(a, b) if result is None else result
 
+    run.__name__ = multiply.__name__
     return run
 
 

@@ -51,15 +51,10 @@ def text(value: Any) -> Any:
     if isinstance(value, LaneText):
         return value
     if is_whole(value):
-        refuse_mixed(value)
+        if origin_of(value) is Origin.MIXED:  # `True` and `1` are equal, their texts are not
+            raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
         return text_of_bool(value) if value.dtype == np.bool_ else text_of_integer(value)
     return None if is_shown_of_lane(value) else str(value)
-
-
-def refuse_mixed(value: Any) -> None:
-    """Refuse a text of a number that is a bool on some paths only: `True` and `1` are equal, their texts are not."""
-    if origin_of(value) is Origin.MIXED:
-        raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
 
 
 def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
@@ -72,6 +67,7 @@ def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
             raise TypeError(f"'{value.dtype}' object cannot be interpreted as an integer")
         return text_of_integer(value, base)
 
+    run.__name__ = f"{builtin.__name__}_"
     return run
 
 

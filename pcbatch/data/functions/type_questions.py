@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import operator
 import queue
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -54,13 +55,9 @@ EXAMPLES: dict[type, tuple[Any, ...]] = {
 CONTAINERS: tuple[tuple[type, Any], ...] = ((LaneDict, {}), (LaneSet, set()), (LaneText, ""))
 """The containers of lanes, and what they are in the plain function."""
 TESTS: dict[str, Callable[[Any, Any], Any]] = {
-    "Is": lambda a, b: a is b,
-    "IsNot": lambda a, b: a is not b,
-    "Eq": lambda a, b: a == b,
-    "NotEq": lambda a, b: a != b,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
-}
+    "Is": operator.is_, "IsNot": operator.is_not, "Eq": operator.eq, "NotEq": operator.ne,
+    "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
+}  # fmt: skip
 DTYPE_HELP = "ask for the dtype: `jnp.issubdtype(jnp.result_type(x), jnp.integer)`, or `jnp.floating`, `jnp.bool_`"
 ARRAY_HELP = "`isinstance(x, (np.ndarray, jax.Array))` and `jnp.ndim(x) > 0` are the same for arrays of both"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import jax
@@ -249,23 +249,6 @@ class Entries(Stored):
     def gone_over(self) -> LaneList:
         """Return the list of the keys."""
         return self.as_list()
-
-    def __reversed__(self) -> Any:
-        return reversed(self.as_list())
-
-    # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
-
-    def __len__(self) -> int:
-        return self.length.__index__()  # type: ignore[no-any-return]
-
-    def __bool__(self) -> bool:
-        return bool(self.count > 0)
-
-    def __contains__(self, key: Any) -> bool:
-        return bool(self.contains(key))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.as_list())
 
     def _noted_key(self, key: Any) -> Any:
         leaves, tree = lane_keys.parts(key)

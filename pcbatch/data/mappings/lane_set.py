@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import jax
@@ -59,9 +59,6 @@ class DictView(Container):
             items.parent = items.snapshot = self.source
         return items
 
-    def __reversed__(self) -> Any:
-        return reversed(self.as_list())
-
     def contains(self, value: Any) -> Any:
         """Return `value in` the view."""
         if self.part == "keys":
@@ -72,18 +69,6 @@ class DictView(Container):
             return False
         found = self.source.table.find(lane_keys.hashable(value[0]))
         return number(found.present & list_order.equal(self.source._taken(found), value[1]))
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def __bool__(self) -> bool:
-        return bool(self.source)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.as_list())
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(self.contains(value))
 
 
 def _of_copy(name: str, change: str) -> Any:

@@ -258,11 +258,6 @@ class LaneList(LaneSequence):
 
     __copy__ = copy
 
-    def __reversed__(self) -> Any:
-        new = self.copy()
-        new.reverse()
-        return new
-
     @Facts(changes=True)
     def reverse(self) -> None:
         """Reverse the order of the elements."""

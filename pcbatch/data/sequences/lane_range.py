@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import jax.numpy as jnp
@@ -58,12 +57,3 @@ class LaneRange(Collection):
         if isinstance(index, slice):
             raise Refusal("PCB306", "a slice of a range with bounds of the lane", helps=("write its own bounds",))
         return self.element(checked_index(index, self.length, 0, "range object index out of range")[0])
-
-    def __len__(self) -> int:
-        return len(self.as_list())
-
-    def __bool__(self) -> bool:
-        return bool(self.length > 0)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.as_list())

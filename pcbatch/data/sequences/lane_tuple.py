@@ -51,9 +51,6 @@ class LaneTuple(LaneList):
         found = super().__getitem__(index)
         return type(self).of(found) if isinstance(index, slice) else found
 
-    def __reversed__(self) -> Any:
-        return reversed(self._plain())
-
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(f"'{self.python_name}' object does not support item assignment")
 

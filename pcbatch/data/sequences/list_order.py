@@ -235,6 +235,10 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     return jnp.where(condition, a, b)
 
 
+def _ordering(op: Comparison) -> Comparison:
+    return lambda self, other: list_order.compare(op, self, other)
+
+
 class LaneSequence(Rows):
     """A sequence of the lane that can be compared and unpacked."""
 
@@ -282,17 +286,8 @@ class LaneSequence(Rows):
         list_order.ask_about_lists(self, other)
         return list_order.not_(list_order.equal(self, other))
 
-    def __lt__(self, other: Any) -> Any:
-        return list_order.compare(operator.lt, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return list_order.compare(operator.le, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return list_order.compare(operator.gt, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return list_order.compare(operator.ge, self, other)
+    __lt__, __le__ = _ordering(operator.lt), _ordering(operator.le)
+    __gt__, __ge__ = _ordering(operator.gt), _ordering(operator.ge)
 
     # Unpacking.
 

@@ -23,11 +23,11 @@ import gast
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.data.functions.defaults import same_defaults
 from pcbatch.data.functions.math_functions.table import replacement as math_replacement
+from pcbatch.data.functions.operators import replacement
 from pcbatch.data.functions.sequence_operators import method_of_known
 from pcbatch.data.functions.type_questions import type_
-from pcbatch.data.functions.users_code import LIBRARIES, package_of, substitute, without_cache
+from pcbatch.data.functions.users_code import LIBRARIES, package_of, same_defaults, substitute, without_cache
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.members import with_value
 from pcbatch.data.object_parts import INSTALLED, PACKAGES
@@ -38,13 +38,12 @@ from pcbatch.data.objects.reference import Ref
 from pcbatch.data.origins import Origin, Tracer, array, is_noted, leaves, note, note_call, origin_of
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import PASSING, TREES
-from pcbatch.frontend.build.operators import REPLACED, in_helper
+from pcbatch.frontend.build.operators import in_helper
 from pcbatch.frontend.source.along import CACHE, Along
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.same_code import compile_inner
-from pcbatch.frontend.source.tree import SUPPORT
-from pcbatch.frontend.support import support_module
+from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE
 
 Function = Callable[..., Any]
 
@@ -80,9 +79,8 @@ def stand_in(fn: Any) -> Any:
     """
     if (of_lanes := math_replacement(fn)) is not None:
         return of_lanes
-    replacement = next((name for function, name in REPLACED if fn is function), None)
-    if replacement is not None:
-        return getattr(support_module, replacement)
+    if (new := replacement(fn)) is not None:
+        return new
     if any(fn is function for function in OF_FRAMES):
         title = f"a helper calls `{fn.__name__}()`, which means other variables where it is traced"
         raise Refusal("PCB305", title, helps=("name the variables it should use",))
@@ -238,7 +236,7 @@ def _make_copy(fn: FunctionType) -> FunctionType | None:
             definition = ast.copy_location(ast.Expr(tree), tree) if isinstance(tree, ast.expr) else tree  # a lambda
             if unit.in_class and any(map(_is_private, ast.walk(tree))):
                 definition = _in_class(fn, definition)
-            copy = compile_inner(fn, definition, fn.__code__.co_name, {SUPPORT: support_module})
+            copy = compile_inner(fn, definition, fn.__code__.co_name, {SUPPORT: SUPPORT_MODULE})
     except (PcbatchError, SyntaxError, ValueError, StopIteration):
         return None
     if copy is not None:

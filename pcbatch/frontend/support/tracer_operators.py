@@ -107,12 +107,9 @@ def _caller(frame: FrameType) -> CodeType:
 def _in_other_code(name: str, operator: Callable[..., Any], values: tuple[Any, ...]) -> Any:
     """Compute an operator in code that is not compiled; refuses bools that count if they are Python's own."""
     if name in COUNTING and all(map(python_numbers.is_bool, values)):
-        raise Refusal(
-            "PCB303",
-            "a bool is a number here if it is Python's own, which is not known in code that is not compiled",
-            "functions without source, those of other packages and some methods that Python calls run as they are",
-            helps=(HELP,),
-        )
+        title = "a bool is a number here if it is Python's own, which is not known in code that is not compiled"
+        reason = "functions without source, those of other packages and some methods that Python calls run as they are"
+        raise Refusal("PCB303", title, reason, helps=(HELP,))
     result = operator(*values)
     if isinstance(result, Tracer) and source_of(result) is not Origin.ARRAY:
         note(result, Origin.UNKNOWN)

@@ -18,7 +18,7 @@ import jax
 import jax.extend.source_info_util
 
 from pcbatch.data.aliasing import forget_copy, source_of_copy
-from pcbatch.data.catalogue import FUNCTIONS
+from pcbatch.data.catalogue import FUNCTIONS, NEXT
 from pcbatch.data.checks import require
 from pcbatch.data.container import Container
 from pcbatch.data.functions import array_items, heaps, iteration, mappings, operators
@@ -32,7 +32,7 @@ from pcbatch.data.kept import kept
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.lane_set import DictView
 from pcbatch.data.object_parts import is_user_code
-from pcbatch.data.optional import Optional
+from pcbatch.data.optional import Optional, sure
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneByteArray
@@ -40,7 +40,6 @@ from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_parts import TextParts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
-from pcbatch.frontend.source.places import NEXT
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -245,12 +244,9 @@ def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> 
         part = item(value, path[:k])
         merged = array_items.merged(path[k:]) if isinstance(part, ARRAYS) else None
         if merged is not None:
-            return _changed(value, path[:k], partial(_swapped, change, merged))
-    return _changed(value, tuple(before), partial(_swapped, change, key))
-
-
-def _swapped(change: Callable[[Any, Any], Any], key: Any, part: Any) -> Any:
-    return change(part, key)
+            before, key = before[:k], merged
+            break
+    return _changed(value, tuple(before), lambda part: change(part, key))
 
 
 def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
@@ -325,18 +321,18 @@ def _store(part: Any, key: Any, new: Any) -> Any:
 
 def _there(value: Any, key: Any) -> Any:
     """Return a value that must not be None, of which a part is taken or changed."""
-    if not isinstance(value, Optional):
-        return value
-    if isinstance(key, Field):
+    if isinstance(value, Optional) and isinstance(key, Field):
         require(value.present, "AttributeError", f"'NoneType' object has no attribute '{key.name}'")
-    else:
-        require(value.present, "TypeError", "'NoneType' object is not subscriptable")
-    return value.value
+        return value.value
+    return sure(value, "'NoneType' object is not subscriptable")
 
 
 def _indexable(value: Any, key: Any) -> Any:
     """Return a list or dict that is known while compiling as one of the lane, where the key is a value of the lane."""
-    return lifted(value, key) if type(value) in (list, dict) else value
+    if type(value) is list:  # also where the key is an array that is known while compiling
+        keys = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
+        return LaneList.from_list(value) if any(isinstance(part, jax.Array) for part in keys) else value
+    return lifted(value, key) if type(value) is dict else value
 
 
 def _copy(value: Any) -> Any:
@@ -344,10 +340,8 @@ def _copy(value: Any) -> Any:
     if isinstance(value, (*ARRAYS, bool, int, float, complex, str, bytes, type)) or value is None:
         return value
     kind = type(value)
-    if kind is list:
-        return [_copy(part) for part in value]
-    if kind is tuple:
-        return tuple(_copy(part) for part in value)
+    if kind in (list, tuple):
+        return kind(map(_copy, value))
     if isinstance(value, tuple) and hasattr(value, "_make"):
         return kind._make(_copy(part) for part in value)
     if isinstance(value, dict):
