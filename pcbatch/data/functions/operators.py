@@ -166,9 +166,7 @@ def _contains(item: Any, container: Any) -> Any:
         return hash(item)  # refuses that
     if isinstance(item, Optional) and isinstance(container, set | frozenset | Mapping | range):
         return jnp.where(is_none(item), None in container, contains(narrowed(item), container))
-    if isinstance(container, jax.Array):
-        return jnp.any(container == item)
-    if isinstance(item, jax.Array) and isinstance(container, np.ndarray):
+    if isinstance(container, jax.Array) or (isinstance(item, jax.Array) and isinstance(container, np.ndarray)):
         return jnp.any(jnp.asarray(container) == item)
     if isinstance(item, jax.Array) and isinstance(container, range):
         return _any_equal(item, container)
