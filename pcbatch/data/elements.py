@@ -10,7 +10,6 @@ length among them, have the axes of the lists around it, called its *lead* here.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import islice
@@ -148,28 +147,8 @@ class Rows(Stored):
             return size
         return max(capacity(), self._length if isinstance(self._length, int) else 0)
 
-    def element(self, index: Any) -> Any:
-        """Return the element at an index that is known to be in range."""
-        raise NotImplementedError
-
-    def contains(self, value: Any) -> Any:
-        """Return `value in` the sequence."""
-        raise NotImplementedError
-
-    # What Python decides itself; JAX raises its errors where the length is a value of the lane.
-
-    def __len__(self) -> int:
-        n = self.length
-        return n if isinstance(n, int) else operator.index(n)
-
-    def __bool__(self) -> bool:
-        return bool(self.length > 0)
-
     def __iter__(self) -> Iterator[Any]:
         return iter([self.element(k) for k in range(len(self))])
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(self.contains(value))
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Origin, ...]]:
         """Return columns and length, and the origins as static data."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 
+from pcbatch.data.functions.users_code import use_stand_ins
 from pcbatch.decisions import CodeKey
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
@@ -29,10 +30,13 @@ from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaul
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined, check_deleted, check_nested
+from pcbatch.frontend.support.helpers import stand_in
 from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.ops import Return
 from pcbatch.ir.roles import writes
+
+use_stand_ins(stand_in)
 
 # The codes of faults that leave control flow as it is: those of expressions, and of statements without effect on it.
 HARMLESS = frozenset(

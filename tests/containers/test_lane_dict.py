@@ -133,7 +133,7 @@ def test_operations_give_what_pythons_dict_gives(kind: str, data: Any) -> None:
                 return
             assert error is None
             assert python(result) == wanted
-            assert int(d.length()) == len(expected)
+            assert int(d.length) == len(expected)
             assert tolist(listed(d)) == list(expected.items())
         assert d == expected
 
@@ -195,7 +195,7 @@ def test_a_counter_counts_from_zero_and_reads_without_storing() -> None:
     expected = Counter([3, 1, 3, 2, 1, 3])
     counts[jnp.int32(9)] += 2
     expected[9] += 2
-    assert int(counts[jnp.int32(77)]) == 0 and int(counts.length()) == 4
+    assert int(counts[jnp.int32(77)]) == 0 and int(counts.length) == 4
     assert tolist(counts.most_common()) == expected.most_common()
     assert tolist(counts.most_common(2)) == expected.most_common(2)
     assert int(counts.total()) == 8
@@ -205,7 +205,7 @@ def test_a_counter_counts_from_zero_and_reads_without_storing() -> None:
 
 def test_a_defaultdict_stores_what_it_lacks() -> None:
     d = LaneDict(missing_of(int))
-    assert int(d[jnp.int32(5)]) == 0 and int(d.length()) == 1
+    assert int(d[jnp.int32(5)]) == 0 and int(d.length) == 1
     d[jnp.int32(5)] += 3
     assert tolist(d.items_list()) == [(5, 3)]
 

@@ -68,7 +68,7 @@ def test_operations_give_what_pythons_set_gives(operations: list[tuple[str, Any]
                 assert error == "KeyError"
                 return
             assert error is None
-            assert int(s.length()) == len(expected)
+            assert int(s.length) == len(expected)
             assert set(tolist(s.keys_list())) == expected
 
 
@@ -186,7 +186,7 @@ def test_what_covers_two_has_the_keys_of_the_first_and_room_for_both() -> None:
         c = covered(a, b)
         assert c.capacity == 32 and tolist(c.items_list()) == [(5.0, 5.0), (4.0, 4.0)]  # type: ignore[attr-defined]
         assert tolist(covered({7: 1.0, 2: 2.0}, b).items_list()) == [(7.0, 1.0), (2.0, 2.0)]  # type: ignore[attr-defined]
-        assert int(covered({}, b).length()) == 0
+        assert int(covered({}, b).length) == 0
         assert jax.tree.structure(covered({}, b)) == jax.tree.structure(covered(b, {}))
     with pytest.raises(Refusal, match="on one way"):
         covered(a, LaneSet())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import jax
@@ -205,8 +205,9 @@ class Entries(Stored):
         """The number of entries that there is room for."""
         return start_capacity() if self.table is None else self.table.capacity
 
+    @property
     def length(self) -> Any:
-        """Return `len` of the dict or set."""
+        """The number of entries, as of `len`."""
         return 0 if self.table is None else number(self.count)
 
     def contains(self, key: Any) -> Any:
@@ -245,19 +246,9 @@ class Entries(Stored):
         """Return the keys in the order in which Python goes over them."""
         return self.keys_list()
 
-    # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
-
-    def __len__(self) -> int:
-        return self.length().__index__()  # type: ignore[no-any-return]
-
-    def __bool__(self) -> bool:
-        return bool(self.count > 0)
-
-    def __contains__(self, key: Any) -> bool:
-        return bool(self.contains(key))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.as_list())
+    def gone_over(self) -> LaneList:
+        """Return the list of the keys."""
+        return self.as_list()
 
     def _noted_key(self, key: Any) -> Any:
         leaves, tree = lane_keys.parts(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import jax
@@ -42,14 +42,22 @@ class DictView(Container):
     def __repr__(self) -> str:
         return f"{self.part} of {self.source!r}"
 
+    @property
     def length(self) -> Any:
-        """Return `len` of the view."""
-        return self.source.length()
+        """The number of elements, as of `len`."""
+        return self.source.length
 
     def as_list(self) -> LaneList:
         """Return the list of the elements."""
         made: LaneList = getattr(self.source, f"{self.part}_list")()
         return made
+
+    def gone_over(self) -> LaneList:
+        """Return the list of the elements; one of values shares the dict, which must not change meanwhile."""
+        items = self.as_list()
+        if self.part != "keys":
+            items.parent = items.snapshot = self.source
+        return items
 
     def contains(self, value: Any) -> Any:
         """Return `value in` the view."""
@@ -61,18 +69,6 @@ class DictView(Container):
             return False
         found = self.source.table.find(lane_keys.hashable(value[0]))
         return number(found.present & list_order.equal(self.source._taken(found), value[1]))
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def __bool__(self) -> bool:
-        return bool(self.source)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.as_list())
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(self.contains(value))
 
 
 def _of_copy(name: str, change: str) -> Any:
@@ -138,7 +134,7 @@ class LaneSet(Entries):
     @Facts(changes=True, removes=True, only_drops=True)
     def pop(self) -> Any:
         """Remove the first element and return it; where the order is not known, a lane with several ends."""
-        require(self.length() > 0, "KeyError", "pop from an empty set")
+        require(self.length > 0, "KeyError", "pop from an empty set")
         known = self.order_is_known
         limit(known or self.count < 2, POP)
         assert self.table is not None
@@ -154,6 +150,10 @@ class LaneSet(Entries):
         new = super().copy()
         new.history = ADDED if self.table is None else MIXED
         return new
+
+    def unordered(self) -> LaneList:
+        """Return the elements in no order that Python would know."""
+        return self.keys_list()
 
     @property
     def order_is_known(self) -> bool:

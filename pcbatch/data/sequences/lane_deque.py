@@ -218,6 +218,11 @@ class LaneDeque(LaneList):
         """Refuse: a deque of Python has no such method."""
         raise AttributeError("'collections.deque' object has no attribute 'sort'")
 
+    def __reversed__(self) -> Any:
+        new = self.copy()
+        new.reverse()
+        return new
+
     def __getitem__(self, index: Any) -> Any:
         self._check_index(index)
         return super().__getitem__(index)

@@ -391,9 +391,7 @@ class LaneList(LaneSequence):
 
 def as_list(values: Any) -> LaneList:
     """Return a list of the elements of a container, an array or a Python iterable, in order; a list itself."""
-    if isinstance(values, LaneList):
-        return values._plain()
-    if isinstance(values, Container) and hasattr(values, "as_list"):
+    if isinstance(values, Container):
         return values.as_list()  # type: ignore[no-any-return]
     if isinstance(values, jax.Array | np.ndarray):
         return LaneList.from_array(values)  # type: ignore[no-any-return]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import jax.numpy as jnp
 
+from pcbatch.data.container import Collection
 from pcbatch.data.origins import number
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.sequences.indices import checked_index, length_of_range
@@ -15,7 +15,7 @@ from pcbatch.errors import Refusal
 
 
 @pytree_node("start", "stop", "step")
-class LaneRange:
+class LaneRange(Collection):
     """A range whose bounds depend on the lane."""
 
     def __init__(self, start: Any, stop: Any, step: Any) -> None:
@@ -29,12 +29,12 @@ class LaneRange:
         """The number of elements, as of `len`."""
         return length_of_range(self.start, self.stop, self.step)
 
-    def to_list(self) -> LaneList:
+    def as_list(self) -> LaneList:
         """Return the list of the elements."""
         new: LaneList = LaneList.of_range(self.start, self.stop, self.step)
         return new
 
-    def reversed(self) -> LaneRange:
+    def __reversed__(self) -> LaneRange:
         """Return the range from the last element to the first."""
         return LaneRange(self.element(self.length - 1), self.start - jnp.sign(self.step), -self.step)
 
@@ -57,12 +57,3 @@ class LaneRange:
         if isinstance(index, slice):
             raise Refusal("PCB306", "a slice of a range with bounds of the lane", helps=("write its own bounds",))
         return self.element(checked_index(index, self.length, 0, "range object index out of range")[0])
-
-    def __len__(self) -> int:
-        return len(self.to_list())
-
-    def __bool__(self) -> bool:
-        return bool(self.length > 0)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.to_list())

@@ -235,6 +235,10 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     return jnp.where(condition, a, b)
 
 
+def _ordering(op: Comparison) -> Comparison:
+    return lambda self, other: list_order.compare(op, self, other)
+
+
 class LaneSequence(Rows):
     """A sequence of the lane that can be compared and unpacked."""
 
@@ -246,6 +250,10 @@ class LaneSequence(Rows):
     def _plain(self) -> Any:
         """Return the sequence with its elements from place 0 on, and no view."""
         raise NotImplementedError
+
+    def as_list(self) -> Any:
+        """Return the elements as a list, no view and no tuple."""
+        return self._plain()
 
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError
@@ -278,17 +286,8 @@ class LaneSequence(Rows):
         list_order.ask_about_lists(self, other)
         return list_order.not_(list_order.equal(self, other))
 
-    def __lt__(self, other: Any) -> Any:
-        return list_order.compare(operator.lt, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return list_order.compare(operator.le, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return list_order.compare(operator.gt, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return list_order.compare(operator.ge, self, other)
+    __lt__, __le__ = _ordering(operator.lt), _ordering(operator.le)
+    __gt__, __ge__ = _ordering(operator.gt), _ordering(operator.ge)
 
     # Unpacking.
 

@@ -42,6 +42,14 @@ LACKING = {
 """The methods of `str` that texts of the lane lack, each with what to write in its place."""
 
 
+def _ordering(op: Any) -> Any:
+    def compared(self: LaneText, other: Any) -> Any:
+        right = as_text(other)
+        return NotImplemented if right is None else list_order.compare(op, self, right)
+
+    return compared
+
+
 @jax.tree_util.register_pytree_node_class
 class LaneText(Letters, Rows):
     """A text that depends on the lane."""
@@ -129,21 +137,8 @@ class LaneText(Letters, Rows):
     def __ne__(self, other: Any) -> Any:
         return list_order.not_(self == other)
 
-    def _compared(self, op: Any, other: Any) -> Any:
-        right = as_text(other)
-        return NotImplemented if right is None else list_order.compare(op, self, right)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compared(operator.lt, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compared(operator.le, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compared(operator.gt, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compared(operator.ge, other)
+    __lt__, __le__ = _ordering(operator.lt), _ordering(operator.le)
+    __gt__, __ge__ = _ordering(operator.gt), _ordering(operator.ge)
 
     # Searching.
 
@@ -344,6 +339,9 @@ class LaneText(Letters, Rows):
         from pcbatch.data.texts.text_lists import characters
 
         return characters(self)
+
+    def __reversed__(self) -> Any:
+        return self[::-1].as_list()
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(str, name) and not name.startswith("_"):

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import gast
 
+from pcbatch.data.functions import exceptions
 from pcbatch.data.functions.exceptions import code_of
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
@@ -177,7 +178,7 @@ class Builder:
         temps = tuple(dst if dst in changed else self.temp() for dst in dsts)
         objects = [load(changes[0], node)] if changes is not None else []
         expression = gast.copy_location(gast.Lambda(args=no_parameters(), body=node), node)
-        attempt = supported("attempt", [constant(len(dsts), node), expression, *objects], node)
+        attempt = supported(exceptions.attempt, [constant(len(dsts), node), expression, *objects], node)
         shown = node if shown is None else shown
         self.plain_prim((code, *temps), attempt, shown=shown, at=source, changes=changes)
         self.catch(code, source)
@@ -188,7 +189,7 @@ class Builder:
     def catch(self, code: str, at: Node) -> None:
         """Append a branch to the handlers for lanes that have raised, by the number of what they raise."""
         cond, following = self.temp(), self.label()
-        self.plain_prim((cond,), supported("raised", [load(code, at)], at), at=at)
+        self.plain_prim((cond,), supported(exceptions.raised, [load(code, at)], at), at=at)
         self.end(Branch(cond, self.handlers[-1].label, following, self.loc(at)))
         self.start(following)
 
@@ -221,13 +222,7 @@ class Builder:
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
         self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
         expr = make_expr(
-            self.unit,
-            node,
-            self.variables,
-            arity=len(dsts),
-            shown=shown,
-            parts=self.stands_for,
-            changes=changes,
+            self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, changes=changes
         )
         if self.taking and not self.iterated.isdisjoint(expr.ins):
             expr = replace(expr, takes=tuple(k for k, name in enumerate(expr.ins) if name in self.iterated))

@@ -14,6 +14,9 @@ from functools import partial
 
 import gast
 
+from pcbatch.data import optional
+from pcbatch.data.catalogue import NEXT
+from pcbatch.data.functions import iteration, truth
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changes_in_try import by_streams, evaluated, taken_one_by_one
 from pcbatch.frontend.build.evaluation_order import (
@@ -34,7 +37,7 @@ from pcbatch.frontend.build.powers import checked_power, is_number, power_of
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
-from pcbatch.frontend.source.places import NEXT, Mutation, mutation
+from pcbatch.frontend.source.places import Mutation, mutation
 from pcbatch.frontend.source.resolve import callee, static_value
 from pcbatch.frontend.source.rewrites.nested import scope_of
 from pcbatch.frontend.source.rewrites.spread import spread
@@ -66,9 +69,7 @@ def has_control(b: Builder, node: Node) -> bool:
         return True
     if (isinstance(node, gast.Compare) and len(node.ops) > 1) or power_of(b, node) is not None:
         return True
-    if mutation(b.unit, node) is not None:
-        return True
-    return any(has_control(b, child) for child in children(node))
+    return mutation(b.unit, node) is not None or any(has_control(b, child) for child in children(node))
 
 
 def lower(b: Builder, node: Node) -> Node:
@@ -247,7 +248,7 @@ def _then(b: Builder, node: Node, on_false: str) -> None:
 
 def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     cond = b.temp()
-    b.prim((cond,), supported("truth", [node], node), shown=node)
+    b.prim((cond,), supported(truth.truth, [node], node), shown=node)
     tested = _none_test(b, node)
     if tested is None:
         b.end(Branch(cond, on_true, on_false, b.loc(node)))
@@ -257,7 +258,7 @@ def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     present, value_side = b.label(), on_true if holds else on_false
     b.end(Branch(cond, *((present, on_false) if holds else (on_true, present)), b.loc(node)))
     b.start(present)
-    b.prim((name,), supported("narrowed", [load(name, node)], node), shown=load(name, node))
+    b.prim((name,), supported(optional.narrowed, [load(name, node)], node), shown=load(name, node))
     b.jump(value_side)
 
 
@@ -349,7 +350,7 @@ def without_star(b: Builder, node: Node, target: Target) -> Node:
     """Return the call with `*values` written out as the arguments that the function still needs."""
 
     def item(value: Node, k: int, count: int) -> Node:
-        return supported("star_item", [value, constant(k, value), constant(count, value)], value)
+        return supported(iteration.star_item, [value, constant(k, value), constant(count, value)], value)
 
     args = list(node.args)
     for k, arg in enumerate(args):
@@ -385,8 +386,7 @@ def _bool_into(b: Builder, dst: str, node: Node) -> None:
 
 
 def _chain_into(b: Builder, dst: str, node: Node) -> None:
-    after = b.label()
-    left = node.left
+    after, left = b.label(), node.left
     for op, comparator in zip(node.ops[:-1], node.comparators, strict=False):
         left, right = in_order(b, [left, comparator])
         left, right = settled(b, left), atom(b, right)

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 
 import gast
 
+from pcbatch.data.functions import links
+from pcbatch.data.functions.links import linked_item, put_back
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import has_control, operands
 from pcbatch.frontend.source.places import Place, place_of
 from pcbatch.frontend.source.tree import Node, load, supported
-from pcbatch.frontend.support.links import linked_item, put_back
 from pcbatch.ir.analysis.dataflow import forward
 from pcbatch.ir.cfg import Block, Call, Function, Op
 from pcbatch.ir.ops import Change, Expr, Link, Move, Prim
@@ -47,7 +48,7 @@ def link_into(b: Builder, dst: str, node: Node) -> bool:
         return False
     keys = fixed_keys(b, place, node)
     reads = [load(place.name, node), *(load(key, node) for key in keys)]
-    b.prim((dst,), supported("linked_item", reads, node), shown=node, at=node)
+    b.prim((dst,), supported(links.linked_item, reads, node), shown=node, at=node)
     b.link(Link(place.name, keys))
     return True
 
@@ -73,7 +74,7 @@ def fixed_keys(b: Builder, place: Place, at: Node) -> tuple[str, ...]:
     for operand in operands(b, place.operands):
         reads = [load(place.name, at), operand, *(load(key, at) for key in keys)]
         keys.append(b.temp())
-        b.prim((keys[-1],), supported("fixed_key", reads, at), shown=operand, at=at)
+        b.prim((keys[-1],), supported(links.fixed_key, reads, at), shown=operand, at=at)
     return tuple(keys)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gast
 
+from pcbatch.data.functions import operators, python_numbers
 from pcbatch.data.functions.python_numbers import NEGATIVE_POWER
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.source.resolve import is_builtin
@@ -36,11 +37,11 @@ def checked_power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
     holds, failing, cond = b.label(), b.label(), b.temp()
     b.prim(
         (cond,),
-        supported("is_power", [base, exponent], node),
+        supported(python_numbers.is_power, [base, exponent], node),
         shown=compare(exponent, gast.GtE(), constant(0, node), node),
     )
     b.end(Branch(cond, holds, failing, b.loc(node)))
     b.start(failing)
     b.end(Fail(LIMIT, LIMIT, (NEGATIVE_POWER,), b.loc(node)))
     b.start(holds)
-    return supported("checked_power", [base, exponent], node)
+    return supported(operators.checked_power, [base, exponent], node)

@@ -187,3 +187,13 @@ def catches(nodes: list[Node], counts: Callable[[Node], bool]) -> bool:
         for node in nodes
         if not isinstance(node, (*FUNCTIONS, gast.Lambda))
     )
+
+
+def hidden_inside(node: Node) -> frozenset[str]:
+    """Return the names that a scope hides from what is inside it."""
+    if isinstance(node, (*FUNCTIONS, gast.Lambda)):
+        body = [node.body] if isinstance(node, gast.Lambda) else node.body
+        return frozenset((*parameters(node.args), *(name for name, _ in bindings(body))))
+    if isinstance(node, COMPREHENSIONS):
+        return frozenset(name for generator in node.generators for name, _ in bindings([generator.target]))
+    return frozenset()

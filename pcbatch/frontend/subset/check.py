@@ -27,13 +27,7 @@ from pcbatch.frontend.source.rewrites.growing_lists import reads_what_it_changes
 from pcbatch.frontend.source.rewrites.nested import codes_of, function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.scope import bindings, outside, parameters
-from pcbatch.frontend.source.streams import (
-    becomes_list,
-    expands,
-    is_special,
-    reads_what_changes,
-    takes_list,
-)
+from pcbatch.frontend.source.streams import becomes_list, expands, is_special, reads_what_changes, takes_list
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, SUPPORT, Node, children, one_line
 from pcbatch.frontend.subset import check_statements as statements
 from pcbatch.frontend.subset.outside import refuse_change

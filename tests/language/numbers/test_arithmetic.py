@@ -12,9 +12,9 @@ import pytest
 
 import pcbatch
 from pcbatch.data.checks import NumberRules
+from pcbatch.data.functions.builtins import int_
 from pcbatch.data.sequences.list_reductions import exact_sum
 from pcbatch.errors import UsageError
-from pcbatch.frontend.support import operators
 from tests.language.numbers.lanes import Lane, exact, outcomes
 from tests.language.numbers.test_math_integers import LARGEST, integers
 
@@ -45,9 +45,7 @@ def test_overflow_of_powers_and_signs() -> None:
     assert [lane for lane in found if not exact(lane)] == []
     for fn in (operator.neg, operator.abs):
         assert [lane for lane in outcomes(fn, values, rules=FAILING) if not exact(lane)] == []
-    whole = outcomes(
-        lambda x: operators.int_(x), np.array([1.5, -2e9, 3e9, np.nan, -np.inf], np.float32), rules=FAILING
-    )
+    whole = outcomes(int_, np.array([1.5, -2e9, 3e9, np.nan, -np.inf], np.float32), rules=FAILING)
     assert [lane.lane for lane in whole] == [1, -2000000000, "limit", "ValueError", "OverflowError"]
 
 

@@ -16,6 +16,7 @@ from types import FunctionType
 
 import gast
 
+from pcbatch.data import optional
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import stores
 from pcbatch.frontend.source.resolve import MISSING, resolve
@@ -281,7 +282,7 @@ class _Choices:
         args = [held(self.rewritten(arg)) for arg in node.args]
         keywords = [gast.keyword(arg=k.arg, value=held(self.rewritten(k.value))) for k in node.keywords]
         if any(map(is_none, functions)):
-            number = held(supported("unwrapped", [number], node))
+            number = held(supported(optional.unwrapped, [number], node))
         out: Node = None
         for function in reversed(list(self._distinct(functions))):
             made = gast.copy_location(gast.Call(func=self.callee(function), args=args, keywords=keywords), node)

@@ -15,11 +15,7 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import place_of
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.tree import (
-    Node,
-    call,
-    load,
-)
+from pcbatch.frontend.source.tree import Node, call, load
 
 
 def methods_named(unit: Unit, name: str) -> list[Node]:

@@ -9,6 +9,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 
 from pcbatch.data.checks import require
+from pcbatch.data.functions.changes import set_item
 from pcbatch.data.functions.iteration import rows
 from pcbatch.data.functions.sequences import get_item
 from pcbatch.data.functions.truth import ARRAYS
@@ -16,7 +17,6 @@ from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.errors import Refusal
-from pcbatch.frontend.support.mutation import set_item
 
 jax.extend.source_info_util.register_exclusion(__file__)
 

@@ -1,17 +1,18 @@
-"""The support module: the functions that compiled primitives call where Python's own operators refuse traced values.
+"""Python's operators on values of a lane, and on objects whose operators are methods of the user's.
 
-Every function here means the same as the Python construct it stands for when its arguments are plain values.
-Most are defined in the other files of this folder. Primitives reach this module through a closure cell, so no user name
-can hide it.
+A table at the end has all functions of Python that lane code calls, and those of this folder that replace them.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+import builtins
+import collections
+import functools
+import operator
+import queue
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from importlib import import_module
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -19,37 +20,24 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.container import Container
+from pcbatch.data.container import Collection, Container
 from pcbatch.data.elements import text_of
-from pcbatch.data.functions import mappings, python_numbers, support
-from pcbatch.data.functions.builtins import bool_ as bool_
+from pcbatch.data.functions import builtins as of_lane
+from pcbatch.data.functions import mappings, python_numbers, sequences, texts, type_questions, users_code
 from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
-from pcbatch.data.functions.python_numbers import iadd as iadd
 from pcbatch.data.functions.sequence_operators import are_sequences, compare
 from pcbatch.data.functions.sequences import product
-from pcbatch.data.functions.sequences import unpacked as unpacked
-from pcbatch.data.functions.texts import equals_one
-from pcbatch.data.functions.truth import ARRAYS
-from pcbatch.data.functions.truth import truth as truth
+from pcbatch.data.functions.truth import ARRAYS, truth
+from pcbatch.data.functions.users_code import PLAIN, method_of, substitute
 from pcbatch.data.members import data_of
-from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.reference import Ref
-from pcbatch.data.optional import Optional, is_none, sure
-from pcbatch.data.optional import narrowed as narrowed
-from pcbatch.data.optional import unwrapped as unwrapped
-from pcbatch.data.origins import Tracer, is_noting, note_outside
-from pcbatch.data.origins import array as array
-from pcbatch.data.origins import number as number
+from pcbatch.data.optional import Optional, is_none, narrowed, sure, unwrapped
+from pcbatch.data.origins import Tracer, is_noting, number
 from pcbatch.data.own_order import has_order, pair
-from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.sequences.lane_range import LaneRange
-from pcbatch.data.sequences.lane_tuple import transposed as transposed
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support.helpers import PLAIN, load_attribute, substitute
-from pcbatch.frontend.support.helpers import see_through as see_through
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -74,7 +62,8 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
             return compare(plain, a, b)
         if (isinstance(a, PLAIN) and isinstance(b, PLAIN)) or not is_noting():
             return operator(a, b)
-        own, other = _method(a, dunder), _method(b, reflected)
+        own = None if isinstance(a, PLAIN) else method_of(a, dunder)
+        other = None if isinstance(b, PLAIN) else method_of(b, reflected)
         if (not isinstance(b, PLAIN) and hasattr(type(b), "__jax_array__")) or (
             own is None and not isinstance(a, PLAIN)
         ):
@@ -87,6 +76,7 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
                 return result
         return operator(a, b)
 
+    run.__name__ = name
     return run
 
 
@@ -110,43 +100,14 @@ def unary(name: str) -> Callable[[Any], Any]:
 
     def run(a: Any) -> Any:
         a = unwrapped(a)
-        method = None if isinstance(a, PLAIN) or not is_noting() else _method(a, f"__{name.rstrip('_')}__")
+        method = None if isinstance(a, PLAIN) or not is_noting() else method_of(a, f"__{name.rstrip('_')}__")
         return operator(a) if method is None else substitute(method)(a)
 
+    run.__name__ = name
     return run
 
 
-def _method(value: Any, name: str) -> FunctionType | None:
-    """The method of a value by which Python computes an operator; None if it is not a function of Python."""
-    if isinstance(value, PLAIN):
-        return None
-    if isinstance(value, Ref):
-        return own_method(value, name)
-    method = inspect.getattr_static(type(value), name, None)
-    return method if isinstance(method, FunctionType) else None
-
-
-DATA = (
-    "builtins defaults dict_loops drafts exceptions iteration libraries mappings "
-    "python_numbers sequences texts traced_effects type_questions"
-).split()
-PARTS = (*(f"data.functions.{name}" for name in DATA), "frontend.support.links", "frontend.support.mutation")
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
-
-
-def _public(*modules: ModuleType) -> dict[str, Any]:
-    """The public functions and constants that these modules define, by name."""
-    parts = [
-        (name, part)
-        for module in modules
-        for name, part in vars(module).items()
-        if name[0] != "_" and getattr(part, "__module__", None) == module.__name__
-    ]
-    assert len(dict(parts)) == len(parts), "two modules define functions of one name"
-    return dict(parts)
-
-
-globals().update(_public(*(import_module(f"pcbatch.{name}") for name in PARTS)))
 
 
 add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and_, or_, xor = (
@@ -155,13 +116,6 @@ add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and
 eq, ne, lt, le, gt, ge = (binary(name) for name in "eq ne lt le gt ge".split())
 mul = product(mul)
 neg, pos, abs_, invert = (unary(name) for name in "neg pos abs_ invert".split())
-
-outside = note_outside
-
-
-def named_part(value: Any, cls: Any, name: str) -> Any:
-    """The attribute of a value that a keyword of a class pattern is matched with."""
-    return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else load_attribute(value, name)
 
 
 def right_operand(value: Any, old: Any = None) -> Any:
@@ -203,31 +157,25 @@ def _contains(item: Any, container: Any) -> Any:
     if isinstance(container, str | LaneText):
         item = sure(item, "'in <string>' requires string as left operand, not NoneType")
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
-        return bool_(substitute(method)(container, item))
-    if isinstance(container, LaneList | LaneRange | LaneText):
-        return container.contains(item)
+        return of_lane.bool_(substitute(method)(container, item))
     if isinstance(container, str | bytes) and isinstance(item, LaneText | LaneBytes | jax.Array):
-        return text_of(container).contains(item)
+        container = text_of(container)
+    if isinstance(container, Collection):
+        return container.contains(item)
     if isinstance(item, Ref) and isinstance(container, set | frozenset | Mapping):
         return hash(item)  # refuses that
     if isinstance(item, Optional) and isinstance(container, set | frozenset | Mapping | range):
         return jnp.where(is_none(item), None in container, contains(narrowed(item), container))
-    if isinstance(item, LaneText | LaneBytes) and isinstance(container, set | frozenset | Mapping):
-        return equals_one(item, container)
-    if mappings.is_mapping(container):
-        return container.contains(item)
-    if isinstance(container, jax.Array):
-        return jnp.any(container == item)
-    if isinstance(item, jax.Array) and isinstance(container, range | np.ndarray):
-        if isinstance(container, np.ndarray):
-            return jnp.any(jnp.asarray(container) == item)
-        return _any_equal(item, tuple(container))
+    if isinstance(container, jax.Array) or (isinstance(item, jax.Array) and isinstance(container, np.ndarray)):
+        return jnp.any(jnp.asarray(container) == item)
+    if isinstance(item, jax.Array) and isinstance(container, range):
+        return _any_equal(item, container)
     if isinstance(container, tuple | list) and any(map(_of_lane, (item, *container))):
-        return _any_equal(item, tuple(container))
-    if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
-        return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
+        return _any_equal(item, container)
     if _of_lane(item) and isinstance(container, set | frozenset | Mapping):
-        return _any_equal(item, tuple(x for x in container if isinstance(x, tuple | Enum)))
+        kinds: Any = (bool, int, float, complex) if isinstance(item, jax.Array) else (tuple, Enum)
+        kinds = (str, bytes) if isinstance(item, LaneText | LaneBytes) else kinds
+        return _any_equal(item, (one for one in container if isinstance(one, kinds)))
     return item in container
 
 
@@ -245,7 +193,7 @@ def lacks(item: Any, container: Any) -> Any:
     return not_(contains(item, container))
 
 
-def _any_equal(item: Any, candidates: tuple[Any, ...]) -> Any:
+def _any_equal(item: Any, candidates: Iterable[Any]) -> Any:
     equal: Any = False
     for candidate in candidates:
         equal = jnp.logical_or(equal, truth(eq(item, candidate)))
@@ -260,4 +208,49 @@ def range_element(start: Any, step: Any, index: Any, length: Any) -> Any:
     return add(start, mul(index, step))
 
 
-vars(support).update({name: value for name, value in globals().items() if name[0] != "_"})
+BY_NAME: tuple[tuple[Any, ModuleType, str], ...] = (
+    (builtins, of_lane, "max min int float bool complex any all sorted pow range str repr ascii format"),
+    (builtins, python_numbers, "round divmod sum"),
+    (builtins, texts, "bin oct hex ord chr"),
+    (builtins, sequences, "len list tuple bytes bytearray reversed"),
+    (builtins, mappings, "set frozenset dict"),
+    (builtins, type_questions, "isinstance type hasattr getattr callable dir id hash"),
+    (builtins, users_code, "print"),
+    (np, type_questions, "isscalar iterable"),
+    (functools, sequences, "reduce"),
+    (collections, sequences, "deque"),
+)
+"""Functions of Python that are replaced, each by one of its name and an underscore."""
+
+OPERATORS = "add sub mul truediv floordiv mod lshift rshift and_ or_ xor not_ neg pos invert eq ne lt le gt ge"
+REPLACED: list[tuple[Any, Callable[..., Any]]] = [
+    *((getattr(a, name), getattr(b, f"{name}_")) for a, b, names in BY_NAME for name in names.split()),
+    *((getattr(operator, name), globals()[name]) for name in OPERATORS.split()),
+    (collections.Counter, mappings.counter),
+    (collections.defaultdict, mappings.defaultdict),
+    (collections.OrderedDict, mappings.ordered_dict),
+    (queue.Queue, sequences.queue_),
+    (queue.SimpleQueue, sequences.queue_),
+    (queue.LifoQueue, sequences.stack_),
+    (queue.PriorityQueue, sequences.priority_queue_),
+    (abs, abs_),
+    (operator.abs, abs_),
+    (operator.inv, invert),
+    (operator.is_, of_lane.is_),
+    (operator.is_not, of_lane.is_not),
+    (operator.pow, power),
+    (operator.iadd, python_numbers.iadd),  # the other operators in place have the same values without help
+    (operator.ipow, python_numbers.ipow),
+]
+"""Functions, and those that replace them."""
+
+LANES_ONLY = frozenset(
+    "max_ min_ int_ float_ bool_ complex_ any_ all_ sorted_ range_ str_ repr_ ascii_ format_ not_".split()
+)
+"""Replaced in lane code only: in a helper, Python's own refuse traced values by themselves, or make text."""
+
+
+def replacement(target: Any, in_helper: bool = False) -> Callable[..., Any] | None:
+    """Return what replaces a function; None for all others."""
+    found = next((new for function, new in REPLACED if target is function), None)
+    return None if found is not None and in_helper and found.__name__ in LANES_ONLY else found

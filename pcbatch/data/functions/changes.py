@@ -18,16 +18,21 @@ import jax
 import jax.extend.source_info_util
 
 from pcbatch.data.aliasing import forget_copy, source_of_copy
-from pcbatch.data.catalogue import FUNCTIONS, facts
+from pcbatch.data.catalogue import FUNCTIONS, NEXT
 from pcbatch.data.checks import require
 from pcbatch.data.container import Container
-from pcbatch.data.functions import array_items, heaps, iteration, mappings, support
+from pcbatch.data.functions import array_items, heaps, iteration, mappings, operators
+from pcbatch.data.functions.builtins import sorted_
 from pcbatch.data.functions.exceptions import changed_by_class, changing
-from pcbatch.data.functions.sequences import get_item, list_, users_method
+from pcbatch.data.functions.lifted import changeable, lifted
+from pcbatch.data.functions.sequences import get_item, list_
 from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.functions.users_code import load_attribute, substitute, users_method
 from pcbatch.data.kept import kept
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.lane_set import DictView
 from pcbatch.data.object_parts import is_user_code
-from pcbatch.data.optional import Optional
+from pcbatch.data.optional import Optional, sure
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneByteArray
@@ -35,8 +40,6 @@ from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_parts import TextParts
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
-from pcbatch.frontend.source.places import NEXT
-from pcbatch.frontend.support.helpers import load_attribute, substitute
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -56,6 +59,11 @@ def item(value: Any, path: Path) -> Any:
         value = _there(value, key)
         value = _read(value if isinstance(value, ARRAYS) else _indexable(value, key), key)
     return value
+
+
+def has_next(value: Any, path: Path) -> Any:
+    """Whether the iterator at a path in a value has an element left."""
+    return iteration.is_left(item(value, path))
 
 
 def swap_items(value: Any, first: Path, second: Path) -> Any:
@@ -190,13 +198,13 @@ def _augmented(name: str, old: Any, operand: Any) -> Any:
         case dict() if name == "or_" and not isinstance(operand, Container):
             return {**old, **dict(operand)}
         case set() | frozenset():
-            return getattr(support, name)(old, operand)
+            return getattr(operators, name)(old, operand)
     method = users_method(old, _in_place(name)) or getattr(type(old), _in_place(name), None)
     if method is not None and not isinstance(old, (*ARRAYS, int, float, complex, str, tuple)):
         return changed_by_class(old, _in_place(name), partial(method, _copy(old), operand))
     if name == "matmul":
         return old @ operand
-    return getattr(support, name)(old, operand)
+    return getattr(operators, name)(old, operand)
 
 
 def _in_place(name: str) -> str:
@@ -211,13 +219,13 @@ def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) ->
         return part, iteration.advanced(part)
     if name in FUNCTIONS:
         return heaps.call(part, name, args, options)
-    if name == "__getitem__" and not mappings.is_mapping(part) and not isinstance(part, dict):
+    if name == "__getitem__" and not isinstance(part, dict | Entries | DictView):
         return part, get_item(part, *args)
     if isinstance(part, ARRAYS):
         return array_items.call(part, name, args, options), None
-    part = _with_lane_arguments(part, name, args, options)
+    part = changeable(part, name, args)
     if type(part) is list and name == "sort":
-        part[:] = map(kept, part, list(support.sorted_(part, **options)))
+        part[:] = map(kept, part, list(sorted_(part, **options)))
         return part, None
     method = getattr(part, name)
     if isinstance(part, list | dict | set):
@@ -229,20 +237,6 @@ def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) ->
     return part, changing(called, method.__code__) if own else called()
 
 
-def _with_lane_arguments(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Return a list whose structure is known as a list of the lane where a method needs values of the lane."""
-    if type(part) in (dict, set):
-        return mappings.changeable(part, args)
-    if type(part) is not list or not hasattr(part, name):
-        return part
-    known, first = facts(name), args[0] if args else None
-    if known.iterates and isinstance(first, jax.Array) and first.ndim == 0:
-        raise TypeError("'int' object is not iterable")
-    index = known.by_index and isinstance(first, jax.Array)
-    lookup = known.by_value and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args]))
-    return LaneList.from_list(part) if index or lookup or (known.iterates and isinstance(first, Container)) else part
-
-
 def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> Any:
     """Return a value after `change(part, key)` for the last key of a path, which returns the part after it."""
     *before, key = path
@@ -250,12 +244,9 @@ def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> 
         part = item(value, path[:k])
         merged = array_items.merged(path[k:]) if isinstance(part, ARRAYS) else None
         if merged is not None:
-            return _changed(value, path[:k], partial(_swapped, change, merged))
-    return _changed(value, tuple(before), partial(_swapped, change, key))
-
-
-def _swapped(change: Callable[[Any, Any], Any], key: Any, part: Any) -> Any:
-    return change(part, key)
+            before, key = before[:k], merged
+            break
+    return _changed(value, tuple(before), lambda part: change(part, key))
 
 
 def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
@@ -330,21 +321,18 @@ def _store(part: Any, key: Any, new: Any) -> Any:
 
 def _there(value: Any, key: Any) -> Any:
     """Return a value that must not be None, of which a part is taken or changed."""
-    if not isinstance(value, Optional):
-        return value
-    if isinstance(key, Field):
+    if isinstance(value, Optional) and isinstance(key, Field):
         require(value.present, "AttributeError", f"'NoneType' object has no attribute '{key.name}'")
-    else:
-        require(value.present, "TypeError", "'NoneType' object is not subscriptable")
-    return value.value
+        return value.value
+    return sure(value, "'NoneType' object is not subscriptable")
 
 
 def _indexable(value: Any, key: Any) -> Any:
-    """Return a list whose structure is known as a list of the lane, where the key is a value of the lane."""
-    keys = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
-    if type(value) is list and any(isinstance(part, jax.Array) for part in keys):
-        return LaneList.from_list(value)
-    return mappings.looked_up(value, key) if type(value) is dict and not isinstance(key, Field) else value
+    """Return a list or dict that is known while compiling as one of the lane, where the key is a value of the lane."""
+    if type(value) is list:  # also where the key is an array that is known while compiling
+        keys = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
+        return LaneList.from_list(value) if any(isinstance(part, jax.Array) for part in keys) else value
+    return lifted(value, key) if type(value) is dict else value
 
 
 def _copy(value: Any) -> Any:
@@ -352,10 +340,8 @@ def _copy(value: Any) -> Any:
     if isinstance(value, (*ARRAYS, bool, int, float, complex, str, bytes, type)) or value is None:
         return value
     kind = type(value)
-    if kind is list:
-        return [_copy(part) for part in value]
-    if kind is tuple:
-        return tuple(_copy(part) for part in value)
+    if kind in (list, tuple):
+        return kind(map(_copy, value))
     if isinstance(value, tuple) and hasattr(value, "_make"):
         return kind._make(_copy(part) for part in value)
     if isinstance(value, dict):
