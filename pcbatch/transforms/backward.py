@@ -24,8 +24,7 @@ from pcbatch.runtime.vm.policies import Drain, Sweep
 from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.primitive.derived import at_once, one_by_one
-from pcbatch.transforms.primitive.errors import not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, fold_lanes, unfolded_outs
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, fold_lanes, unfolded_outs
 from pcbatch.transforms.recorded_run import (
     ELEMENTS,
     FULL,
@@ -141,22 +140,6 @@ class Backward(RunOperation):
             return unfolded_outs(outs, [True] * len(outs), size)
 
         return BatchedOperation(replace(self, run=run), operand, results, results)
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        from pcbatch.transforms.tangent import backward_jvp_rule
-
-        return backward_jvp_rule(self, primals, tangents)
-
-    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        count = len(self.moved) + len(self.keys)
-        if any(x is None for x in args[:count]):
-            raise not_linear()
-        from pcbatch.transforms.tangent import Tangent
-
-        moved = [x for x, is_moved in zip(args, self.moved, strict=False) if is_moved]
-        tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
-        of_results = bind(Tangent(self.run, self.moved, self.tape), *args[:count], *tangents)
-        return [*[None] * count, *of_results[: len(self.results)]]
 
 
 def is_float_variable(program: StackProgram, name: str) -> bool:

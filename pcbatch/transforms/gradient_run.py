@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.primitive.derived import Jvp, at_once, is_inexact, jvp_of, one_by_one
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
+from pcbatch.transforms.primitive.operation import (
+    Axis,
+    BatchedOperation,
+    Differentiable,
+    bind,
+    fold_lanes,
+    unfolded_outs,
+)
 from pcbatch.transforms.recorded_run import RecordedRun, Room, RunOperation, run_compiled
 from pcbatch.transforms.remat_run import RematRun, recorder_of
 from pcbatch.transforms.tape.needs import PLAIN, Needs
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class GradientRun(RunOperation):
+class GradientRun(RunOperation, Differentiable):
     """A run in lanes together with its gradient, as one operation of JAX.
 
     Operands: the arguments of the run, and the cotangents of the floating leaves of its value. Results: these leaves,
@@ -83,11 +90,6 @@ class GradientRun(RunOperation):
 
     def for_tangents(self) -> GradientRun:
         return replace(self, needs=Needs(tangents=True))
-
-    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        from pcbatch.transforms.tangent import gradient_pullback
-
-        return gradient_pullback(self, cotangents, args, wanted)
 
     def tangents(
         self, args: Sequence[Any], cotangents: Sequence[Any], of_args: Sequence[Any], of_cotangents: Sequence[Any]

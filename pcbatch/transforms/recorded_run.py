@@ -123,11 +123,6 @@ class TapingRun(RunOperation):
         count = len(outs) - len(keys)
         return list(outs[:count]), dict(zip(keys, outs[count:], strict=True))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        from pcbatch.transforms.tangent import recorded_jvp_rule
-
-        return recorded_jvp_rule(self, primals, tangents)
-
 
 @dataclass(frozen=True, repr=False)
 class RecordedRun(TapingRun):

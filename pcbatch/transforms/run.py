@@ -174,7 +174,7 @@ class Run(Operation):
         return jax.tree.leaves(replace(flags, **by_lane))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        return tangent.jvp_rule(self, primals, tangents)
+        return tangent.jvp_of_run(self, primals, tangents)
 
 
 def traced_run(

@@ -26,7 +26,16 @@ from pcbatch.transforms.failure_callback import failure_mode, notify_if
 from pcbatch.transforms.gradient_run import GradientRun
 from pcbatch.transforms.primitive.derived import at_once, batch_tangents, is_inexact, linear_jvp, tangents_of
 from pcbatch.transforms.primitive.errors import blaming, not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, types_of
+from pcbatch.transforms.primitive.operation import (
+    Axis,
+    BatchedOperation,
+    Operation,
+    bind,
+    jvp_rule,
+    pullback_rule,
+    transpose_rule,
+    types_of,
+)
 from pcbatch.transforms.recorded_run import (
     FULL,
     RecordedRun,
@@ -244,7 +253,7 @@ def by_argument(moved: Sequence[bool], of_moved: Sequence[Any]) -> list[Any]:
 # From a run to its derivatives
 
 
-def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+def jvp_of_run(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
     """The results of a run, and their tangents; None where a result has none."""
     moved = tuple(t is not None for t in tangents)
     of_moved = [t for t in tangents if t is not None]
@@ -267,7 +276,8 @@ def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple
     return outs, [next(linear) if is_inexact(x) else None for x in outs]
 
 
-def recorded_jvp_rule(
+@jvp_rule.register(TapingRun)
+def _jvp_of_recorder(
     recorder: TapingRun, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Sequence[Any], list[Any]]:
     """The results of a run that is recorded, with the parts of its tape, and their tangents: the tape has none."""
@@ -279,7 +289,8 @@ def recorded_jvp_rule(
     return outs, [*(next(linear) if is_inexact(x) else None for x in leaves), *(None for _ in parts)]
 
 
-def backward_jvp_rule(
+@jvp_rule.register(Backward)
+def _jvp_of_backward(
     operation: Backward, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Sequence[Any], list[Any]]:
     """The results of a backward run, and their tangents."""
@@ -293,7 +304,20 @@ def backward_jvp_rule(
     return outs, [t for t in of_moved if t is not None]
 
 
-def gradient_pullback(
+@transpose_rule.register(Backward)
+def _transpose_of_backward(operation: Backward, cotangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    """The tangents of a run, from the cotangents of the results of its backward run."""
+    count = len(operation.moved) + len(operation.keys)
+    if any(x is None for x in args[:count]):
+        raise not_linear()
+    moved = [x for x, is_moved in zip(args, operation.moved, strict=False) if is_moved]
+    tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
+    of_results = bind(Tangent(operation.run, operation.moved, operation.tape), *args[:count], *tangents)
+    return [*[None] * count, *of_results[: len(operation.results)]]
+
+
+@pullback_rule.register(GradientRun)
+def _pullback_of_gradient(
     operation: GradientRun, cotangents: Sequence[Any], args: Sequence[Any], moved: Sequence[bool]
 ) -> list[Any]:
     """The rule `pullback` of a run with its gradient: by its tangents, because its derivative is symmetric."""
