@@ -30,7 +30,7 @@ from pcbatch.transforms.primitive.operation import (
     repeat_lanes,
     unfolded_outs,
 )
-from pcbatch.transforms.recorded_run import RecordedRun, run_growing_tape
+from pcbatch.transforms.recorded_run import RecordedRun
 from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, task_tape_of
 
 PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of a raw result with a value for each lane
@@ -240,13 +240,11 @@ def records_of(
     names, operands = (*mapped, *shared), [*mapped.values(), *shared.values()]
     run = Run(program, names, tuple(v in mapped for v in names), lanes)
     moved = tuple(bool(jnp.issubdtype(x.dtype, jnp.inexact)) for x in operands)
+    recorder: RecordedRun | TaskRecordedRun
     if by_tasks(run):
-        run_by_tasks = TaskRecordedRun(run, task_tape_of(run, moved))
-        raw, found = run_by_tasks.recorded(*operands)
-        tasks = run_by_tasks.tape.blocks
-        return raw, [(block.block.label, int(found[block.count]), block.bytes()) for block in tasks], True
-    tape = tangent.tape_of(program, tangent.wanted(run, moved))
-    recorded = RecordedRun(run, tape)
-    leaves, parts = recorded.split(run_growing_tape(recorded, *operands))
-    raw = jax.tree.unflatten(run.structure(), leaves)
-    return raw, [(block.code.block.label, int(parts[block.count]), block.bytes()) for block in tape.blocks], False
+        recorder = TaskRecordedRun(run, task_tape_of(run, moved))
+    else:
+        recorder = RecordedRun(run, tangent.tape_of(program, tangent.wanted(run, moved)))
+    raw, parts = recorder.recorded(*operands)
+    uses = [(block.source.label, int(parts[block.count]), block.bytes()) for block in recorder.tape.blocks]
+    return raw, uses, isinstance(recorder, TaskRecordedRun)

@@ -60,5 +60,5 @@ def test_equal_cotangents_are_deferred_once(recorded: Callable[..., list[BlockTa
 
     (block,) = [b for b in recorded(f, NS, XS, jnp.ones((40, 40)) / 40, jnp.ones(40)) if b.deferred]
     assert set(block.deferred) == {"w", "b"}
-    assert len(block.deferred_cts) == 1 and set(block.alias_of.values()) == set(block.deferred_cts)
+    assert len(block.reads.deferred_cts) == 1 and set(block.reads.alias_of.values()) == set(block.reads.deferred_cts)
     assert [type(source).__name__ for source in block.recorded] == ["ReadRegister", "ExpensiveResult"]

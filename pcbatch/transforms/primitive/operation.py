@@ -295,6 +295,15 @@ def repeat_lanes(array: Any, axis: int | None, lanes: int, size: int) -> Any:
     return jnp.broadcast_to(first, (lanes, *first.shape)).reshape(lanes * size, *first.shape[1:])
 
 
+def batched_per_lane(operation: Operation, operand: Callable[[int, Any, Axis], Any], size: int) -> BatchedOperation:
+    """The batched operation, of elements folded into lanes, whose results all have a value for each lane."""
+
+    def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
+        return unfolded_outs(outs, [True] * len(outs), size)
+
+    return BatchedOperation(operation, operand, results, results)
+
+
 def unfolded(array: Any, size: int) -> Any:
     """Undo `fold_lanes`: [lanes, size, ...], with the elements along axis 1."""
     return array.reshape(array.shape[0] // size, size, *array.shape[1:])

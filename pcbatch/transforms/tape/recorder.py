@@ -24,12 +24,11 @@ from pcbatch.transforms.tape.block_ssa import (
     Recordable,
     SharedValue,
 )
-from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
+from pcbatch.transforms.tape.block_vjp import replay, spread_over
 from pcbatch.transforms.tape.plan import HEAD, BlockTape, Tape
-from pcbatch.transforms.tape.record_layout import active_first, append, reordered
+from pcbatch.transforms.tape.record_layout import active_first, reordered
 
 ORDER = "order"  # among the rows of a step: the places of the window whose rows they are, int32[width]
-MOST_COUNTED = 2**30  # records: counters stop here, before int32 overflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ def recorded_values(
                 assert_never(source)
     if expensive := [s for s in recorded if isinstance(s, ExpensiveResult)]:
         # The block has computed them already: XLA merges the two computations.
-        env = replay(body, source_env(body, values, shared, width, agreed), width)
+        env = replay(body, values, shared, width, agreed)
         values |= {s.key: spread_over(env[s.number], width) for s in expensive}
     return values
 
@@ -142,11 +141,8 @@ def recorded_values(
 def _append_records(
     layout: RecordingLayout, block: BlockTape, carry: Values, window: Window, computed: Computed
 ) -> Values:
-    mask, before = computed.mask, carry[block.count]
-    rows, order = dict(computed.extra), computed.extra.get(ORDER)
-    rows.pop(ORDER, None)
-    out = {block.key(name): append(carry[block.key(name)], before, each) for name, each in rows.items()}
-    out[block.count] = jnp.minimum(before, MOST_COUNTED) + count_lanes(mask)
+    mask, before, order = computed.mask, carry[block.count], computed.extra.get(ORDER)
+    out = block.appended(carry, computed.extra, count_lanes(mask))
     # The records of active lanes stand behind the last one in this order.
     record = layout.tape.record_id(before + jnp.arange(window.width, dtype=jnp.int32), block)
     if order is None:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
+from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type, zeros
 from pcbatch.runtime.execute.traced_tasks import merged_by_mask, run_in_lanes
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.tasks import TaskExecutable, state
@@ -21,7 +21,7 @@ from pcbatch.runtime.tasks.growing import Outcome
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks
-from pcbatch.transforms.recorded_run import TRACED_VISITS, TapingRun
+from pcbatch.transforms.recorded_run import TRACED_VISITS, TapingRun, recorder_of
 from pcbatch.transforms.tape.recorder import round_up
 from pcbatch.transforms.tasks.plan import FRAMES, FULL, JOINS, TODO, VISITS, TaskTape, plan_task_tape, tapeable
 from pcbatch.transforms.tasks.recorder import SERIAL_OF, TapeRoom, TaskRecorder, traced_room
@@ -153,8 +153,7 @@ class TaskRecordedRun(TapingRun):
         """Nothing that a message could show."""
         type_ = self.executable.program.vars[name].type
         assert type_ is not None
-        stored = storage_type(type_)
-        return jnp.zeros((self.run.lanes, *stored.shape), jnp.dtype(stored.dtype))
+        return zeros(storage_type(type_), (self.run.lanes,))
 
     def room_of(self, parts: Mapping[str, Any]) -> Any:
         """Refuse: derivatives of gradients are made by lanes."""
@@ -162,6 +161,11 @@ class TaskRecordedRun(TapingRun):
 
     def tapes(self, run: Run) -> bool:
         return run.program == self.run.program and by_tasks(run)
+
+
+@recorder_of.register(TaskTape)
+def _recorder_of_tasks(tape: TaskTape, run: Run) -> TaskRecordedRun:
+    return TaskRecordedRun(run, tape)
 
 
 def _empty(recorder: TaskRecorder, now: Sizes) -> Values:

@@ -23,7 +23,8 @@ from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.reading import Seen
 from pcbatch.runtime.tasks.sites import opens
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.transforms.tape.recorder import MOST_COUNTED, recorded_values
+from pcbatch.transforms.tape.recorded_block import MOST_COUNTED
+from pcbatch.transforms.tape.recorder import recorded_values
 from pcbatch.transforms.tasks.plan import (
     EXAMPLES,
     FRAMES,
@@ -97,8 +98,7 @@ class TaskRecorder:
         """Return the tape before the first visit."""
         s: Values = {FRAMES: jnp.full((), self.lanes, I32)}
         for tape, rows in zip(self.tape.blocks, self.room.rows, strict=True):
-            s[tape.count] = jnp.zeros((), I32)
-            s |= {tape.key(name): x for name, x in tape.record_layout.empty(self.pad + rows + self.pad).items()}
+            s |= tape.empty(self.pad + rows + self.pad)
         s[LOG], s[VISITS] = jnp.zeros((self.room.visits + 1, 4), I32), jnp.zeros((), I32)
         s[SERIALS], s[JOINS] = jnp.zeros(self.room.joins + self.pad, I32), jnp.zeros((), I32)
         return s
@@ -154,10 +154,7 @@ class TaskRecorder:
         if tape is None:
             return
         begin = s[tape.count]
-        for name in tape.record_layout.buffers:
-            key = tape.key(name)
-            s[key] = lax.dynamic_update_slice_in_dim(s[key], rows[name], self.pad + begin, 0)
-        s[tape.count] = jnp.minimum(begin, MOST_COUNTED) + k
+        s |= tape.appended(s, rows, k, self.pad)
         if SERIALS in rows:
             s[SERIALS] = lax.dynamic_update_slice_in_dim(s[SERIALS], rows[SERIALS], s[JOINS], 0)
             s[JOINS] = jnp.minimum(s[JOINS], MOST_COUNTED) + k
