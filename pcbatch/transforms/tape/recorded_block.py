@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -19,8 +18,6 @@ from pcbatch.transforms.tape.block_vjp import Env, pull_shared
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.pullback_reads import PullbackReads
 from pcbatch.transforms.tape.record_layout import RecordLayout, append, record_layout, stored_as
-
-MOST_COUNTED = 2**30  # records: counters stop here, before int32 overflows
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +91,13 @@ class RecordedBlock:
 
     def empty(self, rows: int) -> Values:
         """The state without records, with room for so many."""
-        buffers = {self.key(name): array for name, array in self.record_layout.empty(rows).items()}
-        return {self.count: jnp.zeros((), jnp.int32), **buffers}
+        state: Values = {self.count: jnp.zeros((), jnp.int32)}
+        return state | {self.key(name): array for name, array in self.record_layout.empty(rows).items()}
 
-    def appended(self, state: Values, rows: Values, number: jax.Array, pad: int = 0) -> Values:
-        """The state with the rows of a visit, of which so many are records; `pad`: rows before the first record."""
-        before = state[self.count]
-        end = pad + before if pad else before
-        out = {self.key(name): append(state[self.key(name)], end, rows[name]) for name in self.record_layout.buffers}
-        return {**out, self.count: jnp.minimum(before, MOST_COUNTED) + number}
+    def appended(self, state: Values, rows: Values, pad: int = 0) -> Values:
+        """The buffers in a state with the rows of a visit behind all records; `pad`: rows before the first record."""
+        end = pad + state[self.count] if pad else state[self.count]
+        return {key: append(state[key], end, rows[name]) for name, key in self.buffers.items()}
 
     def of_shared(self, env: Env, deferred: Mapping[int, Any], width: int, needs: Needs = PLAIN) -> dict[str, Any]:
         """The cotangents of shared values by name, summed over `width` records, from those that were `deferred`."""

@@ -28,6 +28,7 @@ from pcbatch.transforms.tape.block_vjp import replay, spread_over
 from pcbatch.transforms.tape.plan import HEAD, BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import active_first, reordered
 
+MOST_COUNTED = 2**30  # records: counters stop here, before int32 overflows
 ORDER = "order"  # among the rows of a step: the places of the window whose rows they are, int32[width]
 
 
@@ -142,7 +143,8 @@ def _append_records(
     layout: RecordingLayout, block: BlockTape, carry: Values, window: Window, computed: Computed
 ) -> Values:
     mask, before, order = computed.mask, carry[block.count], computed.extra.get(ORDER)
-    out = block.appended(carry, computed.extra, count_lanes(mask))
+    out = block.appended(carry, computed.extra)
+    out[block.count] = jnp.minimum(before, MOST_COUNTED) + count_lanes(mask)
     # The records of active lanes stand behind the last one in this order.
     record = layout.tape.record_id(before + jnp.arange(window.width, dtype=jnp.int32), block)
     if order is None:

@@ -23,8 +23,7 @@ from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.reading import Seen
 from pcbatch.runtime.tasks.sites import opens
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.transforms.tape.recorded_block import MOST_COUNTED
-from pcbatch.transforms.tape.recorder import recorded_values
+from pcbatch.transforms.tape.recorder import MOST_COUNTED, recorded_values
 from pcbatch.transforms.tasks.plan import (
     EXAMPLES,
     FRAMES,
@@ -154,7 +153,8 @@ class TaskRecorder:
         if tape is None:
             return
         begin = s[tape.count]
-        s |= tape.appended(s, rows, k, self.pad)
+        s |= tape.appended(s, rows, self.pad)
+        s[tape.count] = jnp.minimum(begin, MOST_COUNTED) + k
         if SERIALS in rows:
             s[SERIALS] = lax.dynamic_update_slice_in_dim(s[SERIALS], rows[SERIALS], s[JOINS], 0)
             s[JOINS] = jnp.minimum(s[JOINS], MOST_COUNTED) + k
