@@ -69,17 +69,14 @@ class Backward(TapedOperation):
     def results(self) -> tuple[str, ...]:
         """The variables of the floating leaves of the value."""
         program = self.executable.program
-        return tuple(v for v in program.results if is_float_variable(program, v))
+        return tuple(v for v in program.results if is_float(_type(program, v)))
 
     def cotangents(self, cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the floating leaves of the value, from those of all results of a run (None: zero). Other
         results have no derivative here."""
-        lanes, program = self.run.lanes, self.executable.program
-        out = []
-        for v, ct in zip(self.results, cotangents, strict=False):
-            type_ = storage_type(_type(program, v))
-            out.append(zeros(type_, (lanes,)) if ct is None else ct)
-        return out
+        types = [storage_type(_type(self.executable.program, v)) for v in self.results]
+        pairs = zip(types, cotangents, strict=False)
+        return [zeros(type_, (self.run.lanes,)) if ct is None else ct for type_, ct in pairs]
 
     def lower(self, *args: Any) -> Sequence[Any]:
         given, parts, cts = self.operands(args)
@@ -154,11 +151,6 @@ class Backward(TapedOperation):
         """The part `key` of the tape for the lanes of all elements."""
         is_rerun = isinstance(self.tape, RerunTape) and key == STATUS
         return fold_lanes(x, axis, size) if is_rerun else folded_part(key, x, axis, size)
-
-
-def is_float_variable(program: StackProgram, name: str) -> bool:
-    """Whether a variable of a program holds floating numbers."""
-    return is_float(_type(program, name))
 
 
 def _type(program: StackProgram, name: str) -> ArrayType:
@@ -243,7 +235,8 @@ def _of_arguments(
         key = backward_machine.ct(v)
         return layout.forward.rows(reg(v), carry[key]) if key in carry else None
 
-    sums = {**totals(operation.tape, carry), **_lane_sums(layout, carry)}
+    small = {v: carry[backward_machine.own(v)].sum(0) for v in layout.small_shared}
+    sums = {**totals(operation.tape, carry), **small}
     of_shared = of_shared_arguments(stored, _arguments(operation, args), wanted, sums)
     return operation.of_arguments(args, of_shared, of_lanes, wrong)
 
@@ -311,11 +304,6 @@ def undo_all(operation: Backward, layout: BackwardLayout, known: Values, carry: 
 
     ended: Values = jax.lax.while_loop(live, lambda c: (c[0] - 1, policy.trip(blocks, c[1])), (trips, carry))[1]
     return ended
-
-
-def _lane_sums(layout: BackwardLayout, carry: Values) -> dict[str, Any]:
-    """The cotangents of small shared values, summed over lanes."""
-    return {v: carry[backward_machine.own(v)].sum(0) for v in layout.small_shared}
 
 
 def of_shared_arguments(

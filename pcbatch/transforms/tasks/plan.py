@@ -103,14 +103,9 @@ class TaskTape:
     links: Mapping[str, tuple[Link, ...]]
     moved: frozenset[str]
 
-    @cached_property
-    def by_number(self) -> Mapping[int, TaskBlockTape]:
-        """The blocks with rows, by their number in the program."""
-        return {block.block.number: block for block in self.blocks}
-
     def of(self, block: BlockPlan) -> TaskBlockTape | None:
         """The rows of a block, or None if it has none."""
-        return self.by_number.get(block.number)
+        return next((tape for tape in self.blocks if tape.index == block.number), None)
 
     def linked(self, label: str) -> TaskBlockTape | None:
         """The block of this label, if cotangents of its records are looked for."""
@@ -131,7 +126,7 @@ class TaskTape:
 def plan_task_tape(plan: TaskPlan, params: frozenset[str]) -> TaskTape:
     """Plan the tape for gradients by these parameters of the program."""
     moved = moved_variables(plan.program, params)
-    bodies = {block.label: body_of(block.code, _shared(block, moved)) for block in plan.blocks}
+    bodies = {block.label: body_of(block.code, moved.intersection(block.code.shared)) for block in plan.blocks}
     active = active_parameters(plan, bodies, moved)
     blocks = tuple(
         tape for b in plan.blocks if (tape := _plan_block(plan, b, bodies[b.label], active[b.label], moved)) is not None
@@ -160,10 +155,6 @@ def moved_variables(program: TaskProgram, params: frozenset[str]) -> frozenset[s
     return frozenset(
         v for v in computed_of(params, program.prologue) if (t := program.types[v]) is not None and is_float(t)
     )
-
-
-def _shared(block: BlockPlan, moved: frozenset[str]) -> frozenset[str]:
-    return frozenset(v for v in block.code.shared if v in moved)
 
 
 def _plan_block(

@@ -155,10 +155,6 @@ class TaskRecordedRun(TapingRun):
         assert type_ is not None
         return zeros(storage_type(type_), (self.run.lanes,))
 
-    def room_of(self, parts: Mapping[str, Any]) -> Any:
-        """Refuse: derivatives of gradients are made by lanes."""
-        raise NotImplementedError
-
     def tapes(self, run: Run) -> bool:
         return run.program == self.run.program and by_tasks(run)
 
