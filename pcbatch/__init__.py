@@ -29,10 +29,10 @@ from pcbatch.errors import PcbatchError as PcbatchError
 from pcbatch.errors import StateError as StateError
 from pcbatch.errors import TooLargeError as TooLargeError
 from pcbatch.errors import UsageError as UsageError
-from pcbatch.options import Dense as Dense
-from pcbatch.options import Few as Few
-from pcbatch.options import Kernel as Kernel
-from pcbatch.options import Strips as Strips
+from pcbatch.plan import Dense as Dense
+from pcbatch.plan import Few as Few
+from pcbatch.plan import Kernel as Kernel
+from pcbatch.plan import Strips as Strips
 from pcbatch.report.profile import BlockProfile as BlockProfile
 from pcbatch.report.profile import Profile as Profile
 from pcbatch.report.profile import Timeline as Timeline
@@ -40,13 +40,13 @@ from pcbatch.report.schedule import BlockPlan as BlockPlan
 from pcbatch.report.schedule import Explanation as Explanation
 from pcbatch.report.tape import BlockTapeUse as BlockTapeUse
 from pcbatch.report.tape import TapeUse as TapeUse
+from pcbatch.report.tuned import Tuned as Tuned
 from pcbatch.runs.interrupts import Interrupted as Interrupted
 from pcbatch.runs.run_handle import Machine as Machine
 from pcbatch.runtime.learned.policy import Learned as Learned
 from pcbatch.runtime.vm.blocks import Blocks as Blocks
 from pcbatch.runtime.vm.policies import Policy as Policy
 from pcbatch.runtime.vm.status import Status as Status
-from pcbatch.tuning.tuned import Tuned as Tuned
 
 __version__ = "0.1.0"
 __all__ = [

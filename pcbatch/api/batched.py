@@ -28,16 +28,17 @@ from pcbatch.compiler.program import Program
 from pcbatch.contexts import setting
 from pcbatch.frontend import assigned_items
 from pcbatch.frontend.source.callee import Target
-from pcbatch.options import Mode, Options, checked_lanes
+from pcbatch.options import Options, checked_lanes
+from pcbatch.plan import Mode
 from pcbatch.report.lane_failures import raise_failures, report_when_run
 from pcbatch.report.profile import Profile, profile_call
 from pcbatch.report.schedule import Explanation, explain_call
 from pcbatch.report.tape import TapeUse, tape_use
+from pcbatch.report.tuned import Tuned
 from pcbatch.runs import monitored
 from pcbatch.runs.run_handle import Machine
 from pcbatch.runs.run_options import Progress, RunOptions
 from pcbatch.runtime.vm.raw_result import RawResult
-from pcbatch.tuning.tuned import Tuned
 
 P = ParamSpec("P")  # the parameters of a function of one example
 Q = ParamSpec("Q")  # those of a method, less its object
@@ -321,12 +322,12 @@ class Batched(Generic[P, R]):
         progress: Progress | bool | None = None,
         **kwargs: Any,
     ) -> Tuned:
-        """Measure calls under other options, and `map` with a few widths, and return the fastest.
+        """Measure calls under other plans, and `map` with a few widths, and return the fastest.
 
-        Each candidate changes one option; it is compiled, run on these arguments, compared with the result under the
-        options that the function has, and measured. Then the fastest is tried together with the fastest of other
-        options, and the best run in turn, the slower half of them left out after each round. One that gains less than
-        5% does not win. Ctrl-C ends it with what is measured so far.
+        Each candidate changes one field of the plan; it is compiled, run on these arguments, compared with the result
+        under the plan that the function has, and measured. Then the fastest is tried together with the fastest of other
+        fields, and the best run in turn, the slower half of them left out after each round. One that gains less than 5%
+        does not win. Ctrl-C ends it with what is measured so far.
 
         Args:
             *args, **kwargs: as in a call, of the size that is to be fast; `devices=` and `mesh=` as well.
@@ -343,7 +344,7 @@ class Batched(Generic[P, R]):
             progress: called with the number of candidates that were compiled, and of all; True for a bar of tqdm.
 
         Returns:
-            A `Tuned`, which prints as a table.
+            A `Tuned`, which prints as a table; its `plan` is the fastest.
 
         Raises:
             CompileError, UsageError: as in a call; UsageError also inside of a transformation of JAX, for strategy
@@ -359,7 +360,7 @@ class Batched(Generic[P, R]):
             ...     return count
             >>> xs = jnp.array([7, 1000, 42, 123456])
             >>> tuned = digits.tune(xs, seconds=5, schedules=["sweep"], emitters=[], modes=[], unrolls=[4])
-            >>> digits.with_options(**tuned)(xs).tolist()
+            >>> digits.with_options(plan=tuned.plan)(xs).tolist()
             [1, 4, 2, 6]
         """
         options = TuneOptions(seconds, schedules, emitters, modes, unrolls, lanes, alike, progress)

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.api.old_names import with_new_names
 from pcbatch.api.repeated_calls import RepeatedCall, RepeatedCalls, key_of, repeatable, with_jax_arrays, with_room
 from pcbatch.call.arguments import Arguments, prepare, types_of_fixed
 from pcbatch.call.placement import requested_devices
@@ -31,7 +32,6 @@ from pcbatch.data.capacity import (
 from pcbatch.data.host.host_forms import is_concrete
 from pcbatch.data.host.ragged_forms import longest
 from pcbatch.data.objects.tables import TABLES
-from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError, Restart, UsageError
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import Abstract
@@ -78,7 +78,7 @@ class Programs:
         Raises:
             UsageError: an unknown or ill-typed option.
         """
-        check_option_names(changes)
+        changes = with_new_names(changes, self.options)
         options = checked_names(self.fn, replace(self.options, **changes))
         return Programs(self.fn, options, self.is_batched, self.fixed)
 
@@ -264,9 +264,9 @@ class Programs:
         """The call with what is known of whether its lanes may run one after the other: on a CPU, and where no option
         is about lanes that run together."""
         staged = call.staged or is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes)
-        o = self.options
-        together = o.schedule, o.emitter, o.modes, o.stats, o.strategy
-        may = together == ("auto", "auto", None, False, "pc") and o.fork != "always" and not o.narrow
+        o, plan = self.options, self.options.plan
+        together = plan.schedule, plan.emitter, plan.modes, o.stats, o.strategy
+        may = together == ("auto", "auto", None, False, "pc") and plan.fork != "always" and not plan.narrow
         may &= o.devices is None or isinstance(o.devices, int)
         may &= staged or (default_platform() == "cpu" and call.key not in self.refused)
         return replace(call, alone=call.alone and may, staged=staged)
@@ -337,8 +337,8 @@ def _rounds(call: Arguments, options: Options) -> int | None:
     """
     if options.max_steps is not None:
         return 1
-    if options.unroll is not None:
-        return options.unroll
+    if options.plan.unroll is not None:
+        return options.plan.unroll
     many = is_symbolic(call.lanes) or most_lanes(call.lanes) > MOST_UNSPLIT
     return 1 if many and default_platform() == "cpu" and is_staged() else None
 
@@ -350,14 +350,6 @@ def _always_full(needed: int, limit: int | None) -> UsageError:
         return usage("PCB401", title, help="keep so many values in an array, which has a size of its own")
     title = f"max_length={limit} is too small: a list, dict or set of every lane needs room for {needed:,} elements"
     return usage("PCB401", title, help=f"raise it with `max_length={rounded(needed)}`, or leave it out")
-
-
-def check_option_names(options: Mapping[str, Any]) -> None:
-    """Raise UsageError for a name that is no option of `pcbatch.batch`."""
-    known = Options.__dataclass_fields__
-    for name in options:
-        if name not in known:
-            raise usage("PCB401", f"unknown option {short(name)}", help=f"choose from {', '.join(known)}")
 
 
 def _method_options(fn: FunctionType, options: Options, kind: str) -> dict[str, Any]:

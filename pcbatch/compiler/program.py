@@ -149,7 +149,7 @@ class Program:
     @property
     def is_alone_by_choice(self) -> bool:
         """Whether lanes run one after the other because that is estimated to be faster."""
-        return self.alone is not None and self.options.emitter == "scalar"
+        return self.alone is not None and self.options.plan.emitter == "scalar"
 
     @property
     def all_infos(self) -> tuple[BlockStats, ...]:

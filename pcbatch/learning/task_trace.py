@@ -38,7 +38,7 @@ from pcbatch.ir.tasks import (
 )
 from pcbatch.learning.task_graph import TaskGraph, of_chains
 from pcbatch.lowering.tasks import dead_parameters
-from pcbatch.options import Dense
+from pcbatch.plan import Dense
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.vm.block_body import Values, evaluate

@@ -14,7 +14,8 @@ from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackBlock, Storage
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.tasks.qualify import NO_RECURSION
-from pcbatch.options import Dense, Kernel, Mode, Options
+from pcbatch.options import Options
+from pcbatch.plan import Dense, Kernel, Mode
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
@@ -224,16 +225,16 @@ def explain_call(
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
-    chosen = compiled.options.schedule != "auto" and not isinstance(compiled.options.schedule, Learned)
+    chosen = compiled.options.plan.schedule != "auto" and not isinstance(compiled.options.plan.schedule, Learned)
     explained = _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
-    if isinstance(compiled.options.schedule, Learned) and not _learned_for_tasks(compiled):
+    if isinstance(compiled.options.plan.schedule, Learned) and not _learned_for_tasks(compiled):
         if not isinstance(executable.machine.schedule, Learned):
             explained = replace(explained, reason=OTHER_BLOCKS)
     along = tuple(map(str, compiled.stages.along))
     kernel = _kernel(executable.machine, compiled.options)
     narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
     calls, shared = _calls(compiled), _shared(compiled)
-    if compiled.options.emitter == "scalar":
+    if compiled.options.plan.emitter == "scalar":
         in_the_way = tuple(map(str, obstacles(executable.machine.layout)))
         explained = replace(explained, in_the_way=in_the_way, outside=_outside(compiled, width))
     if alone is not None and alone.alone:
@@ -254,12 +255,12 @@ def _kernel(machine: Machine, options: Options) -> str:
     """Whether a machine can be one kernel of a GPU; the first reasons if not."""
     from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import
 
-    outcome = planned(machine, options.kernel or Kernel())
+    outcome = planned(machine, options.plan.kernel or Kernel())
     more = len(outcome.obstacles) - 2
     reasons = "; ".join(map(str, outcome.obstacles[:2])) + (f"; and {more} more" if more > 0 else "")
     if outcome.plan is None:
         return f"no: {reasons}"
-    how = "it is" if options.kernel is not None else 'it can be, with `emitter="kernel"`,'
+    how = "it is" if options.plan.kernel is not None else 'it can be, with `emitter="kernel"`,'
     text = f"{how} one kernel of a GPU, in tiles of {outcome.plan.tile} lanes"
     repeated = [f"{machine.layout.codes[k].block.label} {n} times" for k, n in outcome.plan.repeats.items()]
     text += f", loops repeated ({', '.join(repeated)})" if repeated else ""
@@ -277,7 +278,7 @@ def _shared(compiled: Program) -> tuple[str, ...]:
 def _calls(compiled: Program) -> str:
     """Whether independent calls run side by side; nothing where that was not asked for, or where there are none."""
     fork = compiled.forked
-    if compiled.options.fork == "never" or (fork.tasks is None and fork.reason in NO_RECURSION):
+    if compiled.options.plan.fork == "never" or (fork.tasks is None and fork.reason in NO_RECURSION):
         return ""
     if fork.tasks is None:
         return f"in lanes: {fork.reason}"
@@ -288,7 +289,7 @@ def _calls(compiled: Program) -> str:
     how += f", in {phases} phases" if phases > 1 else ""
     if _learned_for_tasks(compiled):
         follows = fork.tasks.options.policy is not None
-        how += f", {compiled.options.schedule.brief()}" if follows else f", {OTHER_BLOCKS}"
+        how += f", {compiled.options.plan.schedule.brief()}" if follows else f", {OTHER_BLOCKS}"
     how += "" if fork.tasks.options.for_one else ", but for a single example"
     how += "" if fork.tasks.options.most is None else f", up to {fork.tasks.options.most} examples"
     below = "the blocks below are those of lanes, for derivatives and examples that fail"
@@ -297,7 +298,7 @@ def _calls(compiled: Program) -> str:
 
 def _learned_for_tasks(compiled: Program) -> bool:
     """Whether the schedule is a learned one that tasks follow."""
-    schedule = compiled.options.schedule
+    schedule = compiled.options.plan.schedule
     return isinstance(schedule, Learned) and schedule.machine == TASKS
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type, zeros
-from pcbatch.options import Dense
+from pcbatch.plan import Dense
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.sharding.lane_sharding import ShardedArguments
 from pcbatch.runtime.vm.block_body import Values

@@ -300,8 +300,7 @@ def traced_rows(recorded: RecordedRun) -> tuple[int, ...]:
 def run_compiled(operation: Operation, executable: PcExecutable, lanes: int, *args: Any) -> list[Any]:
     """Compile and run an operation for concrete arrays, with XLA options chosen for `lanes` lanes."""
     # XLA gets a backward run wrong with the option for updates in place.
-    buffers = executable.options.command_buffers
-    options = xla_options.compiler_options(executable.programs.kernel, lanes, in_place=False, command_buffers=buffers)
+    options = xla_options.compiler_options(executable.programs.kernel, lanes, in_place=False)
     results: list[Any] = jitted(operation, None if options is None else tuple(options.items()))(*args)
     return results
 

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.options import Dense
+from pcbatch.plan import Dense
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding

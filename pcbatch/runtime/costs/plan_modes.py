@@ -20,7 +20,7 @@ from pcbatch.lowering.analysis.block_frequency import flow, has_cycle, inner_loo
 from pcbatch.lowering.analysis.lane_time import ALONE, TOGETHER, lane_time
 from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
-from pcbatch.options import Dense, Few, Mode, Strips
+from pcbatch.plan import Dense, Few, Mode, Strips
 from pcbatch.runtime.vm import indexed_access
 from pcbatch.runtime.vm.block_body import lanes_last_registers
 

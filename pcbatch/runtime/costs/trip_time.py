@@ -9,7 +9,7 @@ from typing import Any, assert_never
 import jax
 
 from pcbatch.lowering.typing.jax_types import array_struct, storage_type
-from pcbatch.options import Dense, Few, Mode, Strips
+from pcbatch.plan import Dense, Few, Mode, Strips
 from pcbatch.runtime.costs.plan_modes import BlockCost, Costs
 from pcbatch.runtime.vm.block_body import BlockCode
 from pcbatch.runtime.vm.lane_window import everyone

@@ -88,7 +88,7 @@ class PcExecutable:
 
     def __post_init__(self) -> None:
         self.costs = plan_modes.costs(
-            self.program, self.options.modes, self.schedule == "drain", self.schedule == "sweep"
+            self.program, self.options.plan.modes, self.schedule == "drain", self.schedule == "sweep"
         )
         self.machine = machine_of(self.program, self.options, self.schedule, self.costs, self.timed)
         self.costs = self.machine.costs if isinstance(self.machine, ScalarMachine) else self.costs
@@ -98,7 +98,6 @@ class PcExecutable:
         self.programs = ProgramCache(
             xla_options.typical_kernel(self.program),
             not isinstance(self.machine, ScalarMachine) and not xla_options.has_loops(self.program),
-            self.options.command_buffers,
         )
         self.arguments = ArgumentSharding(self.program, prints)
         self.results = ResultReader(self.program, self.machine, self.timed)
@@ -125,7 +124,7 @@ class PcExecutable:
         """An executable of the same program whose lanes run one after the other, with stacks of the same depth."""
         if self._one_by_one is None:
             assert self.forms is not None
-            options = replace(self.options, emitter="scalar", fork="never")
+            options = replace(self.options, plan=replace(self.options.plan, emitter="scalar", fork="never"))
             self._one_by_one = PcExecutable(self.forms, options, self.schedule, self.static_depth)
             self._one_by_one.stacks = self.stacks
         return self._one_by_one
@@ -285,12 +284,12 @@ class PcExecutable:
     def narrower(self, lanes: int, always: bool = False) -> tuple[int, ...]:
         """The widths of the machines in which the last of so many lanes go on (`always`: by `narrow=True`)."""
         here = self.machine.waits_for_lanes and not self.prints and lowering_platform() == "cpu"
-        return self.costs.narrower(lanes, always or self.options.narrow) if here else ()
+        return self.costs.narrower(lanes, always or self.options.plan.narrow) if here else ()
 
     @property
     def narrows(self) -> bool:
         """Whether the last lanes of a queue go on in narrower machines."""
-        return self.costs.narrows(self.options.narrow) and self.machine.waits_for_lanes
+        return self.costs.narrows(self.options.plan.narrow) and self.machine.waits_for_lanes
 
     def queue_width(self, lanes: int | None, sharding: LaneSharding) -> int:
         """The lanes on each device of a queue that is to have `lanes` of them (None: the program decides)."""

@@ -26,10 +26,10 @@ def machine_of(program: StackProgram, options: Options, schedule: str | Policy, 
     Raises:
         UsageError: PCB428, the program cannot be the kernel that the options ask for.
     """
-    one_by_one = options.emitter == "scalar"
+    one_by_one = options.plan.emitter == "scalar"
     machine = Machine(
         layout.make(program, options.max_steps, options.stats or timed, timed, rows=one_by_one),
-        emit.pick(options.emitter),
+        emit.pick(options.plan.emitter),
         POLICIES[schedule] if isinstance(schedule, str) else schedule,
         costs.expensive,
         costs.modes,
@@ -38,7 +38,7 @@ def machine_of(program: StackProgram, options: Options, schedule: str | Policy, 
     )
     if one_by_one and not left_in(rows := for_one_lane(machine.layout)):
         return scalar(machine, rows, costs)
-    if (sizes := options.kernel) is None:
+    if (sizes := options.plan.kernel) is None:
         return machine
     from pcbatch.runtime.kernel import in_kernel  # Pallas takes half a second to import
 

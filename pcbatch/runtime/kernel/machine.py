@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.jax_types import is_symbolic
-from pcbatch.options import Dense, Kernel
+from pcbatch.plan import Dense, Kernel
 from pcbatch.runtime import emit
 from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.kernel import kernel_plan, qualify

@@ -41,7 +41,7 @@ class StateTable:
 class Learned:
     """A schedule that `pcbatch.learn_schedule` has learned: which block runs next, by what waits.
 
-    Given as `schedule=` to the function that it was learned for. Results never depend on it.
+    Given as `plan=pcbatch.Plan(schedule=...)` to the function that it was learned for. Results never depend on it.
 
     Attributes:
         machine: "tasks" if calls run side by side, "lanes" if not.
@@ -54,7 +54,7 @@ class Learned:
 
     Example:
         >>> policy = pcbatch.Learned.load("tagger.json")  # doctest: +SKIP
-        >>> fast = tagger.with_options(schedule=policy)  # doctest: +SKIP
+        >>> fast = tagger.with_options(plan=pcbatch.Plan(schedule=policy))  # doctest: +SKIP
     """
 
     machine: str

@@ -51,7 +51,6 @@ class TaskOptions:
         policy: the learned schedule; None: the order of the machine itself.
         for_one: whether one example is to run so.
         most: the examples up to which they are to run so; None: any number.
-        command_buffers: whether loops become parts of CUDA graphs.
     """
 
     width: int | None = None
@@ -65,7 +64,6 @@ class TaskOptions:
     policy: Learned | None = None
     for_one: bool = True
     most: int | None = None
-    command_buffers: bool = True
 
 
 @dataclass(eq=False)
@@ -178,7 +176,7 @@ class TaskExecutable:
 
     def xla_options(self, now: Sizes) -> dict[str, Any] | None:
         """Return options for the `jax.jit` of a run with machines of these sizes."""
-        return xla_options.compiler_options(self.kernel, now.width, self.in_place, self.options.command_buffers)
+        return xla_options.compiler_options(self.kernel, now.width, self.in_place)
 
     @cached_property
     def kernel(self) -> float:

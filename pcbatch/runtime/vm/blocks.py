@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from pcbatch.ir.analysis.def_use import holds
 from pcbatch.ir.stack import StackBlock
-from pcbatch.options import Mode
+from pcbatch.plan import Mode
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_reductions import any_lane, count_lanes, least
 from pcbatch.runtime.vm.lane_window import Window

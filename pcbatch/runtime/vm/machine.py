@@ -19,7 +19,7 @@ import numpy as np
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import as_result, from_storage, integer_limits, to_storage
-from pcbatch.options import Mode
+from pcbatch.plan import Mode
 from pcbatch.runtime.vm import frames, timeline
 from pcbatch.runtime.vm import layout as layouts
 from pcbatch.runtime.vm.block_body import Values, evaluate

@@ -40,7 +40,7 @@ def by_tasks(run: Run) -> bool:
     executable = run.program.executable
     tasks = executable.tasks
     options = executable.options
-    if tasks is None or options.fork != "always" or options.checkpoints is not None or debug_checks():
+    if tasks is None or options.plan.fork != "always" or options.checkpoints is not None or debug_checks():
         return False
     if run.through is not None or run.ends or run.spread or is_symbolic(run.lanes) or not 0 < run.lanes <= CHUNK:
         return False

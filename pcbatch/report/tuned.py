@@ -1,10 +1,9 @@
-"""`Tuned`: options that were chosen by measurement, as a mapping, a table and a file."""
+"""`Tuned`: the plan that was chosen by measurement, with the measurements, as a table and a file."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,12 +12,11 @@ from typing import Any
 
 from pcbatch.call.usage import usage
 from pcbatch.compiler.schedules import source_of
+from pcbatch.diagnostics.deprecated import warn_of_old
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.options import Dense, Few, Mode, Strips
-from pcbatch.tuning.race import Row, winner
+from pcbatch.plan import Plan, as_json, plan_of_json
 
-VERSION = 1
-MODES: dict[str, type[Mode]] = {kind.__name__: kind for kind in (Dense, Few, Strips)}
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +31,12 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned(Mapping[str, Any]):
-    """Options that `f.tune` has found to be the fastest: a mapping, for `f.with_options(**tuned)`.
-
-    It is empty where those of the function are. `print(tuned)` shows what was measured.
+class Tuned:
+    """The report of `f.tune`: the plan that it has found to be the fastest, and what was measured, as a table.
 
     Attributes:
-        options: the options, by name.
+        plan: for `f.with_options(plan=tuned.plan)`, or `pcbatch.batch(fn, plan=tuned.plan)`.
+        changes: the names of its fields that differ from the plan that the function had.
         lanes: of the machine of `f.map(..., lanes=tuned.lanes)` if that was faster than a call; None: a call is best.
         function: the name of the function.
         fingerprint: of its text; `load` refuses a file with another.
@@ -47,21 +44,21 @@ class Tuned(Mapping[str, Any]):
         note: what should be known of the measurement, as that the budget was too short; it stands below the table.
     """
 
-    options: Mapping[str, Any]
+    plan: Plan
+    changes: tuple[str, ...]
     lanes: int | None
     function: str
     fingerprint: str
     rows: tuple[Measured, ...]
     note: str = ""
 
+    def keys(self) -> Iterable[str]:
+        """Let `f.with_options(**tuned)` be written as in the earlier release."""
+        return ("plan",)
+
     def __getitem__(self, name: str) -> Any:
-        return self.options[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.options)
-
-    def __len__(self) -> int:
-        return len(self.options)
+        warn_of_old("what `f.tune` has found is a plan now", help="write `f.with_options(plan=tuned.plan)`")
+        return self.plan if name == "plan" else getattr(self.plan, name)
 
     def __str__(self) -> str:
         wide = max([24, *(len(row.name) + 2 for row in self.rows)])
@@ -75,14 +72,14 @@ class Tuned(Mapping[str, Any]):
 
     def _advice(self) -> str:
         """The code that runs the function so."""
-        changes = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
-        function = f"{self.function}.with_options({changes})" if changes else self.function
+        function = self.function
+        function += f".with_options(plan={self.plan})" if self.changes else ""
         if self.lanes is not None:
             return f"{function}.map(..., lanes={self.lanes})"
-        return function if changes else f"{function} as it is"
+        return function if self.changes else f"{function} as it is"
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the options and the table to a file, as JSON.
+        """Write the plan and the table to a file, as JSON; `pcbatch.Plan.load` reads the plan of it.
 
         Args:
             path: of the file.
@@ -91,7 +88,8 @@ class Tuned(Mapping[str, Any]):
             "version": VERSION,
             "function": self.function,
             "fingerprint": self.fingerprint,
-            "options": {name: _as_json(value) for name, value in self.options.items()},
+            "plan": as_json(self.plan),
+            "changes": self.changes,
             "lanes": self.lanes,
             "rows": [asdict(row) for row in self.rows],
             "note": self.note,
@@ -100,7 +98,7 @@ class Tuned(Mapping[str, Any]):
 
     @staticmethod
     def load(path: str | PathLike[str], f: Any, /) -> Tuned:
-        """Read what `save` has written, for the function that it was measured with.
+        """Read what `save` has written, for the function that was measured.
 
         Args:
             path: of the file.
@@ -113,7 +111,7 @@ class Tuned(Mapping[str, Any]):
         fn = getattr(getattr(f, "batched", f), "fn", None)
         if not isinstance(fn, FunctionType):
             title = f"tuned options are those of a batched function, and {short(f)} is none"
-            raise usage("PCB427", title, help="give the batched function: `pcbatch.Tuned.load(path, f)`")
+            raise usage("PCB427", title, help="give the batched function: `Tuned.load(path, f)`")
         tuned = _read(Path(path))
         if tuned.fingerprint != source_of(fn):
             raise usage(
@@ -131,43 +129,11 @@ def _read(path: Path) -> Tuned:
         if read.pop("version") != VERSION:
             raise ValueError
         rows = tuple(Measured(**row) for row in read.pop("rows"))
-        options = {name: _of_json(value) for name, value in read.pop("options").items()}
-        return Tuned(**read, options=options, rows=rows)
+        plan, changes = plan_of_json(read.pop("plan")), tuple(read.pop("changes"))
+        return Tuned(plan, changes, **read, rows=rows)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         help = "give the path of a file that `tuned.save(path)` has written, with this version of pcbatch"
         raise usage("PCB427", f"{path.name} holds no tuned options", help=help) from error
-
-
-def _as_json(value: Any) -> Any:
-    """A mode as its class and fields, a dict of modes by texts as one of these; names of other options are texts."""
-    if isinstance(value, Mapping):
-        return {"of blocks": {text: _as_json(mode) for text, mode in value.items()}}
-    return {type(value).__name__: asdict(value)} if isinstance(value, Mode) else value
-
-
-def _of_json(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    ((kind, fields),) = value.items()
-    if kind == "of blocks":
-        return {text: _of_json(mode) for text, mode in fields.items()}
-    return MODES[kind](**fields)
-
-
-def chosen(rows: Sequence[Row], function: str, fingerprint: str, note: str = "") -> Tuned:
-    """Return the options of the row that won."""
-    table = tuple(
-        Measured(
-            row.candidate.name,
-            row.first,
-            None if math.isinf(row.seconds) else row.seconds,
-            len(row.times),
-            row.note,
-        )
-        for row in rows
-    )
-    best = winner(rows).candidate
-    return Tuned(dict(best.options), best.lanes, function, fingerprint, table, note)
 
 
 def _seconds(value: float | None) -> str:

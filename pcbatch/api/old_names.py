@@ -1,0 +1,81 @@
+"""Names of the earlier release, which this one still accepts, with a warning that says what to write."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from pcbatch.call.usage import usage
+from pcbatch.diagnostics.deprecated import warn_of_old
+from pcbatch.diagnostics.short_repr import short
+from pcbatch.options import NUMBERS, Numbers, Options
+from pcbatch.plan import Plan
+
+OF_PLAN = tuple(field.name for field in fields(Plan))
+OF_NUMBERS = tuple(field.name for field in fields(Numbers))
+GRAPHS = "command_buffers"
+HELP_GRAPHS = 'leave it out; `XLA_FLAGS="--xla_gpu_enable_command_buffer="` keeps a program out of CUDA graphs'
+
+
+def with_new_names(given: Mapping[str, Any], now: Options) -> dict[str, Any]:
+    """Return options without those of the earlier release, for each of which a warning is given.
+
+    Args:
+        given: options by name, as a user has written them.
+        now: the options that they change.
+
+    Raises:
+        UsageError: a name that no release has, or one of the earlier release beside the option that has its place.
+    """
+    new = {name: value for name, value in given.items() if name in Options.__dataclass_fields__}
+    old = {name: value for name, value in given.items() if name not in new}
+    for name in old:
+        if name not in (*OF_PLAN, *OF_NUMBERS, GRAPHS):
+            raise _unknown(name)
+    if of_plan := {name: value for name, value in old.items() if name in OF_PLAN}:
+        _refuse_both("plan", of_plan, new)
+        new["plan"] = _warned_plan(of_plan, now.plan)
+    if of_numbers := {name: value for name, value in old.items() if name in OF_NUMBERS}:
+        _refuse_both("numbers", of_numbers, new)
+        new["numbers"] = _warned_numbers(of_numbers, now.numbers)
+    if GRAPHS in old:
+        warn_of_old(f"`{GRAPHS}` is no option any more: it is a flag of XLA", help=HELP_GRAPHS)
+    return new
+
+
+def _unknown(name: str) -> Exception:
+    known = tuple(Options.__dataclass_fields__)
+    near = difflib.get_close_matches(name, (*known, *OF_PLAN), 1)
+    meant = f"did you mean `{f'plan=pcbatch.Plan({near[0]}=...)' if near[0] in OF_PLAN else near[0]}`? " if near else ""
+    return usage("PCB401", f"unknown option {short(name)}", help=f"{meant}choose from {', '.join(known)}")
+
+
+def _refuse_both(option: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    if option in new:
+        title = f"`{next(iter(old))}` and `{option}` are both given, and the first is a part of the second"
+        raise usage("PCB401", title, help=f"leave `{next(iter(old))}` out, and say it in `{option}`")
+
+
+def _warned_plan(old: Mapping[str, Any], now: Plan) -> Plan:
+    notes = []
+    if old.get("emitter") == "mask":
+        old, notes = {**old, "emitter": "guard"}, ['`emitter="mask"` is gone, since no program was faster by it']
+    plan = replace(now, **old)
+    for name in old:
+        warn_of_old(f"`{name}` is a field of the option `plan` now", *notes, help=f"write `plan={plan}`")
+    return plan
+
+
+def _warned_numbers(old: Mapping[str, Any], now: str | Numbers) -> str | Numbers:
+    mixed = replace(now if isinstance(now, Numbers) else NUMBERS[now], **old)
+    chosen = next((name for name, numbers in NUMBERS.items() if numbers == mixed), None)
+    help = f'write `numbers="{chosen}"`'
+    if chosen is None:
+        help = (
+            'write `numbers="jax"` for integers that wrap around and functions of `math` that give NaN, or leave it out'
+        )
+    for name in old:
+        warn_of_old(f"`{name}` is a part of the option `numbers` now", help=help)
+    return mixed if chosen is None else chosen
