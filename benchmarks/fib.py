@@ -16,6 +16,7 @@ import numpy as np
 import pcbatch
 from benchmarks.common import Row, interleaved_medians, median_seconds, report, seconds
 from benchmarks.recursions import fib
+from tests.oracles.plans import planned
 
 SHALLOW, DEEP = 32, 1024
 
@@ -24,7 +25,7 @@ class Case:
     """One executable with its inputs on the device."""
 
     def __init__(self, lanes: int, depth: int, top: int, **options: str) -> None:
-        batched = pcbatch.batch(fib, max_depth=depth, fork="never", **options)
+        batched = pcbatch.batch(fib, **planned(max_depth=depth, fork="never", **options))
         rng = np.random.default_rng(0)
         self.long = jnp.asarray(rng.integers(0, top + 1, lanes).astype(np.int32))
         self.short = jnp.zeros(lanes, jnp.int32)

@@ -101,10 +101,10 @@ def simpson_once(a, b, fa, fb, depth):
     return half(a, middle, fa, fm, depth - 1) + half(middle, b, fm, fb, depth - 1)
 
 
-fib_lanes = pcbatch.batch(fib, fork="never", emitter="guard")
-fib_once_lanes = pcbatch.batch(fib_once, fork="never", emitter="guard")
-simpson_lanes = pcbatch.batch(simpson, fork="never", emitter="guard")
-simpson_once_lanes = pcbatch.batch(simpson_once, fork="never", emitter="guard")
+fib_lanes = pcbatch.batch(fib, plan=pcbatch.Plan(fork="never", emitter="guard"))
+fib_once_lanes = pcbatch.batch(fib_once, plan=pcbatch.Plan(fork="never", emitter="guard"))
+simpson_lanes = pcbatch.batch(simpson, plan=pcbatch.Plan(fork="never", emitter="guard"))
+simpson_once_lanes = pcbatch.batch(simpson_once, plan=pcbatch.Plan(fork="never", emitter="guard"))
 
 
 def recursions(lanes: int) -> dict[str, tuple[dict[str, Callable[..., Any]], tuple[Any, ...]]]:

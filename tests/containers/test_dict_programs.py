@@ -630,7 +630,7 @@ def removed_counts(xs, ys):
 @pytest.mark.parametrize("f", [removed_keys, removed_elements, removed_counts], ids=lambda f: f.__name__)
 @pytest.mark.share(3)
 def test_entries_behind_removed_ones_are_found(f, emitter):
-    got = pcbatch.batch(f, emitter=emitter, max_length=16)(XS, YS)
+    got = pcbatch.batch(f, plan=pcbatch.Plan(emitter=emitter), max_length=16)(XS, YS)
     for lane in range(len(XS)):
         assert tuple(int(part[lane]) for part in got) == f(XS[lane].tolist(), YS[lane].tolist()), lane
 

@@ -250,5 +250,5 @@ def letters_among_words(t):
 @pytest.mark.parametrize("emitter", ["scalar", "guard"])
 def test_letters_are_found_among_keys_cut_from_longer_texts(emitter):
     texts = ["abcde", "b", "", "ba", "aaaaaaaaaaaa"]
-    got = pcbatch.batch(letters_among_words, emitter=emitter)(pcbatch.texts(texts))
+    got = pcbatch.batch(letters_among_words, plan=pcbatch.Plan(emitter=emitter))(pcbatch.texts(texts))
     assert list(zip(*(part.tolist() for part in got), strict=True)) == [letters_among_words(t) for t in texts]

@@ -60,7 +60,9 @@ def test_lists_of_parts_are_as_in_python(function: Any, options: Any) -> None:
 
 @pytest.mark.parametrize("function", [_words, _questions])
 def test_long_texts_get_more_room_for_long_parts(function: Any) -> None:
-    assert _by_lane(pcbatch.batch(function, emitter="scalar")(pcbatch.texts(LONG))) == [function(t) for t in LONG]
+    assert _by_lane(pcbatch.batch(function, plan=pcbatch.Plan(emitter="scalar"))(pcbatch.texts(LONG))) == [
+        function(t) for t in LONG
+    ]
 
 
 def _by_lane(out: Any) -> list[Any]:

@@ -245,7 +245,11 @@ class TestHost:
         """Lanes at different depths never run together."""
         args = (i32(3, 7, 4, 5),)
         waiting = local(fib_dear, stats=True).run(*args).stats.visits("dear_sum")
-        eager = pcbatch.batch(fib_dear, stats=True, schedule="earliest").run(*args).stats.visits("dear_sum")
+        eager = (
+            pcbatch.batch(fib_dear, stats=True, plan=pcbatch.Plan(schedule="earliest"))
+            .run(*args)
+            .stats.visits("dear_sum")
+        )
         assert int(waiting) >= int(eager)
 
     def test_a_trace_is_refused(self) -> None:

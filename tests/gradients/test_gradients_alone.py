@@ -67,7 +67,7 @@ def test_no_tape_is_too_short() -> None:
 
 @pytest.mark.parametrize("f", [loop, descent])
 def test_memory_does_not_grow_with_the_lanes(f: Any) -> None:
-    batched = pcbatch.batch(f, in_axes=(0, None, 0), max_depth=64, emitter="scalar")
+    batched = pcbatch.batch(f, in_axes=(0, None, 0), max_depth=64, plan=pcbatch.Plan(emitter="scalar"))
     gradient = jax.jit(jax.grad(lambda x, n: jnp.sum(batched(x, W, n))))
     sizes = []
     for lanes in (16, 512):
@@ -159,7 +159,7 @@ def test_a_long_chain_of_sums_is_traced_in_time() -> None:
         return total
 
     w = jnp.linspace(0, 1, 60)
-    batched = pcbatch.batch(f, in_axes=(0, None, 0), emitter="scalar")
+    batched = pcbatch.batch(f, in_axes=(0, None, 0), plan=pcbatch.Plan(emitter="scalar"))
     found = jax.jit(jax.grad(lambda w: jnp.sum(batched(X, w, N))))(w)
     np.testing.assert_allclose(found, jnp.full(60, X[N > 0].sum()), rtol=1e-5)
 

@@ -37,7 +37,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[BlockTape]]:
 
 
 def test_a_record_has_what_the_pullback_reads(recorded: Callable[..., list[BlockTape]]) -> None:
-    @pcbatch.batch(max_tape=8, unroll=1)
+    @pcbatch.batch(max_tape=8, plan=pcbatch.Plan(unroll=1))
     def f(n, x, w, z):
         while n > 0:
             x = w * x

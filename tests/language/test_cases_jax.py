@@ -124,7 +124,7 @@ def test_products_of_lanes_with_a_shared_matrix_are_one_product(strategy: str) -
 def test_an_iteration_count_of_its_own() -> None:
     """Under `vmap` a lane that is done waits, and goes on computing, until the last one is."""
 
-    @pcbatch.batch(stats=True, unroll=1)
+    @pcbatch.batch(stats=True, plan=pcbatch.Plan(unroll=1))
     def f(n):
         steps = 0
         while n != 1:

@@ -157,7 +157,7 @@ def test_integers_and_booleans_of_failed_lanes() -> None:
 @pytest.mark.full_only
 def test_statistics() -> None:
     for strategy in ("pc", "local"):
-        result = pcbatch.batch(checked, stats=True, strategy=strategy, unroll=1).run(*ARGS)
+        result = pcbatch.batch(checked, stats=True, strategy=strategy, plan=pcbatch.Plan(unroll=1)).run(*ARGS)
         assert int(result.stats.visits("x * 2.0")) >= 3
         assert 0 < float(result.stats.utilisation("x * 2.0")) <= 1
 

@@ -193,5 +193,5 @@ def test_marks_between_digits(emitter: str) -> None:
     decimal = ["1_000", "_1", "1_", "1__0", "-1_2", "+_1", "1_2_3", " 7_7 ", "_", "1 _2", ""]
     hexadecimal = ["0x_f", "0xf_f", "0_xff", "_0xf", "0x", "0x__f", "f__f", "-0x_1", "ff_"]
     for function, texts in ((value, decimal), (of_base, hexadecimal)):
-        found = pcbatch.batch(function, emitter=emitter)(pcbatch.texts(texts))
+        found = pcbatch.batch(function, plan=pcbatch.Plan(emitter=emitter))(pcbatch.texts(texts))
         assert found.tolist() == [function(text) for text in texts]

@@ -333,7 +333,7 @@ class TestRoomOfArguments:
         f = tripled.with_options()
         self.run(f, [[1, 2], []], 64, 5)
         assert capacities(f) == [8]
-        together = tripled.with_options(emitter="guard")
+        together = tripled.with_options(plan=pcbatch.Plan(emitter="guard"))
         self.run(together, [[1, 2], []], 33, 5)
         assert capacities(together) == [8, 128]
 

@@ -20,6 +20,7 @@ from pcbatch.api.map import regroup
 from pcbatch.report.lane_failures import raise_failures
 from pcbatch.runtime.costs import plan_modes
 from pcbatch.runtime.execute import chunk_runner, host_loop, queue_programs, queue_runner
+from tests.oracles.plans import replanned
 from tests.programs import PROGRAMS, Program, select
 from tests.programs.batched import collatz, countdown, deep, fragile, same, walk, walks
 from tests.programs.compare import assert_same_bits
@@ -414,7 +415,7 @@ class TestPrograms:
         assert stats.utilisation("x - 1") > 0.5
 
     def test_a_call_with_many_inputs_is_a_map(self) -> None:
-        f, numbers = collatz.with_options(emitter="guard"), np.resize(NUMBERS, plan_modes.WIDEST + 1)
+        f, numbers = replanned(collatz, emitter="guard"), np.resize(NUMBERS, plan_modes.WIDEST + 1)
         assert f(numbers).tolist() == [_plain(int(n)) for n in numbers]
         assert {name for name, _ in f._compiled((NUMBERS,), {})[0].executable.programs} == {"run_to_the_end"}
 

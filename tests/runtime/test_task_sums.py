@@ -78,7 +78,7 @@ def test_tasks_finish_small_sums_alone(options: dict[str, int]) -> None:
 
 
 def test_sums_over_devices() -> None:
-    f = pcbatch.batch(grow, fork="always")
+    f = pcbatch.batch(grow, plan=pcbatch.Plan(fork="always"))
     for lane in ((5, 4, 2**20 - 9), (5, 4, 2**22), (6, 3, -(2**21))):
         want = grow(*lane)
         result = f.run(*(np.array([x], np.int32) for x in lane), devices=jax.devices()[:2])

@@ -71,7 +71,7 @@ def test_first_used_inside_jit() -> None:
 def test_the_same_without_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xla_options, "IN_PLACE", {"xla_no_such_option": True})
     for modes in (None, pcbatch.Few(2), pcbatch.Strips(1)):
-        batched = pcbatch.batch(fib, modes=modes)
+        batched = pcbatch.batch(fib, plan=pcbatch.Plan(modes=modes))
         assert batched(jnp.arange(9)).tolist() == [1, 1, 2, 3, 5, 8, 13, 21, 34]
 
 

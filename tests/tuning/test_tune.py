@@ -209,7 +209,7 @@ def test_a_candidate_that_raises_is_a_line_of_the_table() -> None:
 
 def test_an_error_of_the_function_itself_is_raised() -> None:
     with pytest.raises(ValueError, match="a fault"):
-        digits.with_options(schedule=Broken()).tune(XS, seconds=20, **FEW)
+        digits.with_options(plan=pcbatch.Plan(schedule=Broken())).tune(XS, seconds=20, **FEW)
 
 
 def test_what_auto_stands_for_is_no_candidate() -> None:
