@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"CPU milliseconds\n\n| loop | lanes | {' | '.join(WAYS)} | one round over by cost |\n|{'---|' * 6}")
     for lanes in options.lanes:
         for name, (make, args) in loops(lanes).items():
-            fns = {way: make(unroll=rounds) for way, rounds in WAYS.items()}
+            fns = {way: make(plan=pcbatch.Plan(unroll=rounds)) for way, rounds in WAYS.items()}
             calls = {way: lambda f=f, args=args: f(*args) for way, f in fns.items()}
             print(row(name, lanes, measured(calls, options.repeats)), flush=True)
     print(f"\n| recursion | lanes | as it is | unrolled once | as it is over unrolled |\n|{'---|' * 5}")

@@ -25,7 +25,7 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
-from pcbatch.plan import Dense, Few, Kernel, Mode, Strips
+from pcbatch.plan import Dense, Few, Kernel, Mode, Plan, Strips
 from pcbatch.report.tuned import Measured, Tuned
 from pcbatch.runs.run_options import Progress, RunOptions, reporting
 from pcbatch.runtime.costs.plan_modes import LEAST_NARROW
@@ -173,19 +173,18 @@ def tune_call(
         race = Race(bench, options.seconds, partial(difference, alike=options.alike), combined, told)
         race.run(candidates)
     lines = [*_about_inputs(programs.name, bench.failed or 0, call.lanes), *_about_budget(race, programs.name)]
-    return _report(race.rows, programs, "\n".join(lines))
+    return report_of(race.rows, programs.options.plan, programs.name, source_of(programs.fn), "\n".join(lines))
 
 
-def _report(rows: Sequence[Row], programs: Programs, note: str) -> Tuned:
-    """Return the plan of the row that won, and all rows."""
+def report_of(rows: Sequence[Row], plan: Plan, function: str, fingerprint: str, note: str = "") -> Tuned:
+    """Return the plan of the row that won, and all rows; `plan`: that of the function, which they change."""
     seconds = (None if math.isinf(row.seconds) else row.seconds for row in rows)
     table = tuple(
         Measured(row.candidate.name, row.first, median, len(row.times), row.note)
         for row, median in zip(rows, seconds, strict=True)
     )
     best = winner(rows).candidate
-    plan = replace(programs.options.plan, **best.fields)
-    return Tuned(plan, tuple(best.fields), best.lanes, programs.name, source_of(programs.fn), table, note)
+    return Tuned(replace(plan, **best.fields), tuple(best.fields), best.lanes, function, fingerprint, table, note)
 
 
 def _changed(programs: Programs, fields: Mapping[str, Any]) -> Programs:

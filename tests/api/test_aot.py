@@ -188,7 +188,7 @@ class TestExport:
     @pytest.mark.full_only
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_symbolic(self, options: dict[str, Any]) -> None:
-        f = fib.with_options(**options)
+        f = replanned(fib, **options)
         call = exported(lambda n: f.run(n).value, symbolic("b")).call
         for lanes in (1, 33) if options else (1, 7, 1500):
             same(call(ns(lanes)), f.run(ns(lanes)).value)

@@ -11,6 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch.transforms.tape import lane_undoing
+from tests.oracles.plans import planned
 
 pytestmark = [pytest.mark.promotion("standard"), pytest.mark.alone]
 
@@ -35,7 +36,7 @@ W = jnp.array([1.1, 0.9, 1.3])
 
 def gradients(f: Any, jit: bool = True, **options: Any) -> Any:
     """The gradients of a program by the numbers of lanes and by what they share."""
-    batched = pcbatch.batch(f, in_axes=(0, None, 0), **options)
+    batched = pcbatch.batch(f, **planned(in_axes=(0, None, 0), **options))
     gradient = jax.grad(lambda x, w: jnp.sum(batched(x, w, N)), argnums=(0, 1))
     return (jax.jit(gradient) if jit else gradient)(X, W)
 

@@ -29,7 +29,7 @@ def outcome(seed: int) -> str:
             case = prepare(program, seed, LANES)
             f = pcbatch.batch(case.fn).with_options(plan=pcbatch.Plan(fork="auto" if seed % 4 else "never"))
             policy = of_call(f, case.args(list(range(case.lanes))), seed)
-            check_jax(case, {"fork": f.options.fork, "schedule": policy}, np.random.default_rng(seed))
+            check_jax(case, {"fork": f.options.plan.fork, "schedule": policy}, np.random.default_rng(seed))
         except Endless:
             return "endless"
         except Refused as refused:

@@ -133,7 +133,7 @@ class TestRounds:
     """How many a visit computes."""
 
     def test_by_cost(self) -> None:
-        assert rounds(pcbatch.batch(collatz, overflow="wrap"), N) == [unroll_loops.MOST_ROUNDS]
+        assert rounds(pcbatch.batch(collatz, numbers="jax"), N) == [unroll_loops.MOST_ROUNDS]
         assert rounds(pcbatch.batch(collatz), N) == [2]  # its checks cost as much as a round
         assert [unroll_loops.rounds_by_cost(cost) for cost in (0.0, 8.0, 12.0, 32.0, 33.0)] == [4, 4, 3, 2, 1]
 

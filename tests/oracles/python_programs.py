@@ -35,6 +35,7 @@ from pcbatch.ir.ops import CAPACITY
 from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.interpreters import Mismatch
 from tests.oracles.numpy_jaxpr import on_numpy
+from tests.oracles.plans import replanned
 from tests.oracles.task_limits import check_limits
 from tests.oracles.task_programs import check_tasks
 from tests.programs.compare import status_of
@@ -149,7 +150,7 @@ def prepare(program: PythonProgram, seed: int, lanes: int) -> Case:
 def compiled(case: Case, capacity: int, **options: Any) -> tuple[Program, Any]:
     """The program of a case with room for so many elements in new containers, and its arguments."""
     try:
-        entry = pcbatch.batch(case.fn).with_options(**options)
+        entry = replanned(pcbatch.batch(case.fn), **options)
         call = entry._programs.prepare(case.args(range(case.lanes)), {})
         return entry._programs.compile(call, capacity=capacity), call
     except (CompileError, UsageError) as error:
@@ -272,7 +273,7 @@ def check_jax(case: Case, options: Mapping[str, Any], rng: np.random.Generator) 
     """Run the batch with some options, then its lanes in another order, then many times one lane."""
     start, signatures.START_CAPACITY = signatures.START_CAPACITY, START
     try:
-        batched = pcbatch.batch(case.fn).with_options(**options)
+        batched = replanned(pcbatch.batch(case.fn), **options)
         everything = list(range(case.lanes))
         orders = (everything, rng.permutation(case.lanes).tolist(), [int(rng.integers(case.lanes))] * case.lanes)
         for order in orders:

@@ -14,6 +14,7 @@ from pcbatch import Status
 from pcbatch.data.capacity import FullError, capacity, next_capacities, using_capacity
 from pcbatch.data.checks import require_room
 from pcbatch.runtime.vm.prints import Journal
+from tests.oracles.plans import replanned
 
 pytestmark = pytest.mark.share(3)
 
@@ -32,7 +33,7 @@ def below(n):
 
 def fresh(**options: Any) -> Any:
     """The function without anything that was compiled or remembered."""
-    return below.with_options(**options)
+    return replanned(below, **options)
 
 
 def capacities(f: Any) -> list[int]:
@@ -68,7 +69,7 @@ def test_a_call_with_room_compiles_once() -> None:
 
 @pytest.mark.together
 def test_a_function_without_lists_has_one_program() -> None:
-    f = pcbatch.batch(lambda n: n + 1, overflow="wrap").with_options()
+    f = pcbatch.batch(lambda n: n + 1, numbers="jax").with_options()
     assert f(NUMBERS).tolist() == [4, 41, 1, 71]
     assert jax.jit(f)(NUMBERS).tolist() == [4, 41, 1, 71]
     (program,) = f._programs.cache.values()

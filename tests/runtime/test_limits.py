@@ -393,10 +393,6 @@ class TestMachine:
         assert [emit.pick(name).name for name in ("guard", "port")] == ["guard", "port"]
         assert {name: type(e).__name__ for name, e in emit.EMITTERS.items()} == {"guard": "Guard", "port": "Port"}
 
-    def test_an_emitter_of_earlier_releases(self) -> None:
-        with pytest.warns(DeprecationWarning, match='`emitter="mask"` is gone'):
-            assert pcbatch.batch(fib, plan=pcbatch.Plan(emitter="mask")).options.emitter == "guard"
-
     def test_concrete_arguments_inside_jit(self) -> None:
         batched = pcbatch.batch(fib)
         args = jnp.asarray(i32(3, 7))

@@ -89,6 +89,6 @@ def test_sums_over_devices() -> None:
 
 def test_sums_that_wrap_when_asked_are_not_checked() -> None:
     columns = np.array(examples(double), np.int32).T
-    program = pipeline.run(pcbatch.batch(double, overflow="wrap").lower(*columns).stages.inlined_cfg)
+    program = pipeline.run(pcbatch.batch(double, numbers="jax").lower(*columns).stages.inlined_cfg)
     assert program is not None
     assert not program.exact

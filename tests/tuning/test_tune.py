@@ -80,7 +80,7 @@ def test_candidates_are_measured_and_the_options_keep_the_result() -> None:
     assert [row.name for row in tuned.rows[:3]] == ["as it is", "schedule='sweep'", "map, lanes=2"]
     assert all(row.runs >= 1 and not row.note for row in tuned.rows)
     assert told[:3] == [(1, 3), (2, 3), (3, 3)]
-    assert digits.with_options(**tuned)(XS).tolist() == [digits.plain(int(x)) for x in XS]
+    assert digits.with_options(plan=tuned.plan)(XS).tolist() == [digits.plain(int(x)) for x in XS]
 
 
 def test_failed_inputs_are_told() -> None:
@@ -91,7 +91,7 @@ def test_failed_inputs_are_told() -> None:
 
 def test_a_tiny_budget_is_told() -> None:
     tuned = digits.with_options(max_steps=9).tune(XS, seconds=1e-9, **FEW)
-    assert not tuned and tuned.lanes is None and tuned.rows[0].runs == 0
+    assert not tuned.changes and tuned.lanes is None and tuned.rows[0].runs == 0
     assert tuned.note.startswith("nothing was compared: the first run of `digits` took ")
     assert "`seconds=" in tuned.note and f"note: {tuned.note}" in str(tuned)
 
@@ -204,7 +204,7 @@ def test_a_candidate_that_raises_is_a_line_of_the_table() -> None:
     modes = [{"no such text": pcbatch.Dense()}]
     tuned = digits.tune(XS, seconds=20, schedules=[], emitters=[], modes=modes)
     assert tuned.rows[1].note.startswith("impossible: ") and tuned.rows[1].seconds is None
-    assert "modes" not in tuned.options
+    assert "modes" not in tuned.changes
 
 
 def test_an_error_of_the_function_itself_is_raised() -> None:

@@ -75,7 +75,7 @@ class TestRuns:
     def test_limits_park_the_lanes_that_meet_them(self) -> None:
         for options in ({"max_depth": 3}, {"max_steps": 20}):
             got, want = (
-                FIB.with_options(**options).run(N),
+                replanned(FIB, **options).run(N),
                 pcbatch.batch(fib, **planned(fork="never", **options)).run(N),
             )
             assert got.status.tolist() == want.status.tolist()
@@ -272,7 +272,7 @@ class TestRepeatedLoops:
     """A visit computes a loop of one block several times: what lanes do stays as it is."""
 
     def collatz(self, **options: Any) -> Any:
-        @pcbatch.batch(**options)
+        @pcbatch.batch(**planned(**options))
         def steps(n):
             count = 0
             while n > 1:
@@ -292,7 +292,7 @@ class TestRepeatedLoops:
 
     def test_it_is_told_and_saves_trips(self) -> None:
         n = np.arange(1, 30, dtype=np.int32)
-        f, g = (self.collatz(emitter=pcbatch.Kernel(tile=4, spins=k), overflow="wrap") for k in (4, 1))
+        f, g = (self.collatz(emitter=pcbatch.Kernel(tile=4, spins=k), numbers="jax") for k in (4, 1))
         assert "loops repeated (bb" in str(f.explain_schedule(n).kernel) and "4 times)" in str(
             f.explain_schedule(n).kernel
         )
@@ -414,7 +414,7 @@ class TestQualification:
             return n
 
         options = options | ({"schedule": User()} if "schedule" in options else {})
-        f = pcbatch.batch(count if options else printing, **options)
+        f = pcbatch.batch(count if options else printing, **planned(**options))
         assert reason in self.explained(f, N)
         with pytest.raises(pcbatch.UsageError, match="PCB428"):
             replanned(f, emitter="kernel")(N)

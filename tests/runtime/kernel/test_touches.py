@@ -44,7 +44,7 @@ def moved(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def check(fn: Callable[..., Any], *args: Any, **options: Any) -> None:
     """The kernel and the machine of loops agree, and the kernel lowers for a GPU."""
     f = pcbatch.batch(fn, **planned(emitter=KERNEL, **options))
-    same(f.run(*args), pcbatch.batch(fn, **options).run(*args))
+    same(f.run(*args), pcbatch.batch(fn, **planned(**options)).run(*args))
     text = lowered(f.with_options(max_depth=8), *args)
     assert text.count("__gpu$xla.gpu.triton") == 1
 
@@ -168,7 +168,7 @@ def test_limits_and_failures_store_nothing() -> None:
 
     x, k = np.zeros((6, 32), np.int32), np.arange(1, 7, dtype=np.int32)
     for options in ({}, {"max_steps": 3}):
-        f = pcbatch.batch(failing, **options)
+        f = pcbatch.batch(failing, **planned(**options))
         got, want = replanned(f, emitter=KERNEL).run(x, N, k), f.run(x, N, k)
         same(got, want)
         assert {*got.status.tolist()} > {0}

@@ -17,6 +17,7 @@ from pcbatch.runtime.costs.plan_modes import BlockCost, Costs
 from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
 from pcbatch.runtime.scalar.worth import WIDTHS, Widths, of_one_lane, one_by_one
+from tests.oracles.plans import planned
 from tests.programs.classics import fib
 from tests.runtime.scalar.test_dealt import drawn
 
@@ -114,7 +115,7 @@ class TestPlainCalls:
         ids=str,
     )
     def test_options_about_lanes_together(self, options: dict[str, Any]) -> None:
-        f = pcbatch.batch(halvings, **options)
+        f = pcbatch.batch(halvings, **planned(**options))
         f(np.arange(1, 4, dtype=np.int32))
         assert ran(f) == [False]
 

@@ -249,7 +249,8 @@ import sys
 import numpy as np
 import pcbatch
 from tests.runtime.scalar.test_machine import classical
-print(pcbatch.batch(classical, emitter="scalar", max_depth=20)(np.arange(8, dtype=np.int32)).tolist())
+plan = pcbatch.Plan(emitter="scalar")
+print(pcbatch.batch(classical, plan=plan, max_depth=20)(np.arange(8, dtype=np.int32)).tolist())
 """
 
 
