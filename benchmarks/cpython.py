@@ -76,7 +76,7 @@ def measure(
 
 def column(values: list[Any]) -> Any:
     """Return one argument of all lanes."""
-    return pcbatch.texts(values) if isinstance(values[0], str) else argument(values)
+    return pcbatch.ragged(values) if isinstance(values[0], str) else argument(values)
 
 
 def must_agree(name: str) -> float:

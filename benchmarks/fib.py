@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     chosen = parse(arguments)
     options = {"schedule": chosen.schedule, "emitter": chosen.emitter}
-    rows = depth_rows(1024, chosen.top, chosen.repeats, **fields)
+    rows = depth_rows(1024, chosen.top, chosen.repeats, **options)
     if chosen.compare:
         rows += compare_rows(1024, chosen.top, chosen.repeats)
     report(f"recursive fib, n in 0..{chosen.top}, {options}", rows, chosen.json)

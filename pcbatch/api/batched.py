@@ -36,7 +36,7 @@ from pcbatch.report.schedule import Explanation, explain_call
 from pcbatch.report.tape import TapeUse, tape_use
 from pcbatch.report.tuned import Tuned
 from pcbatch.runs import monitored
-from pcbatch.runs.run_handle import Machine
+from pcbatch.runs.run_handle import Run
 from pcbatch.runs.run_options import Progress, RunOptions
 from pcbatch.runtime.vm.raw_result import RawResult
 
@@ -184,7 +184,7 @@ class Batched(Generic[P, R]):
         return run_map(self._programs, args, kwargs, MapOptions(lanes, chunk, devices, run_options))
 
     @public
-    def start(self, /, *args: Any, **kwargs: Any) -> Machine:
+    def start(self, /, *args: Any, **kwargs: Any) -> Run:
         """Make a machine with the arguments of a call, before its first trip. Not inside `jit`.
 
         The machine is a value: it can be advanced, looked at, saved to a file and resumed.
@@ -193,7 +193,7 @@ class Batched(Generic[P, R]):
             *args, **kwargs: as in a call, with `devices=` and `mesh=`.
 
         Returns:
-            A `Machine` whose lanes are all at the entry.
+            A `Run` whose lanes are all at the entry.
 
         Raises:
             CompileError, UsageError: as in a call; UsageError also under a trace of JAX, and for strategy "local".
@@ -215,7 +215,7 @@ class Batched(Generic[P, R]):
         return monitored.start(self.__name__, program, call, devices, "start")
 
     @public
-    def load(self, path: str | PathLike[str], /, *args: Any, **kwargs: Any) -> Machine:
+    def load(self, path: str | PathLike[str], /, *args: Any, **kwargs: Any) -> Run:
         """Read the machine that `m.save(path)`, or `save_to=` of a call, has written to a file.
 
         Args:
@@ -225,7 +225,7 @@ class Batched(Generic[P, R]):
                 `devices=` and `mesh=` as in a call.
 
         Returns:
-            The `Machine` as it was when the file was written.
+            The `Run` as it was when the file was written.
 
         Raises:
             StateError: the file holds no run, not all of it, or one of another program (a `ValueError`).

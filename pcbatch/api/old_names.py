@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from importlib import import_module
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 from pcbatch.call.usage import usage
@@ -16,7 +20,44 @@ from pcbatch.plan import Plan
 OF_PLAN = tuple(field.name for field in fields(Plan))
 OF_NUMBERS = tuple(field.name for field in fields(Numbers))
 GRAPHS = "command_buffers"
+REPORTS = (
+    *("BlockPlan", "BlockProfile", "BlockStats", "BlockTapeUse", "Blocks", "Explanation"),
+    *("Profile", "Stats", "TapeUse", "Timeline", "Tuned"),
+)
+"""The public names that stand in `pcbatch.report` now."""
+
+OF_TOLIST = "do without the class: `tolist()` gives the values of Python"
+PUBLIC: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        **{name: (f"pcbatch.report:{name}", f"write `from pcbatch.report import {name}`") for name in REPORTS},
+        "Machine": ("pcbatch.runs.run_handle:Run", "write `pcbatch.Run`"),
+        "load_packed": ("pcbatch.data.objects.packed:Packed.load", "write `pcbatch.Packed.load(path)`"),
+        "texts": ("pcbatch.data.host.texts:texts", 'write `pcbatch.ragged(["ab", "c"])`'),
+        "Texts": ("pcbatch.data.host.texts:Texts", OF_TOLIST),
+        "Dicts": ("pcbatch.data.host.dict_forms:Dicts", OF_TOLIST),
+        "Sets": ("pcbatch.data.host.dict_forms:Sets", OF_TOLIST),
+        "RaggedBytes": ("pcbatch.data.host.ragged:RaggedBytes", OF_TOLIST),
+        "RaggedTuples": ("pcbatch.data.host.ragged:RaggedTuples", OF_TOLIST),
+    }
+)
+"""The public names of the earlier release: where they are, and what to write instead."""
+
 HELP_GRAPHS = 'leave it out; `XLA_FLAGS="--xla_gpu_enable_command_buffer="` keeps a program out of CUDA graphs'
+
+
+def public_name(name: str) -> Any:
+    """Return what a public name of the earlier release stands for, with a warning; the `__getattr__` of the package.
+
+    Raises:
+        AttributeError: neither release has the name.
+    """
+    if name not in PUBLIC:
+        raise AttributeError(f"module 'pcbatch' has no attribute {name!r}")
+    place, help = PUBLIC[name]
+    module, _, path = place.partition(":")
+    if sys._getframe(1).f_globals.get("__name__") != "importlib._bootstrap":  # which asks before `from` does
+        warn_of_old(f"`pcbatch.{name}` is a name of the earlier release", help=help)
+    return attrgetter(path)(import_module(module))
 
 
 def with_new_names(given: Mapping[str, Any], now: Options) -> dict[str, Any]:

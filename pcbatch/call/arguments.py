@@ -203,7 +203,7 @@ def _with_lists(name: str, value: Any, axes: Any) -> Any:
     try:
         return as_containers(value, shared)
     except ValueError as error:
-        makers = '`pcbatch.ragged([[1, 2], [3], []])` of lists, `pcbatch.texts(["ab", "c"])` of texts'
+        makers = '`pcbatch.ragged([[1, 2], [3], []])` of lists, `pcbatch.ragged(["ab", "c"])` of texts'
         help = f"make it by {makers}, or of the lanes that have not failed"
         raise usage("PCB405", f"argument `{name}` is no lists or texts: {error}", help=help) from None
 

@@ -15,6 +15,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Ragged, ragged
+from pcbatch.data.host.texts import Texts
 
 pytestmark = pytest.mark.share(2)
 
@@ -94,7 +95,7 @@ class TestMaking:
             return sorted(words), [k.upper() if k == word else k + word for k in words], words.count(word)
 
         words, word = [["b", "a"], [], ["hello", "a", "zz"]], ["a", "b", "hello"]
-        found = pcbatch.batch(sorted_and_marked)(ragged(words), pcbatch.texts(word))
+        found = pcbatch.batch(sorted_and_marked)(ragged(words), pcbatch.ragged(word))
         rows = zip(*(part.tolist() for part in found), strict=True)
         assert [*rows] == [sorted_and_marked(*example) for example in zip(words, word, strict=True)]
 
@@ -290,7 +291,7 @@ class TestCut:
         def f(xs, text):
             return [[x] for x in xs], text + "!"
 
-        found = f(ragged(LISTS), pcbatch.texts(["a", "", "bcd", "e"]))
+        found = f(ragged(LISTS), pcbatch.ragged(["a", "", "bcd", "e"]))
         for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
             assert again == found
             assert list(map(jnp.shape, jax.tree.leaves(again))) == list(map(jnp.shape, jax.tree.leaves(found)))
@@ -327,9 +328,9 @@ def test_lengths_that_texts_cannot_have(lengths: list[Any], why: str) -> None:
 
     codes = np.array([[97, 98], [99, 100]], np.int32)
     for _ in range(2):
-        assert f(pcbatch.Texts(codes, np.array([2, 1], np.int32))).tolist() == [2, 1]
+        assert f(Texts(codes, np.array([2, 1], np.int32))).tolist() == [2, 1]
         with pytest.raises(pcbatch.UsageError, match=why):
-            f(pcbatch.Texts(codes, np.array(lengths)))
+            f(Texts(codes, np.array(lengths)))
 
 
 class TestPlain:

@@ -160,7 +160,7 @@ def on_text(text: Any) -> Any:
 def test_random_texts(emitter: Any) -> None:
     drawn = np.random.default_rng(2)
     texts = ["".join("ab  c"[k] for k in drawn.integers(0, 5, n)) for n in range(18)]
-    found = pcbatch.batch(on_text, plan=pcbatch.Plan(emitter=emitter))(pcbatch.texts(texts))
+    found = pcbatch.batch(on_text, plan=pcbatch.Plan(emitter=emitter))(pcbatch.ragged(texts))
     assert found.tolist() == [on_text(text) for text in texts]
 
 

@@ -172,7 +172,7 @@ def test_pop_of_a_set_without_a_known_order_needs_one_element() -> None:
     result = pcbatch.batch(last).run(jnp.array([[1, 1, 2], [1, 2, 3], [1, 2, 1]]))
     assert [int(status) for status in result.status] == [pcbatch.Status.OK, pcbatch.Status.LIMIT, pcbatch.Status.OK]
     assert result.value[0] == 2 and result.value[2] == 1
-    assert pcbatch.batch(letter)(pcbatch.texts(["aaa", "b"])).tolist() == ["a", "b"]
+    assert pcbatch.batch(letter)(pcbatch.ragged(["aaa", "b"])).tolist() == ["a", "b"]
     with pytest.raises(pcbatch.BatchRuntimeError, match=r"write `x = min\(s\)`, then `s.remove\(x\)`"):
         pcbatch.batch(last)(jnp.array([[1, 2, 3]]))
 
@@ -196,6 +196,6 @@ def test_equal_keys_of_elements_in_an_order_that_is_not_known_end_the_lane() -> 
     def shortest(text: str) -> str:
         return min(set(text.split()), key=len)
 
-    result = pcbatch.batch(shortest).run(pcbatch.texts(["aa b cc", "aa b c", "b b"]))
+    result = pcbatch.batch(shortest).run(pcbatch.ragged(["aa b cc", "aa b c", "b b"]))
     assert [int(status) for status in result.status] == [pcbatch.Status.OK, pcbatch.Status.LIMIT, pcbatch.Status.OK]
     assert result.value[0] == "b" and result.value[2] == "b"

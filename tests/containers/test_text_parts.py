@@ -55,13 +55,13 @@ def _either(text: str) -> Any:
 @pytest.mark.parametrize("function", [_words, _changed, _questions, _joined, _rows, _either])
 @pytest.mark.parametrize("options", [{"emitter": "scalar"}, {"schedule": "sweep"}], ids=["alone", "together"])
 def test_lists_of_parts_are_as_in_python(function: Any, options: Any) -> None:
-    out = pcbatch.batch(function, **planned(**options))(pcbatch.texts(TEXTS))
+    out = pcbatch.batch(function, **planned(**options))(pcbatch.ragged(TEXTS))
     assert _by_lane(out) == [function(text) for text in TEXTS]
 
 
 @pytest.mark.parametrize("function", [_words, _questions])
 def test_long_texts_get_more_room_for_long_parts(function: Any) -> None:
-    assert _by_lane(pcbatch.batch(function, plan=pcbatch.Plan(emitter="scalar"))(pcbatch.texts(LONG))) == [
+    assert _by_lane(pcbatch.batch(function, plan=pcbatch.Plan(emitter="scalar"))(pcbatch.ragged(LONG))) == [
         function(t) for t in LONG
     ]
 

@@ -372,7 +372,7 @@ class TestRoomOfArguments:
 
     def test_other_arguments_tell_nothing(self) -> None:
         f = pcbatch.batch(lambda text: [c for c in text if c != "a"])
-        assert f(pcbatch.texts(["ab", "c"])).tolist() == [["b"], ["c"]]
+        assert f(pcbatch.ragged(["ab", "c"])).tolist() == [["b"], ["c"]]
         assert capacities(f) == [32]
 
     def test_inside_jit_nothing_grows_so_room_is_that_of_the_option(self) -> None:

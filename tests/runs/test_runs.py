@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch import Machine, Status
+from pcbatch import Run, Status
 from pcbatch.runtime.execute import host_loop
 from pcbatch.runtime.vm.layout import PER_BLOCK
 from tests.oracles.plans import replanned
@@ -78,7 +78,7 @@ def assert_same(found: pcbatch.Result, expected: pcbatch.Result) -> None:
         assert jax.typeof(a).weak_type == jax.typeof(b).weak_type
 
 
-def ended(m: Machine, trips: int) -> Machine:
+def ended(m: Run, trips: int) -> Run:
     """Advanced bit by bit."""
     while not m.done:
         before = m.progress()

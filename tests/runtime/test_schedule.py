@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch import Blocks, Dense, Few, Policy, Status, Strips, UsageError
+from pcbatch import Dense, Few, Policy, Status, Strips, UsageError
 from pcbatch.lowering.stack_passes import block_layout
+from pcbatch.report import Blocks
 from pcbatch.runtime.vm.policies import FAIR, POLICIES
 from tests.programs import PROGRAMS, REGISTRY, Program
 

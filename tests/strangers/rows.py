@@ -96,12 +96,12 @@ def table(group: str, rows: list[Row]) -> Callable[..., Callable[[Callable[..., 
 
 
 def argument(column: Sequence[Any]) -> Any:
-    """Return one argument of all lanes: lists by `pcbatch.ragged`, strings by `pcbatch.texts`, numbers as an array."""
+    """Return one argument of all lanes: lists and strings by `pcbatch.ragged`, numbers as an array."""
     match column[0]:
         case list():
             return pcbatch.ragged(list(column))
         case str():
-            return pcbatch.texts(list(column))
+            return pcbatch.ragged(list(column))
         case tuple() as first:
             return tuple(argument([value[k] for value in column]) for k in range(len(first)))
         case _:

@@ -60,7 +60,8 @@ def test_a_combination_names_both_and_notes_stand_above_it() -> None:
     both = Row(Candidate("drain + map", {"schedule": "drain"}, 32), 2.0, [0.5, 0.5])
     tuned = report_of([ROWS[0], both], Plan(), "f", "abc", "one thing\nanother")
     assert str(tuned).endswith(
-        'note: one thing\nnote: another\nfastest: f.with_options(plan=pcbatch.Plan(schedule="drain")).map(..., lanes=32)'
+        "note: one thing\nnote: another\n"
+        'fastest: f.with_options(plan=pcbatch.Plan(schedule="drain")).map(..., lanes=32)'
     )
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.host.host_forms import OfLanes, read, uncut
-from pcbatch.data.host.texts import Texts
+from pcbatch.data.host.texts import Texts, texts
 from pcbatch.data.mappings.ordered_keys import plain, with_ordered_keys
 from pcbatch.data.members import is_member
 from pcbatch.data.optional import Optional
@@ -135,7 +135,7 @@ MIXED = (
 )
 
 
-def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
+def ragged(lists: Sequence[Any], dtype: Any = None) -> Any:
     """Make an argument of lists of different lengths, one for each lane, in which a batched function has its own.
 
     Calls with lists of other lengths use the same program, as long as the longest has as many elements, rounded up to
@@ -143,8 +143,8 @@ def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
 
     Args:
         lists: a list, or an array, for each lane. Their elements are numbers, texts, arrays of one shape, lists, or
-            tuples and other pytrees of these, all alike. Or `bytes` for each lane.
-        dtype: of the numbers. None: as `jnp.array` chooses it.
+            tuples and other pytrees of these, all alike. Or a string, or `bytes`, for each lane.
+        dtype: of the numbers. None: as `jnp.array` chooses it. `str` for strings, where there may be none.
 
     Returns:
         A `Ragged`, with arrays of NumPy.
@@ -164,6 +164,8 @@ def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
         [3, 3, 0]
     """
     try:
+        if dtype is str or (len(lists) and all(isinstance(row, str) for row in lists)):
+            return texts(lists)
         if len(lists) and all(isinstance(row, bytes) for row in lists):
             made = _ragged([list(row) for row in lists], int)
             return RaggedBytes(made.values, made.lengths)

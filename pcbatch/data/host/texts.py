@@ -22,7 +22,7 @@ from pcbatch.errors import UsageError
 class Texts(OfLanes):
     """Strings, one for each lane; a pytree of JAX.
 
-    A result of a batched function that is a string comes as one, and `pcbatch.texts` makes one of Python's strings, as
+    A result of a batched function that is a string comes as one, and `pcbatch.ragged` makes one of Python's strings, as
     an argument.
 
     Attributes:
@@ -83,7 +83,7 @@ def texts(strings: Sequence[str]) -> Texts:
         >>> @pcbatch.batch
         ... def is_palindrome(s):
         ...     return s == s[::-1]
-        >>> is_palindrome(pcbatch.texts(["level", "lever"])).tolist()
+        >>> is_palindrome(pcbatch.ragged(["level", "lever"])).tolist()
         [True, False]
     """
     strings = list(strings)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.objects import schema
-from pcbatch.data.objects.packed import Packed
 from pcbatch.data.objects.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer, Record, Schema
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from pcbatch.data.objects.packed import Packed
 
 VERSION = 1
 PYTHON = {"bool": bool, "int": int, "float": float, "complex": complex}
@@ -29,20 +33,17 @@ def save(packed: Packed, path: str | PathLike[str]) -> None:
         np.savez(file, schema=np.frombuffer(text.encode(), np.uint8), ids=np.asarray(packed.ids), **arrays)
 
 
-def load_packed(path: str | PathLike[str], *classes: type) -> Packed:
-    """Read the objects that `packed.save(path)` has written to a file.
+class Read(NamedTuple):
+    """The parts of packed objects, as a file has them."""
 
-    Args:
-        path: of the file.
-        *classes: the classes of the records and of enumerations. Those that are left out are looked for, by their
-            names, in the modules that are imported already: nothing is imported.
+    ids: jax.Array
+    columns: tuple[jax.Array, ...]
+    schema: Schema
+    roots: Pointer
 
-    Returns:
-        A `Packed`.
 
-    Raises:
-        UsageError: the file holds no packed objects, or a class of them is not found.
-    """
+def load(path: str | PathLike[str], classes: Iterable[type]) -> Read:
+    """Read what `save` has written; see `Packed.load`."""
     known = {_name(cls): cls for cls in classes}
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -56,7 +57,7 @@ def load_packed(path: str | PathLike[str], *classes: type) -> Packed:
             columns = [
                 _from_bytes(file[f"column{k}"], dtype) for k, dtype in enumerate(d for part in dtypes for d in part)
             ]
-            return Packed(jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), read, roots, ())
+            return Read(jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), read, roots)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         if isinstance(error, UsageError):
             raise
@@ -166,7 +167,7 @@ def _find(name: str, known: dict[str, type], path: Any) -> type:
     for part in qualified.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, type):
-        raise _refused(path, f"its class `{name}` is not found", "give it to `load_packed(path, TheClass)`")
+        raise _refused(path, f"its class `{name}` is not found", "give it to `Packed.load(path, TheClass)`")
     return found
 
 
