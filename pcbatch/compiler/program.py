@@ -208,7 +208,7 @@ class Program:
             if (program := self._operation(traced)) is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
             if (tasks := self._tasks_for(given)) is not None:
-                return self._run_tasks(tasks, args, given, where)
+                return _by_tasks(self, tasks, args, given, where)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
@@ -232,32 +232,13 @@ class Program:
         """The executable of tasks, if it is to run a call outside traces."""
         return self.tasks if self.tasks is not None and self.tasks.takes(min(given.lanes, CHUNK)) else None
 
-    def _run_tasks(
-        self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments, where: Devices = None
-    ) -> RawResult:
-        """Run a call by tasks, and what they cannot finish by lanes."""
-        assert isinstance(self.executable, PcExecutable)
-        over = without_explicit_axes(where)
-        if LaneSharding(over, 0).far:
-            return self.executable.run(args, given.lanes, over)
-        named = self.executable.named(tasks)
-        mapped = frozenset(self.mapped(args))
-        by_task = frozenset(v for v, name in named.items() if name in mapped)
-        runs = tasks if over is None else self.executable.tasks_on(tasks, over)
-        outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
-        by_lanes = partial(self.executable.run, mesh=over)
-        return completed(outcome, args, mapped, by_lanes, self.executable.machine.layout.exit)
-
     def _operation(self, traced: bool) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it, or runs what it has traced step by step."""
-        if not isinstance(self.executable, PcExecutable) or not (traced or replaying()):
-            return None
-        return self.program()
+        return self.program() if isinstance(self.executable, PcExecutable) and (traced or replaying()) else None
 
     def program(self) -> UnsharingProgram:
         """The executable, for transformations."""
-        assert isinstance(self.executable, PcExecutable)
-        return UnsharingProgram(self.executable, lambda apart: self.unshared(apart).program())
+        return UnsharingProgram(self.with_pc("program"), lambda apart: self.unshared(apart).program())
 
     def stream(self, given: Arguments, lanes: int | None, mesh: Devices = None) -> RawResult:
         """Run the inputs of a call through `lanes` lanes on each device; None: the executable decides."""
@@ -266,7 +247,7 @@ class Program:
         def run(args: Any, traced: bool) -> RawResult:
             program = self._operation(traced)
             if program is None and lanes is None and (tasks := self._tasks_for(given)) is not None:
-                return self._run_tasks(tasks, args, given, where)
+                return _by_tasks(self, tasks, args, given, where)
             if program is None:
                 return self.with_pc("map").map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
@@ -346,12 +327,8 @@ class Program:
 
     def empty(self) -> RawResult:
         """The raw result of a run of no lanes."""
-        assert self.stages.result is not None
-        types = [array_type(leaf) for leaf in self.stages.result.leaves]
-        values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
-        none = jnp.zeros((0,), jnp.int32)
         counts = (wide_counters.zeros(len(self.infos)),) * 3 if self.options.stats else ()
-        return RawResult(values, none, jnp.zeros((), jnp.int32), counts, none, none, none, {}, 0)
+        return _of_no_lanes(self.stages, counts)
 
     @property
     def prints(self) -> bool:
@@ -383,6 +360,31 @@ class Program:
         infos = self.all_infos if visits is not None and len(visits) > len(self.infos) else self.infos
         stats = Stats(outcome.trips, visits, active, offered, None if is_symbolic(lanes) else lanes, infos)
         return Result(self.value(outcome, given), outcome.status, stats)
+
+
+def _of_no_lanes(stages: Stages, counts: tuple[Any, ...]) -> RawResult:
+    """The raw result of a run of no lanes."""
+    assert stages.result is not None
+    types = [array_type(leaf) for leaf in stages.result.leaves]
+    values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
+    none = jnp.zeros((0,), jnp.int32)
+    return RawResult(values, none, jnp.zeros((), jnp.int32), counts, none, none, none, {}, 0)
+
+
+def _by_tasks(
+    program: Program, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments, where: Devices
+) -> RawResult:
+    """Run a call by tasks, and what they cannot finish by lanes."""
+    lanes, over = program.with_pc("tasks"), without_explicit_axes(where)
+    if LaneSharding(over, 0).far:
+        return lanes.run(args, given.lanes, over)
+    named = lanes.named(tasks)
+    mapped = frozenset(program.mapped(args))
+    by_task = frozenset(v for v, name in named.items() if name in mapped)
+    runs = tasks if over is None else lanes.tasks_on(tasks, over)
+    outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
+    by_lanes = partial(lanes.run, mesh=over)
+    return completed(outcome, args, mapped, by_lanes, lanes.machine.layout.exit)
 
 
 def _home(outcome: RawResult, where: Devices) -> RawResult:

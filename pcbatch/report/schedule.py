@@ -15,7 +15,7 @@ from pcbatch.ir.stack import StackBlock, Storage
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.tasks.qualify import NO_RECURSION
 from pcbatch.options import Options
-from pcbatch.plan import Dense, Kernel, Mode
+from pcbatch.plan import Dense, Kernel, Mode, Plan
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
@@ -94,6 +94,7 @@ class Explanation:
         shared: the large values that all lanes share, of which there is one.
         kernel: whether the program can be one kernel of a GPU (`emitter="kernel"`), and why not.
         calls: with the option `fork`, whether independent calls run side by side, and why not.
+        plan: the plan in force: that of the function, and what was decided for this call where it leaves a choice.
 
     Example:
         >>> import jax, pcbatch
@@ -122,6 +123,7 @@ class Explanation:
     alone: str = ""
     runs_alone: bool = False
     outside: tuple[str, ...] = ()
+    plan: Plan = Plan()
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -135,7 +137,8 @@ class Explanation:
 
     def to_json(self) -> str:
         """Return the explanation as JSON, times in nanoseconds."""
-        return json.dumps(asdict(self) | {"trip_ns": self.trip_ns}, indent=2)
+        values = asdict(replace(self, plan=Plan())) | {"plan": repr(self.plan), "trip_ns": self.trip_ns}
+        return json.dumps(values, indent=2)
 
     def __str__(self) -> str:
         streamed = f" for {self.inputs} inputs" if self.lanes < self.inputs else ""
@@ -143,6 +146,7 @@ class Explanation:
         lines = [
             *([_alone(self.alone, self.runs_alone, self.outside)] if self.alone else []),
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
+            f"  plan     {self.plan}",
             f"  policy   {self.policy}: {self.reason}",
             f"  emitter  {self.emitter}{_instead(self.in_the_way)}{'' if self.alone else _apart(self.outside)}",
             f"  kernel   {self.kernel}",
@@ -240,7 +244,19 @@ def explain_call(
     if alone is not None and alone.alone:
         widths, outside = alone.alone, _outside(alone, given.lanes)
         explained = replace(explained, alone=str(widths), runs_alone=given.lanes in widths, outside=outside)
-    return replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
+    explained = replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
+    return replace(explained, plan=_in_force(explained, compiled, lanes is None and compiled.runs_tasks(given, mesh)))
+
+
+def _in_force(explained: Explanation, compiled: Program, by_tasks: bool) -> Plan:
+    """The plan of a function, with what was decided for a call in place of "auto"."""
+    plan = compiled.options.plan
+    if by_tasks:
+        return replace(plan, fork="always")
+    if explained.runs_alone or explained.emitter == "scalar":  # the policy is for what is outside alone
+        return replace(plan, emitter="scalar")
+    schedule = explained.policy if plan.schedule == "auto" else plan.schedule
+    return replace(plan, schedule=schedule, emitter=explained.emitter if plan.emitter == "auto" else plan.emitter)
 
 
 def _outside(compiled: Program, lanes: int) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.api.batched import _with_programs
 from pcbatch.api.tune import CallBench, TuneOptions, _about_budget, _candidates, _emitters, _forks, _scout, combined
 from pcbatch.tuning.race import INTERRUPTED, Candidate, Race, Row
 from pcbatch.tuning.tolerance import difference
@@ -58,7 +57,7 @@ class Differs:
 
     def run(self, candidate: Candidate) -> Any:
         self.time += 1
-        return np.array([0, len(candidate.options)])
+        return np.array([0, len(candidate.fields)])
 
 
 class Scale:
@@ -255,7 +254,7 @@ def test_the_room_that_lists_and_stacks_need_is_found_by_what_compiles_soonest()
     candidates = list(_candidates(tower._programs, program, call, None, everything))
     scout = _scout(tower._programs, program, call, candidates)
     assert scout == Candidate("emitter='scalar'", {"emitter": "scalar"})
-    bench = CallBench(tower._programs, partial(_with_programs, tower), (long,), {}, scout)
+    bench = CallBench(tower._programs, tower._with_programs, (long,), {}, scout)
     assert np.asarray(bench.run(candidates[0])[0]).tolist() == [600, 4]
     grown, begun = (len(bench.made[key][0].cache) for key in ("{'emitter': 'scalar'}", "{}"))
     assert grown > 1 and begun == 2  # the program that was asked for candidates, and the one with the room

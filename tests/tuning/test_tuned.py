@@ -44,7 +44,7 @@ def test_the_plan_that_won() -> None:
 
 def test_what_was_a_mapping_of_options_still_goes_into_with_options() -> None:
     tuned = report_of(ROWS, Plan(), "f", "abc")
-    with pytest.warns(DeprecationWarning, match="PCB429.*plan=tuned.plan"):
+    with pytest.warns(DeprecationWarning, match=r"PCB429(.|\n)*plan=tuned.plan"):
         assert f.with_options(**tuned).options.plan == tuned.plan
     with pytest.warns(DeprecationWarning, match="PCB429"):
         assert tuned["schedule"] == "drain"
