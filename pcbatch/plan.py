@@ -161,8 +161,8 @@ class Plan:
         check_one_of("fork", self.fork, FORKS)
 
     def __hash__(self) -> int:
-        modes = frozenset(self.modes.items()) if isinstance(self.modes, Mapping) else self.modes
-        return hash((self.schedule, self.emitter, modes, self.unroll, self.narrow, self.fork))
+        values = (getattr(self, field.name) for field in fields(self))
+        return hash(tuple([frozenset(v.items()) if isinstance(v, Mapping) else v for v in values]))
 
     def __repr__(self) -> str:
         return f"pcbatch.Plan({', '.join(f'{name}={_as_source(value)}' for name, value in self.changed().items())})"

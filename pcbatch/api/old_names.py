@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import import_module
 from operator import attrgetter
 from types import MappingProxyType
@@ -17,8 +17,8 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.options import NUMBERS, Numbers, Options
 from pcbatch.plan import Plan
 
-OF_PLAN = tuple(field.name for field in fields(Plan))
-OF_NUMBERS = tuple(field.name for field in fields(Numbers))
+OF_PLAN = ("schedule", "emitter", "modes", "unroll", "narrow", "fork")
+OF_NUMBERS = ("overflow", "math_errors")
 GRAPHS = "command_buffers"
 REPORTS = (
     *("BlockPlan", "BlockProfile", "BlockStats", "BlockTapeUse", "Blocks", "Explanation"),
@@ -87,9 +87,10 @@ def with_new_names(given: Mapping[str, Any], now: Options) -> dict[str, Any]:
 
 
 def _unknown(name: str) -> Exception:
-    known = tuple(Options.__dataclass_fields__)
-    near = difflib.get_close_matches(name, (*known, *OF_PLAN), 1)
-    meant = f"did you mean `{f'plan=pcbatch.Plan({near[0]}=...)' if near[0] in OF_PLAN else near[0]}`? " if near else ""
+    known = {option: option for option in Options.__dataclass_fields__}
+    of_plan = {field: f"plan=pcbatch.Plan({field}=...)" for field in Plan.__dataclass_fields__}
+    near = difflib.get_close_matches(name, known | of_plan, 1)
+    meant = f"did you mean `{(known | of_plan)[near[0]]}`? " if near else ""
     return usage("PCB401", f"unknown option {short(name)}", help=f"{meant}choose from {', '.join(known)}")
 
 
