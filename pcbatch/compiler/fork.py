@@ -22,7 +22,7 @@ from pcbatch.runtime.tasks import CannotRun, TaskExecutable, TaskOptions
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The outcome of the option `fork`: a program of tasks, or none, and the reason.
+    """The outcome of `fork` of a plan: a program of tasks, or none, and the reason.
 
     Attributes:
         tasks: the executable.

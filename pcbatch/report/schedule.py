@@ -92,8 +92,8 @@ class Explanation:
         rows: the plan of each block, in order of the program.
         along: a line for each function without a decorator that is compiled along, with the reason.
         shared: the large values that all lanes share, of which there is one.
-        kernel: whether the program can be one kernel of a GPU (`emitter="kernel"`), and why not.
-        calls: with the option `fork`, whether independent calls run side by side, and why not.
+        kernel: whether the program can be one kernel of a GPU (emitter "kernel"), and why not.
+        calls: where `fork` of the plan allows it, whether independent calls run side by side, and why not.
         plan: the plan in force: that of the function, and what was decided for this call where it leaves a choice.
 
     Example:
@@ -144,9 +144,9 @@ class Explanation:
         streamed = f" for {self.inputs} inputs" if self.lanes < self.inputs else ""
         size = f"{self.lanes} lanes{streamed}, {len(self.rows)} blocks"
         lines = [
+            f"plan in force: {self.plan}",
             *([_alone(self.alone, self.runs_alone, self.outside)] if self.alone else []),
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
-            f"  plan     {self.plan}",
             f"  policy   {self.policy}: {self.reason}",
             f"  emitter  {self.emitter}{_instead(self.in_the_way)}{'' if self.alone else _apart(self.outside)}",
             f"  kernel   {self.kernel}",
@@ -276,7 +276,7 @@ def _kernel(machine: Machine, options: Options) -> str:
     reasons = "; ".join(map(str, outcome.obstacles[:2])) + (f"; and {more} more" if more > 0 else "")
     if outcome.plan is None:
         return f"no: {reasons}"
-    how = "it is" if options.plan.kernel is not None else 'it can be, with `emitter="kernel"`,'
+    how = "it is" if options.plan.kernel is not None else 'it can be, with `Plan(emitter="kernel")`,'
     text = f"{how} one kernel of a GPU, in tiles of {outcome.plan.tile} lanes"
     repeated = [f"{machine.layout.codes[k].block.label} {n} times" for k, n in outcome.plan.repeats.items()]
     text += f", loops repeated ({', '.join(repeated)})" if repeated else ""

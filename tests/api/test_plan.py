@@ -107,7 +107,7 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
 def test_the_plan_in_force_is_explained_and_stays_in_force(f: Any, plan: Plan) -> None:
     f = f if isinstance(f, pcbatch.Batched) else pcbatch.batch(f)
     explained = f.explain_schedule(NUMBERS)
-    assert explained.plan == plan and f"  plan     {plan}\n" in str(explained)
+    assert explained.plan == plan and str(explained).startswith(f"plan in force: {plan}\n")
     again = f.with_options(plan=plan)
     assert again.explain_schedule(NUMBERS).plan == plan
     assert again(NUMBERS).tolist() == f(NUMBERS).tolist()

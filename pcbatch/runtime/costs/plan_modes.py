@@ -213,14 +213,14 @@ class Costs:
         return _stream_lanes(inputs, all(block.words <= LIGHT for block in self.blocks))
 
     def narrows(self, wanted: bool | None) -> bool:
-        """Whether narrower machines for the end of a stream are worth compiling; `wanted` is the option `narrow`."""
+        """Whether narrower machines for the end of a stream are worth compiling; `wanted` is `narrow` of the plan."""
         return len(self.blocks) <= NARROWS if wanted is None else wanted
 
     def narrower(self, lanes: int, wanted: bool | None = None) -> tuple[int, ...]:
         """Return the lanes of the machines in which the last lanes of so many should go on, from wide to narrow.
 
         It pays where a trip takes as long for the lanes as to start its kernels, and lanes end at different times. The
-        second is not known; if they end together, the run takes a few per cent longer. `wanted` is the option `narrow`.
+        second is not known; if they end together, the run takes a few per cent longer. `wanted`: `narrow` of the plan.
         """
         eighth = 0 if is_symbolic(lanes) else lanes // EIGHTH
         share = self._computed_share(lanes) if eighth >= LEAST_NARROW and self._arrays <= NARROW_ARRAYS else 0.0

@@ -208,7 +208,7 @@ class Emitter(Protocol):
 
     @property
     def name(self) -> str:
-        """The name for the option `emitter=`."""
+        """The name that a plan has for it."""
 
     @property
     def visits_singly(self) -> bool:

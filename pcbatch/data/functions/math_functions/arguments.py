@@ -62,7 +62,7 @@ def wholes(name: str, *values: Any) -> tuple[Any, ...]:
 
 
 def domain(holds: Any, exception: str = "ValueError", message: str = "math domain error") -> None:
-    """Let the lane raise what a function of `math` raises, unless the option `math_errors` keeps NaN instead."""
+    """Let the lane raise what a function of `math` raises, unless the rules of numbers keep NaN instead."""
     if rules().math_errors == "raise":
         require(holds, exception, message)
 
