@@ -16,7 +16,6 @@ from pcbatch.errors import UsageError
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
 EMITTERS = ("auto", "scalar", "guard", "port", "kernel")
 FORKS = ("auto", "always", "never")
-VERSION = 1  # of files
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ class Plan:
         Raises:
             UsageError: the schedule is an object, which has a file of its own. (PCB427)
         """
-        Path(path).write_text(json.dumps({"version": VERSION, "plan": as_json(self)}, indent=1) + "\n", "utf-8")
+        Path(path).write_text(json.dumps({"plan": as_json(self)}, indent=1) + "\n", "utf-8")
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Plan:

@@ -115,9 +115,7 @@ def _warned_numbers(old: Mapping[str, Any], now: str | Numbers) -> str | Numbers
     chosen = next((name for name, numbers in NUMBERS.items() if numbers == mixed), None)
     help = f'write `numbers="{chosen}"`'
     if chosen is None:
-        help = (
-            'write `numbers="jax"` for integers that wrap around and functions of `math` that give NaN, or leave it out'
-        )
+        help = 'write `numbers="jax"`, with which integers wrap around and `math` gives NaN, or leave it out'
     for name in old:
         warn_of_old(f"`{name}` is a part of the option `numbers` now", help=help)
     return mixed if chosen is None else chosen

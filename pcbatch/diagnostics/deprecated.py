@@ -7,12 +7,10 @@ import warnings
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, render
 
-CODE = "PCB429"
-
 
 def warn_of_old(title: str, *notes: str, help: str) -> None:
     """Give a DeprecationWarning at the line of the user's that has called the package."""
-    diagnostic = Diagnostic(CODE, title, notes=notes, helps=(help,))
+    diagnostic = Diagnostic("PCB429", title, notes=notes, helps=(help,))
     warnings.warn("\n" + render(diagnostic, "warning"), DeprecationWarning, stacklevel=_frames_of_ours())
 
 
