@@ -18,10 +18,10 @@ from pcbatch.data.host.ragged import RaggedTuples as RaggedTuples
 from pcbatch.data.host.ragged import ragged as ragged
 from pcbatch.data.host.texts import Texts as Texts
 from pcbatch.data.host.texts import texts as texts
-from pcbatch.data.objects.files import load_packed as load_packed
 from pcbatch.data.objects.made_results import Made as Made
 from pcbatch.data.objects.pack import pack as pack
 from pcbatch.data.objects.packed import Packed as Packed
+from pcbatch.data.objects.packed import load_packed as load_packed
 from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
 from pcbatch.errors import NonFiniteError as NonFiniteError

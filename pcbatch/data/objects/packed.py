@@ -15,9 +15,13 @@ from weakref import ref
 import jax
 
 from pcbatch.data.host.host_forms import replaced
-from pcbatch.data.objects.reference import MADE_TABLE, Ref, RefType
+from pcbatch.data.objects import files
+from pcbatch.data.objects.decode import RecordList
+from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import Pointer, Schema
 from pcbatch.data.objects.tables import Table
+from pcbatch.data.objects.unpack import unpack
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 
@@ -98,8 +102,6 @@ class Packed:
         Returns:
             A list of the roots; one object for a `Packed` of one object.
         """
-        from pcbatch.data.objects.unpack import unpack
-
         return unpack(self)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -108,9 +110,7 @@ class Packed:
         Args:
             path: of the file, in NumPy's format `.npz`.
         """
-        from pcbatch.data.objects.files import save
-
-        save(self, path)
+        files.save(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Packed, (self.ids, self.columns, self.schema, self.roots)
@@ -134,6 +134,23 @@ class Packed:
         """Make a `Packed` of its leaves."""
         ids, *columns = leaves
         return cls(ids, tuple(columns), *static)
+
+
+def load_packed(path: str | PathLike[str], *classes: type) -> Packed:
+    """Read the objects that `packed.save(path)` has written to a file.
+
+    Args:
+        path: of the file.
+        *classes: the classes of the records and of enumerations. Those that are left out are looked for, by their
+            names, in the modules that are imported already: nothing is imported.
+
+    Returns:
+        A `Packed`.
+
+    Raises:
+        UsageError: the file holds no packed objects, or a class of them is not found.
+    """
+    return Packed(*files.read(path, classes), ())
 
 
 def _is_packed(value: Any) -> bool:
@@ -186,8 +203,6 @@ def packed_in(value: Any) -> frozenset[int]:
 @lru_cache(maxsize=4096)
 def mentions(tree: Any) -> bool:
     """Return whether a structure has a node that leads into tables."""
-    from pcbatch.data.objects.decode import RecordList
-
     node = tree.node_data()
     if node is not None and node[0] in (Ref, RecordList):
         return True
