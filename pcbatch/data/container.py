@@ -1,10 +1,17 @@
-"""The base classes of Python's own data in a lane."""
+"""The base classes of Python's own data in a lane, and the classes of the lane by what they stand for.
+
+What knows none of these classes makes their objects all the same: an element that is a list becomes a `LaneList`, a
+field that is a pointer is read as a `Ref`. Each class is entered where it is defined.
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+ClassT = TypeVar("ClassT", bound=type[Any])
+_CLASSES: dict[type, Any] = {}
 
 
 class Collection:
@@ -70,6 +77,31 @@ class Container(Collection):
     parent: Container | None = None
     snapshot: Container | None = None
     held: tuple[object, ...] = ()
+
+
+def for_kind(kind: type) -> Callable[[ClassT], ClassT]:
+    """Return a decorator that enters the class of the lane for a class of Python's, or for a kind of fields."""
+
+    def entered(cls: ClassT) -> ClassT:
+        _CLASSES[kind] = cls
+        return cls
+
+    return entered
+
+
+def class_for(kind: type) -> Any:
+    """Return the class of the lane for a class of Python's, or for a kind of fields."""
+    return _CLASSES[kind]
+
+
+def class_of(value: Any) -> Any:
+    """Return the class of the lane for a value of Python's; None if there is none."""
+    return next((cls for kind, cls in _CLASSES.items() if isinstance(value, kind)), None)
+
+
+def lane_value(value: Any) -> Any:
+    """Return a list, dict, set, text or bytes as one of the lane, which it may be already."""
+    return value if isinstance(value, Container) else class_of(value).known(value)
 
 
 def in_order(values: Any) -> Any:

@@ -140,7 +140,7 @@ def test_operations_give_what_pythons_dict_gives(kind: str, data: Any) -> None:
 
 def test_a_full_dict_stops_the_lane_and_loses_nothing() -> None:
     with using_capacity(8):
-        d = LaneDict.from_dict({k: k for k in range(8)})
+        d = LaneDict.known({k: k for k in range(8)})
         d, _, error = step(assign)(d, 100, jnp.int32(1))
         assert error == CAPACITY
         assert tolist(listed(d)) == [(k, k) for k in range(8)]
@@ -155,7 +155,7 @@ def test_places_are_used_again_after_many_deletions() -> None:
         del d[n - 5]
 
     with using_capacity(16):
-        d = LaneDict.from_dict({k: k for k in range(-10, 0)})
+        d = LaneDict.known({k: k for k in range(-10, 0)})
         expected = {k: k for k in range(-10, 0)}
         for n in range(0, 60, 1):
             d, _, error = step(churn)(d, jnp.int32(n))
@@ -229,5 +229,5 @@ def test_update_and_union_store_the_entries_of_both() -> None:
 
 def test_a_known_dict_of_many_entries_is_one_of_the_lane() -> None:
     known = {k * k: k for k in range(40)}
-    d = LaneDict.from_dict(known)
+    d = LaneDict.known(known)
     assert tolist(d.items_list()) == list(known.items())

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import pcbatch
 from pcbatch.data.capacity import using_capacity
-from pcbatch.data.mappings.covering import covered
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet
 from pcbatch.data.mappings.set_order import python_order
+from pcbatch.data.mappings.stored_table import covered
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.errors import Refusal
 from tests.containers.test_lane_dict import checked, python, tolist

@@ -21,6 +21,7 @@ from pcbatch.data.aliasing import forget_copy, source_of_copy
 from pcbatch.data.catalogue import FUNCTIONS, NEXT
 from pcbatch.data.checks import require
 from pcbatch.data.container import Container
+from pcbatch.data.elements import kept
 from pcbatch.data.functions import array_items, heaps, iteration, mappings, operators
 from pcbatch.data.functions.builtins import sorted_
 from pcbatch.data.functions.exceptions import changed_by_class, changing
@@ -28,7 +29,6 @@ from pcbatch.data.functions.lifted import changeable, lifted
 from pcbatch.data.functions.sequences import get_item, list_
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.users_code import load_attribute, substitute, users_method
-from pcbatch.data.kept import kept
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.lane_set import DictView
 from pcbatch.data.object_parts import is_user_code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import types
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -283,7 +284,7 @@ def kept_iterator(values: Any, *sources: Any) -> Any:
         raise Refusal("PCB304", "an iterator that is kept goes over another one", helps=HELPS)
     made = rows(values)
     if isinstance(made, tuple | list | str):
-        made = LaneText.of(made) if isinstance(made, str) else LaneList.from_list(list(made))
+        made = LaneText.known(made) if isinstance(made, str) else LaneList.from_list(list(made))
     if (isinstance(made, LaneList) and any(map(_can_change, parts(made.columns)))) or holds_objects(values):
         title = "an iterator that is kept goes over lists or objects, which changes of them would show"
         raise Refusal("PCB304", title, helps=("go over numbers: `for k in range(len(xs))`, and read `xs[k]`",))
@@ -325,7 +326,7 @@ def watched(value: Any) -> Any:
         value = LaneSet.from_items(list(value)) if isinstance(value, set) else lane_dict(value)
     if not isinstance(value, LaneDict | LaneSet) or value.table is None:
         return value
-    return one_of(value.with_table(value.table.replace(clock=value.table.clock + 1)), [value])
+    return one_of(value.with_table(replace(value.table, clock=value.table.clock + 1)), [value])
 
 
 def entries_of(value: Any) -> Any:

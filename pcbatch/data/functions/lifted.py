@@ -17,8 +17,7 @@ import jax.extend.source_info_util
 
 from pcbatch.data.aliasing import holds_same
 from pcbatch.data.catalogue import facts
-from pcbatch.data.container import Container
-from pcbatch.data.elements import text_of
+from pcbatch.data.container import Container, lane_value
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet
@@ -44,7 +43,7 @@ def lifted(value: Any, *with_: Any) -> Any:
         return value
     match value:
         case str() | bytes():
-            return text_of(value)
+            return lane_value(value)
         case list():
             return LaneList.from_list(value)
         case tuple():
@@ -97,4 +96,4 @@ def lane_dict(value: Mapping[Any, Any]) -> LaneDict:
     if 0 < len(texts) < len(value):
         title = f"a dict with the key {texts[0]!r} takes no value of a lane as a key"
         raise Refusal("PCB304", title, helps=("keep texts and numbers in dicts of their own",))
-    return LaneDict.from_dict(value)
+    return LaneDict.known(value)

@@ -20,8 +20,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.container import Collection, Container
-from pcbatch.data.elements import text_of
+from pcbatch.data.container import Collection, Container, lane_value
 from pcbatch.data.functions import builtins as of_lane
 from pcbatch.data.functions import mappings, python_numbers, sequences, texts, type_questions, users_code
 from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
@@ -159,7 +158,7 @@ def _contains(item: Any, container: Any) -> Any:
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
         return of_lane.bool_(substitute(method)(container, item))
     if isinstance(container, str | bytes) and isinstance(item, LaneText | LaneBytes | jax.Array):
-        container = text_of(container)
+        container = lane_value(container)
     if isinstance(container, Collection):
         return container.contains(item)
     if isinstance(item, Ref) and isinstance(container, set | frozenset | Mapping):

@@ -20,7 +20,6 @@ from pcbatch.data.aliasing import one_of
 from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import limit, require
 from pcbatch.data.container import Container
-from pcbatch.data.elements import Rows
 from pcbatch.data.functions.lifted import lane_dict
 from pcbatch.data.functions.mappings import from_keys
 from pcbatch.data.functions.texts import formatting, is_shown_of_lane
@@ -32,6 +31,7 @@ from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Tracer, either, note, number, of_lane
 from pcbatch.data.own_order import compared, of_two_classes
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.lane_text import LaneText
@@ -189,7 +189,7 @@ def text_method(value: str, name: str) -> Callable[..., Any]:
             return formatting(value, args, options)
         kinds = (LaneText, Tracer) if hasattr(LaneText, name) else LaneText
         of_lane = any(isinstance(leaf, kinds) for arg in args for leaf in _texts(arg))
-        return getattr(LaneText.of(value) if of_lane else value, name)(*args, **options)
+        return getattr(LaneText.known(value) if of_lane else value, name)(*args, **options)
 
     return run
 

@@ -15,7 +15,7 @@ import jax.extend.source_info_util
 from pcbatch.data.aliasing import holds_same, note_value, one_of
 from pcbatch.data.checks import require
 from pcbatch.data.container import Collection, as_lane_list, in_order
-from pcbatch.data.elements import Rows, element_at, prepare, stacked
+from pcbatch.data.elements import prepare, stacked
 from pcbatch.data.functions.lifted import lifted
 from pcbatch.data.functions.texts import chosen
 from pcbatch.data.functions.users_code import iterated, users_method
@@ -27,6 +27,7 @@ from pcbatch.data.members import data_of
 from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.optional import sure, unwrapped
 from pcbatch.data.origins import Tracer, is_noting, number
+from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences.indices import checked_index
 from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.data.sequences.lane_list import LaneList

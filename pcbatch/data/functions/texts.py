@@ -13,13 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.checks import require
-from pcbatch.data.elements import Rows
 from pcbatch.data.origins import Origin, Tracer, number, of_lane, origin_of
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS, OUTSIDE
 from pcbatch.data.texts.known_texts import no_text as no_text
 from pcbatch.data.texts.lane_bytes import LaneBytes
-from pcbatch.data.texts.lane_text import LaneText, as_text, joined
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.text import Text, as_text, joined
 from pcbatch.data.texts.text_numbers import grouped, text_of_bool, text_of_integer
 from pcbatch.errors import Refusal
 
@@ -145,7 +146,7 @@ def _digits(value: Any, parts: re.Match[str]) -> LaneText:
             shown = shown.zfill(least[0], least[1] + 1)
         shown = grouped(shown, ord(parts["group"]), size)
     if parts["sign"] in ("+", " "):
-        sign = LaneText.of(parts["sign"])
+        sign = LaneText.known(parts["sign"])
         shown = joined(LaneText.made(sign.codes, jnp.where(value < 0, 0, 1)), shown, room=shown.codes.shape[0] + 1)
     return shown
 
@@ -226,7 +227,7 @@ def template(*parts: Any) -> Any:
     shown = [part if isinstance(part, str) else _shown(*part) for part in parts]
     if all(isinstance(part, str) for part in shown):
         return "".join(shown)
-    whole: LaneText | None = None
+    whole: Text | None = None
     for part in shown:
         piece = as_text(part)
         assert piece is not None

@@ -10,7 +10,6 @@ import jax
 import numpy as np
 
 from pcbatch.data.columns import Unset, room
-from pcbatch.data.elements import Rows
 from pcbatch.data.host.host_forms import OfLanes, register
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.lane_dict import LaneDict
@@ -18,6 +17,7 @@ from pcbatch.data.mappings.lane_set import LaneSet
 from pcbatch.data.members import is_member
 from pcbatch.data.optional import Optional
 from pcbatch.data.pytree_node import pytree_node
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_deque import LaneDeque
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneBytes

@@ -12,13 +12,13 @@ import numpy as np
 
 from pcbatch.data.capacity import rounded
 from pcbatch.data.columns import Unset, room
-from pcbatch.data.elements import Rows
 from pcbatch.data.host.dict_forms import Lists, holds_tables
 from pcbatch.data.host.host_forms import OfLanes, Uncut, is_concrete, register, replaced
 from pcbatch.data.host.ragged import Ragged, RaggedBytes, RaggedTuples, cut, is_form, is_key
 from pcbatch.data.host.texts import Texts
 from pcbatch.data.mappings.ordered_keys import with_ordered_keys
 from pcbatch.data.origins import Origin
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple

@@ -11,13 +11,14 @@ import numpy as np
 
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import limit, making, require
-from pcbatch.data.container import Container
-from pcbatch.data.elements import Rows
+from pcbatch.data.container import Container, for_kind
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.mappings.entries import ADDED, MIXED, REMOVED, Entries
+from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.set_order import python_order
+from pcbatch.data.mappings.stored_table import ADDED, MIXED, REMOVED
 from pcbatch.data.origins import number
 from pcbatch.data.pytree_node import pytree_node
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.diagnostics.lane_words import type_name
@@ -100,6 +101,7 @@ def _in_place(shown: str, change: str) -> Any:
     return method
 
 
+@for_kind(set)
 @jax.tree_util.register_pytree_node_class
 class LaneSet(Entries):
     """A mutable set of the lane."""
@@ -113,6 +115,11 @@ class LaneSet(Entries):
         new = cls()
         new.update(items)
         return new
+
+    @classmethod
+    def known(cls, items: set[Any]) -> LaneSet:
+        """Return the set of the elements of a Python set, added one by one in their order."""
+        return cls.from_items(list(items))
 
     # One element.
 

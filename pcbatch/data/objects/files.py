@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -33,31 +32,22 @@ def save(packed: Packed, path: str | PathLike[str]) -> None:
         np.savez(file, schema=np.frombuffer(text.encode(), np.uint8), ids=np.asarray(packed.ids), **arrays)
 
 
-class Read(NamedTuple):
-    """The parts of packed objects, as a file has them."""
-
-    ids: jax.Array
-    columns: tuple[jax.Array, ...]
-    schema: Schema
-    roots: Pointer
-
-
-def load(path: str | PathLike[str], classes: Iterable[type]) -> Read:
-    """Read what `save` has written; see `Packed.load`."""
+def read(path: str | PathLike[str], classes: Sequence[type]) -> tuple[Any, tuple[Any, ...], Schema, Pointer]:
+    """Return the numbers of the roots, the columns, the schema, and what the roots lead to, from a file."""
     known = {_name(cls): cls for cls in classes}
     try:
         with np.load(path, allow_pickle=False) as file:
             written = json.loads(bytes(file["schema"]).decode())
             if written["version"] != VERSION:
                 raise _refused(path, f"it is of version {written['version']}", "write it anew, by `packed.save`")
-            read = _schema_from_json(written["schema"], known, path)
+            schema_ = _schema_from_json(written["schema"], known, path)
             roots = _from_json(written["schema"]["roots"], known, path)
             assert isinstance(roots, Pointer)
-            dtypes = [_dtype(kind) for record in read.classes for _, kind in record.fields]
+            dtypes = [_dtype(kind) for record in schema_.classes for _, kind in record.fields]
             columns = [
                 _from_bytes(file[f"column{k}"], dtype) for k, dtype in enumerate(d for part in dtypes for d in part)
             ]
-            return Read(jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), read, roots)
+            return jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), schema_, roots
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         if isinstance(error, UsageError):
             raise

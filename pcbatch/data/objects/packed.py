@@ -16,9 +16,12 @@ import jax
 
 from pcbatch.data.host.host_forms import replaced
 from pcbatch.data.objects import files
-from pcbatch.data.objects.reference import MADE_TABLE, Ref, RefType
+from pcbatch.data.objects.decode import RecordList
+from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import Pointer, Schema
 from pcbatch.data.objects.tables import Table
+from pcbatch.data.objects.unpack import unpack
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 
@@ -99,8 +102,6 @@ class Packed:
         Returns:
             A list of the roots; one object for a `Packed` of one object.
         """
-        from pcbatch.data.objects.unpack import unpack
-
         return unpack(self)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -126,7 +127,7 @@ class Packed:
         Raises:
             UsageError: the file holds no packed objects, or a class of them is not found.
         """
-        return Packed(*files.load(path, classes), ())
+        return Packed(*files.read(path, classes), ())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Packed, (self.ids, self.columns, self.schema, self.roots)
@@ -202,8 +203,6 @@ def packed_in(value: Any) -> frozenset[int]:
 @lru_cache(maxsize=4096)
 def mentions(tree: Any) -> bool:
     """Return whether a structure has a node that leads into tables."""
-    from pcbatch.data.objects.decode import RecordList
-
     node = tree.node_data()
     if node is not None and node[0] in (Ref, RecordList):
         return True

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
+from pcbatch.data.capacity import capacity
+from pcbatch.data.checks import require_room
 from pcbatch.data.container import Collection
-from pcbatch.data.origins import number
+from pcbatch.data.origins import Origin, number
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.sequences.indices import checked_index, length_of_range
 from pcbatch.data.sequences.lane_list import LaneList
@@ -31,7 +34,11 @@ class LaneRange(Collection):
 
     def as_list(self) -> LaneList:
         """Return the list of the elements."""
-        new: LaneList = LaneList.of_range(self.start, self.stop, self.step)
+        n = self.length
+        size = n if isinstance(n, int) else capacity()
+        require_room(n, size)
+        values = self.start + self.step * jnp.arange(size) if size else jnp.zeros((0,), np.int32)
+        new: LaneList = LaneList.tree_unflatten((Origin.NUMBER,), (values, n))
         return new
 
     def __reversed__(self) -> LaneRange:

@@ -1,15 +1,72 @@
-"""Assignments to fields of records made in lanes, and what records have from their classes."""
+"""Attributes of records: fields that are read, and assigned in those made in lanes, and what their classes have."""
 
 from __future__ import annotations
 
 import inspect
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import jax.numpy as jnp
+
+from pcbatch.data.checks import require
 from pcbatch.data.objects import decode
-from pcbatch.data.objects.reference import REFUSED, Ref, is_in, methods_of, refused, require_present, static_attribute
+from pcbatch.data.objects.ref_type import (
+    MADE_TABLE,
+    REFUSED,
+    class_at,
+    is_array,
+    is_in,
+    methods_of,
+    refused,
+    require_present,
+    static_attribute,
+)
+from pcbatch.data.objects.tables import columns_of
 from pcbatch.data.origins import note_call
 from pcbatch.errors import Refusal
+
+if TYPE_CHECKING:
+    from pcbatch.data.objects.reference import Ref
+
+
+def attribute(ref: Ref, name: str) -> Any:
+    """Return an attribute of a record: a field, or what its class has under this name."""
+    type_ = ref.pcbatch_type
+    if is_array(ref):
+        raise AttributeError(f"'list' object has no attribute '{name}'")
+    if not type_.classes:
+        raise AttributeError(f"'NoneType' object has no attribute '{name}'")
+    places = [(c, place) for c in type_.classes if (place := type_.schema.place(c, name)) is not None]
+    others = [c for c in type_.classes if type_.schema.place(c, name) is None]
+    if not places:
+        return _of_class(ref, name)
+    require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+    for c in others:
+        if hasattr(cls := class_at(type_, c), name):
+            raise refused(f"`{name}` is a field of some classes of {ref!r}, and not of others", "use `match`")
+        absent = jnp.logical_not(is_in(ref, [c]))
+        require(absent, "AttributeError", f"'{cls.__name__}' object has no attribute '{name}'")
+    values = _values(ref, places)
+    merged = values[-1]
+    for (c, _), value in zip(places[-2::-1], values[-2::-1], strict=True):
+        merged = decode.either(is_in(ref, [c]), value, merged, name)
+    return merged
+
+
+def _values(ref: Ref, places: list[tuple[int, Any]]) -> list[Any]:
+    """The values at places in the tables, one for each class that the record may be of."""
+    type_ = ref.pcbatch_type
+    if type_.table == MADE_TABLE:
+        return [type_.schema.read(place, ref.pcbatch_id) for _, place in places]
+    columns = columns_of(type_.table)
+    return [
+        decode.value(kind, columns, column, _row(ref, c), type_.table, type_.schema) for c, (kind, column) in places
+    ]
+
+
+def _row(ref: Ref, cls: int) -> Any:
+    first = ref.pcbatch_type.schema.first[cls]
+    return ref.pcbatch_id - first if first else ref.pcbatch_id
 
 
 def assign(ref: Ref, name: str, value: Any) -> None:
@@ -41,7 +98,7 @@ def _is_frozen(cls: type) -> bool:
     return parameters is not None and bool(parameters.frozen)
 
 
-def note_methods(ref: Ref, name: str) -> None:
+def _note_methods(ref: Ref, name: str) -> None:
     """Have the methods of several classes compiled along, so that each lane calls that of its object."""
     methods = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
     codes = [method.__code__ for method in methods if isinstance(method, FunctionType)]
@@ -52,7 +109,7 @@ def note_methods(ref: Ref, name: str) -> None:
         raise Refusal("PCB305", title, helps=(f"call `{name}` in a statement of the batched function",))
 
 
-def of_class(ref: Ref, name: str) -> Any:
+def _of_class(ref: Ref, name: str) -> Any:
     """Return an attribute that a record has from its class: a method, a property, a constant."""
     types = ref.pcbatch_type.types
     lacking = next((cls for cls in types if not hasattr(cls, name)), None)
@@ -74,7 +131,7 @@ def of_class(ref: Ref, name: str) -> Any:
                 for c, constant in zip(ref.pcbatch_type.classes[:-1], constants[:-1], strict=True):
                     merged = decode.either(is_in(ref, [c]), constant, merged, name)
                 return merged
-            note_methods(ref, name)
+            _note_methods(ref, name)
             raise refused(f"the classes of {ref!r} differ in `{name}`", "tell them apart: `match x: case A(): ...`")
         case _ if isinstance(found, int | float | bool | str | tuple) or isinstance(found, type):
             return found
