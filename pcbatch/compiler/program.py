@@ -33,7 +33,7 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
-from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
+from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, map_chunks
 from pcbatch.runtime.execute.direct_run import DirectRun
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
@@ -295,7 +295,7 @@ class Program:
             return empty
         mapped = self.mapped(self.args(given))
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
-        outcome = self._attempt(given, lambda: self.with_pc("map").map_chunks(pieces(), common, flow, mesh)).run()
+        outcome = self._attempt(given, lambda: map_chunks(self.with_pc("map"), pieces(), common, flow, mesh)).run()
         self.flush()
         return outcome
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,13 +19,12 @@ from pcbatch.runtime.costs.memory import MachineMemory
 from pcbatch.runtime.execute import call_values, refill
 from pcbatch.runtime.execute.batch_programs import run_batch, run_whole
 from pcbatch.runtime.execute.call_values import ArgumentSharding, ResultReader
-from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, ChunkRunner
 from pcbatch.runtime.execute.direct_run import DirectRun, DirectRuns
-from pcbatch.runtime.execute.host_loop import FOREVER, TripBudget
+from pcbatch.runtime.execute.host_loop import TripBudget
 from pcbatch.runtime.execute.machines import machine_of
 from pcbatch.runtime.execute.program_cache import DeviceProgram, ProgramCache, device_program
 from pcbatch.runtime.execute.queue_programs import started
-from pcbatch.runtime.execute.queue_runner import QueueRunner
+from pcbatch.runtime.execute.queue_run import run_queue_through
 from pcbatch.runtime.execute.stack_depths import StackDepth
 from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
@@ -256,24 +255,7 @@ class PcExecutable:
     ) -> RawResult:
         """Run all inputs through `lanes` lanes on each device (None: the program decides). Outside traces."""
         sharding = LaneSharding(mesh, inputs)
-        width = self.queue_width(lanes, sharding)
-        self.stacks.initial(sharding, width, sharding.each)
-        return QueueRunner(self, sharding, width).run(self.placed(args, sharding))
-
-    def map_chunks(
-        self,
-        pieces: Iterable[Chunk],
-        common: Mapping[str, Any],
-        flow: ChunkPlan,
-        mesh: Devices = None,
-    ) -> RawResult:
-        """Run inputs that come in chunks from the host. The results are on the host too, in NumPy arrays."""
-        sharding = LaneSharding(mesh, flow.size)
-        total = FOREVER if flow.total is None else flow.total
-        wanted = flow.lanes or self.costs.stream_lanes(total)
-        width = min(wanted, -(-total // sharding.devices))
-        queue = QueueRunner(self, replace(sharding, inputs=sharding.each * sharding.devices), width, flow.watch)
-        return ChunkRunner(queue, flow.total, iter(pieces), common, flow.held).run()
+        return run_queue_through(self, args, sharding, self.queue_width(lanes, sharding))
 
     def width(self, inputs: int) -> int:
         """The lanes of the machine that a plain call makes for this number of inputs on a device."""
