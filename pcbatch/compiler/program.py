@@ -34,14 +34,13 @@ from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_ty
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, map_chunks
-from pcbatch.runtime.execute.direct_run import DirectRun
+from pcbatch.runtime.execute.direct_run import DirectRun, direct_run
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
 from pcbatch.runtime.scalar.worth import Widths
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ambient_mesh, partition_spec, run_without_mesh
-from pcbatch.runtime.tasks.executable import CHUNK, TaskExecutable, run_chunks
-from pcbatch.runtime.tasks.fallback import completed
+from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
 from pcbatch.runtime.vm.status import Site
@@ -207,8 +206,6 @@ class Program:
         def run(args: Any, traced: bool) -> RawResult:
             if (program := self._operation(traced)) is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
-            if (tasks := self._tasks_for(given)) is not None:
-                return self._run_tasks(tasks, args, given, where)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
@@ -216,37 +213,21 @@ class Program:
 
     def direct(self, given: Arguments, mapped: tuple[bool, ...] | None = None) -> DirectRun | None:
         """The run of a call outside traces, on one device, if it is decided; `mapped`: which arguments have lanes."""
-        if not given.lanes or not isinstance(self.executable, PcExecutable) or self._tasks_for(given) is not None:
+        if not given.lanes or not isinstance(self.executable, PcExecutable) or self._has_tasks_for(given):
             return None
-        mapped = mapped or self.executable.mapped(self.args(given))
+        mapped = mapped or self.executable.arguments.mapped(self.args(given))
         try:
-            return self.executable.direct(LaneSharding(None, given.lanes), mapped)
+            return direct_run(self.executable, LaneSharding(None, given.lanes), mapped)
         except TooLargeError:  # the run itself says so, or takes a smaller program
             return None
 
     def runs_tasks(self, given: Arguments, mesh: Devices) -> bool:
         """Whether a call outside traces runs by tasks, on one device."""
-        return bool(given.lanes) and self._tasks_for(given) is not None and self.placed(given, mesh) is None
+        return bool(given.lanes) and self._has_tasks_for(given) and self.placed(given, mesh) is None
 
-    def _tasks_for(self, given: Arguments) -> TaskExecutable | None:
-        """The executable of tasks, if it is to run a call outside traces."""
-        return self.tasks if self.tasks is not None and self.tasks.takes(min(given.lanes, CHUNK)) else None
-
-    def _run_tasks(
-        self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments, where: Devices = None
-    ) -> RawResult:
-        """Run a call by tasks, and what they cannot finish by lanes."""
-        assert isinstance(self.executable, PcExecutable)
-        over = without_explicit_axes(where)
-        if LaneSharding(over, 0).far:
-            return self.executable.run(args, given.lanes, over)
-        named = self.executable.named(tasks)
-        mapped = frozenset(self.mapped(args))
-        by_task = frozenset(v for v, name in named.items() if name in mapped)
-        runs = tasks if over is None else self.executable.tasks_on(tasks, over)
-        outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
-        by_lanes = partial(self.executable.run, mesh=over)
-        return completed(outcome, args, mapped, by_lanes, self.executable.machine.layout.exit)
+    def _has_tasks_for(self, given: Arguments) -> bool:
+        """Whether tasks are to run a call outside traces."""
+        return isinstance(self.executable, PcExecutable) and self.executable.tasks_for(given.lanes) is not None
 
     def _operation(self, traced: bool) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it, or runs what it has traced step by step."""
@@ -265,8 +246,8 @@ class Program:
 
         def run(args: Any, traced: bool) -> RawResult:
             program = self._operation(traced)
-            if program is None and lanes is None and (tasks := self._tasks_for(given)) is not None:
-                return self._run_tasks(tasks, args, given, where)
+            if program is None and lanes is None and self._has_tasks_for(given):
+                return self.executable.run(args, given.lanes, without_explicit_axes(where))
             if program is None:
                 return self.with_pc("map").map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)

@@ -66,7 +66,7 @@ def profiled_tasks(name: str, compiled: Program, given: Arguments) -> ProfiledTa
     record: list[Recorded] = []
 
     def run(program: Program) -> RawResult:
-        executable = program.with_pc("profile").counting()
+        executable = program.with_pc("profile").counting
 
         def start() -> RunState:
             return begin(executable, program.args(given), given.lanes, None, None)

@@ -20,6 +20,7 @@ from pcbatch.api.map import regroup
 from pcbatch.report.lane_failures import raise_failures
 from pcbatch.runtime.costs import plan_modes
 from pcbatch.runtime.execute import chunk_runner, executor, host_loop, queue_programs, queue_run
+from pcbatch.runtime.execute.call_values import placed
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from tests.programs import PROGRAMS, Program, select
 from tests.programs.batched import collatz, countdown, deep, fragile, same, walk, walks
@@ -404,7 +405,7 @@ class TestPrograms:
         compiled, args = f._compiled((jnp.arange(1, 5001),), {})
         executable = compiled.executable
         sharding = LaneSharding(None, 5000)
-        given = executable.placed(compiled.args(args), sharding)
+        given = placed(executable, compiled.args(args), sharding)
         begun = queue_run.QueueRun.before(executable, sharding, 16, given).state
         run = executable.jitted(queue_programs.run_queue, 16)
         control = (np.int32(0), np.int32(5), np.bool_(False))

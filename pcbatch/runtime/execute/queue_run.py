@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from pcbatch.runtime.execute.call_values import gathered, placed
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
 from pcbatch.runtime.execute.queue_programs import (
     QueueBuffers,
@@ -133,7 +134,7 @@ class QueueRun(RunState):
     def read(self) -> RawResult:
         """Read the raw result so far, with the trips that devices have counted."""
         read = self.executable.jitted(read_queue, self.lanes)
-        return self.executable.gathered(read(self.state, spread=self.sharding, depth=self.depth), self.sharding)
+        return gathered(self.executable, read(self.state, spread=self.sharding, depth=self.depth), self.sharding)
 
     def outcome(self) -> RawResult:
         out = counted(self, self.read())
@@ -159,7 +160,7 @@ def begin_lanes(
     sharding = LaneSharding(mesh, inputs)
     width = executable.queue_width(lanes or executable.width(sharding.each), sharding)
     kind = BatchRun if lanes is None and width == sharding.each else QueueRun
-    return kind.before(executable, sharding, width, executable.placed(args, sharding))
+    return kind.before(executable, sharding, width, placed(executable, args, sharding))
 
 
 def run_queue_through(
@@ -168,7 +169,7 @@ def run_queue_through(
     """Run every input, in device memory, to its end, through so many lanes on each device. Outside traces."""
     executable.stacks.initial(sharding, lanes, sharding.each)
     growth = executable.stacks.repeated_growth("map", sharding, lanes, sharding.each)
-    given = executable.placed(args, sharding)
+    given = placed(executable, args, sharding)
     if growth.grows and executable.prints:
         # The one program would print again what lanes have printed before the stage that is repeated.
         return QueueRun.before(executable, sharding, lanes, given).advanced(HostLoop(monitored=False)).read()
@@ -176,7 +177,7 @@ def run_queue_through(
     program = executable.jitted(run_to_the_end, lanes)
     result: QueueResult = program(given, spread=sharding, grows=growth.grows, **sizes)
     if result.buffers is None or not any(full := [bool(np.any(to_host(f))) for f in result.full]):
-        return executable.gathered(result.outcome, sharding)
+        return gathered(executable, result.outcome, sharding)
     q = result.buffers.queue
     # Machines behind the first full one have not run, but they have narrowed: back to before that.
     state, item = [*result.narrowed, (q.state, q.item)][full.index(True)]

@@ -58,6 +58,6 @@ def begin(
         lanes: the lanes that `f.map` was asked for; None: a plain call, which may become a queue as well.
         mesh: the devices.
     """
-    if lanes is None and mesh is None and executable.tasks is not None and executable.tasks.takes(min(inputs, CHUNK)):
+    if lanes is None and mesh is None and executable.tasks_for(inputs) is not None:
         return TaskRun.before(executable, args, inputs, CHUNK)
     return begin_lanes(executable, args, inputs, lanes, mesh)

@@ -26,6 +26,7 @@ from pcbatch.runtime.execute.batch_programs import (
     read_batch,
     run_trips,
 )
+from pcbatch.runtime.execute.call_values import gathered
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
 from pcbatch.runtime.execute.state_arrays import fitting, placed, total_of, trips_array
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
@@ -207,7 +208,7 @@ class BatchRun(RunState):
 
     def outcome(self) -> RawResult:
         read = self.executable.jitted(read_batch, self.lanes)
-        out = self.executable.gathered(read(self.state, spread=self.sharding, depth=self.depth), self.sharding)
+        out = gathered(self.executable, read(self.state, spread=self.sharding, depth=self.depth), self.sharding)
         return counted(self, out)
 
     def running(self) -> Running:
