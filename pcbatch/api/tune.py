@@ -28,6 +28,7 @@ from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
 from pcbatch.plan import Dense, Few, Kernel, Mode, Plan, Strips
 from pcbatch.report.tuned import Measured, Tuned
 from pcbatch.runs.run_options import Progress, RunOptions, reporting
+from pcbatch.runtime import kernel
 from pcbatch.runtime.costs.plan_modes import LEAST_NARROW
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import RunCounts
@@ -371,9 +372,7 @@ def _emitters(runs: PcExecutable) -> Sequence[str]:
     others = [name for name in _others(EMITTERS, runs.machine.emitter.name) if native or name != "scalar"]
     if lowering_platform() not in KERNELS or runs.machine.emitter.name == "kernel":
         return others
-    from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import
-
-    return others if planned(runs.machine, Kernel()).plan is None else [*others, "kernel"]
+    return others if kernel.planned(runs.machine, Kernel()).plan is None else [*others, "kernel"]
 
 
 def _modes(runs: PcExecutable, lanes: int) -> list[Mode]:

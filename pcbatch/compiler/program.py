@@ -33,15 +33,14 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
-from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
-from pcbatch.runtime.execute.direct_run import DirectRun
+from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, map_chunks
+from pcbatch.runtime.execute.direct_run import DirectRun, direct_run
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
 from pcbatch.runtime.scalar.worth import Widths
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ambient_mesh, partition_spec, run_without_mesh
-from pcbatch.runtime.tasks.executable import CHUNK, TaskExecutable, run_chunks
-from pcbatch.runtime.tasks.fallback import completed
+from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
 from pcbatch.runtime.vm.status import Site
@@ -207,8 +206,6 @@ class Program:
         def run(args: Any, traced: bool) -> RawResult:
             if (program := self._operation(traced)) is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
-            if (tasks := self._tasks_for(given)) is not None:
-                return _by_tasks(self, tasks, args, given, where)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
@@ -216,21 +213,21 @@ class Program:
 
     def direct(self, given: Arguments, mapped: tuple[bool, ...] | None = None) -> DirectRun | None:
         """The run of a call outside traces, on one device, if it is decided; `mapped`: which arguments have lanes."""
-        if not given.lanes or not isinstance(self.executable, PcExecutable) or self._tasks_for(given) is not None:
+        if not given.lanes or not isinstance(self.executable, PcExecutable) or self._has_tasks_for(given):
             return None
-        mapped = mapped or self.executable.mapped(self.args(given))
+        mapped = mapped or self.executable.arguments.mapped(self.args(given))
         try:
-            return self.executable.direct(LaneSharding(None, given.lanes), mapped)
+            return direct_run(self.executable, LaneSharding(None, given.lanes), mapped)
         except TooLargeError:  # the run itself says so, or takes a smaller program
             return None
 
     def runs_tasks(self, given: Arguments, mesh: Devices) -> bool:
         """Whether a call outside traces runs by tasks, on one device."""
-        return bool(given.lanes) and self._tasks_for(given) is not None and self.placed(given, mesh) is None
+        return bool(given.lanes) and self._has_tasks_for(given) and self.placed(given, mesh) is None
 
-    def _tasks_for(self, given: Arguments) -> TaskExecutable | None:
-        """The executable of tasks, if it is to run a call outside traces."""
-        return self.tasks if self.tasks is not None and self.tasks.takes(min(given.lanes, CHUNK)) else None
+    def _has_tasks_for(self, given: Arguments) -> bool:
+        """Whether tasks are to run a call outside traces."""
+        return isinstance(self.executable, PcExecutable) and self.executable.tasks_for(given.lanes) is not None
 
     def _operation(self, traced: bool) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it, or runs what it has traced step by step."""
@@ -246,8 +243,8 @@ class Program:
 
         def run(args: Any, traced: bool) -> RawResult:
             program = self._operation(traced)
-            if program is None and lanes is None and (tasks := self._tasks_for(given)) is not None:
-                return _by_tasks(self, tasks, args, given, where)
+            if program is None and lanes is None and self._has_tasks_for(given):
+                return self.executable.run(args, given.lanes, without_explicit_axes(where))
             if program is None:
                 return self.with_pc("map").map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
@@ -276,7 +273,7 @@ class Program:
             return empty
         mapped = self.mapped(self.args(given))
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
-        outcome = self._attempt(given, lambda: self.with_pc("map").map_chunks(pieces(), common, flow, mesh)).run()
+        outcome = self._attempt(given, lambda: map_chunks(self.with_pc("map"), pieces(), common, flow, mesh)).run()
         self.flush()
         return outcome
 
@@ -369,22 +366,6 @@ def _of_no_lanes(stages: Stages, counts: tuple[Any, ...]) -> RawResult:
     values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
     none = jnp.zeros((0,), jnp.int32)
     return RawResult(values, none, jnp.zeros((), jnp.int32), counts, none, none, none, {}, 0)
-
-
-def _by_tasks(
-    program: Program, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments, where: Devices
-) -> RawResult:
-    """Run a call by tasks, and what they cannot finish by lanes."""
-    lanes, over = program.with_pc("tasks"), without_explicit_axes(where)
-    if LaneSharding(over, 0).far:
-        return lanes.run(args, given.lanes, over)
-    named = lanes.named(tasks)
-    mapped = frozenset(program.mapped(args))
-    by_task = frozenset(v for v, name in named.items() if name in mapped)
-    runs = tasks if over is None else lanes.tasks_on(tasks, over)
-    outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
-    by_lanes = partial(lanes.run, mesh=over)
-    return completed(outcome, args, mapped, by_lanes, lanes.machine.layout.exit)
 
 
 def _home(outcome: RawResult, where: Devices) -> RawResult:

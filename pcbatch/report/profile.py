@@ -237,7 +237,7 @@ def profile_call(name: str, compiled: Program, given: Arguments, lanes: int | No
     streamed = lanes is not None and given.lanes > 0
 
     def run(program: Program) -> RawResult:
-        timed = replace(program, executable=program.with_pc("profile").profiling())
+        timed = replace(program, executable=program.with_pc("profile").profiling)
         return timed.stream(given, lanes, mesh) if streamed else timed.execute(given, mesh)
 
     program, raw = run_growing(compiled, run)

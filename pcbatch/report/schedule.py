@@ -16,6 +16,7 @@ from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.tasks.qualify import NO_RECURSION
 from pcbatch.options import Options
 from pcbatch.plan import Dense, Kernel, Mode, Plan
+from pcbatch.runtime import kernel
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
@@ -235,16 +236,15 @@ def explain_call(
         if not isinstance(executable.machine.schedule, Learned):
             explained = replace(explained, reason=OTHER_BLOCKS)
     along = tuple(map(str, compiled.stages.along))
-    kernel = _kernel(executable.machine, compiled.options)
     narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
-    calls, shared = _calls(compiled), _shared(compiled)
+    calls, shared, as_kernel = _calls(compiled), _shared(compiled), _kernel(executable.machine, compiled.options)
     if compiled.options.plan.emitter == "scalar":
         in_the_way = tuple(map(str, obstacles(executable.machine.layout)))
         explained = replace(explained, in_the_way=in_the_way, outside=_outside(compiled, width))
     if alone is not None and alone.alone:
         widths, outside = alone.alone, _outside(alone, given.lanes)
         explained = replace(explained, alone=str(widths), runs_alone=given.lanes in widths, outside=outside)
-    explained = replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
+    explained = replace(explained, along=along, calls=calls, shared=shared, kernel=as_kernel, narrower=narrower)
     return replace(explained, plan=_in_force(explained, compiled, lanes is None and compiled.runs_tasks(given, mesh)))
 
 
@@ -269,9 +269,7 @@ def _outside(compiled: Program, lanes: int) -> tuple[str, ...]:
 
 def _kernel(machine: Machine, options: Options) -> str:
     """Whether a machine can be one kernel of a GPU; the first reasons if not."""
-    from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import
-
-    outcome = planned(machine, options.plan.kernel or Kernel())
+    outcome = kernel.planned(machine, options.plan.kernel or Kernel())
     more = len(outcome.obstacles) - 2
     reasons = "; ".join(map(str, outcome.obstacles[:2])) + (f"; and {more} more" if more > 0 else "")
     if outcome.plan is None:

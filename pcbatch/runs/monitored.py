@@ -24,8 +24,10 @@ from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.run_handle import Run, checkpointing, traced
 from pcbatch.runs.run_options import RunOptions, deadline, reporting
 from pcbatch.runtime.execute.executor import PcExecutable
-from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
-from pcbatch.runtime.execute.run_kinds import begin, like
+from pcbatch.runtime.execute.host_loop import HostLoop
+from pcbatch.runtime.execute.run_kinds import begin, decoded
+from pcbatch.runtime.execute.run_state import RunState
+from pcbatch.runtime.execute.task_run import TaskRun
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, run_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing, non_finite_lanes
@@ -107,7 +109,7 @@ def run_monitored(
     _executable(compiled, given, options.first_given)
     with reporting(options.progress, unit) as report, interruptible() as interrupted:
         machine = _begun(name, compiled, given, mesh, options, lanes)
-        watch = HostLoop(TripBudget(), until=deadline(options.timeout), report=report, interrupted=interrupted)
+        watch = HostLoop(until=deadline(options.timeout), report=report, interrupted=interrupted)
         if report is not None and machine.standing is not None:
             report(machine.standing)
         if options.save_to is not None:
@@ -228,15 +230,16 @@ def restored(
     executable = _executable(compiled, given, "load")
     with checkpoint_file.reading(path):
         digest = about["arguments"]
-        if about["shape"] is None:
+        paused: RunState | None = decoded(about["run"], executable, mesh)
+        if paused is None:
             return Run(name, compiled, given, None, digest)
-        if "tasks" in about["shape"] and about.get("tasks") != fingerprint.of_tasks(compiled):
+        if isinstance(paused, TaskRun) and about.get("tasks") != fingerprint.of_tasks(compiled):
             note = "its calls ran side by side (the option `fork`), and the program of these calls is "
             note += (
                 "another one" if compiled.tasks is not None else "not there: `fork`, or another option, leaves it out"
             )
             raise refused(path, "was written by another program", note)
-        types = like(executable, compiled.args(given), given.lanes, mesh, about["shape"])
-        if not types.fits(arrays):
+        paused = paused.described(compiled.args(given))
+        if not paused.fits(arrays):
             raise checkpoint_file.unreadable(path, "its arrays are not those of such a state")
-        return Run(name, compiled, given, types.restored(arrays), digest)
+        return Run(name, compiled, given, paused.restored(arrays), digest)

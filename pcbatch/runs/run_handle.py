@@ -23,9 +23,10 @@ from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_file import header
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.run_options import deadline, reporting, whole_number
-from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
-from pcbatch.runtime.execute.run_kinds import begin
-from pcbatch.runtime.execute.run_state import QueueRun, RunState
+from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
+from pcbatch.runtime.execute.queue_run import QueueRun
+from pcbatch.runtime.execute.run_kinds import begin, encoded
+from pcbatch.runtime.execute.run_state import RunState
 from pcbatch.runtime.execute.state_arrays import named
 from pcbatch.runtime.execute.task_run import TaskRun
 from pcbatch.runtime.sharding.lane_sharding import run_without_mesh
@@ -124,7 +125,7 @@ class Run:
         __tracebackhide__ = True
         trips, until = whole_number("max_trips", max_trips), deadline(timeout)
         with reporting(progress, "lanes") as report, interruptible() as interrupted:
-            watch = HostLoop(TripBudget(), trips, until, report, interrupted=interrupted)
+            watch = HostLoop(trips, until, report, interrupted=interrupted)
             later = self.moved(watch, donate)
         if watch.why == "interrupted":
             raise Interrupted(later)
@@ -235,7 +236,6 @@ class Run:
     def write(self, path: Any, keep: Callable[..., None] = checkpoint_file.write) -> None:
         """Write a checkpoint to a path that was checked, by the function `keep`."""
         state, known = self._usable(), self.recognisable()
-        shape = None if state is None else state.shape()
         about = {
             **header(self._compiled, "run"),
             "function": self._name,
@@ -245,8 +245,8 @@ class Run:
             "inputs": self._given.lanes,
             "devices": 1 if state is None else state.sharding.devices,
             "arguments": known._digest,
-            "shape": shape,
-            **({} if shape is None or "tasks" not in shape else {"tasks": fingerprint.of_tasks(self._compiled)}),
+            "run": encoded(state),
+            **({"tasks": fingerprint.of_tasks(self._compiled)} if isinstance(state, TaskRun) else {}),
         }
         keep(path, about, {} if state is None else named(state.state))
 

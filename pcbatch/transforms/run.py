@@ -15,6 +15,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime.execute import call_values
 from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.execute.traced_run import run_traced
 from pcbatch.runtime.lowering_platform import lowered_for, lowering_platform
 from pcbatch.runtime.sharding.custom_partitioning import split_by_xla
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments, trace_without_mesh
@@ -76,7 +77,7 @@ class Run(Operation):
 
     def raw_result(self, *args: Any) -> RawResult:
         """The run, in JAX's operations."""
-        return self.program.executable.run_traced(self.arguments(*args), self.lanes, self.through, self.smooth)
+        return run_traced(self.program.executable, self.arguments(*args), self.lanes, self.through, self.smooth)
 
     def arguments(self, *args: Any) -> ShardedArguments:
         """The operands as arguments of a machine."""
@@ -102,7 +103,7 @@ class Run(Operation):
         def some(args: Mapping[str, Any], lanes: int) -> RawResult:
             with lowered_for(platform):  # XLA asks for parts when the lowering is long over
                 given = ShardedArguments(*executable.arguments.split(args), None, None)
-                return executable.run_traced(given, lanes, self.through)
+                return run_traced(executable, given, lanes, self.through)
 
         return jax.tree.leaves(split_by_xla(some, sharded.mapped, sharded.common, self.lanes))
 
@@ -135,7 +136,7 @@ class Run(Operation):
         if self.through is not None:
             return jax.tree.leaves(executable.map(named, self.lanes, self.through))
         with no_donation():  # tangents are computed from the same arguments
-            return jax.tree.leaves(executable.run(named, self.lanes).unpacked())
+            return jax.tree.leaves(executable.run_lanes(named, self.lanes).unpacked())
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         run = self.folded(size, axes)
@@ -190,7 +191,7 @@ def traced_run(
         return _bind_run(program, *executable.arguments.split(args), lanes, through)
 
     def run(sharded: ShardedArguments, common: Mapping[str, Any]) -> RawResult:
-        return executable.run_traced(replace(sharded, common=common), sharding.each, through)
+        return run_traced(executable, replace(sharded, common=common), sharding.each, through)
 
     def body(sharded: ShardedArguments, common: Mapping[str, Any]) -> RawResult:
         if sharded.names is not None:  # no operation has the numbers that lanes print as operands

@@ -240,7 +240,7 @@ class TestNothingIsCountedUnasked:
     def test_the_state_has_no_record(self) -> None:
         executable = pcbatch.batch(fib)._compiled((N,), {})[0].executable
         assert not set(timeline.KEYS) & set(_state(executable)) and not {"visits", "active"} & set(_state(executable))
-        assert set(timeline.KEYS) < set(_state(executable.profiling()))
+        assert set(timeline.KEYS) < set(_state(executable.profiling))
 
 
 def _state(executable: Any) -> dict[str, Any]:

@@ -585,8 +585,8 @@ class TestFiles:
         monkeypatch.setattr(pcbatch, "__version__", "99.0")
         with pytest.raises(ValueError, match=r"PCB443.*pcbatch 0"):
             fib.load(saved)
-        monkeypatch.setattr("pcbatch.runs.checkpoint_file.FORMAT", 2)
-        with pytest.raises(ValueError, match="PCB442.*format 1"):
+        monkeypatch.setattr("pcbatch.runs.checkpoint_file.FORMAT", 3)
+        with pytest.raises(ValueError, match="PCB442.*format 2"):
             fib.load(saved)
 
     def test_writing_fails(self, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:

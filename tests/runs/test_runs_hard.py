@@ -45,7 +45,7 @@ class TestTime:
     def test_compiling_takes_no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = [100.0]
         monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-        seen = host_loop.HostLoop(host_loop.TripBudget(), until=101.0)
+        seen = host_loop.HostLoop(until=101.0)
         for program in ("one", "deeper"):
             with seen.program(program) as run:
                 assert run.budget == 0, "the first run of each program waits for the compiler"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pcbatch.ir.stack import StackProgram
 from pcbatch.options import Options
-from pcbatch.runtime import emit
+from pcbatch.runtime import emit, kernel
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.costs.plan_modes import Costs
 from pcbatch.runtime.scalar import for_one_lane, left_in, scalar
@@ -40,6 +40,4 @@ def machine_of(program: StackProgram, options: Options, schedule: str | Policy, 
         return scalar(machine, rows, costs)
     if (sizes := options.plan.kernel) is None:
         return machine
-    from pcbatch.runtime.kernel import in_kernel  # Pallas takes half a second to import
-
-    return in_kernel(machine, program.blocks[machine.layout.index[program.entry]].function, sizes)
+    return kernel.in_kernel(machine, program.blocks[machine.layout.index[program.entry]].function, sizes)

@@ -10,6 +10,20 @@ The idea is that of "Cocktailer: Analyzing and Optimizing Dynamic Control Flow i
 branches on the device, next to what they control.
 """
 
-from pcbatch.runtime.kernel.machine import in_kernel, planned
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.kernel.machine import in_kernel as in_kernel
+    from pcbatch.runtime.kernel.machine import planned as planned
 
 __all__ = ["in_kernel", "planned"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a function of the machine, imported at its first use: with Pallas that takes a tenth of a second."""
+    if name not in __all__:
+        raise AttributeError(name)
+    return getattr(importlib.import_module(f"{__name__}.machine"), name)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type, zeros
-from pcbatch.runtime.execute.traced_tasks import merged_by_mask, run_in_lanes
+from pcbatch.runtime.execute.traced_run import merged_by_mask, run_in_lanes
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.tasks import TaskExecutable, state
 from pcbatch.runtime.tasks.executable import CHUNK
@@ -133,7 +133,7 @@ class TaskRecordedRun(TapingRun):
             Outcome(raw, todo),
             executable.arguments.natural({**given.mapped, **given.common}),
             frozenset(given.mapped),
-            executable.run,
+            executable.run_lanes,
             executable.machine.layout.exit,
         )
         return [*self._leaves(whole), *(parts[key] for key in self.keys)]
