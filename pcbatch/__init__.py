@@ -11,8 +11,8 @@ from pcbatch.api.batched import Batched as Batched
 from pcbatch.api.learn_schedule import learn_schedule as learn_schedule
 from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.call.results import Result as Result
+from pcbatch.data.host.making import ragged as ragged
 from pcbatch.data.host.ragged import Ragged as Ragged
-from pcbatch.data.host.ragged import ragged as ragged
 from pcbatch.data.objects.made_results import Made as Made
 from pcbatch.data.objects.pack import pack as pack
 from pcbatch.data.objects.packed import Packed as Packed

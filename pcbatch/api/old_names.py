@@ -26,18 +26,17 @@ REPORTS = (
 )
 """The public names that stand in `pcbatch.report` now."""
 
-OF_TOLIST = "do without the class: `tolist()` gives the values of Python"
+KINDS = {"Texts": "text", "Dicts": "dict", "Sets": "set", "RaggedBytes": "bytes", "RaggedTuples": "tuple"}
 PUBLIC: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         **{name: (f"pcbatch.report:{name}", f"write `from pcbatch.report import {name}`") for name in REPORTS},
         "Machine": ("pcbatch.runs.run_handle:Run", "write `pcbatch.Run`"),
         "load_packed": ("pcbatch.data.objects.packed:Packed.load", "write `pcbatch.Packed.load(path)`"),
-        "texts": ("pcbatch.data.host.texts:texts", 'write `pcbatch.ragged(["ab", "c"])`'),
-        "Texts": ("pcbatch.data.host.texts:Texts", OF_TOLIST),
-        "Dicts": ("pcbatch.data.host.dict_forms:Dicts", OF_TOLIST),
-        "Sets": ("pcbatch.data.host.dict_forms:Sets", OF_TOLIST),
-        "RaggedBytes": ("pcbatch.data.host.ragged:RaggedBytes", OF_TOLIST),
-        "RaggedTuples": ("pcbatch.data.host.ragged:RaggedTuples", OF_TOLIST),
+        "texts": ("pcbatch.data.host.making:texts", 'write `pcbatch.ragged(["ab", "c"])`'),
+        **{
+            name: ("pcbatch.data.host.ragged:Ragged", f'write `pcbatch.Ragged`, whose `kind` is "{kind}"')
+            for name, kind in KINDS.items()
+        },
     }
 )
 """The public names of the earlier release: where they are, and what to write instead."""

@@ -11,9 +11,7 @@ from typing import Any
 import jax
 import jax.export
 
-from pcbatch.data.host.dict_forms import Dicts, Lists, Sets
-from pcbatch.data.host.ragged import Ragged, RaggedBytes, RaggedTuples
-from pcbatch.data.host.texts import Texts
+from pcbatch.data.host.ragged import Ragged
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.ir.text.written import Written
 from pcbatch.runtime.vm import wide_counters
@@ -193,13 +191,12 @@ def _sources(info: dict[str, Any]) -> tuple[Written, ...]:
 jax.export.register_pytree_node_serialization(
     Stats, serialized_name="pcbatch.Stats", serialize_auxdata=_written, deserialize_auxdata=_read
 )
-for _kind in (Ragged, RaggedBytes, RaggedTuples, Texts, Dicts, Sets, Lists):
-    jax.export.register_pytree_node_serialization(
-        _kind,
-        serialized_name=f"pcbatch.{_kind.__name__}",
-        serialize_auxdata=lambda _: b"",
-        deserialize_auxdata=lambda _: None,
-    )
+jax.export.register_pytree_node_serialization(
+    Ragged,
+    serialized_name="pcbatch.Ragged",
+    serialize_auxdata=str.encode,
+    deserialize_auxdata=lambda kind: kind.decode() or "list",  # a file of an earlier version says nothing of lists
+)
 jax.export.register_pytree_node_serialization(
     Result, serialized_name="pcbatch.Result", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: ()
 )

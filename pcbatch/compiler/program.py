@@ -24,7 +24,7 @@ from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.compiler.result_axes import OutAxes, with_forms
 from pcbatch.data.host.host_forms import in_host_form
-from pcbatch.data.host.ragged_forms import shortened
+from pcbatch.data.host.ragged import shortened
 from pcbatch.data.objects.packed import mentions, with_packed
 from pcbatch.errors import TooLargeError
 from pcbatch.ir.ops import Print

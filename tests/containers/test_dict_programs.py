@@ -340,7 +340,8 @@ def test_dicts_and_sets_are_results():
     expected = [counts(x.tolist()) for x in XS]
     assert dicts.tolist() == [found for found, _ in expected] and sets.tolist() == [found for _, found in expected]
     assert [list(found) for found in dicts.tolist()] == [list(found) for found, _ in expected]
-    assert dicts[3] == expected[3][0] and len(sets) == len(XS) and repr(sets).startswith("Sets([{")
+    assert dicts[3] == expected[3][0] and len(sets) == len(XS) and repr(sets).startswith("Ragged([{")
+    assert (dicts.kind, sets.kind) == ("dict", "set")
 
 
 def many(n):

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.data.host.texts import Texts
 from pcbatch.errors import BatchRuntimeError
 
 pytestmark = pytest.mark.share(2)
@@ -135,7 +134,7 @@ def test_texts_are_results() -> None:
     found = pcbatch.batch(names)(jnp.array(given))
     lanes = [list(part) for part in zip(*map(names, given), strict=True)]
     assert [part.tolist() for part in found] == lanes
-    assert isinstance(found[0], Texts) and found[0][1] == "11" and len(found[0]) == 4
+    assert found[0].kind == "text" and found[0][1] == "11" and len(found[0]) == 4
     assert pcbatch.batch(constant)(jnp.array([1, 2]))[1] == ["even", "even"]
 
 
@@ -164,7 +163,7 @@ def test_texts_are_arguments() -> None:
 def test_texts_go_through_jit() -> None:
     found = jax.jit(pcbatch.batch(lambda n: str(n)))(jnp.array([7, 121]))
     assert found == pcbatch.ragged(["7", "121"]) and found[1:].tolist() == ["121"]
-    assert repr(found) == "Texts(['7', '121'])"
+    assert repr(found) == "Ragged(['7', '121'])"
 
 
 def test_zeros_before_a_number_are_grouped() -> None:

@@ -24,10 +24,8 @@ import numpy as np
 import pcbatch
 from pcbatch.api import programs as signatures
 from pcbatch.compiler.program import Program
-from pcbatch.data.host.dict_forms import _Tables
 from pcbatch.data.host.host_forms import in_host_form
-from pcbatch.data.host.ragged import Ragged
-from pcbatch.data.host.ragged_forms import shortened
+from pcbatch.data.host.ragged import Ragged, shortened
 from pcbatch.errors import BatchRuntimeError, CompileError, UsageError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import LaneFailed, interpret_cfg
@@ -223,7 +221,7 @@ def _decoded(program: Program, leaves: Sequence[Any]) -> Any:
 def of_lane(value: Any, k: int) -> Any:
     """A lane's part of a result, as Python's own data."""
     match value:
-        case Ragged() | _Tables():
+        case Ragged():
             return value.tolist()[k]
         case tuple():
             return tuple(of_lane(part, k) for part in value)
