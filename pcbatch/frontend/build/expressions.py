@@ -38,8 +38,8 @@ from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.places import Mutation, mutation
-from pcbatch.frontend.source.resolve import callee, static_value
-from pcbatch.frontend.source.rewrites.nested import scope_of
+from pcbatch.frontend.source.resolve import callee
+from pcbatch.frontend.source.rewrites.nested import scope_of, static_value
 from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, given_lists, takes_list
 from pcbatch.frontend.source.tree import (

@@ -11,10 +11,11 @@ import gast
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.frontend.source.along import callee_of, is_kept
 from pcbatch.frontend.source.callee import Statics, Target
-from pcbatch.frontend.source.function_unit import Unit, make_unit
-from pcbatch.frontend.source.function_unit import definitions as defined
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.nested import function_of, lift, to_lift
+from pcbatch.frontend.source.scope import definitions as defined
 from pcbatch.frontend.source.scope import parameters, renamed
 from pcbatch.frontend.source.tree import SCOPES, Node, children, rebuild
 from pcbatch.ir.names import unused

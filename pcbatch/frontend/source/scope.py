@@ -51,6 +51,30 @@ def _binding_strings(node: Node) -> Iterator[tuple[str, Node]]:
         yield node.rest, node
 
 
+def definitions(body: list[Node]) -> list[tuple[str, Node]]:
+    """The statements that define a function by `def` or `name = lambda`, nested scopes left out."""
+    functions: list[tuple[str, Node]] = []
+    for node in body:
+        if isinstance(node, FUNCTIONS):
+            functions.append((node.name, node))
+        elif is_lambda_definition(node):
+            functions.append((node.targets[0].id, node))
+        elif isinstance(node, gast.stmt | gast.match_case) and not isinstance(node, gast.ClassDef):
+            inner = gast.iter_child_nodes(node)
+            functions += definitions([child for child in inner if isinstance(child, gast.stmt | gast.match_case)])
+    return functions
+
+
+def is_lambda_definition(node: Node) -> bool:
+    """Whether a statement is `name = lambda ...: ...`."""
+    return (
+        isinstance(node, gast.Assign)
+        and isinstance(node.value, gast.Lambda)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], gast.Name)
+    )
+
+
 def free_names(node: Node) -> tuple[str, ...]:
     """The names that a node reads from the scope around it, in order of first appearance."""
     return tuple(dict.fromkeys(name.id for name in free_reads(node)))

@@ -7,9 +7,9 @@ import gast
 from pcbatch.frontend.build.exceptions import classes_of, is_null_context, suppressed
 from pcbatch.frontend.build.iteration.iterables import LAZY
 from pcbatch.frontend.build.messages import exception_class, exception_parts, fits, is_debug_print
-from pcbatch.frontend.source.function_unit import Faults, Unit, definitions
+from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.resolve import builtin_name
-from pcbatch.frontend.source.scope import free_reads
+from pcbatch.frontend.source.scope import definitions, free_reads
 from pcbatch.frontend.source.streams import is_stream, needs_loop
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, SCOPES, Node, children, is_constant, is_none
 from pcbatch.frontend.subset.rules import LOOP_HELPS, REVERSED_HELPS

@@ -40,8 +40,8 @@ from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import PASSING, TREES
 from pcbatch.frontend.build.operators import in_helper
 from pcbatch.frontend.source.along import CACHE, Along
-from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE
 

@@ -29,7 +29,7 @@ from pcbatch.data.texts.text_parts import TextParts
 from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Leaf, array_type, is_array, with_origins
-from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval
 from pcbatch.lowering.typing.pytree import children_of, flatten
 
 
@@ -121,8 +121,6 @@ def _zeros(want: Any) -> Any:
 
 def zeros(type_: ArrayType) -> Any:
     """Return an array of zeros of a type, or of keys made of zeros."""
-    from pcbatch.lowering.typing.jax_types import from_storage, storage_type
-
     stored = storage_type(type_)
     return from_storage(jnp.zeros(stored.shape, stored.dtype), type_)
 
