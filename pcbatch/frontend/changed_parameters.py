@@ -63,7 +63,7 @@ def _touched(op: Op, params: Mapping[str, tuple[str, ...]], before: Changed) -> 
     """The variables whose objects an operation changes in place."""
     match op:
         case Prim(expr=expr):
-            return [expr.ins[change.position] for change in expr.changes if change.sure]
+            return [expr.ins[change.position] for change in expr.effects.changes if change.sure]
         case Call(func=func, args=args):
             given = dict(zip(params.get(func, ()), args, strict=False))
             return [given[name] for name in before.get(func, ()) if name in given]
@@ -74,7 +74,7 @@ def _assigned(op: Op, params: Mapping[str, tuple[str, ...]], before: Changed) ->
     """The variables that hold another object after an operation."""
     same = set(_touched(op, params, before))
     if isinstance(op, Prim):
-        same |= {op.expr.ins[change.position] for change in op.expr.changes}
+        same |= {op.expr.ins[change.position] for change in op.expr.effects.changes}
     return frozenset(writes(op)) - same
 
 
@@ -103,7 +103,7 @@ def _touches(function: Function) -> Iterator[bool]:
         if isinstance(op, Prim):
             yield from (
                 change.depth > 1 or change.inner or op.expr.ins[change.position] in known
-                for change in op.expr.changes
+                for change in op.expr.effects.changes
                 if change.sure
             )
 
@@ -112,4 +112,4 @@ def _makes(op: Op, name: str) -> bool:
     """Whether an operation makes the object of a variable of nothing, or changes it in place."""
     if not isinstance(op, Prim):
         return False
-    return not op.expr.ins or any(op.expr.ins[change.position] == name for change in op.expr.changes)
+    return not op.expr.ins or any(op.expr.ins[change.position] == name for change in op.expr.effects.changes)

@@ -25,7 +25,8 @@ from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, is_stream, of_container, whole
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
-from pcbatch.ir.ops import Change, Move
+from pcbatch.ir.effects import Change
+from pcbatch.ir.ops import Move
 
 PARTS = (gast.Subscript, gast.Attribute)
 

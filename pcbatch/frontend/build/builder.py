@@ -19,9 +19,10 @@ from pcbatch.frontend.source.tree import Node, constant, is_constant, load, no_p
 from pcbatch.ir.analysis.dataflow import postorder
 from pcbatch.ir.analysis.def_use import retarget, successors, terminator_reads
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
+from pcbatch.ir.effects import Change
 from pcbatch.ir.message import Message
 from pcbatch.ir.names import unused
-from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Link, Move, Prim, Return
+from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Fail, Jump, Move, Prim, Return
 from pcbatch.ir.roles import reads, writes
 
 
@@ -225,15 +226,16 @@ class Builder:
             self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, changes=changes
         )
         if self.taking and not self.iterated.isdisjoint(expr.ins):
-            expr = replace(expr, takes=tuple(k for k, name in enumerate(expr.ins) if name in self.iterated))
+            takes = tuple(k for k, name in enumerate(expr.ins) if name in self.iterated)
+            expr = replace(expr, effects=replace(expr.effects, takes=takes))
         self.emit(Prim(dsts, expr, self.loc(source)))
 
-    def link(self, link: Link) -> None:
-        """Note what the value is that the last operation has given to a variable."""
+    def link(self) -> None:
+        """Note that the last operation has read a part of a variable, at keys that stay (`Effects.is_part`)."""
         ops = self.drafts[self.current].ops
         last = ops[-1]
         assert isinstance(last, Prim)
-        ops[-1] = replace(last, expr=replace(last.expr, link=link))
+        ops[-1] = replace(last, expr=replace(last.expr, effects=replace(last.expr.effects, is_part=True)))
 
     def uses(self, name: str, at: Node) -> None:
         """Record a call of a nested function that is a function of the program."""

@@ -23,7 +23,7 @@ from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.source.places import Mutation, Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, of_container
 from pcbatch.frontend.source.tree import Function, Node, call, constant, display, load, rebuild, supported
-from pcbatch.ir.ops import Change
+from pcbatch.ir.effects import Change
 
 
 def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node, listed: bool = False) -> None:

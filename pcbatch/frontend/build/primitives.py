@@ -38,7 +38,8 @@ from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.streams import has_stream
 from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE, Node, one_line, rebuild, support_name
 from pcbatch.ir.analysis.dataflow import reachable
-from pcbatch.ir.ops import Change, Expr
+from pcbatch.ir.effects import Change, Effects
+from pcbatch.ir.ops import Expr
 from pcbatch.ir.text.written import Written
 
 PRIMITIVE = "__prim__"
@@ -68,7 +69,7 @@ def make_expr(
     written = _written(text, shown, ins, parts)
     found = () if changes is None else (replace(changes[1], position=ins.index(changes[0])),)
     fn = _compile(unit, node, nested, ins, arity)
-    return Expr(text, ins, fn, written, found, streams=has_stream(unit, shown))
+    return Expr(text, ins, fn, written, Effects(found, streams=has_stream(unit, shown)))
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:

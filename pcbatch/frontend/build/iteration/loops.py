@@ -36,7 +36,7 @@ from pcbatch.frontend.source.changed_in_loops import assigned_in, changed_in, mo
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
-from pcbatch.ir.ops import Link, Move
+from pcbatch.ir.ops import Move
 
 RENAME = "assign another variable there"
 
@@ -220,7 +220,7 @@ def _assign(b: Builder, target: Node, element: Element) -> None:
         store(b, key, index)
         reads = [load(rows, index), load(key, index)]
         b.prim((target.id,), supported(links.linked_item, reads, index), shown=element.shown, at=index)
-        b.link(Link(rows, (key,)))
+        b.link()
     elif isinstance(target, gast.Name):
         b.prim((target.id,), element.value, shown=element.shown)
     elif _matches(target, element):
