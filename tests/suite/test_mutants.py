@@ -50,7 +50,6 @@ WITHOUT = {
     "frontend.source.streams",
     "frontend.source.tree",
     "frontend.subset.check_statements",
-    "frontend.subset.outside",
     "frontend.subset.unused_results",
     "data.functions.array_items",
     "data.functions.exceptions",

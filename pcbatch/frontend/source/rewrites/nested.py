@@ -20,7 +20,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.along import key_of
+from pcbatch.frontend.source.along import callee_of, key_of
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.locate import body_matches
@@ -63,6 +63,18 @@ def codes_of(unit: Unit, definition: Node) -> list[CodeType]:
 def is_wanted(unit: Unit, definition: Node) -> bool:
     """Whether a function defined in this one is one of those that are compiled along."""
     return code_key(unit.source.file, definition) in unit.decisions.along
+
+
+def ask(unit: Unit, definition: Node, node: Node, why: str) -> bool:
+    """Ask for a nested function to be compiled along; False if it cannot be."""
+    code = None if definition is None else next(iter(codes_of(unit, definition)), None)
+    return unit.want(code, node, why)
+
+
+def ask_called(unit: Unit, func: Node, node: Node, why: str) -> bool:
+    """Ask for a function that a node names to be compiled along; False if it cannot be."""
+    fn = callee_of(resolve(unit, func))[0]
+    return unit.want(None if fn is None else fn.__code__, node, why)
 
 
 def to_lift(unit: Unit, nested: Mapping[str, Node]) -> frozenset[str]:
