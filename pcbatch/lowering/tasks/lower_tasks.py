@@ -46,8 +46,8 @@ from pcbatch.ir.tasks import (
 )
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import Local, constants, shared_values
-from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.inline import identifier
+from pcbatch.lowering.cfg_passes.leaves import constant, no_value
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.tasks.alike_failures import without_messages
 from pcbatch.lowering.tasks.linear_results import has_checked_sums, linear_calls
