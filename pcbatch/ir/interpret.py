@@ -17,7 +17,21 @@ from typing import Any, assert_never
 from pcbatch.errors import InternalError
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
+from pcbatch.ir.ops import (
+    RETURN,
+    Branch,
+    Check,
+    EffectOp,
+    Expr,
+    Fail,
+    Jump,
+    Move,
+    Prim,
+    Print,
+    PureOp,
+    Return,
+    Select,
+)
 from pcbatch.ir.text.expr_text import as_function
 
 Values = MutableMapping[str, Any]
@@ -194,7 +208,7 @@ def message_text(message: messages.Message, values: Values) -> str:
     return messages.text(message, {name: get_value(values, name) for name in messages.variables(message)})
 
 
-def run_op(op: PureOp | Print | Check, values: Values, count: Counts) -> None:
+def run_op(op: PureOp | EffectOp | Check, values: Values, count: Counts) -> None:
     """Run an operation that is no call, push or pop, on the values of variables."""
     match op:
         case Prim(dsts=dsts, expr=expr):

@@ -89,17 +89,23 @@ class Select:
 
 
 PureOp = Prim | Move | Select
+"""The operations that only compute values: they may be removed, copied and moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Print:
     """An operation that writes a message, with its line end, to the standard output.
 
-    The only operation with an effect: never removed, duplicated, moved past another one or run for inactive lanes.
+    It is never removed, duplicated, moved past another one or run for inactive lanes.
     """
 
     message: Shown
     loc: Loc | None = field(default=None, compare=False)
+
+
+EffectOp = Print
+"""The operations that do more than to compute values: a lane makes each as often, and in the order, that it stands
+there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from enum import Enum
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.ops import Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.ops import EffectOp, Fail, Jump, PureOp, Return
 from pcbatch.ir.roles import Read, Slot, Write
 from pcbatch.ir.types import ArrayType
 
@@ -76,7 +76,7 @@ class PushJump:
 
 Leaf = Jump | PushJump | Return
 Edge = Leaf | Fork[Leaf]
-StackOp = PureOp | Push | Pop | Print
+StackOp = PureOp | EffectOp | Push | Pop
 StackTerminator = Edge | Fail
 
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from pcbatch.ir.analysis.def_use import block_uses, block_writes, pops, pushes, terminator_reads
 from pcbatch.ir.analysis.liveness import stack_live_out
 from pcbatch.ir.ops import Fail, Move, Prim, Print, PureOp, Select
-from pcbatch.ir.roles import reads
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.agreement import keys_of
@@ -180,17 +180,21 @@ def stored(operand: Operand, type_: ArrayType, window: Window) -> Any:
 
 def evaluated(op: PureOp, env: Mapping[str, Operand], window: Window) -> dict[str, Operand]:
     """Return the results of one pure operation for all places of a window, by variable."""
-    match op:
-        case Prim(dsts=dsts, expr=expr):
-            one = (lambda *args: [expr.fn(*args)]) if len(dsts) == 1 else expr.fn  # type: ignore[misc]
-            return dict(zip(dsts, operands.batched(one, [env[v] for v in expr.ins], window), strict=True))
-        case Move(dst=dst, src=src):
-            return {dst: operands.moved(env[src], window)}
-        case Select(dst=dst):
-            ins = [env[v] for v in (op.cond, op.on_true, op.on_false)]
-            return {dst: operands.batched(lambda c, a, b: [jnp.where(c, a, b)], ins, window)[0]}
-        case _:
-            assert_never(op)
+    if isinstance(op, Move):
+        return {op.dst: operands.moved(env[op.src], window)}
+    ins = [env[v] for v in reads(op)]
+    return dict(zip(writes(op), operands.batched(function_of(op), ins, window), strict=True))
+
+
+def function_of(op: PureOp) -> Callable[..., list[Any]]:
+    """Return a pure operation as a function of what it reads, in order, which returns what it writes."""
+
+    def compute(*values: Any) -> list[Any]:
+        env = dict(zip(reads(op), values, strict=True))
+        evaluate(op, env)
+        return [env[v] for v in writes(op)]
+
+    return compute
 
 
 def evaluate(op: PureOp, env: Values, around: Callable[[Any], Any] = lambda fn: fn) -> None:
