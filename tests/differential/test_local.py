@@ -13,8 +13,8 @@ import pytest
 
 import pcbatch
 from pcbatch import BatchRuntimeError, Status, UsageError
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.runtime.local_strategy.executor import DEPTH_LIMIT as LIMIT
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.plans import planned
 from tests.programs import REGISTRY
 from tests.programs.classics import fib, fib_dear

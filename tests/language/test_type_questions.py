@@ -18,7 +18,7 @@ import pytest
 
 import pcbatch
 from pcbatch import CompileError
-from pcbatch.ir.interpret import interpret_cfg
+from tests.oracles.interpret_cfg import interpret_cfg
 
 pytestmark = pytest.mark.promotion("standard")
 

@@ -11,9 +11,9 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.forks import Fork, leaves
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.tasks import Give, spawns
 from pcbatch.lowering.tasks import pipeline
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs.compare import assert_lanes_equal

@@ -11,8 +11,8 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.lowering.tasks import deferred, pipeline
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs.compare import assert_lanes_equal

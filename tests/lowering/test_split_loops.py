@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.lowering.analysis.counted_loops import moving_variables
 from pcbatch.lowering.left_out import without
 from tests.ir.samples import cfg
 from tests.lowering.typed import typed
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.oracles.plans import replanned
 

@@ -23,8 +23,9 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import LaneFailed, interpret_cfg
+from pcbatch.ir.interpret import LaneFailed
 from pcbatch.ir.stack import StackProgram
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.oracles.plans import replanned

@@ -28,8 +28,9 @@ from pcbatch.data.host.host_forms import in_host_form
 from pcbatch.data.host.ragged import Ragged, shortened
 from pcbatch.errors import BatchRuntimeError, CompileError, UsageError
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import LaneFailed, interpret_cfg
+from pcbatch.ir.interpret import LaneFailed
 from pcbatch.ir.ops import CAPACITY
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.interpreters import Mismatch
 from tests.oracles.numpy_jaxpr import on_numpy

@@ -66,7 +66,6 @@ WITHOUT = {
     "data.functions.sequences",
     "data.functions.texts",
     "frontend.support.tracer_operators",
-    "lowering.cfg_passes.fail_unbound",
     "lowering.cfg_passes.wrap_entry",
     "lowering.diagnose.fix_its",
     "lowering.diagnose.numpy_fix_its",

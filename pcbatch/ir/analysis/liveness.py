@@ -26,7 +26,6 @@ from pcbatch.ir.analysis.def_use import (
     may_return,
     pops,
     pushes,
-    successors,
     terminator_reads,
 )
 from pcbatch.ir.cfg import Function
@@ -38,24 +37,23 @@ Names = frozenset[str]
 NOTHING: Names = frozenset()
 
 
-def live_in(function: Function) -> dict[str, Names]:
-    """The variables live at the top of each block of a CFG function."""
-    return dict(_solve_cfg(function)[0])
+def live_in(code: Function | StackProgram) -> dict[str, Names]:
+    """The variables live at the top of each block."""
+    return _solution(code)[0]
 
 
-def live_out(function: Function) -> dict[str, Names]:
-    """The variables live at the bottom of each block of a CFG function, after the terminator has read its own."""
-    return dict(_solve_cfg(function)[1])
+def live_out(code: Function | StackProgram) -> dict[str, Names]:
+    """The variables live at the bottom of each block, after the terminator has read its own."""
+    return _solution(code)[1]
 
 
-def live_after(function: Function) -> dict[str, tuple[Names, ...]]:
-    """The variables live after each operation of each block of a CFG function."""
-    return _after_each(function.blocks, live_out(function))
-
-
-def stack_live_in(program: StackProgram) -> dict[str, Names]:
-    """The variables live at the top of each block of a stack program."""
-    return dict(_solve_stack(program)[0])
+def live_after(code: Function | StackProgram) -> dict[str, tuple[Names, ...]]:
+    """The variables live after each operation of each block."""
+    bottoms = live_out(code)
+    return {
+        block.label: _backwards(block.ops, bottoms[block.label] | set(terminator_reads(block.terminator)))
+        for block in code.blocks
+    }
 
 
 def doubtful(program: StackProgram) -> Names:
@@ -65,22 +63,12 @@ def doubtful(program: StackProgram) -> Names:
     variable is written first.
     """
     shared = (name for op in program.prologue for name in writes(op))
-    return stack_live_in(program)[program.entry].difference(program.params, shared)
-
-
-def stack_live_out(program: StackProgram) -> dict[str, Names]:
-    """The variables live after the terminator of each block of a stack program."""
-    return dict(_solve_stack(program)[1])
-
-
-def stack_live_after(program: StackProgram) -> dict[str, tuple[Names, ...]]:
-    """The variables live after each operation of each block of a stack program."""
-    return _after_each(program.blocks, stack_live_out(program))
+    return live_in(program)[program.entry].difference(program.params, shared)
 
 
 def live_at_return(program: StackProgram) -> dict[str, Names]:
     """The variables live after the return of each block that may return: those live at any of its return points."""
-    tops, outermost = stack_live_in(program), activation(program, program.entry)
+    tops, outermost = live_in(program), activation(program, program.entry)
     return {
         label: NOTHING.union(*(tops[p] for p in points), program.results if label in outermost else ())
         for label, points in return_points(program).items()
@@ -136,22 +124,20 @@ def _calls(program: StackProgram) -> tuple[tuple[str, str], ...]:
     return tuple((call.target, call.ret) for block in program.blocks for call in calls(block.terminator))
 
 
-def _solve_cfg(function: Function) -> tuple[dict[str, Names], dict[str, Names]]:
-    results = frozenset(function.results)
-    ends = {b.label: results for b in function.blocks if may_return(b.terminator)} | _shown(function.blocks)
-    return _solve(function.blocks, lambda block: successors(block.terminator), ends)
-
-
-def _solve_stack(program: StackProgram) -> tuple[dict[str, Names], dict[str, Names]]:
-    points = return_points(program)
-    outermost = activation(program, program.entry)
-    ends = {label: frozenset(program.results) for label in points if label in outermost} | _shown(program.blocks)
+def _solution(code: Function | StackProgram) -> tuple[dict[str, Names], dict[str, Names]]:
+    """The variables live at the tops, and at the bottoms, of blocks."""
+    if isinstance(code, Function):
+        points = dict.fromkeys((b.label for b in code.blocks if may_return(b.terminator)), tuple[str, ...]())
+        outermost = frozenset(points)
+    else:
+        points, outermost = return_points(code), activation(code, code.entry)
+    ends = {label: frozenset(code.results) for label in points if label in outermost} | _shown(code.blocks)
 
     def follow(block: AnyBlock) -> tuple[str, ...]:
         jumps = [edge for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump)]
         return tuple(jump.target for jump in jumps) + points.get(block.label, ())
 
-    return _solve(program.blocks, follow, ends)
+    return _solve(code.blocks, follow, ends)
 
 
 def _shown(blocks: Iterable[AnyBlock]) -> dict[str, Names]:
@@ -173,13 +159,6 @@ def _solve(
     # Callers list the blocks in the order of the program, the solver in reverse.
     tops = {block.label: solution.leaving[block.label] for block in blocks}
     return tops, {block.label: solution.entering[block.label] for block in blocks}
-
-
-def _after_each(blocks: Iterable[AnyBlock], bottoms: dict[str, Names]) -> dict[str, tuple[Names, ...]]:
-    return {
-        block.label: _backwards(block.ops, bottoms[block.label] | set(terminator_reads(block.terminator)))
-        for block in blocks
-    }
 
 
 def _backwards(ops: tuple[AnyOp, ...], live: Names) -> tuple[Names, ...]:

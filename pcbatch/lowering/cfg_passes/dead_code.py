@@ -27,7 +27,7 @@ def run(program: CfgProgram) -> CfgProgram:
 def run_stack(program: StackProgram) -> StackProgram:
     """Remove dead operations from the merged program, and pushes of slots that are not popped any more."""
     while True:  # a removed pop makes its pushes dead, and these what they read
-        live = liveness.stack_live_out(program)
+        live = liveness.live_out(program)
         popped = liveness.slots_live_out(program)
         blocks = tuple(_sweep(block, live[block.label], popped[block.label]) for block in program.blocks)
         if blocks == program.blocks:

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from pcbatch.ir.analysis.dataflow import failing
 from pcbatch.ir.analysis.def_use import edges
-from pcbatch.ir.analysis.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
+from pcbatch.ir.analysis.liveness import doubtful, live_at_return, live_in, slots_live_in
 from pcbatch.ir.analysis.must_assign import stack_written
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.names import Fresh
@@ -61,7 +61,7 @@ class Facts:
         unsure = doubtful(program)
         return cls(
             blocks={block.label: block for block in program.blocks},
-            live=stack_live_in(program),
+            live=live_in(program),
             returned=live_at_return(program),
             slots=slots_live_in(program),
             doubtful=unsure,

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.analysis.def_use import block_uses, block_writes, pops, pushes, terminator_reads
-from pcbatch.ir.analysis.liveness import stack_live_out
+from pcbatch.ir.analysis.liveness import live_out
 from pcbatch.ir.ops import Fail, Move, Prim, Print, PureOp, Select
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
@@ -220,9 +220,9 @@ def compile_blocks(program: StackProgram, rows: bool = False) -> tuple[BlockCode
 
     `rows`: the elements of a lane are neighbours in all registers, see `lanes_last_registers`.
     """
-    live_out = stack_live_out(program)
+    after = live_out(program)
     place = _places(program)
-    codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
+    codes = [_compile(program, k, block, after[block.label], place) for k, block in enumerate(program.blocks)]
     codes = [replace(code, keys=keys) for code, keys in zip(codes, keys_of(program, place), strict=True)]
     if rows:
         return tuple(codes)
