@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.forks import Fork, map_leaves
-from pcbatch.ir.ops import Fail, Move, Prim, Select
+from pcbatch.ir.ops import Fail, PureOp
 from pcbatch.ir.roles import reads
 from pcbatch.ir.tasks import (
     Finish,
@@ -210,7 +210,7 @@ def _give(place: _Place, values: Sequence[Any]) -> None:
 def _body(block: TaskBlock, given: Values) -> Values:
     env = dict(given)
     for op in block.ops:
-        if isinstance(op, Prim | Move | Select):
+        if isinstance(op, PureOp):
             evaluate(op, env)
     return {v: env[v] for v in _sent(block)}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from pcbatch.data.objects.made_classes import classes_in
 from pcbatch.data.objects.packed import mentions, packed_in
@@ -216,6 +216,8 @@ class _Inference:
                     pass
                 case Select() | Check():
                     raise NotImplementedError("selections and checks are made after type inference")
+                case _:
+                    assert_never(op)
         self._terminator(function, block)
 
     def _prim(self, function: str, key: OpKey, op: Prim) -> None:
