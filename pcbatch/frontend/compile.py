@@ -20,10 +20,10 @@ from pcbatch.frontend.changed_parameters import Changed, changed_parameters, tou
 from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import Statics, Target, same_statics
 from pcbatch.frontend.source.function_unit import Faults, Unit
+from pcbatch.frontend.source.generators import collect_yields
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.rewrites.clear_changes import write_changes
-from pcbatch.frontend.source.rewrites.collected_yields import collect_yields
 from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.method_calls import write_out_methods

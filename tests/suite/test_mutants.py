@@ -42,7 +42,6 @@ WITHOUT = {
     "frontend.build.library_calls",
     "frontend.build.outside_changes",
     "frontend.source.along",
-    "frontend.source.generators",
     "frontend.source.rewrites.mapped_calls",
     "frontend.source.rewrites.nested",
     "frontend.source.places",

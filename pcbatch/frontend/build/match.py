@@ -14,7 +14,18 @@ from pcbatch.data.functions import truth, type_questions
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied, store
 from pcbatch.frontend.build.expressions import lower, where
-from pcbatch.frontend.source.tree import Function, Node, call, compare, constant, display, load, subscript, supported
+from pcbatch.frontend.source.tree import (
+    Function,
+    Node,
+    attribute,
+    call,
+    compare,
+    constant,
+    display,
+    load,
+    subscript,
+    supported,
+)
 from pcbatch.ir.ops import Branch
 
 OPERATORS = {type_questions.equals: gast.Eq(), type_questions.same: gast.Is()}
@@ -127,11 +138,11 @@ class _Pattern:
         count = constant(len(node.patterns), node)
         self.need(type_questions.is_instance, [value, node.cls, count], node)
         for k, pattern in enumerate(node.patterns):
-            attribute = supported(type_questions.positional, [value, node.cls, constant(k, node)], node)
-            self.part(pattern, attribute, value)
+            read = supported(type_questions.positional, [value, node.cls, constant(k, node)], node)
+            self.part(pattern, read, value)
         for name, pattern in zip(node.kwd_attrs, node.kwd_patterns, strict=True):
             self.need(type_questions.has, [value, constant(name, pattern)], pattern)
-            shown = gast.copy_location(gast.Attribute(value=value, attr=name, ctx=gast.Load()), node)
+            shown = attribute(value, name, node)
             self.part(
                 pattern, supported(type_questions.named_part, [value, node.cls, constant(name, node)], node), shown
             )

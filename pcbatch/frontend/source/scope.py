@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import gast
 
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line, rebuild
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line, rebuild, with_fields
 
 
 def parameters(args: Node) -> tuple[str, ...]:
@@ -158,8 +158,7 @@ def renamed(node: Node, names: Mapping[str, str]) -> Node:
     for field in ("name", "rest"):
         name = getattr(new, field, None)
         if isinstance(new, (*NAMED, gast.MatchMapping)) and isinstance(name, str) and name in names:
-            fields = {**dict(gast.iter_fields(new)), field: names[name]}
-            new = gast.copy_location(type(new)(**fields), new)
+            new = with_fields(new, **{field: names[name]})
     return new
 
 
@@ -182,8 +181,7 @@ def _function(node: Node, names: Mapping[str, str]) -> Node:
 
     new = rebuild(node, change)
     if isinstance(node, FUNCTIONS) and node.name in names:
-        fields = {**dict(gast.iter_fields(new)), "name": names[node.name]}
-        new = gast.copy_location(type(new)(**fields), new)
+        new = with_fields(new, name=names[node.name])
         new.coded = getattr(node, "coded", node.name)  # the name that its code has
     return new
 

@@ -72,7 +72,12 @@ def support_function(function: Function, at: Node) -> Node:
     """Make a read of a support function, with the location of `at`."""
     module = load(SUPPORT, at)
     module.made = True  # no name of the user's
-    return gast.copy_location(gast.Attribute(value=module, attr=support_name(function), ctx=gast.Load()), at)
+    return attribute(module, support_name(function), at)
+
+
+def attribute(value: Node, name: str, at: Node) -> Node:
+    """Make the read `value.name`, with the location of `at`."""
+    return gast.copy_location(gast.Attribute(value=value, attr=name, ctx=gast.Load()), at)
 
 
 def supported(function: Function, args: list[Node], at: Node) -> Node:
@@ -142,6 +147,11 @@ def rebuild_bodies(node: Node, statements: Callable[[list[Node]], list[Node]]) -
                 fields[name] = new
     if not fields:
         return node
+    return with_fields(node, **fields)
+
+
+def with_fields(node: Node, **fields: Any) -> Node:
+    """Make a copy of a node with some fields replaced."""
     return gast.copy_location(type(node)(**(dict(gast.iter_fields(node)) | fields)), node)
 
 

@@ -12,8 +12,6 @@ all lanes have ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from pcbatch.ir.analysis.dataflow import Solution, backward, block_edges, postorder, reachable, solve
 from pcbatch.ir.analysis.def_use import (
     AnyBlock,
@@ -131,28 +129,22 @@ def _solution(code: Function | StackProgram) -> tuple[dict[str, Names], dict[str
         outermost = frozenset(points)
     else:
         points, outermost = return_points(code), activation(code, code.entry)
-    ends = {label: frozenset(code.results) for label in points if label in outermost} | _shown(code.blocks)
+    results, blocks = frozenset(code.results), tuple[AnyBlock, ...](code.blocks)
+
+    def end(block: AnyBlock) -> Names:
+        """What a failure shows, or the results: they are read when all lanes have ended."""
+        return results if block.label in points and block.label in outermost else frozenset(kept(block.terminator))
 
     def follow(block: AnyBlock) -> tuple[str, ...]:
         jumps = [edge for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump)]
         return tuple(jump.target for jump in jumps) + points.get(block.label, ())
 
-    return _solve(code.blocks, follow, ends)
-
-
-def _shown(blocks: Iterable[AnyBlock]) -> dict[str, Names]:
-    """The variables that the messages of failures show, by block: they are read when all lanes have ended."""
-    return {block.label: frozenset(kept(block.terminator)) for block in blocks if kept(block.terminator)}
-
-
-def _solve(
-    blocks: tuple[AnyBlock, ...], follow: Callable[[AnyBlock], tuple[str, ...]], ends: dict[str, Names]
-) -> tuple[dict[str, Names], dict[str, Names]]:
+    ends = {block.label: end(block) for block in blocks}
     uses = {block.label: frozenset(block_uses(block)) for block in blocks}
     kills = {block.label: frozenset(block_writes(block)) for block in blocks}
     solution = solve(
         {block.label: follow(block) for block in reversed(blocks)},
-        join=lambda label, values: ends.get(label, NOTHING).union(*values),
+        join=lambda label, values: ends[label].union(*values),
         transfer=lambda label, live: uses[label] | (live - kills[label]),
         start=NOTHING,
     )

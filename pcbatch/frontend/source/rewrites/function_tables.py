@@ -25,6 +25,7 @@ from pcbatch.frontend.source.tree import (
     FUNCTIONS,
     SCOPES,
     Node,
+    attribute,
     call,
     compare,
     constant,
@@ -35,6 +36,7 @@ from pcbatch.frontend.source.tree import (
     subscript,
     supported,
     target_of,
+    with_fields,
 )
 
 MOST = 64  # functions of a table
@@ -47,8 +49,7 @@ def write_out_choices(unit: Unit) -> Node:
     node: Node = writer.rewritten(unit.node)
     if not writer.lambdas:
         return node
-    fields = {**dict(gast.iter_fields(node)), "body": [*writer.lambdas, *node.body]}
-    return gast.copy_location(type(node)(**fields), node)
+    return with_fields(node, body=[*writer.lambdas, *node.body])
 
 
 class _Choices:
@@ -133,15 +134,15 @@ class _Choices:
         """The table of a class for that of its object, `Machine.OPS` for `self.OPS`; other expressions as they are."""
         unit, owner = self.unit, owner_of(self.unit.fn)
         match node:
-            case gast.Attribute(value=gast.Name(id=name), attr=attr) if (name,) == unit.params[
-                :1
-            ] and owner is not None:
+            case gast.Attribute(value=gast.Name(id=name), attr=attr) if (
+                owner is not None and (name,) == unit.params[:1]
+            ):
                 family = {key: cls for key, cls in unit.classes.items() if issubclass(cls, owner)}
                 tables = [inspect.getattr_static(cls, attr, None) for cls in family.values()]
                 same = all(table is tables[0] and isinstance(table, dict | list | tuple) for table in tables)
                 key = next((key for key, cls in family.items() if cls is owner), None)
                 if key and same and name not in self.written and not stores(unit.fn, unit.classes.values(), attr):
-                    return gast.copy_location(gast.Attribute(load(key, node), attr, gast.Load()), node)
+                    return attribute(load(key, node), attr, node)
         return node
 
     def taken(self, node: Node) -> list[Node] | None:
@@ -242,19 +243,15 @@ class _Writer:
         if isinstance(node, gast.Name) and node.id in self.choices.numbered:
             return node
         if isinstance(node, gast.IfExp):
-            parts = {
-                "test": self.rewritten(node.test),
-                "body": self.numbers(node.body),
-                "orelse": self.numbers(node.orelse),
-            }
-            return gast.copy_location(gast.IfExp(**parts), node)
+            test, body, orelse = self.rewritten(node.test), self.numbers(node.body), self.numbers(node.orelse)
+            return with_fields(node, test=test, body=body, orelse=orelse)
         if self.choices.is_function(node):
             return self.number(node)
         match node:
             case gast.Subscript(value=table, slice=index):
                 return subscript(self.numbers(table), self.rewritten(index), node)
             case gast.Call(func=gast.Attribute(value=table), args=[key, *default]):
-                get = gast.copy_location(gast.Attribute(value=self.numbers(table), attr="get", ctx=gast.Load()), node)
+                get = attribute(self.numbers(table), "get", node)
                 return call(get, [self.rewritten(key), *map(self.numbers, default)], node)
         if is_none(node):
             return node

@@ -37,6 +37,7 @@ from pcbatch.frontend.source.streams import consumer, lazy, source, steps, takes
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
+    attribute,
     call,
     compare,
     constant,
@@ -135,7 +136,7 @@ class _Writer:
             found = function_of(self.unit, owner, node)
             if found is not None:
                 function, static = found
-                method = gast.copy_location(gast.Attribute(value=function, attr=name, ctx=gast.Load()), node.func)
+                method = attribute(function, name, node.func)
                 args = [*([] if static else [value]), *node.args]
                 return gast.copy_location(gast.Call(func=method, args=args, keywords=node.keywords), node)
         if resolve(self.unit, value) is not MISSING or is_super(value):
@@ -184,7 +185,7 @@ class _Writer:
             holds, called = self.choice(functions, k, value, value, [])
             method, before = resolve(self.unit, function), list[Node]()
             if function.attr == "__next__":
-                start = gast.copy_location(gast.Attribute(function.value, "__iter__", gast.Load()), value)
+                start = attribute(function.value, "__iter__", value)
                 if not iterator and not is_trivial(resolve(self.unit, start)):
                     before, _ = self.kept("begun", call(start, [value], value))
                 body = copy(supported(steps, [called], node))
@@ -298,7 +299,7 @@ class _Writer:
             return None
         temp = self.temp("made", node)
         draft = gast.NamedExpr(target=target_of(temp, node), value=supported(drafts.draft, [node.func], node))
-        method = gast.copy_location(gast.Attribute(value=node.func, attr="__init__", ctx=gast.Load()), node)
+        method = attribute(node.func, "__init__", node)
         filled = gast.Call(func=method, args=[load(temp, node), *node.args], keywords=node.keywords)
         made = supported(drafts.finished, [load(temp, node)], node)
         done = subscript(display([gast.copy_location(filled, node), made], node), constant(1, node), node)
@@ -310,7 +311,7 @@ def _with_receiver(node: Node, value: Node) -> Node:
     """The node with a variable in place of the object that it asks."""
     match node:
         case gast.Call(func=gast.Attribute()):
-            func = gast.copy_location(gast.Attribute(value=value, attr=node.func.attr, ctx=gast.Load()), node.func)
+            func = attribute(value, node.func.attr, node.func)
             return gast.copy_location(gast.Call(func=func, args=node.args, keywords=node.keywords), node)
         case gast.Call():
             return call(node.func, [value], node)
