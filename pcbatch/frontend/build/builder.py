@@ -13,9 +13,9 @@ from pcbatch.data.functions import exceptions
 from pcbatch.data.functions.exceptions import code_of
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
-from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.tree import Node, constant, is_constant, load, no_parameters, supported
+from pcbatch.frontend.symbols import Symbols
 from pcbatch.ir.analysis.dataflow import postorder
 from pcbatch.ir.analysis.def_use import retarget, successors, terminator_reads
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
@@ -24,27 +24,6 @@ from pcbatch.ir.message import Message
 from pcbatch.ir.names import unused
 from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Fail, Jump, Move, Prim, Return
 from pcbatch.ir.roles import reads, writes
-
-
-class Symbol(Protocol):
-    """The functions of the program: their names, and which parameters they change in place for their callers.
-
-    `raised` are classes that functions called in the body of a `try` raise, as far as they are known.
-    """
-
-    raised: tuple[type[BaseException], ...]
-
-    def __call__(self, target: Target, statics: Statics, catching: bool = False) -> str:
-        """Return the name of a function; with `catching`, of its copy whose last result is what it raises."""
-
-    def changes(self, name: str) -> tuple[str, ...]:
-        """Return the parameters that a function changes."""
-
-    def may_change(self, target: Target) -> bool:
-        """Return whether calls of a function may change their arguments."""
-
-    def may_touch(self, target: Target) -> bool:
-        """Return whether calls of a function may change objects that are known elsewhere, under whatever name."""
 
 
 @dataclass(slots=True)
@@ -95,7 +74,7 @@ class Handlers:
 class Builder:
     """Appends operations to the current block. After a jump the current block is a new, unreachable one."""
 
-    def __init__(self, unit: Unit, faults: Faults, symbol: Symbol, loops: Loops) -> None:
+    def __init__(self, unit: Unit, faults: Faults, symbol: Symbols, loops: Loops) -> None:
         self.unit = unit
         self.faults = faults
         self.symbol = symbol
