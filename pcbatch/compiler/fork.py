@@ -11,8 +11,8 @@ from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
-from pcbatch.lowering.tasks import depth_limit, pipeline, qualify
-from pcbatch.lowering.tasks.worth import Worth, worth, worth_deferring
+from pcbatch.lowering.tasks import depth_limit, pipeline
+from pcbatch.lowering.tasks.worth import Worth, why_not, worth, worth_deferring
 from pcbatch.options import Options
 from pcbatch.runtime.costs import memory
 from pcbatch.runtime.learned import fingerprint
@@ -55,7 +55,7 @@ def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -
     if options.plan.fork == "never":
         return NOT_FORKED
     captured = "it captures values of a function that JAX traces" if stages.captures else None
-    reason = _against(options) or captured or qualify.why_not(stages.inlined_cfg)
+    reason = _against(options) or captured or why_not(stages.inlined_cfg)
     outcome = _attempt(stages, options, frozenset(shared)) if reason is None else Forked(None, reason)
     if outcome.tasks is None and options.plan.fork == "always":
         title = f'`{name}` cannot run with `fork="always"`: {outcome.reason}'

@@ -1,11 +1,20 @@
-"""Give a list one name through several appends, so that none of the calls whose results they append is waited for.
+"""Append what calls give so that it need not be waited for (`stored_results.py`).
+
+Where a branch has a call in one of its arms, `[f(x) if x > 0 else 0.0 for x in xs]`, the append stands in both:
+
+before:  bb5: r = call @f(x); jump bb7             after:  bb5: r = call @f(x); xs, n = { append } reads (xs, n, r)
+         bb6: r = { 0.0 }; jump bb7                             jump bb7
+         bb7: xs, n = { append } reads (xs, n, r)          bb6: r = { 0.0 }; xs, n = { append } reads (xs, n, r)
+              ...                                               jump bb7
+                                                           bb7: ...
+
+A list has one name through several appends, as a list is known by its variables. Two of them become one if they never
+both have a value that is read:
 
 before:  r = call @f(a)                            after:  r = call @f(a)
          xs.v1, n.v1 = { append } reads (xs, n, r)         xs, n = { append } reads (xs, n, r)
          s = call @f(b)                                    s = call @f(b)
          xs, n = { append } reads (xs.v1, n.v1, s)         xs, n = { append } reads (xs, n, s)
-
-`stored_results.py` knows a list by its variables. Two of them become one if they never both have a value that is read.
 """
 
 from __future__ import annotations
@@ -16,20 +25,45 @@ from typing import Any
 
 import jax.extend.core as jex
 
-from pcbatch.ir.analysis.def_use import rename_block
+from pcbatch.ir.analysis.def_use import predecessors, rename_block
 from pcbatch.ir.analysis.liveness import live_after
-from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.ops import Prim
-from pcbatch.ir.roles import writes
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.ops import Jump, Prim
+from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.typing.trace import JaxprFn
 
 
 def run(program: CfgProgram) -> CfgProgram:
-    """Return the program in which lists and their lengths keep their names where results of calls are appended."""
-    return replace(program, functions=tuple(map(_function, program.functions)))
+    """Return the program in which what calls give is appended where they stand, to lists that keep their names."""
+    return replace(program, functions=tuple(_with_one_name(_in_arms(function)) for function in program.functions))
 
 
-def _function(function: Function) -> Function:
+def _in_arms(function: Function) -> Function:
+    blocks = {block.label: block for block in function.blocks}
+    sources = predecessors(function.blocks)
+    for label in [*blocks]:
+        while _belongs_into(blocks[label], [blocks[s] for s in sources[label]]) and label != function.blocks[0].label:
+            append, *rest = blocks[label].ops
+            blocks[label] = replace(blocks[label], ops=tuple(rest))
+            for source in sources[label]:
+                blocks[source] = replace(blocks[source], ops=(*blocks[source].ops, append))
+    return replace(function, blocks=tuple(blocks.values()))
+
+
+def _belongs_into(block: Block, sources: list[Block]) -> bool:
+    """Whether a block begins by appending what a call gives at the end of some of the blocks before it."""
+    append = block.ops[0] if block.ops else None
+    if len(sources) < 2 or not isinstance(append, Prim) or not isinstance(append.expr.fn, JaxprFn):
+        return False
+    if not any(eqn.primitive.name == "scatter" for eqn in append.expr.fn.closed.jaxpr.eqns):
+        return False
+    if any(source.terminator != Jump(block.label) or source.label == block.label for source in sources):
+        return False
+    lasts = [source.ops[-1] for source in sources if source.ops]
+    return any(isinstance(last, Call) and {*last.dsts} & {*reads(append)} for last in lasts)
+
+
+def _with_one_name(function: Function) -> Function:
     while (pair := next((p for p in _versions(function) if _are_apart(function, *p)), None)) is not None:
         new, old = pair
         gone, kept = (old, new) if new in function.results else (new, old)
