@@ -199,8 +199,8 @@ class Builder:
         changed object.
         """
         source = node if at is None else at
-        self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
-        self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
+        used = (*used_nested(self.unit, node), *used_imports(self.unit, node))
+        self.drafts[self.current].nested += [(name, source) for name in used]
         expr = make_expr(
             self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, changes=changes
         )

@@ -50,11 +50,7 @@ class Scope:
 
 
 def make_unit(
-    fn: FunctionType,
-    along: Along,
-    statics: Statics,
-    target: Target | None = None,
-    written_out: Node = None,
+    fn: FunctionType, along: Along, statics: Statics, target: Target | None = None, written_out: Node = None
 ) -> Unit:
     """Find the source of `fn` and classify its names; raises CompileError if there is no source.
 

@@ -10,7 +10,6 @@ unreachable blocks disappear. Where the dtype of a definition is narrower than t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, assert_never
@@ -60,16 +59,16 @@ KINDS = {containers.CAPACITY: CAPACITY, containers.LIMIT: LIMIT}
 
 def run(program: CfgProgram, inferred: Inferred) -> CfgProgram:
     """The typed program, over array leaves. `inferred` must have passed `check_types`."""
-    functions = {function.name: function for function in program.functions}
-    variables: dict[str, list[str]] = {name: [] for name in functions}
+    variables: dict[str, list[str]] = {function.name: [] for function in program.functions}
     for function_name, variable in inferred.types:
         variables[function_name].append(variable)
-    with_heap = functions_with_heap(functions.values(), inferred) if inferred.heap is not None else frozenset[str]()
+    with_heap = functions_with_heap(program.functions, inferred) if inferred.heap is not None else frozenset[str]()
     typed: list[Function] = []
-    for name, function in functions.items():
-        if inferred.reachable.get(name):
-            leaves = Leaves(inferred, name, variables[name], name == program.entry or name in with_heap)
-            typed.append(_Flattener(program.entry, functions, function, inferred, leaves, with_heap).function())
+    for function in program.functions:
+        if inferred.reachable.get(function.name):
+            uses_heap = function.name == program.entry or function.name in with_heap
+            leaves = Leaves(inferred, function.name, variables[function.name], uses_heap)
+            typed.append(_Flattener(program, function, inferred, leaves, with_heap).function())
     return CfgProgram(program.entry, tuple(typed))
 
 
@@ -77,15 +76,9 @@ class _Flattener:
     """Flattens one function."""
 
     def __init__(
-        self,
-        entry: str,
-        functions: Mapping[str, Function],
-        function: Function,
-        inferred: Inferred,
-        leaves: Leaves,
-        with_heap: frozenset[str],
+        self, program: CfgProgram, function: Function, inferred: Inferred, leaves: Leaves, with_heap: frozenset[str]
     ) -> None:
-        self.entry, self.functions, self.source, self.inferred = entry, functions, function, inferred
+        self.program, self.source, self.inferred = program, function, inferred
         self.leaves, self.types, self.fresh, self.abstract = leaves, leaves.types, leaves.fresh, leaves.abstract
         self.with_heap = with_heap  # the functions that have the records as a parameter and a result
         self.show = Show(lambda v: inferred.types.get((function.name, v)))
@@ -98,7 +91,7 @@ class _Flattener:
     def function(self) -> Function:
         reachable = self.inferred.reachable[self.source.name]
         blocks = drop_unreachable(tuple(self.block(block) for block in self.source.blocks if block.label in reachable))
-        entry = self.source.name == self.entry
+        entry = self.source.name == self.program.entry
         if entry:
             made = tuple(no_value(leaf, self.types[leaf], self.source.loc) for leaf in self.leaves.heap)
             blocks = (replace(blocks[0], ops=(*made, *blocks[0].ops)), *blocks[1:])
@@ -264,7 +257,7 @@ class _Flattener:
         return ops
 
     def call(self, op: Call) -> list[Op]:
-        callee = self.functions[op.func]
+        callee = self.program.function(op.func)
         ops: list[Op] = []
         args: list[str] = []
         for param, arg in zip(callee.params, op.args, strict=True):
