@@ -16,21 +16,7 @@ from typing import Any, assert_never
 from pcbatch.errors import InternalError
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.ops import (
-    RETURN,
-    Branch,
-    Check,
-    EffectOp,
-    Expr,
-    Fail,
-    Jump,
-    Move,
-    Prim,
-    Print,
-    PureOp,
-    Return,
-    Select,
-)
+from pcbatch.ir.ops import RETURN, Branch, Check, EffectOp, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 
 Values = MutableMapping[str, Any]
 

@@ -21,15 +21,7 @@ from pcbatch.data.functions.python_numbers import NEGATIVE_POWER
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.calls import CallPlan
 from pcbatch.frontend.build.changes_in_try import by_streams, evaluated, taken_one_by_one
-from pcbatch.frontend.build.evaluation_order import (
-    assigned,
-    changes_objects,
-    copied,
-    frozen,
-    rebound,
-    settled,
-    store,
-)
+from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, rebound, settled, store
 from pcbatch.frontend.build.iteration.kept_iterators import kept_iterator, take_next
 from pcbatch.frontend.build.iteration.reversed_iterators import with_lists
 from pcbatch.frontend.build.mutations import call_mutation

@@ -23,20 +23,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.analysis.def_use import jump_to
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
 from pcbatch.ir.message import Field
-from pcbatch.ir.ops import (
-    CAPACITY,
-    ERROR,
-    LIMIT,
-    Branch,
-    Check,
-    Expr,
-    Fail,
-    Move,
-    Prim,
-    Print,
-    Select,
-    unset,
-)
+from pcbatch.ir.ops import CAPACITY, ERROR, LIMIT, Branch, Check, Expr, Fail, Move, Prim, Print, Select, unset
 from pcbatch.ir.text.expr_text import part_text
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.leaves import Leaves, array_leaves, cast, constant, leaf_move, no_value

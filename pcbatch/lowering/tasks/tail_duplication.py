@@ -20,16 +20,7 @@ from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.names import TypedFresh
 from pcbatch.ir.ops import Fail, PureOp
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
-from pcbatch.ir.tasks import (
-    Finish,
-    Sync,
-    TaskBlock,
-    TaskEdge,
-    TaskJump,
-    TaskOp,
-    TaskProgram,
-    bindings,
-)
+from pcbatch.ir.tasks import Finish, Sync, TaskBlock, TaskEdge, TaskJump, TaskOp, TaskProgram, bindings
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
 

@@ -28,14 +28,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.ir.roles import reads
 from pcbatch.lowering.typing import traced_draws
-from pcbatch.lowering.typing.abstract_values import (
-    Abstract,
-    JoinError,
-    join_leaves,
-    known,
-    materialise,
-    of_example,
-)
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, join_leaves, known, materialise, of_example
 from pcbatch.lowering.typing.inferred import NOTHING, Conflict, Inferred, OpKey, Place, branch_targets
 from pcbatch.lowering.typing.instances import Instances, TooManyError, base_of
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
