@@ -14,6 +14,7 @@ from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackBlock, Storage
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.tasks.worth import NO_RECURSION
+from pcbatch.options import Options
 from pcbatch.plan import Dense, Kernel, Mode, Plan
 from pcbatch.runtime import kernel
 from pcbatch.runtime.costs import trip_time
