@@ -6,6 +6,8 @@ from pcbatch.api.batch import primitive as primitive
 from pcbatch.api.batch import unroll as unroll
 from pcbatch.api.batched import Batched as Batched
 from pcbatch.api.learn_schedule import learn_schedule as learn_schedule
+from pcbatch.ask.asking import gather as gather
+from pcbatch.ask.asking import serving as serving
 from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.call.results import BlockStats as BlockStats
 from pcbatch.call.results import Result as Result
@@ -88,12 +90,14 @@ __all__ = [
     "Tuned",
     "UsageError",
     "batch",
+    "gather",
     "inline",
     "primitive",
     "learn_schedule",
     "load_packed",
     "pack",
     "ragged",
+    "serving",
     "texts",
     "unroll",
     "use_cpu_devices",

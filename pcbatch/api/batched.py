@@ -11,6 +11,8 @@ from os import PathLike
 from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+import numpy as np
+
 from pcbatch.api.inlined import Inline
 from pcbatch.api.map import MapOptions, run_map
 from pcbatch.api.programs import Programs
@@ -18,6 +20,8 @@ from pcbatch.api.public import public
 from pcbatch.api.repeated_calls import DecidedRun
 from pcbatch.api.stages import Lowered, Traced, avals_of
 from pcbatch.api.tune import TuneOptions, tune_call
+from pcbatch.ask.answers import Outcome, Values
+from pcbatch.ask.asking import asked
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.placement import without_explicit_axes
 from pcbatch.call.plain_arguments import plain_arguments
@@ -29,7 +33,7 @@ from pcbatch.contexts import setting
 from pcbatch.frontend import assigned_items
 from pcbatch.frontend.source.callee import Target
 from pcbatch.options import Mode, Options, checked_lanes
-from pcbatch.report.lane_failures import raise_failures, report_when_run
+from pcbatch.report.lane_failures import lane_error, raise_failures, report_when_run
 from pcbatch.report.profile import Profile, profile_call
 from pcbatch.report.schedule import Explanation, explain_call
 from pcbatch.report.tape import TapeUse, tape_use
@@ -92,6 +96,45 @@ class Batched(Generic[P, R]):
         program, call, raw = self._run(args, kwargs, decided)
         raise_failures(self.fn.__name__, program, raw, call)
         return program.value(report_when_run(program, self.fn.__name__, raw), call)  # type: ignore[no-any-return]
+
+    @public
+    def ask(self, /, *args: Any, keep: bool = False, **kwargs: Any) -> Any:
+        """Ask for the result of ONE example, and wait while others ask, too: their requests are answered in batches.
+
+        In a call of `pcbatch.gather` other calls run meanwhile; a thread inside of `pcbatch.serving` sleeps; a
+        coroutine awaits: `value = await f.ask(x)`. Requests make one batch if their own arguments have the same
+        structure, shapes and dtypes, and if they share the very same objects where `in_axes` is None.
+
+        Args:
+            *args, **kwargs: the arguments of one example, as the plain function takes them: also texts, and lists of a
+                length of their own.
+            keep: whether the result stays on the device, as a row that is an argument of later requests.
+
+        Returns:
+            The result of this example, in arrays of NumPy; a row with `keep`.
+
+        Raises:
+            BatchRuntimeError: this example has failed. No other request sees that.
+
+        Example:
+            >>> import asyncio, pcbatch
+            >>> @pcbatch.batch
+            ... def square(x):
+            ...     return x * x
+            >>> async def main():
+            ...     return await asyncio.gather(*(square.ask(x) for x in (1.0, 2.0, 3.0)))
+            >>> [float(x) for x in asyncio.run(main())]
+            [1.0, 4.0, 9.0]
+        """
+        return asked(self, args, kwargs, keep)
+
+    def answers(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Outcome:
+        """Run a batch, and return its values and the errors of examples that failed, by their places."""
+        more = {} if timeout is None else {"timeout": timeout}
+        program, call, raw = self._run(args, {**kwargs, **more}, None)
+        result = program.result(raw, call.lanes, call)
+        failed = np.flatnonzero(np.asarray(result.status))
+        return Values(result.value), {int(k): lane_error(self.__name__, program, raw, call, int(k)) for k in failed}
 
     @public
     def run(self, /, *args: Any, **kwargs: Any) -> Result:

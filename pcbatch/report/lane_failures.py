@@ -110,6 +110,18 @@ def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments)
         raise BatchRuntimeError(diagnostics)
 
 
+def lane_error(name: str, program: Program, raw: RawResult, call: Arguments, lane: int) -> BatchRuntimeError:
+    """Return the error of one lane that failed, as if it had run alone."""
+    raw = jax.tree.map(to_host, raw.unpacked())
+    status = np.zeros_like(raw.status)
+    status[lane] = raw.status[lane]
+    try:
+        raise_failures(name, program, replace(raw, status=status), call)
+    except BatchRuntimeError as error:
+        return error
+    raise AssertionError(f"lane {lane} has not failed")
+
+
 def failure_diagnostics(report: FailedRun) -> list[Diagnostic]:
     """Return one diagnostic for every kind of failure."""
     kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
