@@ -58,6 +58,8 @@ class Kind:
         axes: of each leaf of each argument the axis for the examples; None: shared.
         trees: the structure of each argument, by name; None: a static one.
         shared: the shared leaves, and static arguments, which are kept so that no other object gets their identity.
+        settings: of JAX, where it was asked.
+        keep: whether results stay on the device.
     """
 
     asked: Asked = field(compare=False)
@@ -65,7 +67,8 @@ class Kind:
     axes: dict[str, tuple[int | None, ...]] = field(compare=False, repr=False)
     trees: dict[str, Any] = field(compare=False, repr=False)
     shared: dict[str, Any] = field(compare=False, repr=False)
-    keep: bool = False
+    settings: Hashable = field(repr=False)
+    keep: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +106,7 @@ def request_of(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep
     bound = bind(asked.fn, args, kwargs)
     passed = list(bound.arguments)
     axes = axes_by_name(asked.fn, asked.options, bound, len(args))
-    key: list[Any] = [id(asked), settings()]
+    key: list[Any] = [id(asked)]
     own: list[Any] = []
     axes_of: dict[str, tuple[int | None, ...]] = {}
     trees: dict[str, Any] = {}
@@ -124,7 +127,7 @@ def request_of(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep
                 own.append(_checked(name, leaf))
                 key.append(_type(own[-1]))
         key.append((name, trees[name], axes_of[name]))
-    return Request(Kind(asked, tuple(key), axes_of, trees, shared, keep), tuple(own))
+    return Request(Kind(asked, tuple(key), axes_of, trees, shared, settings(), keep), tuple(own))
 
 
 def _is_one(value: Any) -> bool:
@@ -173,7 +176,7 @@ def _of_elements(leaf: Any) -> Hashable:
     """The types of the numbers in a list, which one array must hold."""
     if isinstance(leaf, list | tuple):
         return frozenset(map(_of_elements, leaf))
-    return type(leaf)
+    return str(type(leaf))
 
 
 def stacked(requests: Sequence[Request], size: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -204,6 +207,6 @@ def _column(leaves: list[Any], axis: int) -> Any:
             return texts(leaves)
         case bytes() | list():
             return ragged(leaves)
-        case jax.Array() if jax.dtypes.issubdtype(leaves[0].dtype, jax.dtypes.extended):
+        case jax.Array() if jnp.issubdtype(leaves[0].dtype, jax.dtypes.extended):
             return jnp.stack(leaves, axis)
     return np.stack([np.asarray(leaf) for leaf in leaves], axis)

@@ -15,6 +15,8 @@ from pcbatch.ask.report import Counts, Report
 from pcbatch.ask.request import Answer, Kind, Request, stacked
 from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
+from pcbatch.errors import UsageError
+from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.runs.run_options import seconds
 
 PATIENCE = 4  # batches of other kinds that may go before the oldest request of a kind
@@ -110,10 +112,10 @@ class Scheduler:
 
     def _due(self, queue: deque[Request]) -> float:
         """The time at which a queue is due, whether or not more requests come."""
-        settings = self.settings
-        if settings.max_wait is None or len(queue) >= min(settings.min_batch or settings.most, settings.most):
+        own = self.settings
+        if own.max_wait is None or len(queue) >= min(own.min_batch or own.most, own.most):
             return queue[0].since
-        return queue[0].since + settings.max_wait
+        return queue[0].since + own.max_wait
 
     def _sweep(self) -> None:
         for kind, queue in list(self.queues.items()):
@@ -137,6 +139,8 @@ class Scheduler:
 
     def _answers(self, kind: Kind, requests: Sequence[Request], size: int) -> Sequence[Answer]:
         try:
+            if settings() != kind.settings:
+                raise _other_settings()
             args, kwargs = stacked(requests, size)
             values, errors = kind.asked.answers(args, kwargs, self.settings.timeout)
             count = len(requests)
@@ -155,3 +159,10 @@ class Scheduler:
     def report(self) -> Report:
         """Return what was done so far."""
         return self.counts.report()
+
+
+def _other_settings() -> UsageError:
+    title = "a setting of JAX differs between the thread that asks and the one that answers"
+    note = "what a context such as `jax.enable_x64()` sets holds in its own thread alone"
+    help = 'set it for the whole program: `jax.config.update("jax_enable_x64", True)`'
+    return usage("PCB471", title, note, help=help)

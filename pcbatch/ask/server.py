@@ -13,7 +13,6 @@ from pcbatch.ask.report import Report
 from pcbatch.ask.request import Answer, Asked, Request
 from pcbatch.ask.scheduler import Scheduler, Settings
 from pcbatch.call.usage import usage
-from pcbatch.lowering.typing.jax_types import settings as jax_settings
 
 
 class Server:
@@ -31,7 +30,6 @@ class Server:
         self._functions = functions
         self._changed = threading.Condition()
         self._ending = False
-        self._settings = jax_settings()
         self._thread = threading.Thread(target=self._work, name="pcbatch.serving", daemon=True)
 
     def serves(self, asked: Asked) -> bool:
@@ -39,8 +37,8 @@ class Server:
         return not self._functions or any(asked is function for function in self._functions)
 
     def __enter__(self) -> Server:
-        _servers.append(self)
         self._thread.start()
+        _servers.append(self)
         return self
 
     def __exit__(
@@ -54,10 +52,6 @@ class Server:
 
     def submit(self, request: Request) -> None:
         """Let a request wait for its batch."""
-        if jax_settings() != self._settings:
-            title = "a setting of JAX differs between the thread that asks and the one that answers"
-            help = 'set it for the whole program before `serving` begins: `jax.config.update("jax_enable_x64", True)`'
-            raise usage("PCB471", title, help=help)
         with self._changed:
             if self._ending:
                 raise usage("PCB471", "a request comes after its server has ended", help="ask inside of `serving`")
