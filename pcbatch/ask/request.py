@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import time
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -103,6 +106,71 @@ def request_of(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep
     Raises:
         UsageError: arguments that do not fit the function, or that JAX cannot hold.
     """
+    recent = _recent.get(asked)
+    for repeated in recent or () if not kwargs else ():
+        if repeated.kind.keep is keep and (leaves := repeated.leaves(args)) is not None:
+            return Request(repeated.kind, leaves)
+    request = _new_request(asked, args, kwargs, keep)
+    if not kwargs and (repeatable := Repeated.of(request.kind, args)) is not None:
+        _recent.setdefault(asked, deque(maxlen=RECENT)).appendleft(repeatable)
+    return request
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A request that others repeat with other arrays: most do, and looking at them in full takes longer than a request
+    of a small function does.
+
+    Attributes:
+        kind: of all of them.
+        shared: by argument the object that examples share, with its leaves; None for an array of the example's own.
+        own: by argument the shape and dtype of such an array, or the type of a number.
+    """
+
+    kind: Kind
+    shared: tuple[tuple[Any, list[Any]] | None, ...]
+    own: tuple[Any, ...]
+
+    @staticmethod
+    def of(kind: Kind, args: tuple[Any, ...]) -> Repeated | None:
+        """Return what repeats a request, if its arguments are arrays and numbers, or shared ones."""
+        names = list(kind.trees)
+        if len(names) != len(args) or any(kind.trees[name] is None for name in names):
+            return None
+        shared: list[tuple[Any, list[Any]] | None] = []
+        own: list[Any] = []
+        for name, arg in zip(names, args, strict=True):
+            is_shared = all(axis is None for axis in kind.axes[name])
+            if not is_shared and type(arg) not in (np.ndarray, int, float):
+                return None
+            shared.append((arg, jax.tree.leaves(arg)) if is_shared else None)
+            own.append(None if is_shared else _shape_of(arg))
+        return Repeated(kind, tuple(shared), tuple(own))
+
+    def leaves(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Return the leaves of a request with these arguments; None if it is another one."""
+        if len(args) != len(self.own) or settings() != self.kind.settings:
+            return None
+        found = []
+        for arg, shared, own in zip(args, self.shared, self.own, strict=True):
+            if shared is None:
+                if _shape_of(arg) != own:
+                    return None
+                found.append(arg if type(arg) is np.ndarray else _checked("", arg))
+            elif arg is not shared[0] or any(map(operator.is_not, jax.tree.leaves(arg), shared[1])):
+                return None
+        return tuple(found)
+
+
+def _shape_of(value: Any) -> Any:
+    return (value.shape, value.dtype) if type(value) is np.ndarray else type(value)
+
+
+RECENT = 4  # requests of a function that others may repeat
+_recent: WeakKeyDictionary[Asked, deque[Repeated]] = WeakKeyDictionary()
+
+
+def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Request:
     bound = bind(asked.fn, args, kwargs)
     passed = list(bound.arguments)
     axes = axes_by_name(asked.fn, asked.options, bound, len(args))
