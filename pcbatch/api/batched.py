@@ -128,10 +128,18 @@ class Batched(Generic[P, R]):
         """
         return asked(self, args, kwargs, keep)
 
-    def answers(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Outcome:
-        """Run a batch, and return its values and the errors of examples that failed, by their places."""
+    def begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
+        """Begin a batch, and return what waits for its values and for the errors of examples that failed."""
+        decided = self._decided(args, kwargs) if timeout is None else None
+        return lambda: self._outcome(args, kwargs, timeout, decided)
+
+    def _outcome(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None, decided: DecidedRun | None
+    ) -> Outcome:
+        if decided is not None and not decided.has_failed():
+            return Values(decided.value()), {}
         more = {} if timeout is None else {"timeout": timeout}
-        program, call, raw = self._run(args, {**kwargs, **more}, None)
+        program, call, raw = self._run(args, {**kwargs, **more}, decided)
         result = program.result(raw, call.lanes, call)
         failed = np.flatnonzero(np.asarray(result.status))
         return Values(result.value), {int(k): lane_error(self.__name__, program, raw, call, int(k)) for k in failed}

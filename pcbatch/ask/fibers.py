@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 from collections import deque
@@ -88,17 +89,29 @@ class Loop:
         self.scheduler, self.hub = scheduler, getcurrent()
         self.ready: deque[Fiber] = deque()
         self.groups: list[Group] = []
+        self.running: deque[Callable[[], None]] = deque()  # batches that have begun
+        self.divides = len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else True
 
     def run(self, group: Group, tell: Callable[[], object]) -> None:
         """Run fibers until a group has settled."""
         while not group.settled:
             if not self.ready:
-                self.scheduler.answer(self.scheduler.take(at_once=True))
+                self._answer()
             for _ in range(len(self.ready)):
                 self.ready.popleft().frames.switch()
             for each in self.groups:
                 each.look_at_clock()
             tell()
+
+    def _answer(self) -> None:
+        """Begin up to two batches, and wait for the first of them: the second one runs while its fibers do."""
+        while len(self.running) < 2:
+            halves = self.divides and not self.running
+            if not (batch := self.scheduler.take(at_once=True, halves=halves)):
+                break
+            self.running.append(self.scheduler.begin(batch))
+        if self.running:
+            self.running.popleft()()
 
 
 class Group:

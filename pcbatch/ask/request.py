@@ -33,8 +33,8 @@ class Asked(Protocol):
     fn: Any
     options: Options
 
-    def answers(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Outcome:
-        """Run a batch."""
+    def begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
+        """Begin a batch, and return what waits for its end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from pcbatch.runs.run_options import seconds
 
 PATIENCE = 4  # batches of other kinds that may go before the oldest request of a kind
 MOST = 4096  # requests of a batch
+DIVIDED = 16  # requests of which two batches may be made, so that the host works while the other one runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,12 @@ class Scheduler:
         """The number of requests that wait."""
         return sum(map(len, self.queues.values()))
 
-    def take(self, at_once: bool) -> list[Request]:
+    def take(self, at_once: bool, halves: bool = False) -> list[Request]:
         """Take the requests of the next batch; none if none is due.
 
         Args:
             at_once: whether nobody can ask before an answer comes, so that waiting for more would be in vain.
+            halves: whether it shall leave half of many requests for another batch.
         """
         self._sweep()
         due = [queue for queue in self.queues.values() if at_once or self._due(queue) <= time.monotonic()]
@@ -102,7 +104,8 @@ class Scheduler:
         chosen = max(due, key=lambda queue: (queue[0].passed >= PATIENCE, len(queue), -queue[0].since))
         for queue in self.queues.values():
             queue[0].passed += queue is not chosen
-        return [chosen.popleft() for _ in range(min(len(chosen), self.settings.most))]
+        count = (len(chosen) + 1) // 2 if halves and len(chosen) >= DIVIDED else len(chosen)
+        return [chosen.popleft() for _ in range(min(count, self.settings.most))]
 
     def until_due(self) -> float | None:
         """Return the seconds until a batch is due; None if no request waits."""
@@ -126,28 +129,44 @@ class Scheduler:
 
     def answer(self, requests: Sequence[Request]) -> None:
         """Run the batch of some requests, and deliver the answers."""
+        self.begin(requests)()
+
+    def begin(self, requests: Sequence[Request]) -> Callable[[], None]:
+        """Begin the batch of some requests, and return what waits for its end and delivers the answers."""
         requests = [request for request in requests if not request.dropped]
         if not requests:
-            return
+            return lambda: None
         kind, size = requests[0].kind, self.settings.size(len(requests))
-        begun = time.monotonic()
-        answers = self._answers(kind, requests, size)
-        now = time.monotonic()
-        self.counts.add([now - request.since for request in requests], size, now - begun, (hash(kind), size))
-        for request, answer in zip(requests, answers, strict=True):
-            request.deliver(answer)
+        begun, finish = time.monotonic(), self._begun(kind, requests, size)
 
-    def _answers(self, kind: Kind, requests: Sequence[Request], size: int) -> Sequence[Answer]:
+        def deliver() -> None:
+            answers = finish()
+            now = time.monotonic()
+            self.counts.add([now - request.since for request in requests], size, now - begun, (hash(kind), size))
+            for request, answer in zip(requests, answers, strict=True):
+                request.deliver(answer)
+
+        return deliver
+
+    def _begun(self, kind: Kind, requests: Sequence[Request], size: int) -> Callable[[], Sequence[Answer]]:
+        count = len(requests)
         try:
             if settings() != kind.settings:
                 raise _other_settings()
             args, kwargs = stacked(requests, size)
-            values, errors = kind.asked.answers(args, kwargs, self.settings.timeout)
-            count = len(requests)
-            rows: Sequence[Any] = self._kept(kind, values, count) if kind.keep else values.rows(count, errors)
-        except Exception as error:  # of the call as a whole, which is that of each request
-            return [Answer(None, error)] * len(requests)
-        return [Answer(row, errors.get(k)) for k, row in enumerate(rows)]
+            outcome = kind.asked.begun(args, kwargs, self.settings.timeout)
+        except Exception as error:
+            return lambda error=error: [Answer(None, error)] * count  # type: ignore[misc]
+
+        def finish() -> Sequence[Answer]:
+            try:
+                values, errors = outcome()
+                rows = self._kept(kind, values, count) if kind.keep else values.rows(count, errors)
+            except Exception as error:  # of the call as a whole, which is that of each request
+                return [Answer(None, error)] * count
+            return [Answer(row, errors.get(k)) for k, row in enumerate(rows)]
+
+        return finish
 
     def _kept(self, kind: Kind, values: Any, count: int) -> Sequence[Any]:
         leaves, tree = jax.tree.flatten(values.batch)

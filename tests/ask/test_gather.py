@@ -29,15 +29,36 @@ def test_each_item_gets_what_plain_python_gives(limit: int | None) -> None:
 
 def test_requests_that_wait_together_are_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    run = Scheduler.answer
+    begin = Scheduler.begin
 
-    def counted(self: Scheduler, requests: Any) -> None:
+    def counted(self: Scheduler, requests: Any) -> Any:
         sizes.append(len(requests))
-        run(self, requests)
+        return begin(self, requests)
 
-    monkeypatch.setattr(Scheduler, "answer", counted)
+    monkeypatch.setattr(Scheduler, "begin", counted)
     pcbatch.gather(play, range(12))
     assert sizes == [12, 8, 4]  # a third of them asks once, twice, three times
+
+
+def test_many_requests_are_two_batches_of_which_one_runs_while_the_host_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    begin = Scheduler.begin
+
+    def told(self: Scheduler, requests: Any) -> Any:
+        events.append(f"begin {len(requests)}")
+        finish = begin(self, requests)
+
+        def ended() -> None:
+            events.append(f"end {len(requests)}")
+            finish()
+
+        return ended
+
+    monkeypatch.setattr(Scheduler, "begin", told)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    got = pcbatch.gather(lambda k: int(steps.ask(k + 1)), range(24))
+    assert got == [int(steps.plain(k + 1)) for k in range(24)]
+    assert events == ["begin 12", "begin 12", "end 12", "end 12"]
 
 
 def test_an_iterator_is_read_as_items_end() -> None:
