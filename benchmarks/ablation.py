@@ -199,9 +199,9 @@ def network(module: Any, hidden: int, batch: int, forks: bool) -> Model:
 def compiled(model: Model, fork: str, left_out: Sequence[str]) -> Callable[[], Any]:
     """A call of a model that is compiled without some passes."""
     if isinstance(model.fn, pcbatch.Batched):
-        f = model.fn.with_options(fork=fork)
+        f = model.fn.with_options(plan=pcbatch.Plan(fork=fork))
     else:
-        f = pcbatch.batch(model.fn, in_axes=model.axes, fork=fork)
+        f = pcbatch.batch(model.fn, in_axes=model.axes, plan=pcbatch.Plan(fork=fork))
     with without(*left_out):
         jax.block_until_ready(f(*model.args))
     return lambda: f(*model.args)

@@ -22,9 +22,10 @@ import jax
 import pcbatch
 from benchmarks import heavy_rounds, overflow
 from benchmarks.common import interleaved_cpu_medians
+from pcbatch import Plan
 from pcbatch.runtime.scalar import ScalarMachine, worth
 
-WAYS = {"chosen": {}, "scalar": {"emitter": "scalar"}, "together": {"emitter": "guard"}}
+WAYS = {"chosen": Plan(), "scalar": Plan(emitter="scalar"), "together": Plan(emitter="guard")}
 HEAD = (
     "| program | lanes | chosen | scalar ms | together ms | over the best | together over scalar, estimated, measured "
     "| first call s, scalar, together |"
@@ -55,8 +56,8 @@ def row(name: str, lanes: int, function: Any, arguments: tuple[Any, ...], repeat
     """Return a line of the table for one program, and the time of the choice over that of the faster way."""
     runs: dict[str, Any] = {}
     first: dict[str, float] = {}
-    for way, options in WAYS.items():
-        batched = pcbatch.batch(function, **options)
+    for way, plan in WAYS.items():
+        batched = pcbatch.batch(function, plan=plan)
         start = time.process_time()
         jax.block_until_ready(batched.run(*arguments).status)
         first[way] = time.process_time() - start

@@ -159,7 +159,9 @@ def measure(kind: str, size: int, xla: bool) -> dict[str, float]:
         lowered.compile()
         out["to machine code, by XLA"] = time.perf_counter() - start
     out["blocks"] = len(lowered.stages.opt.blocks)
-    out["equations"] = equations(jax.make_jaxpr(batched.with_options(max_depth=8, fork="never"))(x).jaxpr)
+    out["equations"] = equations(
+        jax.make_jaxpr(batched.with_options(max_depth=8, plan=pcbatch.Plan(fork="never")))(x).jaxpr
+    )
     return out
 
 

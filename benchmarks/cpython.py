@@ -63,7 +63,7 @@ def measure(
     """Run one program on both sides, compare the results, and time it."""
     examples = program.examples(random.Random(0), lanes)
     columns = [column(list(values)) for values in zip(*examples, strict=True)]
-    batched = pcbatch.batch(program.function, emitter=emitter)
+    batched = pcbatch.batch(program.function, plan=pcbatch.Plan(emitter=emitter))
     first, found = timed(lambda: batched(*columns))
     check(program, examples, found)
     medians = interleaved_cpu_medians(
@@ -76,7 +76,7 @@ def measure(
 
 def column(values: list[Any]) -> Any:
     """Return one argument of all lanes."""
-    return pcbatch.texts(values) if isinstance(values[0], str) else argument(values)
+    return pcbatch.ragged(values) if isinstance(values[0], str) else argument(values)
 
 
 def must_agree(name: str) -> float:

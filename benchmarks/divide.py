@@ -74,7 +74,7 @@ def measured(name: str, fn: Any, axes: tuple[Any, ...], args: tuple[Any, ...], r
     """Return the line of the table for a program."""
     ways: dict[str, Callable[[], Any]] = {}
     for fork in ("never", "always"):
-        batched = pcbatch.batch(fn, in_axes=axes, fork=fork)
+        batched = pcbatch.batch(fn, in_axes=axes, plan=pcbatch.Plan(fork=fork))
         ways[fork] = lambda batched=batched: jax.block_until_ready(batched(*args))
     one, other = (way() for way in ways.values())
     np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
@@ -84,7 +84,7 @@ def measured(name: str, fn: Any, axes: tuple[Any, ...], args: tuple[Any, ...], r
 
 def widths(fn: Any, axes: tuple[Any, ...], args: tuple[Any, ...]) -> str:
     """Return, for each block of tasks, the mean number of records in a visit."""
-    counted = pcbatch.batch(fn, in_axes=axes, fork="always", stats=True).run(*args)
+    counted = pcbatch.batch(fn, in_axes=axes, plan=pcbatch.Plan(fork="always"), stats=True).run(*args)
     blocks = [block for block in counted.stats.blocks if block.visits and "." in block.label]
     return ", ".join(f"{block.active / block.visits:.0f}" for block in blocks)
 

@@ -23,8 +23,8 @@ SHALLOW, DEEP = 32, 1024
 class Case:
     """One executable with its inputs on the device."""
 
-    def __init__(self, lanes: int, depth: int, top: int, **options: str) -> None:
-        batched = pcbatch.batch(fib, max_depth=depth, fork="never", **options)
+    def __init__(self, lanes: int, depth: int, top: int, **fields: str) -> None:
+        batched = pcbatch.batch(fib, max_depth=depth, plan=pcbatch.Plan(fork="never", **fields))
         rng = np.random.default_rng(0)
         self.long = jnp.asarray(rng.integers(0, top + 1, lanes).astype(np.int32))
         self.short = jnp.zeros(lanes, jnp.int32)
@@ -52,9 +52,9 @@ def _check(n: jax.Array, result: pcbatch.Result) -> None:
         raise SystemExit("wrong results: nothing to measure")
 
 
-def depth_rows(lanes: int, top: int, repeats: int, **options: str) -> list[Row]:
+def depth_rows(lanes: int, top: int, repeats: int, **fields: str) -> list[Row]:
     """The same work with shallow and with deep stacks."""
-    cases = {depth: Case(lanes, depth, top, **options) for depth in (SHALLOW, DEEP)}
+    cases = {depth: Case(lanes, depth, top, **fields) for depth in (SHALLOW, DEEP)}
     calls = {f"run {d}": case.run for d, case in cases.items()} | {f"idle {d}": c.idle for d, c in cases.items()}
     times = interleaved_medians(calls, repeats)
     per_trip = {depth: (times[f"run {depth}"] - times[f"idle {depth}"]) / case.trips for depth, case in cases.items()}

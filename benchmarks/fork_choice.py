@@ -81,7 +81,7 @@ def programs(lanes: int) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
 def row(name: str, lanes: int, fn: Any, args: tuple[Any, ...], repeats: int) -> tuple[str, float]:
     """Return a line of the table, and the time of `"auto"` over that of `"never"`."""
     f = fn if isinstance(fn, pcbatch.Batched) else pcbatch.batch(fn)
-    auto, never = (f.with_options(fork=fork) for fork in ("auto", "never"))
+    auto, never = (f.with_options(plan=pcbatch.Plan(fork=fork)) for fork in ("auto", "never"))
     for found, wanted in zip(jax.tree.leaves(auto(*args)), jax.tree.leaves(never(*args)), strict=True):
         np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=2e-3, atol=1e-4)
     one, other, ratio = paired_cpu(_call(auto, args), _call(never, args), repeats)

@@ -100,7 +100,7 @@ SMALL_POOL = {"tree_lstm": 256}  # frames of a second run, which has to be spari
 
 def measure(f: Any, args: Sequence[Any], width: int | None, frames: int | None) -> Frames:
     """Run a program by tasks, with visits of a width and a pool to begin with; None: as the machine chooses."""
-    program, given = sampled(f.with_options(fork="always"), tuple(args), {})
+    program, given = sampled(f.with_options(plan=pcbatch.Plan(fork="always")), tuple(args), {})
     assert program.tasks is not None
     options = replace(program.tasks.options, width=width, frames=frames)
     tasks, lanes = TaskExecutable(program.tasks.program, options), given.lanes

@@ -24,12 +24,13 @@ import numpy as np
 import pcbatch
 from benchmarks import network_gradients as networks
 from benchmarks.common import interleaved_cpu_medians
+from pcbatch import Plan
 
 LANES = (16, 256, 4096)
-WAYS: dict[str, dict[str, Any]] = {
-    "together": {"emitter": "guard"},
-    "one after the other": {"emitter": "scalar"},
-    "chosen": {},
+WAYS: dict[str, Plan] = {
+    "together": Plan(emitter="guard"),
+    "one after the other": Plan(emitter="scalar"),
+    "chosen": Plan(),
 }
 
 
@@ -89,27 +90,27 @@ PROGRAMS = (*SMALL, *(name for name in networks.PROGRAMS if name != "beam"))
 
 def with_tape(f: Any, *args: Any) -> Any:
     """Return a function with the room that the tape of lanes together needs."""
-    return f.with_options(max_tape=f.tape(*args).max_tape) if f.options.emitter == "guard" else f
+    return f.with_options(max_tape=f.tape(*args).max_tape) if f.options.plan.emitter == "guard" else f
 
 
-def call(name: str, lanes: int, options: dict[str, Any]) -> Callable[[], Any]:
+def call(name: str, lanes: int, plan: Plan) -> Callable[[], Any]:
     """Return a call of value and gradient."""
     if name in SMALL:
         rng = np.random.default_rng(0)
         x, n = jnp.asarray(rng.uniform(0.5, 2.0, lanes)), jnp.asarray(rng.integers(1, 30, lanes))
         w = jnp.array([1.1, 0.9, 1.3])
-        f: Any = with_tape(pcbatch.batch(SMALL[name], in_axes=(0, None, 0), **options), x, w, n)
+        f: Any = with_tape(pcbatch.batch(SMALL[name], in_axes=(0, None, 0), plan=plan), x, w, n)
         gradient = jax.jit(jax.value_and_grad(lambda x, w: jnp.mean(f(x, w, n) ** 2), argnums=(0, 1)))
         return lambda: gradient(x, w)
     both = networks.sides(name, lanes)
-    ours = with_tape(both.ours.with_options(**options), both.mine, both.weights)
+    ours = with_tape(both.ours.with_options(plan=plan), both.mine, both.weights)
     of_weights = jax.jit(jax.value_and_grad(lambda w, x: both.loss(ours(x, w))))
     return lambda: of_weights(both.weights, both.mine)
 
 
 def measured(name: str, lanes: int, repeats: int) -> dict[str, float]:
     """Return the median milliseconds of each way, whose results agree."""
-    calls = {way: call(name, lanes, options) for way, options in WAYS.items()}
+    calls = {way: call(name, lanes, plan) for way, plan in WAYS.items()}
     found = [jax.tree.leaves(made()) for made in calls.values()]
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):

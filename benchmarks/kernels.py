@@ -123,7 +123,7 @@ PROGRAMS = {
 def count(program: Program, lanes: int = 256) -> Kernels:
     """Compile a program for so many lanes, with integers that wrap around, and count what a trip does."""
     args = program.inputs(lanes)
-    return per_trip(pcbatch.batch(program.function, overflow="wrap").lower(*args).compile().as_text())
+    return per_trip(pcbatch.batch(program.function, numbers="jax").lower(*args).compile().as_text())
 
 
 def measure(program: Program, lanes: int, repeats: int = 15) -> tuple[float, float]:

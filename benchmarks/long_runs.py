@@ -37,16 +37,24 @@ def cases(quick: bool) -> dict[str, tuple[Any, tuple[Any, ...], bool]]:
     setting = correlated()
     solver = pcbatch.batch(ode.solve)
     small: dict[str, tuple[Any, tuple[Any, ...], bool]] = {
-        "fib, n in 0..15, 1000 lanes": (pcbatch.batch(fib, max_depth=32, fork="never"), _numbers(0, 15, 1000), False),
+        "fib, n in 0..15, 1000 lanes": (
+            pcbatch.batch(fib, max_depth=32, plan=pcbatch.Plan(fork="never")),
+            _numbers(0, 15, 1000),
+            False,
+        ),
         "ODE, 512 lanes": (solver, ode.inputs(512), False),
         "NUTS, 100 chains, 10 draws": (*chain(setting, 100, 10), False),
     }
     if quick:
         return small
     return small | {
-        "fib, n in 0..22, 1000 lanes": (pcbatch.batch(fib, max_depth=32, fork="never"), _numbers(0, 22, 1000), False),
+        "fib, n in 0..22, 1000 lanes": (
+            pcbatch.batch(fib, max_depth=32, plan=pcbatch.Plan(fork="never")),
+            _numbers(0, 22, 1000),
+            False,
+        ),
         "fib, n in 0..22, 16384 inputs by map": (
-            pcbatch.batch(fib, max_depth=32, fork="never"),
+            pcbatch.batch(fib, max_depth=32, plan=pcbatch.Plan(fork="never")),
             _numbers(0, 20, 16384),
             True,
         ),

@@ -61,7 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     use(chosen.devices)
     program = RECURSIONS["fib"]
     (ns,) = program.inputs(chosen.lanes)
-    made = ways(pcbatch.batch(program.solve, max_depth=program.depth, fork="never"), np.asarray(ns), chosen.devices)
+    made = ways(
+        pcbatch.batch(program.solve, max_depth=program.depth, plan=pcbatch.Plan(fork="never")),
+        np.asarray(ns),
+        chosen.devices,
+    )
     expected = np.asarray(made["one device"][0]())
     first = {name: seconds(call) for name, (call, _) in made.items()}
     for name, (call, _) in made.items():

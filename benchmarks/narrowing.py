@@ -29,7 +29,7 @@ WAYS = (False, None, True)
 def cell(shape: Shape, cost: Cost, spread: str, lanes: int, repeats: int) -> str:
     """Measure one program with one kind of inputs."""
     given = inputs(shape, cost, spread, lanes)
-    ways = {way: pcbatch.batch(shape.ours(cost.block), narrow=way) for way in WAYS}
+    ways = {way: pcbatch.batch(shape.ours(cost.block), plan=pcbatch.Plan(narrow=way)) for way in WAYS}
     found: list[Any] = []
     first = []
     for f in ways.values():

@@ -19,18 +19,19 @@ import numpy as np
 
 from benchmarks.common import interleaved_cpu_medians, timed
 from benchmarks.samplers import Sampler, chain, correlated, draws_of, peers
+from pcbatch import Plan
 
 SIZES = ("10x64", "24x64", "100x100", "100x1000")
 WORK = 100_000  # gradients of a call, about
-WAYS = {"together": {"emitter": "guard"}, "one after the other": {"emitter": "scalar"}, "chosen": {}}
+WAYS = {"together": Plan(emitter="guard"), "one after the other": Plan(emitter="scalar"), "chosen": Plan()}
 
 
 def measure(size: int, chains: int, repeats: int) -> dict[str, tuple[float, float]]:
     """Return microseconds of a gradient, and seconds of the first call, for each way."""
     setting, draws = correlated(size), max(4, WORK // (chains * 30))
     samplers = {}
-    for name, options in WAYS.items():
-        batched, arguments = chain(setting, chains, draws, **options)
+    for name, plan in WAYS.items():
+        batched, arguments = chain(setting, chains, draws, plan=plan)
         samplers[name] = Sampler(lambda *args, f=batched: draws_of(f.run(*args)), arguments)
     for name, make in peers().items():
         made = make(setting, chains, draws)

@@ -1,4 +1,4 @@
-"""Cost of `overflow="fail"` against `overflow="wrap"`: programs of one example with integers of Python.
+"""Cost of `numbers="python"` against `numbers="jax"`: programs of one example with integers of Python.
 
     NPROC=1 python -m benchmarks.overflow [--lanes 256] [--repeats 7] [--only sudoku]
 
@@ -51,7 +51,7 @@ def main() -> None:
     for name, (function, arguments) in programs(given.lanes).items():
         if given.only.lower() not in name.lower():
             continue
-        wrap, fail = (pcbatch.batch(function, overflow=way).run for way in ("wrap", "fail"))
+        wrap, fail = (pcbatch.batch(function, numbers=way).run for way in ("jax", "python"))
         ended = int(np.sum(np.asarray(fail(*arguments).status) == int(pcbatch.Status.LIMIT)))
         pair = paired_cpu(lambda: fail(*arguments).value, lambda: wrap(*arguments).value, given.repeats)  # noqa: B023
         ratios.append(pair[2])

@@ -20,6 +20,7 @@ from pcbatch.api.learn_schedule import sampled
 from pcbatch.learning import fixed, learn
 from pcbatch.learning.learn import Task
 from pcbatch.learning.q_learning import Training
+from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.learned.summary import Summary
 
 LEARN, TEST = 32, 64  # examples
@@ -34,7 +35,8 @@ def abstract(name: str, count: int, seed: int) -> Task:
     graph = GRAPHS[name](count, seed)
     order = range(len(graph.labels))
     sweep = {"sweep": lambda: fixed.sweep(order)}
-    return Task("tasks", graph, ("",) * len(graph.labels), (), (1.0,) * len(graph.labels), name, "", count, sweep)
+    default = Learned("tasks", graph.labels, (), name, "", ())
+    return Task(default, graph, ("",) * len(graph.labels), (1.0,) * len(graph.labels), count, sweep)
 
 
 def graphs(training: Training) -> list[Row]:

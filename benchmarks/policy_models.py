@@ -24,7 +24,7 @@ def cell(w, x, h):
     return h + jax.nn.sigmoid(gate) * (jnp.tanh(new) - h)
 
 
-@pcbatch.batch(in_axes={"w": None}, fork="always")
+@pcbatch.batch(in_axes={"w": None}, plan=pcbatch.Plan(fork="always"))
 def two_types(w, left, right, kind, node):
     """A tree whose inner nodes have weights of two kinds."""
     if left[node] < 0:
@@ -36,7 +36,7 @@ def two_types(w, left, right, kind, node):
     return cell(w["odd"], b, a)
 
 
-@pcbatch.batch(in_axes={"w": None}, fork="always")
+@pcbatch.batch(in_axes={"w": None}, plan=pcbatch.Plan(fork="always"))
 def forward(w, words, k):
     """The state after word k, left to right."""
     if k < 0:
@@ -44,7 +44,7 @@ def forward(w, words, k):
     return cell(w["even"], w["words"][words[k]], forward(w, words, k - 1))
 
 
-@pcbatch.batch(in_axes={"w": None}, fork="always")
+@pcbatch.batch(in_axes={"w": None}, plan=pcbatch.Plan(fork="always"))
 def backward(w, words, k, n):
     """The state after word k, right to left."""
     if k >= n:
@@ -52,13 +52,13 @@ def backward(w, words, k, n):
     return cell(w["odd"], w["words"][words[k]], backward(w, words, k + 1, n))
 
 
-@pcbatch.batch(in_axes={"w": None}, fork="always")
+@pcbatch.batch(in_axes={"w": None}, plan=pcbatch.Plan(fork="always"))
 def ends(w, words, n):
     """What both directions make of a sentence."""
     return forward(w, words, n - 1) * backward(w, words, 0, n)
 
 
-@pcbatch.batch(in_axes={"w": None}, fork="always")
+@pcbatch.batch(in_axes={"w": None}, plan=pcbatch.Plan(fork="always"))
 def matrices(w, left, right, kind, node):
     """A vector and a matrix for each node of a tree (MV-RNN)."""
     if left[node] < 0:
@@ -123,7 +123,7 @@ def lattices(count: int, seed: int) -> tuple[Any, ...]:
 
 PROGRAMS: Mapping[str, tuple[Any, Inputs]] = {
     "TreeLSTM": (
-        sentiment.with_options(fork="always"),
+        sentiment.with_options(plan=pcbatch.Plan(fork="always")),
         lambda count, seed: (initial_weights(HIDDEN, 0), jax.device_put(generate(count, seed))),
     ),
     "tree, two types": (two_types, trees),

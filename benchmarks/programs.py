@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows += time_both(
         "ackermann", pcbatch.batch(ackermann, max_depth=256).run, (ints(0, 2), ints(0, 6)), chosen.repeats
     )
-    work = pcbatch.batch(nested_work, max_depth=16, fork="never")
+    work = pcbatch.batch(nested_work, max_depth=16, plan=pcbatch.Plan(fork="never"))
     rows += time_both("matrix work", work.run, (ints(1, 4), ints(0, 4), vector), chosen.repeats)
     report(f"programs, {chosen.lanes} lanes", rows, chosen.json)
 

@@ -52,7 +52,7 @@ def on_one(name: str, lanes: int | None, repeats: int) -> list[Row]:
     program = RECURSIONS[name]
     count = lanes or program.lanes
     inputs = program.inputs(count)
-    batched = pcbatch.batch(program.solve, max_depth=program.depth, fork="never")
+    batched = pcbatch.batch(program.solve, max_depth=program.depth, plan=pcbatch.Plan(fork="never"))
     title = f"{program.title}, {count} lanes"
     peers = {f"by hand, {how}": make for how, make in _by_hand(program, count).items()}
     calls = {key: lambda f=f: f(*inputs) for key, f in {OURS: lambda *x: batched.run(*x).value, **peers}.items()}
@@ -72,7 +72,7 @@ def on_several(name: str, devices: int, lanes: int | None, repeats: int) -> list
     program = RECURSIONS[name]
     count = lanes or program.lanes
     inputs = program.inputs(count)
-    batched = pcbatch.batch(program.solve, max_depth=program.depth, devices=devices, fork="never")
+    batched = pcbatch.batch(program.solve, max_depth=program.depth, devices=devices, plan=pcbatch.Plan(fork="never"))
     ways = {f"by hand, {how}": make for how, make in _by_hand(program, count // devices).items()}
     title = f"{program.title}, {count} lanes on {devices} devices"
     calls = {OURS: lambda: batched.run(*inputs).value}

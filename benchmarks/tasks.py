@@ -88,7 +88,7 @@ def interval(eps: float) -> tuple[Any, ...]:
 def both(fn: Any, *args: Any) -> Ways:
     """A function in lanes and by tasks."""
     f = fn if isinstance(fn, pcbatch.Batched) else pcbatch.batch(fn)
-    lanes, tasks = f.with_options(fork="never"), f.with_options(fork="always")
+    lanes, tasks = f.with_options(plan=pcbatch.Plan(fork="never")), f.with_options(plan=pcbatch.Plan(fork="always"))
     return {LANES: partial(lanes, *args), TASKS: partial(tasks, *args)}
 
 
@@ -155,16 +155,18 @@ def gradients(hidden: int, batch: int) -> Ways:
     given = jax.device_put(host)
     ways: Ways = {}
     for name, fork in ((LANES, "never"), (TASKS, "always")):
-        model = loss.with_options(fork=fork)
+        model = loss.with_options(plan=pcbatch.Plan(fork=fork))
         model = model.with_options(max_tape=model.tape(w, given).max_tape)
         ways[name] = partial(jax.jit(_slope(model)), w, given)
-    ways[f"{LANES}, one after the other"] = partial(jax.jit(_slope(loss.with_options(emitter="scalar"))), w, given)
-    ways[f"{TASKS}, no jit"] = partial(_slope(loss.with_options(fork="always")), w, given)
+    ways[f"{LANES}, one after the other"] = partial(
+        jax.jit(_slope(loss.with_options(plan=pcbatch.Plan(emitter="scalar")))), w, given
+    )
+    ways[f"{TASKS}, no jit"] = partial(_slope(loss.with_options(plan=pcbatch.Plan(fork="always"))), w, given)
     for width in (16, 32, 64):
         plan = jax.device_put(by_hand.plan(host, width, multiple=8))
         ways[f"by hand, rows of {width}"] = partial(jax.jit(jax.value_and_grad(by_hand.mean_loss)), w, plan)
         ways[f"by hand, backward too, rows of {width}"] = partial(jax.jit(tree_backward.value_and_grad), w, plan)
-    ways[f"{TASKS}, {FORWARD}"] = partial(jax.jit(loss.with_options(fork="always")), w, given)
+    ways[f"{TASKS}, {FORWARD}"] = partial(jax.jit(loss.with_options(plan=pcbatch.Plan(fork="always"))), w, given)
     return ways
 
 

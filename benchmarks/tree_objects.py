@@ -101,10 +101,10 @@ def pair(part: str, hidden: int, batch: int, fork: str) -> tuple[Call, Call]:
     given = Arrays(*(jnp.asarray(x, jnp.int32) for x in (host.left, host.right, host.word)))
     label = jnp.asarray(host.label[:, 0], jnp.int32)
     if part == "inference":
-        f, g = objects.with_options(fork=fork), arrays.with_options(fork=fork)
+        f, g = objects.with_options(plan=pcbatch.Plan(fork=fork)), arrays.with_options(plan=pcbatch.Plan(fork=fork))
         return lambda: f(w, packed), lambda: g(w, given)
     more = {"max_tape": host.left.shape[-1]} if part == "training in jit" else {}
-    f, g = objects_loss.with_options(fork=fork, **more), arrays_loss.with_options(fork=fork, **more)
+    f, g = (each.with_options(plan=pcbatch.Plan(fork=fork), **more) for each in (objects_loss, arrays_loss))
     if part == "training":
         return lambda: step(f, w, packed, label), lambda: step(g, w, given, label)
     one, other = jax.jit(lambda *args: step(f, *args)), jax.jit(lambda *args: step(g, *args))

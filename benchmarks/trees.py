@@ -26,6 +26,7 @@ from benchmarks.common import Row, interleaved_medians, median_seconds, report
 from examples.treelstm import by_hand
 from examples.treelstm.data import Trees, generate, highest
 from examples.treelstm.model import initial_weights, sentiment
+from pcbatch import Plan
 
 PARTS = ("inference", "training")
 OURS, MAP, TORCH = "pcbatch", "pcbatch, f.map", "PyTorch, tree by tree"
@@ -78,7 +79,7 @@ def has_torch() -> bool:
 
 def inference(of: Case) -> dict[str, Way]:
     """Every way to the classes of the roots of all trees."""
-    ours = sentiment.with_options(max_depth=of.height + 1, fork="never")
+    ours = sentiment.with_options(max_depth=of.height + 1, plan=Plan(fork="never"))
     count = of.lanes * BATCHES
     on_device, trees = [jax.device_put(batch) for batch in of.batches], jax.device_put(of.trees)
     ways = {

@@ -62,7 +62,7 @@ class Burdened:
         n = jnp.asarray(rng.integers(0, top + 1, LANES), jnp.int32)
         beside = tuple(jnp.asarray(rng.normal(size=(LANES, SIZE)), jnp.float32) for _ in range(vectors))
         self._long, self._short = (n, beside), (jnp.zeros_like(n), beside)
-        batched = pcbatch.batch(program, max_depth=SHALLOW, fork="never")
+        batched = pcbatch.batch(program, max_depth=SHALLOW, plan=pcbatch.Plan(fork="never"))
         self._run = batched.run
         self.trips = rounds(batched, self._long) - rounds(batched, self._short)
 

@@ -101,10 +101,10 @@ def simpson_once(a, b, fa, fb, depth):
     return half(a, middle, fa, fm, depth - 1) + half(middle, b, fm, fb, depth - 1)
 
 
-fib_lanes = pcbatch.batch(fib, fork="never", emitter="guard")
-fib_once_lanes = pcbatch.batch(fib_once, fork="never", emitter="guard")
-simpson_lanes = pcbatch.batch(simpson, fork="never", emitter="guard")
-simpson_once_lanes = pcbatch.batch(simpson_once, fork="never", emitter="guard")
+fib_lanes = pcbatch.batch(fib, plan=pcbatch.Plan(fork="never", emitter="guard"))
+fib_once_lanes = pcbatch.batch(fib_once, plan=pcbatch.Plan(fork="never", emitter="guard"))
+simpson_lanes = pcbatch.batch(simpson, plan=pcbatch.Plan(fork="never", emitter="guard"))
+simpson_once_lanes = pcbatch.batch(simpson_once, plan=pcbatch.Plan(fork="never", emitter="guard"))
 
 
 def recursions(lanes: int) -> dict[str, tuple[dict[str, Callable[..., Any]], tuple[Any, ...]]]:
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"CPU milliseconds\n\n| loop | lanes | {' | '.join(WAYS)} | one round over by cost |\n|{'---|' * 6}")
     for lanes in options.lanes:
         for name, (make, args) in loops(lanes).items():
-            fns = {way: make(unroll=rounds) for way, rounds in WAYS.items()}
+            fns = {way: make(plan=pcbatch.Plan(unroll=rounds)) for way, rounds in WAYS.items()}
             calls = {way: lambda f=f, args=args: f(*args) for way, f in fns.items()}
             print(row(name, lanes, measured(calls, options.repeats)), flush=True)
     print(f"\n| recursion | lanes | as it is | unrolled once | as it is over unrolled |\n|{'---|' * 5}")

@@ -2,7 +2,7 @@
 
     NPROC=1 python -m benchmarks.wide_mechanisms [--only collatz] [--without groups] [--repeats 7]
 
-Lanes run together (`emitter="guard"`), on programs that are faster so: cheap loops of thousands of lanes, samplers,
+Lanes run together (emitter "guard"), on programs that are faster so: cheap loops of thousands of lanes, samplers,
 networks. Each is compiled with all mechanisms, and then with one of them left out. Numbers are multiples of the time
 with all, CPU seconds of the process, least of several calls, all ways in turn: 1.30 means that without the mechanism a
 call takes 1.3 times as long. The column "again", the same once more, shows how far the numbers can be trusted. Results
@@ -33,7 +33,7 @@ from benchmarks.programs import collatz
 from benchmarks.samplers import chain, correlated, draws_of
 from benchmarks.unrolling import loops
 from examples.gallery.mandelbrot import escape
-from pcbatch.options import Dense, Mode
+from pcbatch.plan import Dense, Mode
 from pcbatch.runtime.costs import plan_modes
 from pcbatch.runtime.vm import block_body, register_groups
 
@@ -128,8 +128,8 @@ def row(make: Callable[..., Any], args: tuple[Any, ...], ways: Sequence[str], re
 
         return run
 
-    calls = {"all": call(make(emitter="guard"), contextlib.nullcontext)}
-    calls |= {name: call(make(emitter="guard"), WITHOUT[name]) for name in ways}
+    calls = {"all": call(make(plan=pcbatch.Plan(emitter="guard")), contextlib.nullcontext)}
+    calls |= {name: call(make(plan=pcbatch.Plan(emitter="guard")), WITHOUT[name]) for name in ways}
     first = {name: each() for name, each in calls.items()}
     for name, found in first.items():
         for a, b in zip(jax.tree.leaves(first["all"]), jax.tree.leaves(found), strict=True):

@@ -36,7 +36,7 @@ import hypothesis
 import jax
 import pytest
 
-from pcbatch.api.programs import Programs
+from pcbatch.api import programs
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import PcbatchError
@@ -144,7 +144,7 @@ def compiled_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def lanes_together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the lanes of plain calls run together in tests marked `together`: those of trips, visits and programs."""
     if request.node.get_closest_marker("together"):
-        monkeypatch.setattr(Programs, "_with_choice", lambda self, call: replace(call, alone=False))
+        monkeypatch.setattr(programs, "_with_choice", lambda call, *_: replace(call, alone=False))
 
 
 @pytest.fixture(autouse=True)

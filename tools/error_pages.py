@@ -41,7 +41,7 @@ def linked(text: str) -> str:
 
 
 def _section(page: Page) -> str:
-    programs = (("This is refused:", page.bad), ("This works:", page.good))
+    programs = ((f"{page.head}:", page.bad), ("This works:", page.good))
     shown = "\n\n".join(f"{head}\n\n```python\n{program}\n```" for head, program in programs)
     return f"### {page.code}: {page.title}\n\n{page.text}\n\n{shown}\n"
 

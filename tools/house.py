@@ -25,9 +25,9 @@ PACKAGE: Final = ROOT / "pcbatch"
 BOUNDS: Final = Path(__file__).with_suffix(".toml")
 WANTED: Final = 24  # files of a folder
 LAYERS: Final = (
-    *("contexts", "decisions", "errors", "options", "diagnostics"),
+    *("contexts", "decisions", "errors", "plan", "options", "diagnostics"),
     *("ir", "data", "frontend", "lowering"),
-    *("runtime", "transforms", "call", "compiler", "report", "runs", "learning", "tuning", "api", "cli", "mcmc"),
+    *("runtime", "transforms", "call", "compiler", "report", "runs", "learning", "tuning", "ask", "api", "cli", "mcmc"),
 )
 """The folders, each above those that it may import."""
 GOALS: Final[Mapping[str, int]] = {

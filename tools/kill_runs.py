@@ -41,7 +41,7 @@ def wander(key, n):
     return x + (wander(key, n // 2) if n > 3 else 0.0)
 
 
-@pcbatch.batch(fork="always")
+@pcbatch.batch(plan=pcbatch.Plan(fork="always"))
 def split(key, n):
     """Two calls side by side, each with draws of its own."""
     if n <= 1:

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.gpu import peers
 from benchmarks.gpu.programs import NAMES
-from pcbatch.options import EMITTERS
+from pcbatch.plan import EMITTERS
 
 LANES = (1024, 16_384, 262_144, 1_048_576)
 DRY_LANES = (8,)

@@ -43,7 +43,7 @@ def numbers(low: float, high: float, lanes: int, seed: int = 0, dtype: Any = np.
     return drawn.astype(dtype)
 
 
-@pcbatch.batch(max_depth=32, fork="never")
+@pcbatch.batch(max_depth=32, plan=pcbatch.Plan(fork="never"))
 def fib(n):
     """Compute a Fibonacci number by two calls."""
     if n <= 1:
@@ -143,7 +143,7 @@ def trees() -> GpuProgram:
         weights, examples = parses(lanes)
         return weights, tree_lstm.gather([example.x for example in examples])
 
-    function = tree_lstm.predict.with_options(max_depth=64, fork="never")
+    function = tree_lstm.predict.with_options(max_depth=64, plan=pcbatch.Plan(fork="never"))
     return GpuProgram(function, inputs, lambda out: float(np.shape(out)[0]), "tree")
 
 
@@ -184,7 +184,7 @@ def program(name: str) -> GpuProgram:
         case "trees":
             return trees()
         case "queens":
-            queens = pcbatch.batch(recursions.queens, max_depth=16, fork="never")
+            queens = pcbatch.batch(recursions.queens, max_depth=16, plan=pcbatch.Plan(fork="never"))
             return GpuProgram(queens, board, lambda out: float(np.sum(out)), "solution")
     raise ValueError(f"unknown program {name!r}: one of {', '.join(NAMES)}")
 

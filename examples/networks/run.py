@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import pcbatch
 from examples.networks import check
 from examples.networks.visits import visits
 
@@ -48,7 +49,7 @@ class Task:
         self.examples = self.network.examples(rng, settings.batch, **most)
         self.inputs = self.network.gather([example.x for example in self.examples])
         self.labels = self.network.gather_labels([example.label for example in self.examples])
-        options = {} if settings.fork is None else {"fork": settings.fork}
+        options = {} if settings.fork is None else {"plan": pcbatch.Plan(fork=settings.fork)}
         self.batched = self.network.predict.with_options(**options)
         self.losses = self.network.loss.with_options(**options)
 

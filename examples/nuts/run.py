@@ -11,7 +11,7 @@ import numpy as np
 
 from examples.nuts.targets import Target
 from pcbatch import mcmc
-from pcbatch.mcmc.machine import Chains, Machine
+from pcbatch.mcmc.machine import ChainMachine, Chains
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.start import target_of
 from pcbatch.mcmc.step_size import fixed
@@ -98,6 +98,6 @@ def fixed_chain(
 ) -> tuple[Any, tuple[Any, ...]]:
     """The batched chain of the sampler, and arguments of it: positions `q`, one step size, the unit mass matrix."""
     options = Settings(len(q), draws, 0, 0.8, max_tree_depth, "diag", "pooled", seed=0, step_size=step)
-    machine = Machine(target_of(target.logp, q, None, None, ()), options, ())
+    machine = ChainMachine(target_of(target.logp, q, None, None, ()), options, ())
     chains = Chains(machine.begin(q), fixed(np.full(len(q), step, q.dtype)), 0)
     return machine.chain, machine.arguments(chains, machine.unit_mass(), draws, max_tree_depth)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from types import FunctionType, MethodType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from pcbatch.api.batched import Batched, BoundMethod, ClassMethod
 from pcbatch.api.inlined import Inline
-from pcbatch.api.programs import check_option_names
+from pcbatch.api.old_names import with_new_names
 from pcbatch.call.signature import checked_names
 from pcbatch.call.usage import usage
 from pcbatch.frontend.source.along import keep_primitive
@@ -56,24 +57,16 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
             for what is the same for all lanes.
         static_argnames: parameters that are compile-time constants (hashable), such as strings and functions.
         donate_argnames: parameters whose arrays a call may use up, as in `jax.jit`: it can write its results over them.
+        devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
+            lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/users/jax.md.
+        stats: count visits and active lanes per block; see `Result.stats`.
+        on_failure: what a call inside `jit` does when lanes fail or the tape of a gradient is full: "warn" (once for a
+            program), "error" or "ignore". None: as the environment says (PCBATCH_ON_FAILURE), else "warn" for lanes and
+            "error" for tapes, unless JAX's persistent cache is on, which keeps no programs that can say anything. See
+            docs/users/jax.md.
         strategy: "pc" (program-counter autobatching, recursion inside one XLA program) or "local" (local static
             autobatching: lanes wait for each other at calls; recursion runs on the host, at most 10,000 calls deep
             unless `max_depth` says otherwise).
-        schedule: "auto", "earliest", "largest", "sweep", "drain", a `pcbatch.Learned`, or a policy of your own: which
-            block runs next. Never changes a result.
-        emitter: how blocks are dispatched. "scalar": one lane after the other in one native function of a CPU, for
-            programs that can be one; "guard" or "port": lanes together; "auto": a plain call on a CPU chooses,
-            by estimated time; "kernel" (or a `pcbatch.Kernel`): the whole machine is one kernel of a GPU, for programs
-            that can be one (UsageError for others).
-        modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or
-            `Strips(width)` for all, or a dict from a text in a block's source, or its label, to one of these.
-        unroll: rounds that one visit computes of a loop which is one small block. None: by cost (one inside
-            a `jit` for many lanes on a CPU). With `max_steps` it is one. Loops that print, call, or change larger
-            arrays have one.
-        narrow: whether the last lanes of a run go on in machines of fewer lanes, on a CPU, and whether those of a queue
-            do. None: where it is estimated to pay.
-        fork: whether independent calls of one example run side by side, as in `f(left) + f(right)`: "auto" (where that
-            is possible and estimated to pay), "always" (UsageError where it is impossible) or "never".
         max_depth: frames that a lane may have open. A lane may make at least as many nested calls; a call that returns
             at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
             `jit`: 64).
@@ -82,23 +75,14 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
             needs more ends with `Status.LIST_FULL`. None: they grow as needed (inside `jit`: 32).
         max_tape: records of each block that a gradient inside `jit` has room for, for each lane on average. None: 256,
             or fewer of large records. Outside `jit` the tape grows unless this is set. See `f.tape`.
-        checkpoints: states of the machine that a gradient keeps instead of a tape, running the trips between
-            them again.
         max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. A larger state
             is refused before it is made, and stacks do not grow beyond it. None: half of what the device has.
-        devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
-            lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/users/jax.md.
-        stats: count visits and active lanes per block; see `Result.stats`.
-        command_buffers: on GPUs of NVIDIA, make the loop of a run a part of a CUDA graph, so that the host waits once
-            for a run and not once for a trip. Inside a `jit` of your own, XLA's flags decide; see docs/users/gpu.md.
-        overflow: what becomes of an integer of Python that leaves the range of its dtype: "fail" (the lane ends with
-            `Status.LIMIT`) or "wrap" (it wraps around, as in JAX). Functions such as `math.comb` fail in any case.
-        math_errors: what a function of `math` does where Python's raises ValueError or OverflowError: "raise" (the lane
-            ends with that error) or "nan" (it goes on with NaN or infinity, as in JAX).
-        on_failure: what a call inside `jit` does when lanes fail or the tape of a gradient is full: "warn" (once for a
-            program), "error" or "ignore". None: as the environment says (PCBATCH_ON_FAILURE), else "warn" for lanes and
-            "error" for tapes, unless JAX's persistent cache is on, which keeps no programs that can say anything. See
-            docs/users/jax.md.
+        checkpoints: states of the machine that a gradient keeps instead of a tape, running the trips between
+            them again.
+        plan: a `pcbatch.Plan`: all of how the program runs that changes no value, such as which block runs next.
+        numbers: whose numbers. "python": an integer of Python that leaves the range of its dtype ends its lane with
+            `Status.LIMIT`, and a function of `math` raises where Python's does; "jax": the integer wraps around, and
+            the function gives NaN or infinity. Functions such as `math.comb` fail in any case.
 
     Returns:
         A `Batched`. The algorithm is that of Radul et al., "Automatically Batching Control-Intensive Programs for
@@ -117,11 +101,22 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         >>> fib(jnp.array([3, 7, 4, 5]))
         Array([ 3, 21,  5,  8], dtype=int32, weak_type=True)
     """
-    check_option_names(options)
-    chosen = Options(**options)
+    chosen = Options(**with_new_names(options, Options()))
     if fn is None:
         return lambda f: _make(f, chosen)
     return _make(fn, chosen)
+
+
+def _signature() -> inspect.Signature:
+    """The signature of `batch` for people: options and their defaults stand in `Options`, names of the earlier release
+    come in `**old`."""
+    kinds = inspect.Parameter
+    function = kinds("fn", kinds.POSITIONAL_ONLY, default=None)
+    options = [kinds(f.name, kinds.KEYWORD_ONLY, default=f.default, annotation=f.type) for f in fields(Options)]
+    return inspect.Signature([function, *options, kinds("old", kinds.VAR_KEYWORD)])
+
+
+batch.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 def inline(fn: F) -> F:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pcbatch.api.batched import Batched
@@ -45,7 +46,7 @@ def learn_schedule(
         weights: "visits" to make few visits, or "cost" to weigh each by what its block is estimated to cost.
 
     Returns:
-        A `Learned`, for `f.with_options(schedule=...)`; its `report()` has the visits beside those of fixed policies.
+        A `Learned`, for `pcbatch.Plan(schedule=...)`; its `report()` has the visits beside those of fixed policies.
 
     Raises:
         CompileError, UsageError: as in a call; UsageError also where there is nothing to choose or to learn from.
@@ -60,7 +61,7 @@ def learn_schedule(
         ...         steps = steps + 1
         ...     return steps
         >>> policy = pcbatch.learn_schedule(collatz, jnp.arange(1, 20), episodes=20)
-        >>> collatz.with_options(schedule=policy)(jnp.array([6, 27, 1])).tolist()
+        >>> collatz.with_options(plan=pcbatch.Plan(schedule=policy))(jnp.array([6, 27, 1])).tolist()
         [8, 111, 0]
     """
     if not isinstance(f, Batched):
@@ -77,7 +78,8 @@ def learn_schedule(
 
 def sampled(f: Batched[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
     """Return the program of a call without a learned schedule, which has room for its containers; and its arguments."""
-    plain = f if isinstance(f.options.schedule, str) else f.with_options(schedule="auto")
+    plan = f.options.plan
+    plain = f if isinstance(plan.schedule, str) else f.with_options(plan=replace(plan, schedule="auto"))
     program, given = plain._programs.of_call(args, kwargs)
     if program.may_be_full and given.lanes and not is_tracing(given.arrays):
         plain.run(*args, **kwargs)  # containers get the room that they need

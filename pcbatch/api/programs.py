@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.api.old_names import with_new_names
 from pcbatch.api.repeated_calls import RepeatedCall, RepeatedCalls, key_of, repeatable, with_jax_arrays, with_room
 from pcbatch.call.arguments import Arguments, prepare, types_of_fixed
 from pcbatch.call.placement import requested_devices
@@ -31,7 +32,6 @@ from pcbatch.data.capacity import (
 from pcbatch.data.host.host_forms import is_concrete
 from pcbatch.data.host.ragged_forms import longest
 from pcbatch.data.objects.tables import TABLES
-from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError, Restart, UsageError
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import Abstract
@@ -78,7 +78,7 @@ class Programs:
         Raises:
             UsageError: an unknown or ill-typed option.
         """
-        check_option_names(changes)
+        changes = with_new_names(changes, self.options)
         options = checked_names(self.fn, replace(self.options, **changes))
         return Programs(self.fn, options, self.is_batched, self.fixed)
 
@@ -95,20 +95,8 @@ class Programs:
                 self.methods[kind] = self.with_options(**_method_options(self.fn, self.options, kind))
             m = self.methods[kind]
         # Not by `dataclasses.replace`, which is slower: every call of a method comes by here.
-        return Programs(
-            m.fn,
-            m.options,
-            m.is_batched,
-            (instance,),
-            m.cache,
-            m.methods,
-            m.compiling,
-            m.capacities,
-            m.repeated,
-            m.copied,
-            m.alone,
-            m.refused,
-        )
+        kept = m.cache, m.methods, m.compiling, m.capacities, m.repeated, m.copied, m.alone, m.refused
+        return Programs(m.fn, m.options, m.is_batched, (instance,), *kept)
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
         """Take `devices=` and `mesh=` out of the keyword arguments of a call, unless the function has such parameters.
@@ -240,8 +228,9 @@ class Programs:
         signature = (call.key, settings(), self.fn.__code__, varying, rounds)
         with self.compiling:
             if capacity is None:
-                capacity = self._first_capacity(signature[:-1], call, repeats)  # no option changes what is needed
-            key, call = (*signature, capacity), self._with_choice(call)
+                needed = self.capacities.get(signature[:-1], 0)  # whatever the options: none changes what is needed
+                capacity = _first_capacity(call, needed, self.options.max_length, repeats)
+            key, call = (*signature, capacity), _with_choice(call, self.options, call.key in self.refused)
             chooses = call.alone and not call.staged
             widths = self.alone.get(key) if chooses else Widths()
 
@@ -259,17 +248,6 @@ class Programs:
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[place(widths)] = program
             return replace(program, alone=widths) if chooses and program.alone is None else program
-
-    def _with_choice(self, call: Arguments) -> Arguments:
-        """The call with what is known of whether its lanes may run one after the other: on a CPU, and where no option
-        is about lanes that run together."""
-        staged = call.staged or is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes)
-        o = self.options
-        together = o.schedule, o.emitter, o.modes, o.stats, o.strategy
-        may = together == ("auto", "auto", None, False, "pc") and o.fork != "always" and not o.narrow
-        may &= o.devices is None or isinstance(o.devices, int)
-        may &= staged or (default_platform() == "cpu" and call.key not in self.refused)
-        return replace(call, alone=call.alone and may, staged=staged)
 
     def run(
         self, program: Program, call: Arguments, run: Callable[[Program], tuple[Program, RawResult]]
@@ -307,20 +285,34 @@ class Programs:
                     raise _always_full(full.needed, self.options.max_length) from None
                 capacity = larger[0]
 
-    def _first_capacity(self, signature: Any, call: Arguments, repeats: bool) -> int:
-        """The capacity with which a run begins; the only one inside a trace, where no run is repeated."""
-        limit = self.options.max_length
-        if is_tracing(call.arrays) or not (repeats or limit is None):
-            return START_CAPACITY if limit is None else rounded(limit)
-        start = _told(call) if repeats else START_CAPACITY
-        first = start if limit is None else min(start, rounded(limit))
-        return max(first, self.capacities.get(signature, 0))
-
     def _remember(self, signature: Any, first: int, capacity: int) -> None:
         with self.compiling:
             if capacity > self.capacities.get(signature, first):
                 self.repeated.plans.clear()  # of programs with less room
             self.capacities[signature] = max(capacity, self.capacities.get(signature, 0))
+
+
+def _with_choice(call: Arguments, options: Options, refused: bool) -> Arguments:
+    """The call with what is known of whether its lanes may run one after the other: on a CPU, where XLA has not refused
+    that, and where no option is about lanes that run together."""
+    staged = call.staged or is_staged() or is_tracing(call.arrays) or is_symbolic(call.lanes)
+    plan = options.plan
+    together = plan.schedule, plan.emitter, plan.modes, options.stats, options.strategy
+    may = together == ("auto", "auto", None, False, "pc") and plan.fork != "always" and not plan.narrow
+    may &= options.devices is None or isinstance(options.devices, int)
+    may &= staged or (default_platform() == "cpu" and not refused)
+    return replace(call, alone=call.alone and may, staged=staged)
+
+
+def _first_capacity(call: Arguments, needed: int, limit: int | None, repeats: bool) -> int:
+    """The capacity with which a run begins; the only one inside a trace, where no run is repeated.
+
+    `needed`: by earlier runs.
+    """
+    if is_tracing(call.arrays) or not (repeats or limit is None):
+        return START_CAPACITY if limit is None else rounded(limit)
+    start = _told(call) if repeats else START_CAPACITY
+    return max(needed, start if limit is None else min(start, rounded(limit)))
 
 
 def _told(call: Arguments) -> int:
@@ -337,8 +329,8 @@ def _rounds(call: Arguments, options: Options) -> int | None:
     """
     if options.max_steps is not None:
         return 1
-    if options.unroll is not None:
-        return options.unroll
+    if options.plan.unroll is not None:
+        return options.plan.unroll
     many = is_symbolic(call.lanes) or most_lanes(call.lanes) > MOST_UNSPLIT
     return 1 if many and default_platform() == "cpu" and is_staged() else None
 
@@ -350,14 +342,6 @@ def _always_full(needed: int, limit: int | None) -> UsageError:
         return usage("PCB401", title, help="keep so many values in an array, which has a size of its own")
     title = f"max_length={limit} is too small: a list, dict or set of every lane needs room for {needed:,} elements"
     return usage("PCB401", title, help=f"raise it with `max_length={rounded(needed)}`, or leave it out")
-
-
-def check_option_names(options: Mapping[str, Any]) -> None:
-    """Raise UsageError for a name that is no option of `pcbatch.batch`."""
-    known = Options.__dataclass_fields__
-    for name in options:
-        if name not in known:
-            raise usage("PCB401", f"unknown option {short(name)}", help=f"choose from {', '.join(known)}")
 
 
 def _method_options(fn: FunctionType, options: Options, kind: str) -> dict[str, Any]:

@@ -23,9 +23,7 @@ from pcbatch.compiler.growth import may_grow
 from pcbatch.compiler.program import Program
 from pcbatch.data.host import ragged_forms
 from pcbatch.data.host.host_forms import replaced
-from pcbatch.data.host.ragged import Ragged, is_form
-from pcbatch.data.host.ragged_forms import shortened
-from pcbatch.data.host.texts import Texts
+from pcbatch.data.host.ragged import Ragged, enters_lanes, shortened
 from pcbatch.data.objects.tables import TABLES
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.pytree import flatten
@@ -209,7 +207,7 @@ def with_room(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any,
         assert roomy is not None  # else the call had no key
         return jax.tree.unflatten(tree, roomy)
 
-    args, kwargs = replaced((args, kwargs), is_form, room)
+    args, kwargs = replaced((args, kwargs), enters_lanes, room)
     return args, kwargs
 
 
@@ -288,7 +286,7 @@ def _is_array(leaf: Any) -> bool:
 def _has_dicts(tree: Any) -> bool:
     """Return whether a structure has dicts, of whose order JAX says nothing, or nodes that may hide some."""
     node = tree.node_data()
-    plain = node is None or issubclass(node[0], tuple | list | Ragged | Texts)
+    plain = node is None or issubclass(node[0], tuple | list | Ragged)
     return not plain or any(map(_has_dicts, tree.children()))
 
 

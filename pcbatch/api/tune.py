@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -25,8 +25,10 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs
-from pcbatch.options import Dense, Few, Kernel, Mode, Strips
+from pcbatch.plan import Dense, Few, Kernel, Mode, Plan, Strips
+from pcbatch.report.tuned import Measured, Tuned
 from pcbatch.runs.run_options import Progress, RunOptions, reporting
+from pcbatch.runtime import kernel
 from pcbatch.runtime.costs.plan_modes import LEAST_NARROW
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import RunCounts
@@ -35,9 +37,8 @@ from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import obstacles
 from pcbatch.runtime.sharding.lane_sharding import Devices
 from pcbatch.runtime.vm.raw_result import is_tracing
-from pcbatch.tuning.race import COMBINATIONS, SKIPPED, Candidate, Impossible, Race, together
+from pcbatch.tuning.race import COMBINATIONS, SKIPPED, Candidate, Impossible, Race, Row, together, winner
 from pcbatch.tuning.tolerance import difference
-from pcbatch.tuning.tuned import Tuned, chosen
 
 SCHEDULES = ("sweep", "drain", "earliest", "largest")
 EMITTERS = ("scalar", "guard", "port")
@@ -104,7 +105,7 @@ class CallBench:
         try:
             return self._run(candidate)
         except Exception as error:  # the user did not ask for this candidate: a fault of it must not lose the others
-            if not candidate.options and candidate.lanes is None:
+            if not candidate.fields and candidate.lanes is None:
                 raise
             text = (str(error).strip() or "no message").splitlines()[0]
             raise Impossible(text if isinstance(error, PcbatchError) else f"{type(error).__name__}: {text}") from error
@@ -115,9 +116,9 @@ class CallBench:
             with suppress(Exception):  # told where it is tried as a candidate
                 self._run(scout)
                 scouted = (self.compiled + 1) // 2
-        key, kwargs = str(dict(candidate.options)), dict(self.kwargs)
+        key, kwargs = str(dict(candidate.fields)), dict(self.kwargs)
         if begins := key not in self.made:
-            changed = self.programs.with_options(**candidate.options) if candidate.options else self.programs
+            changed = _changed(self.programs, candidate.fields) if candidate.fields else self.programs
             changed.capacities.update(self.capacities)
             self.made[key] = changed, self.make(changed)
             self._executable(changed).stacks.remember(self.depth)
@@ -173,7 +174,23 @@ def tune_call(
         race = Race(bench, options.seconds, partial(difference, alike=options.alike), combined, told)
         race.run(candidates)
     lines = [*_about_inputs(programs.name, bench.failed or 0, call.lanes), *_about_budget(race, programs.name)]
-    return chosen(race.rows, programs.name, source_of(programs.fn), "\n".join(lines))
+    return report_of(race.rows, programs.options.plan, programs.name, source_of(programs.fn), "\n".join(lines))
+
+
+def report_of(rows: Sequence[Row], plan: Plan, function: str, fingerprint: str, note: str = "") -> Tuned:
+    """Return the plan of the row that won, and all rows; `plan`: that of the function, which they change."""
+    seconds = (None if math.isinf(row.seconds) else row.seconds for row in rows)
+    table = tuple(
+        Measured(row.candidate.name, row.first, median, len(row.times), row.note)
+        for row, median in zip(rows, seconds, strict=True)
+    )
+    best = winner(rows).candidate
+    return Tuned(replace(plan, **best.fields), tuple(best.fields), best.lanes, function, fingerprint, table, note)
+
+
+def _changed(programs: Programs, fields: Mapping[str, Any]) -> Programs:
+    """The programs under a plan with other fields; refuses what is no value of a field."""
+    return programs.with_options(plan=replace(programs.options.plan, **fields))
 
 
 def combined(one: Candidate, other: Candidate) -> Candidate | None:
@@ -183,7 +200,7 @@ def combined(one: Candidate, other: Candidate) -> Candidate | None:
     if pair is None or ("fork" in pair.changes and pair.changes & {"schedule", "modes", "lanes"}):
         return None
     # A lane after the other, there are no trips, of which options could say what they compute.
-    return None if pair.options.get("emitter") == "scalar" and pair.changes - {"emitter", "lanes"} else pair
+    return None if pair.fields.get("emitter") == "scalar" and pair.changes - {"emitter", "lanes"} else pair
 
 
 def _about_inputs(name: str, failed: int, lanes: int) -> Iterator[str]:
@@ -312,8 +329,7 @@ def _candidate(programs: Programs, name: str, value: Any) -> Iterator[Candidate]
     if name == "lanes":  # of `map`, which is no option
         yield Candidate(f"map, lanes={value}", {}, int(value))
         return
-    programs.with_options(**{name: value})  # refuses what is no value of the option
-    if value != getattr(programs.options, name):
+    if _changed(programs, {name: value}).options != programs.options:
         yield Candidate(f"{name}={value!r}", {name: value})
 
 
@@ -321,7 +337,7 @@ def _scout(programs: Programs, program: Program, call: Arguments, candidates: Se
     """The candidate that finds the room which lists of a new function need; its lanes run one after the other."""
     if programs.capacities or not may_grow(program) or call.lanes > SCOUTED:
         return None
-    return next((c for c in candidates if c.options == {"emitter": "scalar"}), None)
+    return next((c for c in candidates if c.fields == {"emitter": "scalar"}), None)
 
 
 def _forks(program: Program, call: Arguments, devices: Devices) -> Sequence[str]:
@@ -356,9 +372,7 @@ def _emitters(runs: PcExecutable) -> Sequence[str]:
     others = [name for name in _others(EMITTERS, runs.machine.emitter.name) if native or name != "scalar"]
     if lowering_platform() not in KERNELS or runs.machine.emitter.name == "kernel":
         return others
-    from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import
-
-    return others if planned(runs.machine, Kernel()).plan is None else [*others, "kernel"]
+    return others if kernel.planned(runs.machine, Kernel()).plan is None else [*others, "kernel"]
 
 
 def _modes(runs: PcExecutable, lanes: int) -> list[Mode]:

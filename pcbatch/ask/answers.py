@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.host.host_forms import OfLanes
+from pcbatch.data.host.ragged import Ragged
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Values:
 
     def rows(self, count: int, failed: Collection[int]) -> Sequence[Any]:
         """Return the results of the first `count` examples, on the host; None for those that have failed."""
-        leaves, tree = jax.tree.flatten(self.batch, is_leaf=lambda value: isinstance(value, OfLanes))
-        columns = [leaf if isinstance(leaf, OfLanes) or _is_key(leaf) else np.asarray(leaf) for leaf in leaves]
+        leaves, tree = jax.tree.flatten(self.batch, is_leaf=lambda value: isinstance(value, Ragged))
+        columns = [leaf if isinstance(leaf, Ragged) or _is_key(leaf) else np.asarray(leaf) for leaf in leaves]
         own = ([column[k] for column in columns] if k not in failed else None for k in range(count))
         return [None if row is None else jax.tree.unflatten(tree, row) for row in own]
 

@@ -20,8 +20,7 @@ from pcbatch.call.array_leaves import check_leaf, has_hash
 from pcbatch.call.out_axes import axes_by_name, leaf_axes
 from pcbatch.call.signature import bind, signature
 from pcbatch.call.usage import usage
-from pcbatch.data.host.ragged import ragged
-from pcbatch.data.host.texts import texts
+from pcbatch.data.host.making import ragged
 from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.options import Options
 
@@ -271,9 +270,7 @@ def _column(leaves: list[Any], axis: int) -> Any:
     match leaves[0]:
         case Row():
             return leaves[0].arena.gathered(leaves, axis)
-        case str():
-            return texts(leaves)
-        case bytes() | list():
+        case str() | bytes() | list():
             return ragged(leaves)
         case jax.Array() if jnp.issubdtype(leaves[0].dtype, jax.dtypes.extended):
             return jnp.stack(leaves, axis)

@@ -17,7 +17,7 @@ from pcbatch.call.out_axes import axes_by_name, leaf_axes
 from pcbatch.call.plain_values import check_rows
 from pcbatch.call.signature import bind, signature
 from pcbatch.call.usage import usage
-from pcbatch.data.host.ragged import Ragged
+from pcbatch.data.host.ragged import Ragged, enters_lanes
 from pcbatch.data.host.ragged_forms import as_containers, ragged_in
 from pcbatch.data.objects.copies import is_copied, with_copies
 from pcbatch.data.objects.made_results import as_argument
@@ -190,12 +190,12 @@ def _of_tables(tables: list[Table]) -> _Argument:
 
 def _with_lists(name: str, value: Any, axes: Any) -> Any:
     """An argument with a list of the lane in place of each `Ragged`; where lanes share it, it is one list of lists."""
-    parts = jax.tree.leaves(value, is_leaf=lambda x: isinstance(x, Ragged))
+    parts = jax.tree.leaves(value, is_leaf=enters_lanes)
     of_leaves = iter(leaf_axes(name, axes, value))
     shared = []
     for part in parts:
         found = {next(of_leaves) for _ in jax.tree.leaves(part)}
-        if isinstance(part, Ragged):
+        if enters_lanes(part):
             if found not in ({0}, {None}):
                 title = f"in_axes of `{name}` is not 0 for a `Ragged`, in which each lane has a list of its own"
                 raise usage("PCB404", title, help="leave it 0, or give None if all lanes share one list of lists")
@@ -203,7 +203,7 @@ def _with_lists(name: str, value: Any, axes: Any) -> Any:
     try:
         return as_containers(value, shared)
     except ValueError as error:
-        makers = '`pcbatch.ragged([[1, 2], [3], []])` of lists, `pcbatch.texts(["ab", "c"])` of texts'
+        makers = '`pcbatch.ragged([[1, 2], [3], []])` of lists, `pcbatch.ragged(["ab", "c"])` of texts'
         help = f"make it by {makers}, or of the lanes that have not failed"
         raise usage("PCB405", f"argument `{name}` is no lists or texts: {error}", help=help) from None
 

@@ -125,7 +125,7 @@ def _symbolic(name: str, shape: tuple[Any, ...]) -> UsageError:
 
 # The leaves of arguments: which are arrays, which are constants, and which are refused.
 
-TEXTS = "or pass one for each lane: texts by `pcbatch.texts`, bytes and lists of texts by `pcbatch.ragged`"
+TEXTS = "or pass one for each lane: texts, bytes and lists of texts by `pcbatch.ragged`"
 SAME = " if it is the same for all lanes"
 LIKE_ARRAYS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
 

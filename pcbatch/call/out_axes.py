@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.call.usage import usage
-from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import clipped, short
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import Abstract, array_type
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.runtime.vm.status import Status
@@ -89,11 +89,10 @@ def _differs(name: str, path: str) -> UsageError:
 
 def aval_with_lanes(aval: Any, axis: Axis) -> Any:
     """Move the lanes from the first axis of a type to another one; None: leave them out."""
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
     lanes, *shape = aval.shape
     if axis is not None:
         shape.insert(axis % len(aval.shape), lanes)
-    return make(tuple(shape), aval.dtype, weak_type=aval.weak_type)
+    return array_struct(tuple(shape), aval.dtype, weak_type=aval.weak_type)
 
 
 def move_lane_axis(value: Any, axis: Axis, status: Any) -> Any:
@@ -128,7 +127,7 @@ def axes_by_name(fn: Any, options: Options, bound: inspect.BoundArguments, posit
         unknown = [name for name in axes if name not in names]
         if unknown:
             title = f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}"
-            raise _refused(title, help=f"the parameters are {', '.join(names)}")
+            raise usage("PCB404", title, help=f"the parameters are {', '.join(names)}")
         return {name: axes.get(name, 0) for name in names}
     kinds = [parameter.kind for parameter in bound.signature.parameters.values()]
     star = kinds.index(STAR) if STAR in kinds else None
@@ -137,9 +136,10 @@ def axes_by_name(fn: Any, options: Options, bound: inspect.BoundArguments, posit
         axes, positional = (*axes[:star], tuple(axes[star:])), min(positional, star + 1)
     if not isinstance(axes, tuple | list):
         help = "give one entry per parameter, in order, or a dict by name"
-        raise _refused(f"in_axes must be an int, None, a tuple or a dict, not {short(axes)}", help=help)
+        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {short(axes)}", help=help)
     if not positional <= len(axes) <= len(names):
-        raise _refused(
+        raise usage(
+            "PCB404",
             f"in_axes has {len(axes)} entries, but {fn.__name__} is called with {positional} positional arguments",
             help="give one entry per parameter, in order, or a dict by name",
         )
@@ -166,13 +166,9 @@ def leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
         axes_of_leaves = broadcast_axes(axes, value)
     except ValueError as error:
         title, help = f"in_axes of `{name}` does not fit its structure", "give one axis for all its leaves, or a prefix"
-        raise _refused(title, clipped(str(error).splitlines()[0], 500), help=f"{help} of it") from None
+        raise usage("PCB404", title, clipped(str(error).splitlines()[0], 500), help=f"{help} of it") from None
     for axis in axes_of_leaves:
         if axis is not None and not is_axis(axis):
             help = "write the number of the axis that lanes lie along, or None for a value that all lanes share"
-            raise _refused(f"in_axes of `{name}` must be integers or None, not {short(axis)}", help=help)
+            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {short(axis)}", help=help)
     return axes_of_leaves
-
-
-def _refused(title: str, *notes: str, help: str) -> UsageError:
-    return UsageError(Diagnostic("PCB404", title, notes=notes, helps=(help,)))

@@ -25,6 +25,7 @@ from pcbatch.runtime.sharding.lane_sharding import (
     lane_axes,
     manual_axes,
     partition_spec,
+    places_along,
 )
 from pcbatch.runtime.vm.raw_result import is_tracing
 
@@ -157,9 +158,7 @@ def _sharding(array: Any) -> NamedSharding | None:
 
 def _divides(sharding: NamedSharding, lanes: int) -> bool:
     """Whether a sharding puts lanes on devices, the same number on each, if on several or in the type."""
-    parts = 1
-    for name in lane_axes(sharding):
-        parts *= sharding.mesh.shape[name]
+    parts = places_along(sharding.mesh, lane_axes(sharding))
     return (parts > 1 or is_explicit(sharding.mesh)) and lanes % parts == 0
 
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from pcbatch.call.array_leaves import as_jax
 from pcbatch.call.signature import signature
-from pcbatch.data.host.ragged_forms import as_lists, ragged_in
+from pcbatch.data.host.host_forms import replaced
+from pcbatch.data.host.ragged import enters_lanes
+from pcbatch.data.host.ragged_forms import ragged_in
 from pcbatch.lowering.typing.pytree import mapped
 from pcbatch.lowering.typing.trace import is_key_array
 
@@ -27,7 +29,7 @@ def plain_arguments(
         changed: the parameters to whose items the function assigns: they get arrays of NumPy, which are copies.
     """
     if ragged_in((args, kwargs)):
-        args, kwargs = as_lists((args, kwargs))
+        args, kwargs = replaced((args, kwargs), enters_lanes, lambda lists: lists.tolist())
     names = [*signature(fn).parameters]
     if not changed:
         converted: tuple[tuple[Any, ...], dict[str, Any]] = as_jax((args, kwargs))

@@ -43,7 +43,7 @@ def of_one(name: str, value: Any, otherwise: str) -> tuple[str, ...]:
     if isinstance(value, GENERATORS):
         return key_helps("")
     if isinstance(value, str):
-        return (otherwise, f"or pass a text for each lane: `pcbatch.texts([{name}, ...])`")
+        return (otherwise, f"or pass a text for each lane: `pcbatch.ragged([{name}, ...])`")
     if is_object(value):
         return (otherwise, f"or pass an object for each lane: `pcbatch.pack([{name}, ...])`")
     return (otherwise,)
@@ -75,7 +75,7 @@ def _refused(code: str, name: str, value: Any, notes: tuple[str, ...] = ()) -> U
 
 def _helps(name: str, rows: Sequence[Any]) -> tuple[str, ...]:
     if is_text(rows):
-        return (f"pass a text for each lane: `pcbatch.texts({name})`",)
+        return (f"pass a text for each lane: `pcbatch.ragged({name})`",)
     if all(map(is_object, rows)):
         return (f"pass an object for each lane: `pcbatch.pack({name})`",)
     if all(isinstance(row, dict) for row in rows):

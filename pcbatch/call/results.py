@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import jax
 import jax.export
 
-from pcbatch.data.host.dict_forms import Dicts, Lists, Sets
-from pcbatch.data.host.ragged import Ragged, RaggedBytes, RaggedTuples
-from pcbatch.data.host.texts import Texts
+from pcbatch.data.host.ragged import Ragged
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.ir.text.written import Written
 from pcbatch.runtime.vm import wide_counters
@@ -79,11 +77,9 @@ class Stats:
             ValueError: statistics were not collected.
         """
         self._need()
-        counts = self.visit_counts, self.active_counts, self.offered_counts
-        return tuple(
-            BlockStats(i.label, i.function, i.lines, i.texts, int(v), float(a), float(o), i.sources)
-            for i, v, a, o in zip(self.infos, *map(wide_counters.value, counts), strict=True)
-        )
+        counts = map(wide_counters.value, (self.visit_counts, self.active_counts, self.offered_counts))
+        both = zip(self.infos, *counts, strict=True)
+        return tuple(replace(info, visits=int(v), active=float(a), offered=float(o)) for info, v, a, o in both)
 
     def visits(self, text: str) -> Any:
         """Count the batched executions of the blocks that hold a primitive.
@@ -195,13 +191,12 @@ def _sources(info: dict[str, Any]) -> tuple[Written, ...]:
 jax.export.register_pytree_node_serialization(
     Stats, serialized_name="pcbatch.Stats", serialize_auxdata=_written, deserialize_auxdata=_read
 )
-for _kind in (Ragged, RaggedBytes, RaggedTuples, Texts, Dicts, Sets, Lists):
-    jax.export.register_pytree_node_serialization(
-        _kind,
-        serialized_name=f"pcbatch.{_kind.__name__}",
-        serialize_auxdata=lambda _: b"",
-        deserialize_auxdata=lambda _: None,
-    )
+jax.export.register_pytree_node_serialization(
+    Ragged,
+    serialized_name="pcbatch.Ragged",
+    serialize_auxdata=str.encode,
+    deserialize_auxdata=lambda kind: kind.decode() or "list",  # a file of an earlier version says nothing of lists
+)
 jax.export.register_pytree_node_serialization(
     Result, serialized_name="pcbatch.Result", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: ()
 )

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import Shown, short
 from pcbatch.options import Options
+from pcbatch.plan import Plan
 
 
 def signature(fn: Any) -> inspect.Signature:
@@ -43,9 +44,11 @@ def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Boun
 
 def _about_options(name: str, unknown: set[str]) -> str:
     """The help for a call whose arguments do not fit, with these names that are no parameters."""
-    options = sorted(unknown & set(Options.__dataclass_fields__))
-    if options:
+    if options := sorted(unknown & set(Options.__dataclass_fields__)):
         return f"`{options[0]}` is an option of the function: `{name}.with_options({options[0]}=...)(...)`"
+    if of_plan := sorted(unknown & set(Plan.__dataclass_fields__)):
+        new = f"plan=pcbatch.Plan({of_plan[0]}=...)"
+        return f"`{of_plan[0]}` is of the plan of the function: `{name}.with_options({new})(...)`"
     if unknown & {"lanes", "chunk"}:
         return f"`{min(unknown & {'lanes', 'chunk'})}` is for `{name}.map(...)`; a call has a lane for each input"
     return "pass each parameter once; only those with a default may be left out"

@@ -23,7 +23,7 @@ from pcbatch.data.checks import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.analysis.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail
-from pcbatch.options import Options
+from pcbatch.options import NUMBERS, Numbers, Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable
 from pcbatch.runtime.scalar.worth import Widths, beside, gathering
@@ -46,13 +46,16 @@ def compile_signature(
         recompile: compiles it again, with the same captured values.
         rounds: of a small loop, in one visit; None: by cost.
     """
-    with using_rules(NumberRules(options.overflow, options.math_errors)):
+    numbers = options.numbers if isinstance(options.numbers, Numbers) else NUMBERS[options.numbers]
+    with using_rules(NumberRules(numbers.overflow, numbers.math_errors)):
         typing = partial(typed_program, fn, is_batched, given.types, given.shared)
         if not given.alone or given.staged:
             return _program(fn, _stages(typing(), options, recompile, rounds), options, given, recompile)
         typed, has_more_room = _typed_for_one_lane(typing, options)
         stages = _stages(typed, options, recompile, rounds)
-        alone = _program(fn, stages, replace(options, emitter="scalar", fork="never"), given, recompile)
+        alone = _program(
+            fn, stages, replace(options, plan=replace(options.plan, emitter="scalar", fork="never")), given, recompile
+        )
         widths, fork = _widths(fn, stages, options, given, alone)
         if given.lanes in widths:
             return replace(alone, alone=widths)
@@ -68,7 +71,7 @@ def _widths(
     if not isinstance(alone.executable, PcExecutable):
         return Widths(), None
     widths, costs = alone.executable.alone, alone.executable.costs
-    if options.fork == "never" or not gathering(costs):
+    if options.plan.fork == "never" or not gathering(costs):
         return widths, None
     fork = forked(fn.__name__, stages, options, given.shared)
     return beside(widths, costs, fork.tasks is not None), fork
@@ -110,7 +113,7 @@ def _program(
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
     policy = lane_schedule(fn, stages, options, fork)
     donated = frozenset(_leaves(stages, options.donate_argnames))
-    steps = stages.forms if options.emitter == "scalar" else stages.opt
+    steps = stages.forms if options.plan.emitter == "scalar" else stages.opt
     forms = stages.forms if given.alone and given.staged else None
     depth = static_depth(stages.inlined_cfg)
     executable = PcExecutable(steps, options, policy, depth, donated, fork.tasks, forms=forms)

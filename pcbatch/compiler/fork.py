@@ -11,8 +11,8 @@ from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
-from pcbatch.lowering.tasks import depth_limit, pipeline, qualify
-from pcbatch.lowering.tasks.worth import Worth, worth, worth_deferring
+from pcbatch.lowering.tasks import depth_limit, pipeline
+from pcbatch.lowering.tasks.worth import Worth, why_not, worth, worth_deferring
 from pcbatch.options import Options
 from pcbatch.runtime.costs import memory
 from pcbatch.runtime.learned import fingerprint
@@ -22,7 +22,7 @@ from pcbatch.runtime.tasks import CannotRun, TaskExecutable, TaskOptions
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The outcome of the option `fork`: a program of tasks, or none, and the reason.
+    """The outcome of `fork` of a plan: a program of tasks, or none, and the reason.
 
     Attributes:
         tasks: the executable.
@@ -52,12 +52,12 @@ def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -
     Raises:
         UsageError: `fork="always"` of a function that cannot run so.
     """
-    if options.fork == "never":
+    if options.plan.fork == "never":
         return NOT_FORKED
     captured = "it captures values of a function that JAX traces" if stages.captures else None
-    reason = _against(options) or captured or qualify.why_not(stages.inlined_cfg)
+    reason = _against(options) or captured or why_not(stages.inlined_cfg)
     outcome = _attempt(stages, options, frozenset(shared)) if reason is None else Forked(None, reason)
-    if outcome.tasks is None and options.fork == "always":
+    if outcome.tasks is None and options.plan.fork == "always":
         title = f'`{name}` cannot run with `fork="always"`: {outcome.reason}'
         raise usage("PCB401", title, help='write `fork="auto"`, which runs calls side by side where that is possible')
     return outcome
@@ -70,7 +70,7 @@ def _attempt(stages: Stages, options: Options, shared: frozenset[str]) -> Forked
     except CannotRun as error:
         return Forked(None, f"the machine of lists has no place for its results: {error}")
     except InternalError as error:
-        if options.fork == "always":
+        if options.plan.fork == "always":
             raise
         return Forked(None, f"a fault of pcbatch, please report it: {str(error).splitlines()[0]}")
 
@@ -81,12 +81,12 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> For
     leaves = _shared_leaves(stages, cfg, shared)
     if options.max_depth is not None:
         cfg = depth_limit.run(cfg, options.max_depth)
-    program = pipeline.run(cfg, leaves, defers=options.fork == "always")
+    program = pipeline.run(cfg, leaves, defers=options.plan.fork == "always")
     defers = program is None
     program = program or pipeline.run(cfg, leaves)
     if program is None:
         return Forked(None, "no two of its calls are seen to be independent of each other")
-    learned = options.schedule if isinstance(options.schedule, Learned) else None
+    learned = options.plan.schedule if isinstance(options.plan.schedule, Learned) else None
     pays = _worth(program, options, defers)
     if not pays.pays:
         return Forked(None, pays.reason, possible=True)
@@ -100,16 +100,15 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> For
         for_one=pays.for_one,
         most=pays.most,
         policy=learned,
-        command_buffers=options.command_buffers,
     )
     return Forked(TaskExecutable(program, chosen), pays.reason, possible=True)
 
 
 def _worth(program: TaskProgram, options: Options, defers: bool) -> Worth:
     """Whether tasks are worth it: as the options say, or as is estimated."""
-    if options.fork == "always":
+    if options.plan.fork == "always":
         return ALWAYS
-    if isinstance(options.schedule, Learned):
+    if isinstance(options.plan.schedule, Learned):
         return LEARNED
     return worth_deferring(program) if defers else worth(program)
 
@@ -118,13 +117,14 @@ def _against(options: Options) -> str | None:
     """The option that keeps calls from running side by side."""
     if options.strategy != "pc":
         return f"the strategy is {options.strategy!r}"
-    if options.kernel is not None:
+    plan = options.plan
+    if plan.kernel is not None:
         return 'the option `emitter="kernel"` is for lanes'
-    if options.emitter == "scalar" and options.fork == "auto":
+    if plan.emitter == "scalar" and plan.fork == "auto":
         return 'the option `emitter="scalar"` is for lanes'
-    if options.modes is not None:
+    if plan.modes is not None:
         return "the option `modes` is for lanes"
-    if options.schedule != "auto" and not (isinstance(options.schedule, Learned) and options.schedule.machine == TASKS):
+    if plan.schedule != "auto" and not (isinstance(plan.schedule, Learned) and plan.schedule.machine == TASKS):
         return "the option `schedule` is for lanes"
     return None
 

@@ -23,7 +23,6 @@ from pcbatch.lowering.cfg_passes import (
     clone_shared,
     copy_propagation,
     dead_code,
-    flatten,
     forward_destinations,
     if_conversion,
     lift_captures,
@@ -33,6 +32,7 @@ from pcbatch.lowering.cfg_passes import (
     simplify_cfg,
     split_loops,
 )
+from pcbatch.lowering.cfg_passes.leaves import array_leaves
 from pcbatch.lowering.jaxpr_passes import fuse_products, integer_marks, of_width, rng_by_lane, unroll_threefry
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes import (
@@ -111,7 +111,7 @@ class Stages:
     @property
     def owners(self) -> list[str]:
         """The parameter of the function that each argument of a program, captured ones excepted, is a leaf of."""
-        return [name for name, type_ in self.params.items() for _ in flatten.array_leaves(name, type_)]
+        return [name for name, type_ in self.params.items() for _ in array_leaves(name, type_)]
 
 
 def _after(old: ProgramT, new: ProgramT, name: str) -> ProgramT:

@@ -24,7 +24,7 @@ from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.compiler.result_axes import OutAxes, with_forms
 from pcbatch.data.host.host_forms import in_host_form
-from pcbatch.data.host.ragged_forms import shortened
+from pcbatch.data.host.ragged import shortened
 from pcbatch.data.objects.packed import mentions, with_packed
 from pcbatch.errors import TooLargeError
 from pcbatch.ir.ops import Print
@@ -33,15 +33,14 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
-from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
-from pcbatch.runtime.execute.direct_run import DirectRun
+from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, map_chunks
+from pcbatch.runtime.execute.direct_run import DirectRun, direct_run
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.lowering_platform import lowered_for
 from pcbatch.runtime.scalar.worth import Widths
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ambient_mesh, partition_spec, run_without_mesh
-from pcbatch.runtime.tasks.executable import CHUNK, TaskExecutable, run_chunks
-from pcbatch.runtime.tasks.fallback import completed
+from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_staged, is_tracing, replaying
 from pcbatch.runtime.vm.status import Site
@@ -149,7 +148,7 @@ class Program:
     @property
     def is_alone_by_choice(self) -> bool:
         """Whether lanes run one after the other because that is estimated to be faster."""
-        return self.alone is not None and self.options.emitter == "scalar"
+        return self.alone is not None and self.options.plan.emitter == "scalar"
 
     @property
     def all_infos(self) -> tuple[BlockStats, ...]:
@@ -207,8 +206,6 @@ class Program:
         def run(args: Any, traced: bool) -> RawResult:
             if (program := self._operation(traced)) is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
-            if (tasks := self._tasks_for(given)) is not None:
-                return self._run_tasks(tasks, args, given, where)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
@@ -216,48 +213,29 @@ class Program:
 
     def direct(self, given: Arguments, mapped: tuple[bool, ...] | None = None) -> DirectRun | None:
         """The run of a call outside traces, on one device, if it is decided; `mapped`: which arguments have lanes."""
-        if not given.lanes or not isinstance(self.executable, PcExecutable) or self._tasks_for(given) is not None:
+        if not given.lanes or not isinstance(self.executable, PcExecutable) or self._has_tasks_for(given):
             return None
-        mapped = mapped or self.executable.mapped(self.args(given))
+        mapped = mapped or self.executable.arguments.mapped(self.args(given))
         try:
-            return self.executable.direct(LaneSharding(None, given.lanes), mapped)
+            return direct_run(self.executable, LaneSharding(None, given.lanes), mapped)
         except TooLargeError:  # the run itself says so, or takes a smaller program
             return None
 
     def runs_tasks(self, given: Arguments, mesh: Devices) -> bool:
         """Whether a call outside traces runs by tasks, on one device."""
-        return bool(given.lanes) and self._tasks_for(given) is not None and self.placed(given, mesh) is None
+        return bool(given.lanes) and self._has_tasks_for(given) and self.placed(given, mesh) is None
 
-    def _tasks_for(self, given: Arguments) -> TaskExecutable | None:
-        """The executable of tasks, if it is to run a call outside traces."""
-        return self.tasks if self.tasks is not None and self.tasks.takes(min(given.lanes, CHUNK)) else None
-
-    def _run_tasks(
-        self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments, where: Devices = None
-    ) -> RawResult:
-        """Run a call by tasks, and what they cannot finish by lanes."""
-        assert isinstance(self.executable, PcExecutable)
-        over = without_explicit_axes(where)
-        if LaneSharding(over, 0).far:
-            return self.executable.run(args, given.lanes, over)
-        named = self.executable.named(tasks)
-        mapped = frozenset(self.mapped(args))
-        by_task = frozenset(v for v, name in named.items() if name in mapped)
-        runs = tasks if over is None else self.executable.tasks_on(tasks, over)
-        outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
-        by_lanes = partial(self.executable.run, mesh=over)
-        return completed(outcome, args, mapped, by_lanes, self.executable.machine.layout.exit)
+    def _has_tasks_for(self, given: Arguments) -> bool:
+        """Whether tasks are to run a call outside traces."""
+        return isinstance(self.executable, PcExecutable) and self.executable.tasks_for(given.lanes) is not None
 
     def _operation(self, traced: bool) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it, or runs what it has traced step by step."""
-        if not isinstance(self.executable, PcExecutable) or not (traced or replaying()):
-            return None
-        return self.program()
+        return self.program() if isinstance(self.executable, PcExecutable) and (traced or replaying()) else None
 
     def program(self) -> UnsharingProgram:
         """The executable, for transformations."""
-        assert isinstance(self.executable, PcExecutable)
-        return UnsharingProgram(self.executable, lambda apart: self.unshared(apart).program())
+        return UnsharingProgram(self.with_pc("program"), lambda apart: self.unshared(apart).program())
 
     def stream(self, given: Arguments, lanes: int | None, mesh: Devices = None) -> RawResult:
         """Run the inputs of a call through `lanes` lanes on each device; None: the executable decides."""
@@ -265,8 +243,8 @@ class Program:
 
         def run(args: Any, traced: bool) -> RawResult:
             program = self._operation(traced)
-            if program is None and lanes is None and (tasks := self._tasks_for(given)) is not None:
-                return self._run_tasks(tasks, args, given, where)
+            if program is None and lanes is None and self._has_tasks_for(given):
+                return self.executable.run(args, given.lanes, without_explicit_axes(where))
             if program is None:
                 return self.with_pc("map").map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
@@ -295,7 +273,7 @@ class Program:
             return empty
         mapped = self.mapped(self.args(given))
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
-        outcome = self._attempt(given, lambda: self.with_pc("map").map_chunks(pieces(), common, flow, mesh)).run()
+        outcome = self._attempt(given, lambda: map_chunks(self.with_pc("map"), pieces(), common, flow, mesh)).run()
         self.flush()
         return outcome
 
@@ -346,12 +324,8 @@ class Program:
 
     def empty(self) -> RawResult:
         """The raw result of a run of no lanes."""
-        assert self.stages.result is not None
-        types = [array_type(leaf) for leaf in self.stages.result.leaves]
-        values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
-        none = jnp.zeros((0,), jnp.int32)
         counts = (wide_counters.zeros(len(self.infos)),) * 3 if self.options.stats else ()
-        return RawResult(values, none, jnp.zeros((), jnp.int32), counts, none, none, none, {}, 0)
+        return _of_no_lanes(self.stages, counts)
 
     @property
     def prints(self) -> bool:
@@ -383,6 +357,15 @@ class Program:
         infos = self.all_infos if visits is not None and len(visits) > len(self.infos) else self.infos
         stats = Stats(outcome.trips, visits, active, offered, None if is_symbolic(lanes) else lanes, infos)
         return Result(self.value(outcome, given), outcome.status, stats)
+
+
+def _of_no_lanes(stages: Stages, counts: tuple[Any, ...]) -> RawResult:
+    """The raw result of a run of no lanes."""
+    assert stages.result is not None
+    types = [array_type(leaf) for leaf in stages.result.leaves]
+    values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
+    none = jnp.zeros((0,), jnp.int32)
+    return RawResult(values, none, jnp.zeros((), jnp.int32), counts, none, none, none, {}, 0)
 
 
 def _home(outcome: RawResult, where: Devices) -> RawResult:

@@ -30,7 +30,7 @@ def lane_schedule(fn: FunctionType, stages: Stages, options: Options, fork: Fork
     Raises:
         UsageError: A learned schedule is that of another function. (PCB426)
     """
-    chosen, name = options.schedule, fn.__name__
+    chosen, name = options.plan.schedule, fn.__name__
     if isinstance(chosen, str):
         return stages.schedule
     if not isinstance(chosen, Learned):
@@ -61,4 +61,4 @@ def _of_another(name: str, policy: Learned) -> UsageError:
 
 def order_for(options: Options) -> str:
     """The schedule that blocks are ordered for; a policy of the user's gets the order that ours would have."""
-    return options.schedule if isinstance(options.schedule, str) else "auto"
+    return options.plan.schedule if isinstance(options.plan.schedule, str) else "auto"

@@ -36,6 +36,7 @@ from pcbatch.lowering.cfg_passes import (
     unroll,
     wrap_entry,
 )
+from pcbatch.lowering.cfg_passes.leaves import array_leaves
 from pcbatch.lowering.diagnose import check_ownership, check_types
 from pcbatch.lowering.jaxpr_passes import drop_conversions
 from pcbatch.lowering.typing import infer
@@ -132,7 +133,7 @@ def _typed(fn: FunctionType, along: Along, args: Mapping[str, Abstract] | None, 
     result = inferred.types[entry.name, entry.results[0]]
     params = {p: inferred.types[entry.name, p] for p in entry.params}
     params |= {p: value for p, value in args.items() if p == TABLES}
-    shared = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
+    shared = frozenset(leaf for p in shared_args for leaf, _ in array_leaves(p, params[p]))
     cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
     return Typed(cfg, params, result, shared, tuple(along.decisions.along.values()))
 

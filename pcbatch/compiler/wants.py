@@ -91,7 +91,7 @@ def _places(program: CfgProgram, inferred: Inferred) -> Decisions:
             taken.add(loc)
         elif Cure.METHODS in cures or (helpers and helpers[0].name in ("__iter__", "__next__")):
             asked |= {loc, here}
-        if Cure.LOOP in cures and op.expr.streams:
+        if Cure.LOOP in cures and op.expr.effects.streams:
             expanded.add(here)
     return Decisions(
         expanded=frozenset(expanded), taken=frozenset(taken), asked=frozenset(asked), stored=frozenset(stored)

@@ -55,6 +55,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 """Functions that change their first argument, by their names with the module, such as "heapq.heappush": each with the
 one that takes its place for a list of the lane."""
 
+NEXT = "builtins.next"
+"""The method of the change that `next(it)` makes."""
+
 
 def facts(name: str) -> Facts:
     """Return what is known of the methods with a name; of a function by its name with the module."""

@@ -30,3 +30,13 @@ class Joinable:
     def none(static: Any, shape: tuple[int, ...]) -> Any:
         """Return what None is stored as: an array of a shape of them."""
         raise NotImplementedError
+
+
+def joined(a: Any, a_lead: tuple[int, ...], b: Any, b_lead: tuple[int, ...]) -> tuple[Any, Any] | None:
+    """Return two values, of which one is joinable, with the type that covers both; None if there is none."""
+    one, other = (a, b) if isinstance(a, Joinable) else (b, a)
+    static = one.covering(other) if other is None or isinstance(other, Joinable) else None
+    if static is None:
+        return None
+    x, y = (one.none(static, k) if v is None else v.typed(static) for v, k in ((a, a_lead), (b, b_lead)))
+    return x, y

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.checks import require
+from pcbatch.data.container import lane_value
 from pcbatch.data.origins import number
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.errors import Refusal
@@ -62,9 +63,7 @@ class MemberValue:
             raise AttributeError(name)
         if isinstance(found := inspect.getattr_static(self.members, name, None), FunctionType):
             return MethodType(found, self)
-        from pcbatch.data.sequences.lane_list import LaneList
-
-        return LaneList.from_list([getattr(member, name) for member in self.members]).element(self.index)
+        return lane_value([getattr(member, name) for member in self.members]).element(self.index)
 
 
 def data_of(value: Any) -> Any:

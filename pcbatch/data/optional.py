@@ -46,32 +46,29 @@ class Optional:
 
     def __len__(self) -> int:
         """Return the number of lanes; in a lane, the length of the value."""
-        return len(self.present) if self._has_lanes() else len(self._sure("object of type 'NoneType' has no len()"))
+        return len(self.present) if self._has_lanes() else len(sure(self, "object of type 'NoneType' has no len()"))
 
     def __getitem__(self, index: Any) -> Any:
         """Return the value of one lane, or None; in a lane, the element of the value at an index."""
         if not self._has_lanes():
-            return self._sure("'NoneType' object is not subscriptable")[index]
+            return sure(self, "'NoneType' object is not subscriptable")[index]
         return jax.tree.map(lambda part: part[index], self.value, is_leaf=_has_lanes) if self.present[index] else None
 
     def __iter__(self) -> Iterator[Any]:
         """Go over the lanes; in a lane, over the elements of the value."""
         if not self._has_lanes():
-            return iter(self._sure("'NoneType' object is not iterable"))
+            return iter(sure(self, "'NoneType' object is not iterable"))
         return (self[lane] for lane in range(len(self)))
 
     def __contains__(self, item: Any) -> bool:
         """Return whether a lane has this value; in a lane, whether the value has this element."""
         if not self._has_lanes():
-            return item in self._sure("argument of type 'NoneType' is not iterable")
+            return item in sure(self, "argument of type 'NoneType' is not iterable")
         return any(bool(value == item) for value in self)
 
     def _has_lanes(self) -> bool:
         """Whether this is the result of a call, with the values of all lanes."""
         return bool(np.ndim(self.present))
-
-    def _sure(self, otherwise: str) -> Any:
-        return sure(self, otherwise)
 
     def tolist(self) -> list[Any]:
         """Return the values of all lanes as Python's own, None where there is none.

@@ -126,6 +126,11 @@ def number(value: Any, *sources: Any) -> Any:
     return result
 
 
+def of_lane(value: Any) -> bool:
+    """Return whether a value, or a leaf of it, is one of a lane."""
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
+
+
 def leaves(value: Any) -> list[Any]:
     """Return the leaves of a function's result, which may be any object; none where JAX cannot flatten it."""
     with warnings.catch_warnings():

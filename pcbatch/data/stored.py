@@ -78,6 +78,19 @@ class Stored(Container):
         """Return empty containers of this type with another lead."""
         raise NotImplementedError
 
+    def as_rows(self) -> Any:
+        """Return the container as it is stored in others, with its elements in columns."""
+        return self
+
+    def beside(self, value: Any, lead: Shape) -> Any:
+        """Return a value of Python's that is known as one of this kind, where it can be; others as they are.
+
+        Args:
+            value: an element, prepared, or columns of elements.
+            lead: the shape of the axes in front of all its leaves.
+        """
+        return value
+
     def hold(self, values: Any) -> None:
         """Remember the mutable objects among values that have become elements, or whose elements have."""
         inside = self._node is not self and isinstance(self.parent, Stored)

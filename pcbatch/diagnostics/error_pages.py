@@ -27,7 +27,7 @@ GROUPS = MappingProxyType(
 
 _PAGE = re.compile(
     r"# (?P<code>PCB\d{3}): (?P<title>[^\n]+)\n\n(?P<text>.+?)\n\n"
-    r"This is refused:\n\n```python bad(?: (?P<since>\d+\.\d+))?\n(?P<bad>.+?)\n```\n\n"
+    r"(?P<head>This is refused|This gives a warning):\n\n```python bad(?: (?P<since>\d+\.\d+))?\n(?P<bad>.+?)\n```\n\n"
     r"This works:\n\n```python good\n(?P<good>.+?)\n```\n",
     re.DOTALL,
 )
@@ -44,13 +44,14 @@ class Page:
     code: str
     title: str
     text: str
+    head: str
     bad: str
     good: str
     since: tuple[int, ...] = (3, 11)
 
     def show(self) -> str:
         """Return the page as plain text."""
-        programs = (("This is refused:", self.bad), ("This works:", self.good))
+        programs = ((f"{self.head}:", self.bad), ("This works:", self.good))
         shown = "\n\n".join(f"{head}\n\n{_indented(program)}" for head, program in programs)
         return f"{self.code}: {self.title}\n\n{self.text}\n\n{shown}\n"
 

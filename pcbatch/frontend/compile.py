@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType
 
-from pcbatch.decisions import CodeKey
+from pcbatch.data.functions.users_code import use_stand_ins
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build.builder import Builder, keep_parameters
@@ -15,13 +14,13 @@ from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.iteration import consumers
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
-from pcbatch.frontend.changed_parameters import Changed, changed_parameters, touching
 from pcbatch.frontend.source.along import Along, key_of
-from pcbatch.frontend.source.callee import Statics, Target, same_statics
-from pcbatch.frontend.source.function_unit import Faults, Unit, make_unit
+from pcbatch.frontend.source.callee import Statics, Target
+from pcbatch.frontend.source.function_unit import Faults, Unit
+from pcbatch.frontend.source.generators import collect_yields
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.rewrites.clear_changes import write_changes
-from pcbatch.frontend.source.rewrites.collected_yields import collect_yields
 from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
@@ -29,96 +28,19 @@ from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaul
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined, check_deleted, check_nested
+from pcbatch.frontend.support.helpers import stand_in
 from pcbatch.frontend.support.tracer_operators import check_tracers
-from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.frontend.symbols import Symbols, callees, changed_parameters
+from pcbatch.ir.cfg import CfgProgram, Function
 from pcbatch.ir.ops import Return
 from pcbatch.ir.roles import writes
+
+use_stand_ins(stand_in)
 
 # The codes of faults that leave control flow as it is: those of expressions, and of statements without effect on it.
 HARMLESS = frozenset(
     f"PCB{number}" for number in (104, 108, 109, 113, 116, 117, 119, 120, 122, 204, 205, 206, 207, 208)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A function to compile, with the arguments whose objects are known."""
-
-    fn: FunctionType
-    statics: Statics
-    inline: bool
-    target: Target
-    catching: bool = False
-
-
-class Symbols:
-    """The functions of the program by name, in order of discovery.
-
-    A function has an entry for each set of objects that its calls give as arguments, since these may decide which
-    functions it calls in turn.
-    """
-
-    def __init__(self, along: Along) -> None:
-        self.along = along
-        self.functions: dict[str, Request] = {}
-        self.changed: Changed = {}
-        self.changing: set[CodeKey] = set()  # a nested function is another object in each round
-        self.touching: set[CodeKey] = set()
-        self.raised: tuple[type[BaseException], ...] = ()
-        self.raising: dict[type[BaseException], None] = {}  # what functions raise for a `try` around their calls
-
-    def start_again(self, changed: Changed) -> None:
-        """Forget all functions; now it is known which parameters they change in place, and which classes lanes may
-        leave a `try` with."""
-        self.changed, self.raised = changed, tuple(self.raising)
-        self.changing |= {key_of(known.fn.__code__) for name, known in self.functions.items() if self.changes(name)}
-        self.functions.clear()
-
-    def touch(self, functions: Sequence[Function]) -> bool:
-        """Note which functions change objects in place; return whether a call was built without knowing that."""
-        keys = {name: key_of(known.fn.__code__) for name, known in self.functions.items()}
-        found = touching(functions, frozenset(name for name, key in keys.items() if key in self.touching))
-        new = {keys[name] for name in found} - self.touching
-        self.touching |= new
-        return any(keys[callee] in new for function in functions for callee in _callees(function))
-
-    def changes(self, name: str) -> tuple[str, ...]:
-        """Return the parameters that a function of the program changes in place for its callers."""
-        return self.changed.get(name, ())
-
-    def may_change(self, target: Target) -> bool:
-        """Return whether calls of a function may change their arguments."""
-        return key_of(target.fn.__code__) in self.changing
-
-    def may_touch(self, target: Target) -> bool:
-        """Return whether calls of a function may change objects that are known elsewhere, under whatever name."""
-        return key_of(target.fn.__code__) in self.touching
-
-    def __call__(self, target: Target, statics: Statics, catching: bool = False) -> str:
-        """Return the name of a function in the program, with a number if another function has its name.
-
-        With `catching` the caller catches what the function raises.
-
-        The entry gives its caller nothing but its result, so one that changes its parameters is compiled once more for
-        calls of itself.
-        """
-        for k, (name, known) in enumerate(self.functions.items()):
-            if k == 0 and self.changes(name):
-                continue
-            same = known.fn is target.fn and known.catching == catching
-            if same and same_statics(known.statics, statics, self.along):
-                return name
-        fn = target.fn
-        name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
-        self.functions[name] = Request(fn, statics, target.inline, target, catching)
-        self.along.names[name] = key_of(fn.__code__)
-        return name
-
-    def _unique(self, name: str) -> str:
-        candidate, number = name, 2
-        while candidate in self.functions:
-            candidate, number = f"{name}_{number}", number + 1
-        return candidate
 
 
 def compile_functions(entry: FunctionType, along: Along, statics: Statics, *, names: bool = False) -> CfgProgram:
@@ -150,7 +72,7 @@ def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: boo
         program = _compile_once(symbols, entry, statics, names)
         changed = changed_parameters(program.functions, symbols.changed)
         # The entry gives nothing back; whether it changes its parameters matters only if it is called.
-        if program.entry not in {name for function in program.functions for name in _callees(function)}:
+        if program.entry not in {name for function in program.functions for name in callees(function)}:
             changed.pop(program.entry, None)
         changed = {**symbols.changed, **changed}
         touched = symbols.touch(program.functions)
@@ -173,16 +95,11 @@ def _compile_once(symbols: Symbols, entry: FunctionType, statics: Statics, names
         if function is not None:
             functions.append(function)
             # A function has only reachable blocks, so a call after a `return` needs no callee.
-            pending += [callee for callee in _callees(function) if callee not in pending]
+            pending += [callee for callee in callees(function) if callee not in pending]
     if diagnostics:
         symbols.along.demand(symbols.along.wants)
         raise CompileError(diagnostics)
     return CfgProgram(pending[0], tuple(functions))
-
-
-def _callees(function: Function) -> tuple[str, ...]:
-    calls = (op.func for block in function.blocks for op in block.ops if isinstance(op, Call))
-    return tuple(dict.fromkeys(calls))
 
 
 def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | None, tuple[Diagnostic, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.ir.ops import Branch, Check, Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.ops import Branch, Check, EffectOp, Fail, Jump, PureOp, Return
 from pcbatch.ir.roles import Reads, Writes
 from pcbatch.ir.types import ArrayType
 
@@ -27,7 +27,7 @@ class Call:
     changed_args: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
-Op = PureOp | Call | Print | Check
+Op = PureOp | EffectOp | Check | Call
 Terminator = Jump | Branch | Return | Fail
 
 

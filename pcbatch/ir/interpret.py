@@ -9,16 +9,14 @@ NumPy or JAX arrays.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 from pcbatch.errors import InternalError
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
-from pcbatch.ir.text.expr_text import as_function
+from pcbatch.ir.ops import RETURN, Branch, Check, EffectOp, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 
 Values = MutableMapping[str, Any]
 
@@ -35,106 +33,55 @@ class LaneFailed(LaneError):
         self.kind, self.name, self.message = kind, name, message
 
 
-class StackFull(LaneError):
-    """A lane that needed more than `max_depth` nested calls."""
-
-
 class StepLimit(LaneError):
-    """A lane that ran more than `max_steps` blocks or `max_calls` calls."""
+    """A lane that ran more blocks, or more calls, than it may."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """The counters of a run. Blocks of a CFG program are named `function:label`, those of a stack program by label."""
+@dataclass(slots=True)
+class Watch:
+    """A watch over a run, told of each step. That of tests counts more (`tests/oracles/interpret_cfg.py`)."""
 
-    blocks: Mapping[str, int]
-    texts: Mapping[str, int]
-    pushes: int
-    pops: int
-    pushjumps: int
-    max_depth: int
+    max_steps: int
+    steps: int = 0
+
+    def block(self, name: str) -> None:
+        """Note the start of a block; raises StepLimit beyond `max_steps`."""
+        self.steps += 1
+        if self.steps > self.max_steps:
+            raise StepLimit(f"more than {self.max_steps} blocks")
+
+    def call(self, depth: int) -> None:
+        """Note the start of a call, after which `depth` calls are open."""
+
+    def function(self, expr: Expr) -> Callable[..., Any]:
+        """Return the function of an expression that is about to be evaluated."""
+        assert expr.fn is not None, expr.text
+        return expr.fn
 
 
-def interpret_cfg(
-    program: CfgProgram,
-    args: Sequence[Any],
-    namespace: Mapping[str, Any] | None = None,
-    max_calls: int = 100_000,
-    *,
-    max_depth: int | None = None,
-    max_steps: int = 10_000_000,
-) -> tuple[tuple[Any, ...], Trace]:
-    """Run a CFG program on one example.
-
-    Args:
-        program: The program; its entry function is run.
-        args: The values of the entry's parameters.
-        namespace: The values of names in texts that have no function (see `ops.Expr`).
-        max_calls: The number of calls after which `StepLimit` is raised.
-        max_depth: The number of nested calls beyond which `StackFull` is raised; None for no limit.
-        max_steps: The number of blocks after which `StepLimit` is raised.
-
-    Returns:
-        The results, and the counters of the run, where `pushjumps` counts calls.
+def interpret(program: CfgProgram, args: Sequence[Any], watch: Watch) -> tuple[Any, ...]:
+    """Return the results of the entry function for one example.
 
     Raises:
         LaneError: If the lane fails or reaches a limit.
         InternalError: If the program breaks a rule of the IR.
     """
-    count = Counts(namespace or {}, max_steps, max_calls, max_depth)
     frame = _Frame.enter(program.function(program.entry), args)
     callers: list[tuple[_Frame, Call]] = []
-    count.block(frame.where)
+    watch.block(frame.where)
     while True:
-        called = frame.advance(count)
+        called = frame.advance(watch)
         if called is not None:
             callers.append((frame, called))
-            count.call(len(callers))
+            watch.call(len(callers))
             frame = _Frame.enter(program.function(called.func), [get_value(frame.values, a) for a in called.args])
-            count.block(frame.where)
+            watch.block(frame.where)
             continue
         results = tuple(get_value(frame.values, name) for name in frame.function.results)
         if not callers:
-            return results, count.trace()
+            return results
         frame, called = callers.pop()
         _assign(frame.values, called.dsts, results)
-
-
-@dataclass(slots=True)
-class Counts:
-    """The counters and limits of a run, and the names that texts may use."""
-
-    namespace: Mapping[str, Any]
-    max_steps: int
-    max_calls: int | None
-    max_depth: int | None
-    steps: int = 0
-    blocks: Counter[str] = field(default_factory=Counter)
-    texts: Counter[str] = field(default_factory=Counter)
-    pushes: int = 0
-    pops: int = 0
-    calls: int = 0
-    depth: int = 0
-
-    def block(self, name: str) -> None:
-        """Count the start of a block."""
-        self.steps += 1
-        if self.steps > self.max_steps:
-            raise StepLimit(f"more than {self.max_steps} blocks")
-        self.blocks[name] += 1
-
-    def call(self, depth: int) -> None:
-        """Count the start of a call, after which `depth` calls are open."""
-        if self.max_depth is not None and depth > self.max_depth:
-            raise StackFull(f"more than {self.max_depth} nested calls")
-        self.calls += 1
-        if self.max_calls is not None and self.calls > self.max_calls:
-            raise StepLimit(f"more than {self.max_calls} calls")
-        self.depth = max(self.depth, depth)
-
-    def trace(self) -> Trace:
-        """Return the counters of the run."""
-        return Trace(dict(self.blocks), dict(self.texts), self.pushes, self.pops, self.calls, self.depth)
 
 
 @dataclass(slots=True)
@@ -155,7 +102,7 @@ class _Frame:
     def where(self) -> str:
         return f"{self.function.name}:{self.label}"
 
-    def advance(self, count: Counts) -> Call | None:
+    def advance(self, watch: Watch) -> Call | None:
         """Run until the next call, which is returned, or the return of this function."""
         blocks = {block.label: block for block in self.function.blocks}
         while True:
@@ -165,12 +112,12 @@ class _Frame:
                 self.position += 1
                 if isinstance(op, Call):
                     return op
-                run_op(op, self.values, count)
+                run_op(op, self.values, watch)
             target = next_label(block.terminator, self.values)
             if target is None:
                 return None
             self.label, self.position = target, 0
-            count.block(self.where)
+            watch.block(self.where)
 
 
 def next_label(terminator: Jump | Branch | Return | Fail, values: Values) -> str | None:
@@ -194,12 +141,11 @@ def message_text(message: messages.Message, values: Values) -> str:
     return messages.text(message, {name: get_value(values, name) for name in messages.variables(message)})
 
 
-def run_op(op: PureOp | Print | Check, values: Values, count: Counts) -> None:
+def run_op(op: PureOp | EffectOp | Check, values: Values, watch: Watch) -> None:
     """Run an operation that is no call, push or pop, on the values of variables."""
     match op:
         case Prim(dsts=dsts, expr=expr):
-            count.texts[expr.text] += 1
-            value = _function(expr, count)(*(get_value(values, name) for name in expr.ins))
+            value = watch.function(expr)(*(get_value(values, name) for name in expr.ins))
             _assign(values, dsts, (value,) if len(dsts) == 1 else tuple(value) if dsts else ())
         case Move(dst=dst, src=src):
             values[dst] = get_value(values, src)
@@ -213,10 +159,6 @@ def run_op(op: PureOp | Print | Check, values: Values, count: Counts) -> None:
                 raise LaneFailed(op.kind, op.name, message_text(op.message, values))
         case _:
             assert_never(op)
-
-
-def _function(expr: Expr, count: Counts) -> Any:
-    return expr.fn if expr.fn is not None else as_function(expr.text, expr.ins, count.namespace)
 
 
 def _assign(values: Values, dsts: Sequence[str], results: Sequence[Any]) -> None:

@@ -13,50 +13,11 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.effects import NO_EFFECTS, Effects
 from pcbatch.ir.roles import New, Read, Role, Shown, Write, Writes
 from pcbatch.ir.text.written import Written
 
 RETURN = "return"  # a branch target that means: leave the function
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change in place that Python makes where lanes compute a new value.
-
-    Attributes:
-        position: that of the variable among the inputs of the expression.
-        inner: whether an object inside the variable's own changes.
-        sure: false for `x += v`, which changes an object of some types only.
-        removes: whether the value of the operation has been taken out of the object.
-        depth: the number of keys that lead to the parts that may become other objects; parts on the way to them stay.
-        grows: whether all parts stay where they are, and more come behind them.
-        augments: whether it is `x[i] += v`: if both are lists, the object at `x[i]` changes.
-        unclear: whether the types of variables do not tell whether it does, as for `x[i] *= 2` and `x[i] += [1]`.
-        method: whether a method makes the change: one of a class of the user's may change objects inside its own.
-        spreads: whether elements of the other inputs are stored, and these themselves only by methods of the user's.
-    """
-
-    position: int
-    inner: bool = False
-    sure: bool = True
-    removes: bool = False
-    depth: int = 1
-    grows: bool = False
-    augments: bool = False
-    unclear: bool = False
-    method: bool = False
-    spreads: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The object that a variable is in Python: that at `keys` in the object of the variable `root`, or this one itself.
-
-    `keys` are variables that nothing else assigns. Only the front end knows of links (`frontend/build/links.py`).
-    """
-
-    root: str
-    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +30,14 @@ class Expr:
     `text`. Passes rename variables in `text`, while `written` is the user's own expression; None where the compiler
     made the expression.
 
-    `changes` are variables whose objects Python changes in place. The last destinations of the operation, one for each,
-    receive the changed objects; the check of ownership reads it, and nothing after that. So it does `takes`: the
-    positions of iterables of `for` loops of which the operation reads an element that is not read again. `link` says
-    what the value is; an operation that is a `sync` gives a variable the value that it has in Python, after a change
-    through a link. One that `streams` contains a comprehension, or a builtin that consumes an iterable, which may be a
-    loop instead (`Decisions.expanded`).
+    `effects` are for the checks of the source: no pass asks for them.
     """
 
     text: str
     ins: tuple[str, ...]
     fn: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
     written: Written | None = field(default=None, compare=False, repr=False)
-    changes: tuple[Change, ...] = field(default=(), compare=False, repr=False)
-    takes: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    link: Link | None = field(default=None, compare=False, repr=False)
-    sync: bool = field(default=False, compare=False, repr=False)
-    streams: bool = field(default=False, compare=False, repr=False)
+    effects: Effects = field(default=NO_EFFECTS, compare=False, repr=False)
 
     def says(self, text: str) -> bool:
         """Whether the source of the expression contains `text`."""
@@ -137,17 +89,23 @@ class Select:
 
 
 PureOp = Prim | Move | Select
+"""The operations that only compute values: they may be removed, copied and moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Print:
     """An operation that writes a message, with its line end, to the standard output.
 
-    The only operation with an effect: never removed, duplicated, moved past another one or run for inactive lanes.
+    It is never removed, duplicated, moved past another one or run for inactive lanes.
     """
 
     message: Shown
     loc: Loc | None = field(default=None, compare=False)
+
+
+EffectOp = Print
+"""The operations that do more than to compute values: a lane makes each as often, and in the order, that it stands
+there."""
 
 
 @dataclass(frozen=True, slots=True)

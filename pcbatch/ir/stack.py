@@ -14,7 +14,7 @@ from enum import Enum
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.ops import Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.ops import EffectOp, Fail, Jump, PureOp, Return
 from pcbatch.ir.roles import Read, Slot, Write
 from pcbatch.ir.types import ArrayType
 
@@ -30,11 +30,6 @@ class Storage(Enum):
     SHARED = "shared"  # one value for all lanes, computed before the loop
 
     @property
-    def has_register(self) -> bool:
-        """Whether a per-lane register holds the current value between blocks."""
-        return self in (Storage.REG, Storage.REG_STACK)
-
-    @property
     def has_frames(self) -> bool:
         """Whether a stack of shape [depth, lanes] holds saved values."""
         return self in (Storage.STACK, Storage.REG_STACK)
@@ -46,6 +41,11 @@ class Var:
 
     type: ArrayType | None
     storage: Storage | None = None
+
+    @property
+    def has_register(self) -> bool:
+        """Whether a per-lane register holds the current value between blocks."""
+        return self.storage in (Storage.REG, Storage.REG_STACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class PushJump:
 
 Leaf = Jump | PushJump | Return
 Edge = Leaf | Fork[Leaf]
-StackOp = PureOp | Push | Pop | Print
+StackOp = PureOp | EffectOp | Push | Pop
 StackTerminator = Edge | Fail
 
 

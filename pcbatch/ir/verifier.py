@@ -53,7 +53,7 @@ from pcbatch.ir.analysis.def_use import (
     targets,
     terminator_reads,
 )
-from pcbatch.ir.analysis.liveness import doubtful, live_in, stack_live_in, stack_live_out
+from pcbatch.ir.analysis.liveness import doubtful, live_in, live_out
 from pcbatch.ir.analysis.must_assign import slots, stack_written, written
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.ops import Fail
@@ -296,7 +296,7 @@ def _local(program: StackProgram) -> Iterator[Fault]:
         if _class_of(program, name) is Storage.NULL:
             yield Fault("null", "program", f"the null variable {name} is a result")
     inside = {name: var.storage for name, var in program.vars.items() if var.storage in (Storage.TEMP, Storage.STACK)}
-    places = [("program", stack_live_in(program)[program.entry]), *stack_live_out(program).items()]
+    places = [("program", live_in(program)[program.entry]), *live_out(program).items()]
     for where, live in places:
         for name in sorted(live & inside.keys()):
             yield Fault("local", where, f"{name} is {inside[name].value}, but is needed outside the block")

@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 
-from pcbatch.learning.task_graph import Choose, Simulation, TaskGraph, simulate
+from pcbatch.learning.task_graph import Choose, Simulation, TaskGraph
 
 
 def depth_based(graph: TaskGraph) -> int:
@@ -39,42 +39,15 @@ def sweep(order: Sequence[int]) -> Choose:
     return choose
 
 
-def drain(cheap: Sequence[int], dear: Sequence[int], ends: frozenset[int]) -> Choose:
-    """Sweep over cheap blocks until none is left; then visit each expensive one, those in `ends` again and again.
-
-    That is what the machine of lists does by itself.
-    """
+def drain(cheap: Sequence[int], then: Callable[[Simulation], Iterator[int]]) -> Choose:
+    """Sweep over cheap blocks until none is left; then visit expensive ones as `then` says."""
 
     def turns(run: Simulation) -> Iterator[int]:
         while True:
             while run.waiting[list(cheap)].any():
                 yield from (k for k in cheap if run.waiting[k])
-            for k in dear:
-                while run.waiting[k]:
-                    yield k
-                    if k not in ends:
-                        break
+            yield from then(run)
 
-    return _by_turns(turns)
-
-
-def drain_fullest(cheap: Sequence[int], dear: Sequence[int]) -> Choose:
-    """Sweep over cheap blocks until none is left; then visit the expensive one for which most waits.
-
-    That is the schedule "drain" of the machine of lanes.
-    """
-
-    def turns(run: Simulation) -> Iterator[int]:
-        while True:
-            while run.waiting[list(cheap)].any():
-                yield from (k for k in cheap if run.waiting[k])
-            if run.live:
-                yield max(dear, key=lambda k: int(run.waiting[k]))
-
-    return _by_turns(turns)
-
-
-def _by_turns(turns: Callable[[Simulation], Iterator[int]]) -> Choose:
     begun: list[Iterator[int]] = []
 
     def choose(run: Simulation) -> int:
@@ -85,6 +58,16 @@ def _by_turns(turns: Callable[[Simulation], Iterator[int]]) -> Choose:
     return choose
 
 
-def visits(graph: TaskGraph, choose: Choose) -> int:
-    """Return the visits of a policy."""
-    return simulate(graph, choose).total
+def each(dear: Sequence[int], ends: frozenset[int], run: Simulation) -> Iterator[int]:
+    """Visit each expensive block, those in `ends` again and again, as the machine of lists does by itself."""
+    for k in dear:
+        while run.waiting[k]:
+            yield k
+            if k not in ends:
+                break
+
+
+def fullest(dear: Sequence[int], run: Simulation) -> Iterator[int]:
+    """Visit the expensive block for which most waits, as the schedule "drain" of the machine of lanes does."""
+    if run.live:
+        yield max(dear, key=lambda k: int(run.waiting[k]))

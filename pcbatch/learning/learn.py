@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import FunctionType
 
 import numpy as np
@@ -13,7 +14,7 @@ from pcbatch.call.usage import usage
 from pcbatch.compiler.program import Program
 from pcbatch.compiler.schedules import source_of
 from pcbatch.learning import fixed
-from pcbatch.learning.q_learning import Learner, State, Training, in_order
+from pcbatch.learning.q_learning import Learner, State, Training
 from pcbatch.learning.task_graph import Choose, Ints, Simulation, TaskGraph, simulate
 from pcbatch.learning.task_trace import TooLong, Tracer, trace_of_lanes
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
@@ -36,23 +37,18 @@ class Task:
     """A machine whose schedule is to be learned, with the graph of the samples.
 
     Attributes:
-        machine: "tasks" or "lanes".
+        default: the policy without a table.
         graph: the graph, of the blocks that a schedule chooses among.
         functions: the function of each block.
-        expensive: the numbers of expensive blocks.
         costs: the estimated cost of each block, for one execution.
-        source, blocks: what identifies the source of the program, and its blocks.
         samples: the number of examples.
         policies: those of the machine itself, by name.
     """
 
-    machine: str
+    default: Learned
     graph: TaskGraph
     functions: tuple[str, ...]
-    expensive: tuple[int, ...]
     costs: tuple[float, ...]
-    source: str
-    blocks: str
     samples: int
     policies: Mapping[str, Callable[[], Choose]]
 
@@ -96,7 +92,7 @@ _GIVE_SAMPLES = "give a batch of typical inputs, as in a call; 32 are enough as 
 
 def learn_task(name: str, task: Task, training: Training, weights: str = "visits") -> Learned:
     """Learn the schedule of a machine from the graph of its samples."""
-    graph, default = task.graph, _default(task)
+    graph, default = task.graph, task.default
     if not _has_choices(graph, default):
         what = "no more than one block" if len(graph.labels) < 2 else "never more than one block at a time"
         title = f"`{name}` leaves a schedule nothing to choose: on these samples {what} can run"
@@ -115,13 +111,8 @@ def learn_task(name: str, task: Task, training: Training, weights: str = "visits
 
 
 def _table(encoding: str, table: dict[State, int]) -> StateTable:
-    states, actions = in_order(table)
-    return StateTable(encoding, tuple(states), tuple(actions))
-
-
-def _default(task: Task) -> Learned:
-    """The policy without a table."""
-    return Learned(task.machine, task.graph.labels, task.expensive, task.source, task.blocks, ())
+    states = tuple(sorted(table))
+    return StateTable(encoding, states, tuple(table[state] for state in states))
 
 
 def _has_choices(graph: TaskGraph, policy: Learned) -> bool:
@@ -149,9 +140,9 @@ def summary(name: str, task: Task, policy: Learned, encoding: str) -> Summary:
         return policy.choose(run.waiting)
 
     made = simulate(graph, choose)
-    counts = {"learned": made.total, "by depth": fixed.depth_based(graph), "agenda": fixed.visits(graph, fixed.agenda)}
-    counts |= {"largest": fixed.visits(graph, fixed.largest)}
-    counts |= {key: fixed.visits(graph, begin()) for key, begin in task.policies.items()}
+    others = {"agenda": fixed.agenda, "largest": fixed.largest} | {key: begin() for key, begin in task.policies.items()}
+    counts = {"learned": made.total, "by depth": fixed.depth_based(graph)}
+    counts |= {key: simulate(graph, choose).total for key, choose in others.items()}
     bounds = graph.bounds()
     blocks = tuple(
         BlockVisits(label, function, int(n), bound)
@@ -182,18 +173,11 @@ def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]], so
     dear.sort(key=lambda k: k not in ends)
     policies = {"sweep": lambda: fixed.sweep((*cheap, *dear))}
     if dear:
-        policies["drain"] = lambda: fixed.drain(cheap, dear, ends)
-    return Task(
-        machine=TASKS,
-        graph=graph,
-        functions=tuple(block.block.function for block in chosen),
-        expensive=tuple(sorted(dear)),
-        costs=tuple(costs[block.label] for block in chosen),
-        source=source,
-        blocks=fingerprint.of_tasks(tasks.program),
-        samples=len(examples),
-        policies=policies,
-    )
+        policies["drain"] = lambda: fixed.drain(cheap, partial(fixed.each, dear, ends))
+    functions = tuple(block.block.function for block in chosen)
+    times = tuple(costs[block.label] for block in chosen)
+    default = Learned(TASKS, graph.labels, tuple(sorted(dear)), source, fingerprint.of_tasks(tasks.program), ())
+    return Task(default, graph, functions, times, len(examples), policies)
 
 
 def examples_of(program: Program, tasks: TaskExecutable, given: Arguments) -> list[dict[str, object]]:
@@ -220,18 +204,11 @@ def of_lanes(program: Program, given: Arguments, source: str) -> Task:
     cheap = [k for k in order if k not in expensive]
     policies = {"earliest": lambda: lambda run: int(run.choices()[0]), "sweep": lambda: fixed.sweep(order)}
     if expensive:
-        policies["drain"] = lambda: fixed.drain_fullest(cheap, expensive)
-    return Task(
-        machine=LANES,
-        graph=graph,
-        functions=tuple(block.function for block in executable.program.blocks),
-        expensive=tuple(expensive),
-        costs=tuple(costs[label] for label in graph.labels),
-        source=source,
-        blocks=fingerprint.of_lanes(executable.program),
-        samples=given.lanes,
-        policies=policies,
-    )
+        policies["drain"] = lambda: fixed.drain(cheap, partial(fixed.fullest, expensive))
+    functions = tuple(block.function for block in executable.program.blocks)
+    times = tuple(costs[label] for label in graph.labels)
+    default = Learned(LANES, graph.labels, tuple(expensive), source, fingerprint.of_lanes(executable.program), ())
+    return Task(default, graph, functions, times, given.lanes, policies)
 
 
 def without(graph: TaskGraph, kept: Sequence[int]) -> TaskGraph:

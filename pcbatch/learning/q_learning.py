@@ -10,7 +10,7 @@ samples, and it is improved by changing the choice of one state at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -69,8 +69,8 @@ class Learner:
     best: dict[State, int] = field(default_factory=dict)
     best_cost: float = math.inf
 
-    def learn(self, watch: Callable[[int], None] | None = None) -> dict[State, int]:
-        """Return the table: a block for each state."""
+    def learn(self) -> None:
+        """Find the best table."""
         t, rng = self.training, np.random.default_rng(self.training.seed)
         names = np.unique(self.graph.examples)
         self._keep({})
@@ -82,10 +82,7 @@ class Learner:
             self._episode(chance, some, rng)
             if episode % t.every == t.every - 1 or episode == t.episodes - 1:
                 self._keep(self._greedy())
-            if watch is not None:
-                watch(episode)
         self._search(rng)
-        return self.best
 
     def _episode(self, chance: float, some: Ints | None, rng: np.random.Generator) -> None:
         t, run = self.training, Simulation(self.graph, some)
@@ -168,9 +165,3 @@ def chooser(
         return default(run.waiting) if block is None or not run.waiting[block] else block
 
     return choose
-
-
-def in_order(table: dict[State, int]) -> tuple[Sequence[State], Sequence[int]]:
-    """Return the states of a table in a fixed order, and their blocks."""
-    states = tuple(sorted(table))
-    return states, tuple(table[state] for state in states)

@@ -211,9 +211,9 @@ class Outcome:
         return int(self.visits.sum())
 
 
-def simulate(graph: TaskGraph, choose: Choose, examples: Ints | None = None) -> Outcome:
+def simulate(graph: TaskGraph, choose: Choose) -> Outcome:
     """Run a graph to its end; `choose` gives the block of the next visit."""
-    run = Simulation(graph, examples)
+    run = Simulation(graph)
     whole = 0
     while run.live:
         block = choose(run)

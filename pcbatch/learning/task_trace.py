@@ -8,7 +8,7 @@ are taken.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.ir.forks import Fork, conditions, leaves
-from pcbatch.ir.ops import Fail, Move, Prim, PureOp, Select
-from pcbatch.ir.roles import reads, writes
+from pcbatch.ir.forks import Fork, map_leaves
+from pcbatch.ir.ops import Fail, PureOp
+from pcbatch.ir.roles import reads
 from pcbatch.ir.tasks import (
     Finish,
     Give,
@@ -37,13 +37,16 @@ from pcbatch.ir.tasks import (
     starts,
 )
 from pcbatch.learning.task_graph import TaskGraph, of_chains
-from pcbatch.options import Dense
+from pcbatch.lowering.tasks import dead_parameters
+from pcbatch.plan import Dense
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import Largest
 from pcbatch.runtime.vm.status import Status, status_of
+
+NOTHING = ""  # stands for a variable that decides nothing
 
 
 class TooLong(Exception):
@@ -87,12 +90,15 @@ class Tracer:
     """Traces the examples of a program into one graph."""
 
     def __init__(self, program: TaskProgram, most: int) -> None:
-        self.program, self.most = program, most
-        self.blocks: Mapping[str, TaskBlock] = {block.label: block for block in program.blocks}
-        self.control: Mapping[str, Control] = control(program)
-        self.number = {block.label: k for k, block in enumerate(program.blocks)}
-        self.bodies = {label: jax.jit(partial(_body, part)) for label, part in self.control.items() if part.sent}
-        self.known = {label: _free(part) for label, part in self.control.items()}
+        self.program, self.most = control(program), most
+        self.blocks: Mapping[str, TaskBlock] = {block.label: block for block in self.program.blocks}
+        self.number = {label: k for k, label in enumerate(self.blocks)}
+        self.read = {
+            label: {v for part in (*block.ops, block.terminator) for v in reads(part)}
+            for label, block in self.blocks.items()
+            if _sent(block)
+        }
+        self.bodies = {label: jax.jit(partial(_body, block)) for label, block in self.blocks.items()}
         self.types: list[int] = []
         self.examples: list[int] = []
         self.needs: list[tuple[int, ...]] = []
@@ -112,8 +118,9 @@ class Tracer:
 
     def graph(self, widths: tuple[int, ...]) -> TaskGraph:
         """Return the graph of all examples so far."""
-        labels = tuple(block.label for block in self.program.blocks)
-        return TaskGraph(labels, np.array(self.types, np.int64), np.array(self.examples, np.int64), self.needs, widths)
+        return TaskGraph(
+            tuple(self.blocks), np.array(self.types, np.int64), np.array(self.examples, np.int64), self.needs, widths
+        )
 
     def _execute(self, task: _Ready) -> None:
         if len(self.types) >= self.most:
@@ -130,7 +137,7 @@ class Tracer:
                     frame = _Frame(task.place.frame, task.place.dsts)
                 case Spawn(dsts=dsts, way=way, row=row):
                     assert frame is not None
-                    at = int(values[row]) if row in values else None
+                    at = None if row is None else int(values[row])
                     self._begin(_Place(frame, dsts, at), way, values, me)
                 case SpawnInto(way=way):
                     self._begin(task.place, way, values, me)
@@ -138,12 +145,12 @@ class Tracer:
 
     def _values(self, task: _Ready) -> Values:
         """The variables that the end of a block needs."""
-        if task.label not in self.bodies:
+        if task.label not in self.read:
             return {}
-        part = self.control[task.label]
-        record = {v: task.record[v] for v in part.params}
-        known = {v: self.values[v] for v in self.known[task.label] if v in self.values}
-        return dict(zip(part.sent, self.bodies[task.label](record, known), strict=True))
+        read = self.read[task.label]
+        given = {v: value for v, value in (self.values | task.record).items() if v in read}
+        values: Values = self.bodies[task.label](given)
+        return values
 
     def _begin(self, place: _Place, way: Way, values: Values, me: int) -> None:
         while isinstance(way, Fork):
@@ -153,7 +160,7 @@ class Tracer:
                 _give(place, [values.get(name) for name in names])
             case Start(label=label, args=args):
                 place.frame.tasks += 1
-                record = {param: values[source] for param, source in args if source in values}
+                record = {param: values[source] for param, source in args}
                 self.ready.append(_Ready(label, record, place, None, (me,)))
 
     def _end(self, task: _Ready, block: TaskBlock, frame: _Frame | None, values: Values, me: int) -> None:
@@ -162,11 +169,11 @@ class Tracer:
             edge = edge.on_true if bool(values[edge.cond]) else edge.on_false
         match edge:
             case TaskJump(target=target, args=args):
-                record = {param: values[source] for param, source in args if source in values}
+                record = {param: values[source] for param, source in args}
                 self.ready.append(_Ready(target, record, task.place, frame, (me,)))
             case Sync(target=target, args=args):
                 assert frame is not None
-                frame.sync = target, {param: values[source] for param, source in args if source in values}
+                frame.sync = target, {param: values[source] for param, source in args}
                 frame.needs.append(me)
                 self._join(frame)
             case Finish(values=names):
@@ -200,21 +207,18 @@ def _give(place: _Place, values: Sequence[Any]) -> None:
     place.filled = True
 
 
-def _body(part: Control, record: Values, known: Values) -> tuple[Any, ...]:
-    env = {**known, **record}
-    for op in part.ops:
-        evaluate(op, env)
-    return tuple(env[v] for v in part.sent)
+def _body(block: TaskBlock, given: Values) -> Values:
+    env = dict(given)
+    for op in block.ops:
+        if isinstance(op, PureOp):
+            evaluate(op, env)
+    return {v: env[v] for v in _sent(block)}
 
 
-def _free(part: Control) -> tuple[str, ...]:
-    """The variables that the control of a block reads without computing them."""
-    made: set[str] = set(part.params)
-    free: dict[str, None] = {}
-    for op in part.ops:
-        free |= dict.fromkeys(v for v in reads(op) if v not in made)
-        made |= set(writes(op))
-    return tuple(free | dict.fromkeys(v for v in part.sent if v not in made))
+def _sent(block: TaskBlock) -> tuple[str, ...]:
+    """The variables that the end of a block needs: what it spawns, and its terminator."""
+    names = (v for part in (*spawns(block), block.terminator) for v in reads(part))
+    return tuple(v for v in dict.fromkeys(names) if v != NOTHING)
 
 
 def with_row(array: Any, row: int, value: Any, adds: bool) -> Any:
@@ -229,84 +233,51 @@ def with_row(array: Any, row: int, value: Any, adds: bool) -> Any:
     return new
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
-    """The part of a block that decides where its records go next.
+def control(program: TaskProgram) -> TaskProgram:
+    """Return the program with only the parameters and operations that decide where some task goes.
 
-    Attributes:
-        params: the parameters that it reads for that.
-        ops: the operations, in order.
-        sent: the variables that its end needs.
+    It is a fixed point: what a task returns is needed if a block after a `sync` needs it. `NOTHING` is in place of all
+    other results.
     """
+    results: dict[str, frozenset[int]] = {block.label: frozenset() for block in program.blocks}  # needed ones of tasks
+    awaited: frozenset[str] = frozenset()
+    while True:
+        blocks = tuple(_without_results(block, results[block.label], awaited) for block in program.blocks)
+        found = dead_parameters.run(replace(program, blocks=blocks))
+        before = dict(results), awaited
+        awaited = frozenset(param for block in found.blocks if block.joins for param in block.params)
+        for block in program.blocks:
+            for op in (op for op in spawns(block) if isinstance(op, Spawn)):
+                for label in starts(op.way):
+                    results[label] |= _needed(op, awaited)
+            for label in heirs(block):
+                results[label] |= results[block.label]
+        if before == (results, awaited):
+            return found
 
-    params: tuple[str, ...]
-    ops: tuple[PureOp, ...]
-    sent: tuple[str, ...]
+
+def _needed(op: Spawn, awaited: frozenset[str]) -> frozenset[int]:
+    return frozenset(k for k, dst in enumerate(op.dsts) if dst in awaited)
 
 
-def control(program: TaskProgram) -> Mapping[str, Control]:
-    """Return the control of each block, by label."""
-    return _Slice(program).run()
+def _without_results(block: TaskBlock, mine: frozenset[int], awaited: frozenset[str]) -> TaskBlock:
+    """The block with `NOTHING` in place of results that are not needed; `mine` are those of its task that are."""
 
+    def without(leaf: Any, needed: frozenset[int]) -> Any:
+        if not isinstance(leaf, Give | Finish):
+            return leaf
+        return replace(leaf, values=tuple(v if k in needed else NOTHING for k, v in enumerate(leaf.values)))
 
-class _Slice:
-    """A fixed point: which parameters and which results of the tasks of a block decide where some task goes."""
-
-    def __init__(self, program: TaskProgram) -> None:
-        self.program = program
-        self.params: dict[str, frozenset[str]] = {block.label: frozenset() for block in program.blocks}
-        self.results: dict[str, frozenset[int]] = {block.label: frozenset() for block in program.blocks}
-
-    def run(self) -> Mapping[str, Control]:
-        found: dict[str, Control] = {}
-        before: object = None
-        while before != (before := (dict(self.params), dict(self.results))):
-            awaited = frozenset().union(*(self.params[b.label] for b in self.program.blocks if b.joins))
-            for block in self.program.blocks:
-                self._spread(block, awaited)
-                found[block.label] = self._of(block, awaited)
-                self.params[block.label] |= frozenset(found[block.label].params)
-        return found
-
-    def _spread(self, block: TaskBlock, awaited: frozenset[str]) -> None:
-        """Hand on which results are needed: to what goes on for the task, and to what is started for its frame."""
-        mine = self.results[block.label]
-        for op in (op for op in spawns(block) if isinstance(op, Spawn)):
-            needed = frozenset(k for k, dst in enumerate(op.dsts) if dst in awaited)
-            for label in starts(op.way):
-                self.results[label] |= needed
-        for label in heirs(block):
-            self.results[label] |= mine
-
-    def _of(self, block: TaskBlock, awaited: frozenset[str]) -> Control:
-        sent = dict.fromkeys(self._sent(block, awaited))
-        wanted, ops = set(sent), []
-        for op in reversed([op for op in block.ops if isinstance(op, Prim | Move | Select)]):
-            if wanted & set(writes(op)):
-                ops.append(op)
-                wanted = wanted - set(writes(op)) | set(reads(op))
-        params = tuple(param for param in block.params if param in wanted)
-        return Control(params, tuple(reversed(ops)), tuple(sent))
-
-    def _sent(self, block: TaskBlock, awaited: frozenset[str]) -> Iterable[str]:
-        results = self.results[block.label]
-        for op in spawns(block):
-            yield from conditions(op.way)
-            needed = [k for k, dst in enumerate(op.dsts) if dst in awaited] if isinstance(op, Spawn) else results
-            if isinstance(op, Spawn) and op.row is not None and needed:
-                yield op.row
-            for way in leaves(op.way):
-                if isinstance(way, Give):
-                    yield from (way.values[k] for k in sorted(needed))
-                elif isinstance(way, Start):
-                    yield from (source for param, source in way.args if param in self.params[way.label])
-        yield from conditions(block.terminator)
-        for leaf in leaves(block.terminator):
-            match leaf:
-                case TaskJump(target=target, args=args) | Sync(target=target, args=args):
-                    yield from (source for param, source in args if param in self.params[target])
-                case Finish(values=values):
-                    yield from (values[k] for k in sorted(results))
+    ops = []
+    for op in block.ops:
+        if isinstance(op, Spawn | SpawnInto):
+            needed = _needed(op, awaited) if isinstance(op, Spawn) else mine
+            op = replace(op, way=map_leaves(op.way, partial(without, needed=needed)))
+            op = replace(op, row=None) if isinstance(op, Spawn) and not needed else op
+        ops.append(op)
+    end = block.terminator
+    end = replace(end, message=()) if isinstance(end, Fail) else map_leaves(end, partial(without, needed=mine))
+    return replace(block, ops=tuple(ops), terminator=end)
 
 
 # The blocks that each lane runs on the samples, in order: the machine of lanes, looked at between trips.

@@ -20,7 +20,7 @@ import numpy as np
 
 from pcbatch.mcmc import mass_matrix
 from pcbatch.mcmc.hamiltonian import Mass
-from pcbatch.mcmc.machine import Chains, Machine, Piece
+from pcbatch.mcmc.machine import ChainMachine, Chains, Piece
 from pcbatch.mcmc.nuts import ACCEPT, DIVERGED
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.step_size import adaptive, fixed, settled
@@ -50,7 +50,7 @@ class Warm:
     pieces: tuple[Piece, ...]
 
 
-def warm_up(machine: Machine, chains: Chains, tick: Tick) -> Warm:
+def warm_up(machine: ChainMachine, chains: Chains, tick: Tick) -> Warm:
     """Run the warm-up; the chains leave it with fixed step sizes and mass matrices."""
     settings = machine.settings
     mass, pieces = machine.unit_mass(), list[Piece]()
@@ -78,7 +78,7 @@ def _estimate(settings: Settings, q: np.ndarray) -> Mass:
     return mass_matrix.mass_of(estimate(q, settings.dense), settings.dense, q.dtype)
 
 
-def _first_step(machine: Machine, chains: Chains, step: np.ndarray, mass: Mass, window: int) -> np.ndarray:
+def _first_step(machine: ChainMachine, chains: Chains, step: np.ndarray, mass: Mass, window: int) -> np.ndarray:
     """Step sizes of the right order of magnitude (Hoffman and Gelman 2014, algorithm 4).
 
     They are doubled or halved until one leapfrog step is no longer, or is, accepted with a probability of 1/2: for
@@ -102,14 +102,14 @@ def _first_step(machine: Machine, chains: Chains, step: np.ndarray, mass: Mass, 
     return step
 
 
-def _depth(machine: Machine, window: Window) -> int:
+def _depth(machine: ChainMachine, window: WarmupWindow) -> int:
     """Return the largest depth of trees in a window."""
     deepest = machine.settings.max_tree_depth
     return min(deepest, EARLY_DEPTH) if window.early else deepest
 
 
 def _own_window(
-    machine: Machine, chains: Chains, step: np.ndarray, mass: Mass, window: Window, tick: Tick
+    machine: ChainMachine, chains: Chains, step: np.ndarray, mass: Mass, window: WarmupWindow, tick: Tick
 ) -> tuple[Chains, np.ndarray, list[Piece]]:
     """A window in which each chain adjusts its own step size after every draw, by dual averaging."""
     chains = chains._replace(stepper=adaptive(step, machine.settings.target_accept))
@@ -136,11 +136,11 @@ def diverging(pieces: list[Piece]) -> float:
 
 
 def _pooled_window(
-    machine: Machine,
+    machine: ChainMachine,
     chains: Chains,
     step: np.ndarray,
     mass: Mass,
-    window: Window,
+    window: WarmupWindow,
     tick: Tick,
     before: list[Piece],
 ) -> tuple[Chains, np.ndarray, list[Piece]]:
@@ -180,7 +180,7 @@ EARLY_DEPTH = 8  # of trees before the second mass matrix: a chain with a bad on
 ROUND = 16  # most draws between two adjustments of a pooled step size
 
 
-class Window(NamedTuple):
+class WarmupWindow(NamedTuple):
     """A stretch of warm-up: its draws, whether the mass matrix is estimated from them, whether trees are kept small."""
 
     draws: int
@@ -188,10 +188,10 @@ class Window(NamedTuple):
     early: bool = False
 
 
-def windows(warmup: int) -> Iterator[Window]:
+def windows(warmup: int) -> Iterator[WarmupWindow]:
     """The stretches of a warm-up of `warmup` draws in all."""
     if warmup < FIRST:
-        yield Window(warmup, False)  # too short to learn a mass matrix from
+        yield WarmupWindow(warmup, False)  # too short to learn a mass matrix from
         return
     opening, closing = OPENING, CLOSING
     if warmup < OPENING + FIRST + CLOSING:
@@ -199,13 +199,13 @@ def windows(warmup: int) -> Iterator[Window]:
     left, size = warmup - opening - closing, FIRST
     early = True
     if opening:
-        yield Window(opening, False, early)
+        yield WarmupWindow(opening, False, early)
     while left > 0:
         if left < 3 * size:  # the next window would not have twice the length: take what is left
             size = left
-        yield Window(size, True, early)
+        yield WarmupWindow(size, True, early)
         left, size, early = left - size, 2 * size, False
-    yield Window(closing, False)
+    yield WarmupWindow(closing, False)
 
 
 def rounds(draws: int, early: bool = True) -> Iterator[int]:

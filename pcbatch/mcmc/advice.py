@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -47,23 +47,19 @@ def advice(settings: Settings, statistics: Statistics, q: np.ndarray) -> Iterato
 
 def _mixing(settings: Settings, q: np.ndarray) -> Iterator[str]:
     """Yield the warnings about R-hat and effective sample sizes, which are NaN for a coordinate that does not move."""
-    largest = _worst(convergence.rhat(q), np.max)
+    largest = float(np.max(convergence.rhat(q)))
     if not largest <= HIGH_RHAT:
         yield f"The largest R-hat is {largest:.2f}, indicating chains have not mixed. Run more draws, and more warmup."
     wanted = LEAST_ESS * min(settings.chains, COUNTED_CHAINS)
-    bulk = _worst(convergence.ess_bulk(q), np.min)
+    bulk = float(np.min(convergence.ess_bulk(q)))
     if not bulk >= wanted:
         yield (
             f"Bulk Effective Samples Size (ESS) is too low ({bulk:.0f}, below {wanted}), indicating posterior "
             "means and medians may be unreliable."
         )
-    tail = _worst(convergence.ess_tail(q), np.min)
+    tail = float(np.min(convergence.ess_tail(q)))
     if not tail >= wanted:
         yield (
             f"Tail Effective Samples Size (ESS) is too low ({tail:.0f}, below {wanted}), indicating posterior "
             "variances and tail quantiles may be unreliable."
         )
-
-
-def _worst(values: np.ndarray, extreme: Callable[[np.ndarray], float]) -> float:
-    return float(extreme(values))

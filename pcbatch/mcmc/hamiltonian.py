@@ -24,7 +24,7 @@ class Mass(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """A position and the gradient of the log density there.
 
     Vectors that change together are the rows of one array: what a chain keeps or replaces is then few arrays.
@@ -45,7 +45,7 @@ class Place:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
-class Sample(Place):
+class Sample(Position):
     """A position of the chain. Its gradient travels with it, so that no draw computes one twice."""
 
     logp: Any
@@ -53,7 +53,7 @@ class Sample(Place):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
-class Point(Place):
+class Point(Position):
     """A point of phase space from which the integrator can go on: its third row is the momentum."""
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +20,7 @@ from pcbatch.mcmc.nuts import GRADIENT, LEAF, NUMBERS, Trace, nuts
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.step_size import Stepper
 from pcbatch.mcmc.target import Target
-from pcbatch.options import Dense
+from pcbatch.plan import Dense
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 
 TRACE_BYTES = 32 << 20  # of the positions of one call
@@ -70,18 +70,17 @@ def programs(target: Target, deepest: int, per_chain: bool, small: bool, stats: 
         return Sample(end.rows[:2], logp), logp - kinetic(end.p, mass) - sample.logp + kinetic(p, mass)
 
     axes = (0, 0, 0, mass_axis, None)
-    options = {"modes": Dense()} if small else {}
     # A run that is cut into other calls must round as it did: chains are never moved to machines of other widths.
-    return Programs(
-        sampler.chain.with_options(stats=stats, narrow=False, **options), jax.jit(jax.vmap(leap, in_axes=axes))
-    )
+    plan = replace(sampler.chain.options.plan, narrow=False)
+    plan = replace(plan, modes=Dense()) if small else plan
+    return Programs(sampler.chain.with_options(stats=stats, plan=plan), jax.jit(jax.vmap(leap, in_axes=axes)))
 
 
 def _cost(target: Target, data: tuple[Any, ...]) -> float:
     return jaxpr_time(jax.make_jaxpr(target.logp_and_grad)(np.zeros(target.size, target.dtype), *data).jaxpr)
 
 
-class Machine:
+class ChainMachine:
     """The chains of one run: calls of the compiled program, and the numbers that they are given."""
 
     def __init__(self, target: Target, settings: Settings, data: tuple[Any, ...]) -> None:

@@ -19,7 +19,7 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.mcmc.adaptation import Tick, Warm, warm_up
 from pcbatch.mcmc.advice import SamplingWarning, advice
 from pcbatch.mcmc.hamiltonian import Sample
-from pcbatch.mcmc.machine import Chains, Machine
+from pcbatch.mcmc.machine import ChainMachine, Chains
 from pcbatch.mcmc.posterior import Posterior, Statistics
 from pcbatch.mcmc.saved import Progress, RunFile, fingerprint
 from pcbatch.mcmc.settings import Adaptation, Matrix, Settings, check
@@ -110,7 +110,7 @@ def sample(
     check(settings)
     data = jax.tree.map(jnp.asarray, _tuple(data))
     target = target_of(logp, start, chains, jitter, data)
-    machine = Machine(target, settings, data)
+    machine = ChainMachine(target, settings, data)
     of = {} if save_to is None else fingerprint(target, settings, (start, jitter), data)
     file = RunFile(None if save_to is None else checked_path(save_to), every, of)
     spread = JITTER if jitter is None else float(jitter)
@@ -126,7 +126,7 @@ def sample(
     return posterior
 
 
-def _posterior(machine: Machine, state: Progress, seconds: dict[str, float]) -> Posterior:
+def _posterior(machine: ChainMachine, state: Progress, seconds: dict[str, float]) -> Posterior:
     settings, target = machine.settings, machine.target
     q = np.concatenate([piece.q for piece in state.pieces], axis=1)[:, : settings.draws]  # a file may hold more
     numbers = np.concatenate([piece.numbers for piece in state.pieces], axis=1)[:, : settings.draws]
@@ -173,7 +173,7 @@ REPORTS = 20  # with `progress`, so often at least while draws are made
 class Run:
     """One run of chains, kept in a file if there is one."""
 
-    def __init__(self, machine: Machine, file: RunFile, tick: Tick) -> None:
+    def __init__(self, machine: ChainMachine, file: RunFile, tick: Tick) -> None:
         self.machine, self.file, self.tick = machine, file, tick
         self.seconds = {"compile": 0.0, "warmup": 0.0, "draws": 0.0}
 

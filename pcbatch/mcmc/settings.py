@@ -51,9 +51,9 @@ def check(settings: Settings) -> None:
     for name, least in (("chains", 1), ("draws", 1), ("warmup", 0), ("max_tree_depth", 1), ("seed", 0)):
         value = getattr(s, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise _wrong(f"`{name}` must be an integer of at least {least}, not {short(value)}", "", name, least)
+            raise _wrong(f"`{name}` must be an integer of at least {least}, not {short(value)}", name, least)
     if s.step_size is not None and (not isinstance(s.step_size, int | float) or not 0 < s.step_size < math.inf):
-        raise _wrong(f"`step_size` must be a positive number, not {short(s.step_size)}", "", "step_size", 0.1)
+        raise _wrong(f"`step_size` must be a positive number, not {short(s.step_size)}", "step_size", 0.1)
     if s.warmup < LEAST_WARMUP and (s.warmup or s.step_size is None):
         raise usage(
             "PCB463",
@@ -62,14 +62,12 @@ def check(settings: Settings) -> None:
             help=f"write `warmup={LEAST_WARMUP}` or more; or `warmup=0, step_size=0.1`, for a step size that you know",
         )
     if not isinstance(s.target_accept, int | float) or not 0 < s.target_accept < 1:
-        raise _wrong(
-            f"`target_accept` must lie between 0 and 1, not be {short(s.target_accept)}", "", "target_accept", 0.8
-        )
+        raise _wrong(f"`target_accept` must lie between 0 and 1, not be {short(s.target_accept)}", "target_accept", 0.8)
     if s.mass not in ("diag", "dense"):
-        raise _wrong(f'`mass` must be "diag" or "dense", not {short(s.mass)}', "", "mass", '"diag"')
+        raise _wrong(f'`mass` must be "diag" or "dense", not {short(s.mass)}', "mass", '"diag"')
     if s.adapt not in ("pooled", "per-chain"):
-        raise _wrong(f'`adapt` must be "pooled" or "per-chain", not {short(s.adapt)}', "", "adapt", '"pooled"')
+        raise _wrong(f'`adapt` must be "pooled" or "per-chain", not {short(s.adapt)}', "adapt", '"pooled"')
 
 
-def _wrong(title: str, note: str, name: str, such: object) -> Exception:
-    return usage("PCB463", title, *((note,) if note else ()), help=f"write `{name}={such}`, for example")
+def _wrong(title: str, name: str, such: object) -> Exception:
+    return usage("PCB463", title, help=f"write `{name}={such}`, for example")

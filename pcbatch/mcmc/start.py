@@ -83,23 +83,20 @@ def positions(
         one = ravel(start)
         q = (one + rng.uniform(-jitter, jitter, (chains, one.size))).astype(target.dtype)
         tries = MOST_TRIES if jitter > 0 else 1
-    sample = begin(q)
-    for _ in range(tries - 1):
+    for tries_left in reversed(range(tries)):
+        sample = begin(q)
         lost = ~finite(sample)
         if not lost.any():
             return sample
-        again = (one + rng.uniform(-jitter, jitter, q.shape)).astype(target.dtype)
-        q = np.where(lost[:, None], again, q)
-        sample = begin(q)
-    lost = np.flatnonzero(~finite(sample))
-    if not lost.size:
-        return sample
-    chain = int(lost[0])
+        if tries_left:
+            again = (one + rng.uniform(-jitter, jitter, q.shape)).astype(target.dtype)
+            q = np.where(lost[:, None], again, q)
+    chain = int(np.argmax(lost))
     place = short(jax.tree.map(np.asarray, target.unravel(q[chain])))
     what = "log density" if not np.isfinite(np.asarray(sample.logp)[chain]) else "gradient of the log density"
     raise usage(
         "PCB462",
-        f"the {what} is not finite where {_chains(lost.size, q.shape[0])} start",
+        f"the {what} is not finite where {_chains(int(lost.sum()), q.shape[0])} start",
         f"chain {chain} starts at {place}, where it is {short(float(np.asarray(sample.logp)[chain]))}",
         help="start where the density is positive, with less jitter, or transform parameters to the whole real line",
     )

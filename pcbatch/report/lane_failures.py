@@ -66,7 +66,7 @@ class FailedRun:
         more = f" and {len(lanes) - SHOWN} more" if len(lanes) > SHOWN else ""
         first = f"first lanes: {shown}{more}"
         # A program that the user has jitted does not return trips, and lane after lane there are none.
-        if self.raw.trips is None or self.options.emitter == "scalar":
+        if self.raw.trips is None or self.options.plan.emitter == "scalar":
             return (first,)
         trips = int(self.raw.trips)
         return (first, f"the machine made {trips} trip{'' if trips == 1 else 's'}")

@@ -17,6 +17,8 @@ from pcbatch.call.usage import usage
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import bars, number, ranges, shortened, table
+from pcbatch.report.profile_html import page
+from pcbatch.report.profile_plot import plot
 from pcbatch.report.profile_source import SourceLines, source_lines
 from pcbatch.report.profile_tasks import ProfiledTasks, profiled_tasks
 from pcbatch.report.schedule import BlockPlan, Explanation, explain_call
@@ -169,8 +171,6 @@ class Profile:
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw utilisation over time and by block into a file (needs matplotlib: `pip install 'pcbatch[viz]'`)."""
-        from pcbatch.report.profile_plot import plot
-
         plot(self, path)
 
     def html(self, path: str | PathLike[str]) -> None:
@@ -179,8 +179,6 @@ class Profile:
         Args:
             path: of the file, which is replaced.
         """
-        from pcbatch.report.profile_html import page
-
         Path(path).write_text(page(self), encoding="utf-8")
 
     def __str__(self) -> str:
@@ -239,7 +237,7 @@ def profile_call(name: str, compiled: Program, given: Arguments, lanes: int | No
     streamed = lanes is not None and given.lanes > 0
 
     def run(program: Program) -> RawResult:
-        timed = replace(program, executable=program.with_pc("profile").profiling())
+        timed = replace(program, executable=program.with_pc("profile").profiling)
         return timed.stream(given, lanes, mesh) if streamed else timed.execute(given, mesh)
 
     program, raw = run_growing(compiled, run)

@@ -20,7 +20,7 @@ from pcbatch.compiler.program import Program
 from pcbatch.report.profile_source import source_lines
 from pcbatch.report.schedule import BlockPlan, Explanation, explain_call, most_expensive_text
 from pcbatch.runtime.costs import plan_modes
-from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
+from pcbatch.runtime.execute.host_loop import HostLoop
 from pcbatch.runtime.execute.run_kinds import begin
 from pcbatch.runtime.execute.run_state import RunState
 from pcbatch.runtime.execute.task_run import TaskRun
@@ -66,7 +66,7 @@ def profiled_tasks(name: str, compiled: Program, given: Arguments) -> ProfiledTa
     record: list[Recorded] = []
 
     def run(program: Program) -> RawResult:
-        executable = program.with_pc("profile").counting()
+        executable = program.with_pc("profile").counting
 
         def start() -> RunState:
             return begin(executable, program.args(given), given.lanes, None, None)
@@ -95,12 +95,12 @@ def profiled_tasks(name: str, compiled: Program, given: Arguments) -> ProfiledTa
 
 
 def _recorded(start: Callable[[], RunState]) -> tuple[RawResult, Recorded]:
-    total = start().advanced(HostLoop(TripBudget())).counts.trips
+    total = start().advanced(HostLoop()).counts.trips
     span = max(1, -(-total // STRETCHES))
     state, before, marks = start(), None, []
     frames, used = 0, 0
     while not state.ended:
-        later = state.advanced(HostLoop(TripBudget(), trips=span))
+        later = state.advanced(HostLoop(span))
         after = np.stack([wide_counters.value(c) for c in later.outcome().counts], axis=-1).astype(np.int64)
         made = later.counts.trips - state.counts.trips
         live = later.counts.live if made else 0

@@ -13,8 +13,10 @@ from pcbatch.diagnostics.tables import number, ranges, shortened, table, time
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackBlock, Storage
 from pcbatch.lowering.analysis.cost import op_cost
-from pcbatch.lowering.tasks.qualify import NO_RECURSION
-from pcbatch.options import Dense, Kernel, Mode, Options
+from pcbatch.lowering.tasks.worth import NO_RECURSION
+from pcbatch.options import Options
+from pcbatch.plan import Dense, Kernel, Mode, Plan
+from pcbatch.runtime import kernel
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
@@ -91,8 +93,9 @@ class Explanation:
         rows: the plan of each block, in order of the program.
         along: a line for each function without a decorator that is compiled along, with the reason.
         shared: the large values that all lanes share, of which there is one.
-        kernel: whether the program can be one kernel of a GPU (`emitter="kernel"`), and why not.
-        calls: with the option `fork`, whether independent calls run side by side, and why not.
+        kernel: whether the program can be one kernel of a GPU (emitter "kernel"), and why not.
+        calls: where `fork` of the plan allows it, whether independent calls run side by side, and why not.
+        plan: the plan in force: that of the function, and what was decided for this call where it leaves a choice.
 
     Example:
         >>> import jax, pcbatch
@@ -121,6 +124,7 @@ class Explanation:
     alone: str = ""
     runs_alone: bool = False
     outside: tuple[str, ...] = ()
+    plan: Plan = Plan()
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -134,12 +138,14 @@ class Explanation:
 
     def to_json(self) -> str:
         """Return the explanation as JSON, times in nanoseconds."""
-        return json.dumps(asdict(self) | {"trip_ns": self.trip_ns}, indent=2)
+        values = asdict(replace(self, plan=Plan())) | {"plan": repr(self.plan), "trip_ns": self.trip_ns}
+        return json.dumps(values, indent=2)
 
     def __str__(self) -> str:
         streamed = f" for {self.inputs} inputs" if self.lanes < self.inputs else ""
         size = f"{self.lanes} lanes{streamed}, {len(self.rows)} blocks"
         lines = [
+            f"plan in force: {self.plan}",
             *([_alone(self.alone, self.runs_alone, self.outside)] if self.alone else []),
             f"{self.function}: {size}, very roughly {time(self.trip_ns)} a trip",
             f"  policy   {self.policy}: {self.reason}",
@@ -224,22 +230,33 @@ def explain_call(
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
-    chosen = compiled.options.schedule != "auto" and not isinstance(compiled.options.schedule, Learned)
+    chosen = compiled.options.plan.schedule != "auto" and not isinstance(compiled.options.plan.schedule, Learned)
     explained = _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
-    if isinstance(compiled.options.schedule, Learned) and not _learned_for_tasks(compiled):
+    if isinstance(compiled.options.plan.schedule, Learned) and not _learned_for_tasks(compiled):
         if not isinstance(executable.machine.schedule, Learned):
             explained = replace(explained, reason=OTHER_BLOCKS)
     along = tuple(map(str, compiled.stages.along))
-    kernel = _kernel(executable.machine, compiled.options)
     narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
-    calls, shared = _calls(compiled), _shared(compiled)
-    if compiled.options.emitter == "scalar":
+    calls, shared, as_kernel = _calls(compiled), _shared(compiled), _kernel(executable.machine, compiled.options)
+    if compiled.options.plan.emitter == "scalar":
         in_the_way = tuple(map(str, obstacles(executable.machine.layout)))
         explained = replace(explained, in_the_way=in_the_way, outside=_outside(compiled, width))
     if alone is not None and alone.alone:
         widths, outside = alone.alone, _outside(alone, given.lanes)
         explained = replace(explained, alone=str(widths), runs_alone=given.lanes in widths, outside=outside)
-    return replace(explained, along=along, calls=calls, shared=shared, kernel=kernel, narrower=narrower)
+    explained = replace(explained, along=along, calls=calls, shared=shared, kernel=as_kernel, narrower=narrower)
+    return replace(explained, plan=_in_force(explained, compiled, lanes is None and compiled.runs_tasks(given, mesh)))
+
+
+def _in_force(explained: Explanation, compiled: Program, by_tasks: bool) -> Plan:
+    """The plan of a function, with what was decided for a call in place of "auto"."""
+    plan = compiled.options.plan
+    if by_tasks:
+        return replace(plan, fork="always")
+    if explained.runs_alone or explained.emitter == "scalar":  # the policy is for what is outside alone
+        return replace(plan, emitter="scalar")
+    schedule = explained.policy if plan.schedule == "auto" else plan.schedule
+    return replace(plan, schedule=schedule, emitter=explained.emitter if plan.emitter == "auto" else plan.emitter)
 
 
 def _outside(compiled: Program, lanes: int) -> tuple[str, ...]:
@@ -252,14 +269,12 @@ def _outside(compiled: Program, lanes: int) -> tuple[str, ...]:
 
 def _kernel(machine: Machine, options: Options) -> str:
     """Whether a machine can be one kernel of a GPU; the first reasons if not."""
-    from pcbatch.runtime.kernel import planned  # Pallas takes half a second to import
-
-    outcome = planned(machine, options.kernel or Kernel())
+    outcome = kernel.planned(machine, options.plan.kernel or Kernel())
     more = len(outcome.obstacles) - 2
     reasons = "; ".join(map(str, outcome.obstacles[:2])) + (f"; and {more} more" if more > 0 else "")
     if outcome.plan is None:
         return f"no: {reasons}"
-    how = "it is" if options.kernel is not None else 'it can be, with `emitter="kernel"`,'
+    how = "it is" if options.plan.kernel is not None else 'it can be, with `Plan(emitter="kernel")`,'
     text = f"{how} one kernel of a GPU, in tiles of {outcome.plan.tile} lanes"
     repeated = [f"{machine.layout.codes[k].block.label} {n} times" for k, n in outcome.plan.repeats.items()]
     text += f", loops repeated ({', '.join(repeated)})" if repeated else ""
@@ -277,7 +292,7 @@ def _shared(compiled: Program) -> tuple[str, ...]:
 def _calls(compiled: Program) -> str:
     """Whether independent calls run side by side; nothing where that was not asked for, or where there are none."""
     fork = compiled.forked
-    if compiled.options.fork == "never" or (fork.tasks is None and fork.reason in NO_RECURSION):
+    if compiled.options.plan.fork == "never" or (fork.tasks is None and fork.reason in NO_RECURSION):
         return ""
     if fork.tasks is None:
         return f"in lanes: {fork.reason}"
@@ -288,7 +303,7 @@ def _calls(compiled: Program) -> str:
     how += f", in {phases} phases" if phases > 1 else ""
     if _learned_for_tasks(compiled):
         follows = fork.tasks.options.policy is not None
-        how += f", {compiled.options.schedule.brief()}" if follows else f", {OTHER_BLOCKS}"
+        how += f", {compiled.options.plan.schedule.brief()}" if follows else f", {OTHER_BLOCKS}"
     how += "" if fork.tasks.options.for_one else ", but for a single example"
     how += "" if fork.tasks.options.most is None else f", up to {fork.tasks.options.most} examples"
     below = "the blocks below are those of lanes, for derivatives and examples that fail"
@@ -297,7 +312,7 @@ def _calls(compiled: Program) -> str:
 
 def _learned_for_tasks(compiled: Program) -> bool:
     """Whether the schedule is a learned one that tasks follow."""
-    schedule = compiled.options.schedule
+    schedule = compiled.options.plan.schedule
     return isinstance(schedule, Learned) and schedule.machine == TASKS
 
 

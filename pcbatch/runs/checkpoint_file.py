@@ -33,7 +33,7 @@ from pcbatch.errors import PcbatchError, StateError
 from pcbatch.lowering.typing.jax_types import SETTINGS, settings
 from pcbatch.runs import fingerprint
 
-FORMAT = 1
+FORMAT = 2
 HEADER = "pcbatch"  # the member that describes the others
 FORSAKEN = 3600.0  # seconds without a write after which a file that was begun is taken for one of a killed process
 

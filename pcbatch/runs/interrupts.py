@@ -10,7 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pcbatch.runs.run_handle import Machine
+    from pcbatch.runs.run_handle import Run
 
 
 class Interrupted(KeyboardInterrupt):
@@ -28,7 +28,7 @@ class Interrupted(KeyboardInterrupt):
         ...     stopped.machine.save("run.npz")  # doctest: +SKIP
     """
 
-    def __init__(self, machine: Machine | None = None, message: str = "") -> None:
+    def __init__(self, machine: Run | None = None, message: str = "") -> None:
         super().__init__(message or ("" if machine is None else f"stopped by Ctrl-C: {machine.progress()}"))
         self.machine = machine
 

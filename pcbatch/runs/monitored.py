@@ -21,11 +21,13 @@ from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_file import as_saved, check, check_kind, refused
 from pcbatch.runs.interrupts import Interrupted, interruptible
-from pcbatch.runs.run_handle import Machine, checkpointing, traced
+from pcbatch.runs.run_handle import Run, checkpointing, traced
 from pcbatch.runs.run_options import RunOptions, deadline, reporting
 from pcbatch.runtime.execute.executor import PcExecutable
-from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
-from pcbatch.runtime.execute.run_kinds import begin, like
+from pcbatch.runtime.execute.host_loop import HostLoop
+from pcbatch.runtime.execute.run_kinds import begin, decoded
+from pcbatch.runtime.execute.run_state import RunState
+from pcbatch.runtime.execute.task_run import TaskRun
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, run_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing, non_finite_lanes
@@ -55,16 +57,14 @@ class Loadable(Protocol):
         """The types of the first parameters, which a method has from its object."""
 
 
-def start(
-    name: str, compiled: Program, given: Arguments, mesh: Devices, what: str, lanes: int | None = None
-) -> Machine:
+def start(name: str, compiled: Program, given: Arguments, mesh: Devices, what: str, lanes: int | None = None) -> Run:
     """Return a machine before its first trip; `what` names in messages what asks for it."""
     executable = _executable(compiled, given, what)
     if given.lanes == 0:
-        return Machine(name, compiled, given, None, None)
+        return Run(name, compiled, given, None, None)
     with compiled.mapping_errors(given), jax.debug_nans(False), jax.debug_infs(False), run_without_mesh():
         state = begin(executable, compiled.args(given), given.lanes, lanes, _dealt(compiled, given, mesh, what))
-    return Machine(name, compiled, given, state, None)
+    return Run(name, compiled, given, state, None)
 
 
 def _executable(compiled: Program, given: Arguments, what: str) -> PcExecutable:
@@ -109,7 +109,7 @@ def run_monitored(
     _executable(compiled, given, options.first_given)
     with reporting(options.progress, unit) as report, interruptible() as interrupted:
         machine = _begun(name, compiled, given, mesh, options, lanes)
-        watch = HostLoop(TripBudget(), until=deadline(options.timeout), report=report, interrupted=interrupted)
+        watch = HostLoop(until=deadline(options.timeout), report=report, interrupted=interrupted)
         if report is not None and machine.standing is not None:
             report(machine.standing)
         if options.save_to is not None:
@@ -129,7 +129,7 @@ def run_monitored(
 
 def _begun(
     name: str, compiled: Program, given: Arguments, mesh: Devices, options: RunOptions, lanes: int | None
-) -> Machine:
+) -> Run:
     path = options.save_to
     if path is None:
         return start(name, compiled, given, mesh, options.first_given, lanes)
@@ -144,7 +144,7 @@ def _begun(
     return restored(path, name, compiled, given, mesh, about, arrays)
 
 
-def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Machine:
+def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Return the machine in a checkpoint.
 
     Args:
@@ -225,20 +225,21 @@ def restored(
     mesh: Mesh | None,
     about: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
-) -> Machine:
+) -> Run:
     """Return the machine of a checkpoint whose header was checked."""
     executable = _executable(compiled, given, "load")
     with checkpoint_file.reading(path):
         digest = about["arguments"]
-        if about["shape"] is None:
-            return Machine(name, compiled, given, None, digest)
-        if "tasks" in about["shape"] and about.get("tasks") != fingerprint.of_tasks(compiled):
+        paused: RunState | None = decoded(about["run"], executable, mesh)
+        if paused is None:
+            return Run(name, compiled, given, None, digest)
+        if isinstance(paused, TaskRun) and about.get("tasks") != fingerprint.of_tasks(compiled):
             note = "its calls ran side by side (the option `fork`), and the program of these calls is "
             note += (
                 "another one" if compiled.tasks is not None else "not there: `fork`, or another option, leaves it out"
             )
             raise refused(path, "was written by another program", note)
-        types = like(executable, compiled.args(given), given.lanes, mesh, about["shape"])
-        if not types.fits(arrays):
+        paused = paused.described(compiled.args(given))
+        if not paused.fits(arrays):
             raise checkpoint_file.unreadable(path, "its arrays are not those of such a state")
-        return Machine(name, compiled, given, types.restored(arrays), digest)
+        return Run(name, compiled, given, paused.restored(arrays), digest)

@@ -17,7 +17,7 @@ from pcbatch.runs.checkpoint_file import as_saved, check, header, refused
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.run_options import RunOptions, deadline, reporting
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkCheckpoint, ChunkPlan, StreamMismatch
-from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
+from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.raw_result import RawResult
 
@@ -47,7 +47,7 @@ def run_chunks_monitored(
     if path is not None and path.exists() and not again:
         held = _checkpoint(path, compiled, about)
     with reporting(options.progress, "inputs") as report, interruptible() as interrupted:
-        watch = HostLoop(TripBudget(), until=deadline(options.timeout), report=report, interrupted=interrupted)
+        watch = HostLoop(until=deadline(options.timeout), report=report, interrupted=interrupted)
         if path is not None:
             watch.save, watch.every = _saving(path, about), options.every
         try:

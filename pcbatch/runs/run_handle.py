@@ -23,9 +23,10 @@ from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_file import header
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.run_options import deadline, reporting, whole_number
-from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
-from pcbatch.runtime.execute.run_kinds import begin
-from pcbatch.runtime.execute.run_state import QueueRun, RunState
+from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
+from pcbatch.runtime.execute.queue_run import QueueRun
+from pcbatch.runtime.execute.run_kinds import begin, encoded
+from pcbatch.runtime.execute.run_state import RunState
 from pcbatch.runtime.execute.state_arrays import named
 from pcbatch.runtime.execute.task_run import TaskRun
 from pcbatch.runtime.sharding.lane_sharding import run_without_mesh
@@ -65,7 +66,7 @@ class RunProgress:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Machine:
+class Run:
     """A run between two trips, made by `f.start(...)`. It is a value: `advance` gives another one, and this one stays
     as it is.
 
@@ -105,7 +106,7 @@ class Machine:
         timeout: float | None = None,
         progress: Any = None,
         donate: bool = False,
-    ) -> Machine:
+    ) -> Run:
         """Continue the run, to its end or less far; stacks grow as they do in a call.
 
         Args:
@@ -124,13 +125,13 @@ class Machine:
         __tracebackhide__ = True
         trips, until = whole_number("max_trips", max_trips), deadline(timeout)
         with reporting(progress, "lanes") as report, interruptible() as interrupted:
-            watch = HostLoop(TripBudget(), trips, until, report, interrupted=interrupted)
+            watch = HostLoop(trips, until, report, interrupted=interrupted)
             later = self.moved(watch, donate)
         if watch.why == "interrupted":
             raise Interrupted(later)
         return later
 
-    def moved(self, watch: HostLoop, donate: bool = True) -> Machine:
+    def moved(self, watch: HostLoop, donate: bool = True) -> Run:
         """Return the machine after a monitored run. `donate`: its buffers become those of the new one.
 
         Where a lane has had no room in a list, another machine with more room begins from the start.
@@ -142,7 +143,7 @@ class Machine:
             machine = roomier._moved(watch, True)
         return machine
 
-    def _moved(self, watch: HostLoop, donate: bool) -> Machine:
+    def _moved(self, watch: HostLoop, donate: bool) -> Run:
         state, save = self._usable(), watch.save
         assert state is not None
         if state.ended:
@@ -157,7 +158,7 @@ class Machine:
         self._compiled.flush()
         return replace(self, _paused=later)
 
-    def with_room(self, watch: HostLoop | None = None) -> Machine | None:
+    def with_room(self, watch: HostLoop | None = None) -> Run | None:
         """Return a machine of the same call with more room for lists, before its first trip; None if no lane needs it,
         or if it may not have it."""
         needed = self._room_needed()
@@ -170,7 +171,7 @@ class Machine:
                 continue
         return None
 
-    def begun(self, compiled: Program) -> Machine:
+    def begun(self, compiled: Program) -> Run:
         """Return a machine for the same call, run by another program, before its first trip."""
         old, given = self._paused, self._given
         assert old is not None
@@ -235,7 +236,6 @@ class Machine:
     def write(self, path: Any, keep: Callable[..., None] = checkpoint_file.write) -> None:
         """Write a checkpoint to a path that was checked, by the function `keep`."""
         state, known = self._usable(), self.recognisable()
-        shape = None if state is None else state.shape()
         about = {
             **header(self._compiled, "run"),
             "function": self._name,
@@ -245,12 +245,12 @@ class Machine:
             "inputs": self._given.lanes,
             "devices": 1 if state is None else state.sharding.devices,
             "arguments": known._digest,
-            "shape": shape,
-            **({} if shape is None or "tasks" not in shape else {"tasks": fingerprint.of_tasks(self._compiled)}),
+            "run": encoded(state),
+            **({"tasks": fingerprint.of_tasks(self._compiled)} if isinstance(state, TaskRun) else {}),
         }
         keep(path, about, {} if state is None else named(state.state))
 
-    def recognisable(self) -> Machine:
+    def recognisable(self) -> Run:
         """Return the machine with a digest of the arguments that it was started with, if they are still there: a call
         with the same ones may continue its checkpoint."""
         known = self._digest or self._arguments_gone
@@ -273,12 +273,12 @@ class Machine:
 
     def __repr__(self) -> str:
         how = "its memory was given to a later machine" if self._given_away() else self.progress()
-        return f"<pcbatch.Machine {self._name}: {how}>"
+        return f"<pcbatch.Run {self._name}: {how}>"
 
-    def __copy__(self) -> Machine:
+    def __copy__(self) -> Run:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Machine:
+    def __deepcopy__(self, memo: Any) -> Run:
         return self
 
     def __reduce__(self) -> Any:
@@ -298,7 +298,7 @@ def traced(what: str) -> UsageError:
 def checkpointing(path: Any) -> Callable[[Any], None]:
     """Return the function that a monitored run calls to save its machine."""
 
-    def keep(snapshot: Callable[[], Machine]) -> None:
+    def keep(snapshot: Callable[[], Run]) -> None:
         snapshot().write(path, checkpoint_file.write_if_possible)
 
     return keep

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.call.usage import usage
+from pcbatch.diagnostics.deprecated import warn_of_old
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.runs.checkpoint_file import checked_path
 from pcbatch.runtime.execute.host_loop import Report, RunCounts
@@ -95,17 +94,8 @@ def _renamed(old: Any, new: Any) -> Any:
     if new is not None and old is not None:
         title = "`save_to` and `checkpoint` are both given, and are two names of one option"
         raise usage("PCB440", title, help="leave `checkpoint` out: it is the old name of `save_to`")
-    text = "`checkpoint=` is called `save_to=` now: write `save_to=path`"
-    warnings.warn(text, DeprecationWarning, stacklevel=_frames_of_ours())
+    warn_of_old("`checkpoint=` is called `save_to=` now", help="write `save_to=path`")
     return new if old is None else old
-
-
-def _frames_of_ours() -> int:
-    """Return the `stacklevel`, for the caller, of the first frame that is not in this package."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "pcbatch":
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def seconds(name: str, value: Any) -> float:

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import storage_type
-from pcbatch.options import Dense
+from pcbatch.lowering.typing.jax_types import storage_type, zeros
+from pcbatch.plan import Dense
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.sharding.lane_sharding import ShardedArguments
 from pcbatch.runtime.vm.block_body import Values
@@ -24,20 +24,18 @@ from pcbatch.runtime.vm.policies import Drain, Sweep
 from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.primitive.derived import at_once, one_by_one
-from pcbatch.transforms.primitive.errors import not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, fold_lanes, unfolded_outs
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, batched_per_lane, fold_lanes
 from pcbatch.transforms.recorded_run import (
     ELEMENTS,
     FULL,
     ROOM,
-    RerunRun,
-    RunOperation,
+    TapedOperation,
     folded_part,
     recorded_together,
     run_compiled,
     undoes_natively,
 )
-from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
+from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, RematRun, segment_machine, segment_rows
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.backward_machine import BackwardLayout
 from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp, zero_where_inactive
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Backward(RunOperation):
+class Backward(TapedOperation):
     """The pullback of a run, as an operation that runs the backward machine.
 
     Operands: the arguments of the run, the parts of its tape, and the cotangents of the floating leaves of its value.
@@ -62,42 +60,30 @@ class Backward(RunOperation):
     moved: tuple[bool, ...]
     tape: Tape
     skips: bool = True  # lanes with cotangents of zero alone undo no records
-    remat: bool = False  # the tape has snapshots instead of records
     needs: Needs = PLAIN
     native: bool = True  # see `RerunRun`
     name: str = "backward run"
     differentiates = True
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """The state keys of the parts of the tape, in order."""
-        if isinstance(self.tape, RerunTape):
-            return RerunRun(self.run, self.tape).keys
-        return recorder_of(self.run, self.tape).keys
-
-    @property
     def results(self) -> tuple[str, ...]:
         """The variables of the floating leaves of the value."""
         program = self.executable.program
-        return tuple(v for v in program.results if is_float_variable(program, v))
+        return tuple(v for v in program.results if is_float(_type(program, v)))
 
     def cotangents(self, cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the floating leaves of the value, from those of all results of a run (None: zero). Other
         results have no derivative here."""
-        lanes, program = self.run.lanes, self.executable.program
-        out = []
-        for v, ct in zip(self.results, cotangents, strict=False):
-            type_ = storage_type(_type(program, v))
-            out.append(jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype)) if ct is None else ct)
-        return out
+        types = [storage_type(_type(self.executable.program, v)) for v in self.results]
+        pairs = zip(types, cotangents, strict=False)
+        return [zeros(type_, (self.run.lanes,)) if ct is None else ct for type_, ct in pairs]
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        count, keys = len(self.moved), self.keys
-        parts = dict(zip(keys, args[count : count + len(keys)], strict=True))
+        given, parts, cts = self.operands(args)
         cotangents = dict[str, Any]()
-        for v, ct in zip(self.results, args[count + len(keys) :], strict=True):
+        for v, ct in zip(self.results, cts, strict=True):
             cotangents[v] = cotangents[v] + ct if v in cotangents else ct
-        return argument_cotangents(self, args[:count], parts, cotangents)
+        return argument_cotangents(self, given, parts, cotangents)
 
     def impl(self, *args: Any) -> Sequence[Any]:
         return run_compiled(self, self.executable, self.run.lanes, *args)
@@ -112,16 +98,40 @@ class Backward(RunOperation):
         """The lanes of the recorded run for each lane of this one: elements may have been recorded together."""
         return parts[ELEMENTS].shape[-1] // self.run.elements if ELEMENTS in parts else 1
 
+    def of_arguments(
+        self, args: Sequence[Any], of_shared: Values, of_lanes: Callable[[str], Any], wrong: jax.Array | None
+    ) -> list[Any]:
+        """The cotangents of the arguments that are `moved`.
+
+        Args:
+            args: The arguments of the run.
+            of_shared: The cotangents of shared ones.
+            of_lanes: Gives those of another one, [lanes, ...]; None: zero.
+            wrong: bool[lanes]: the lanes that get NaN; None: none does.
+        """
+        out = []
+        for k, v in enumerate(self.run.names):
+            if not self.moved[k]:
+                continue
+            x, ct, mapped = args[k], of_shared.get(v), self.run.mapped[k]
+            if ct is None:
+                ct = of_lanes(v)
+                ct = jnp.zeros_like(x) if ct is None else ct if mapped else ct.sum(0)
+            if wrong is not None:
+                (ct,) = self.needs.apply(_Poisoned(mapped), wrong, ct)
+            out.append(ct.astype(x.dtype))
+        return out
+
     def _tape_per_element(self, axes: Sequence[Axis]) -> bool:
         """Whether each element of a `vmap` has a tape of its own."""
-        if not self.tape.blocks or self.remat:
+        if not self.tape.blocks or isinstance(self.recorder, RematRun):
             return True
-        return axes[len(self.moved) + self.keys.index(next(iter(self.tape.blocks[0].buffers.values())))] is not None
+        return axes[len(self.moved) + self.keys.index(self.tape.blocks[0].state_keys[1])] is not None
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
-        count, keys = len(self.moved), self.keys
+        count, first, keys = len(self.moved), self.first, self.keys
         reruns = isinstance(self.tape, RerunTape)
-        if not reruns and all(axis is None for axis in axes[: count + len(keys)]):
+        if not reruns and all(axis is None for axis in axes[:first]):
             # Elements differ in cotangents alone, and walk over the same records: if none of them is skipped.
             return at_once(replace(self, skips=False), size, axes)
         if any(is_moved and not mapped for is_moved, mapped in zip(self.moved, self.run.mapped, strict=False)):
@@ -133,35 +143,14 @@ class Backward(RunOperation):
         def operand(k: int, x: Any, axis: Axis) -> Any:
             if k < count:
                 return self.run.folded_operand(run, size, k, x, axis)
-            if k < count + len(keys) and not (reruns and keys[k - count] == STATUS):
-                return folded_part(keys[k - count], x, axis, size)
-            return fold_lanes(x, axis, size)
+            return self._folded(keys[k - count], x, axis, size) if k < first else fold_lanes(x, axis, size)
 
-        def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
-            return unfolded_outs(outs, [True] * len(outs), size)
+        return batched_per_lane(replace(self, run=run), operand, size)
 
-        return BatchedOperation(replace(self, run=run), operand, results, results)
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        from pcbatch.transforms.tangent import backward_jvp_rule
-
-        return backward_jvp_rule(self, primals, tangents)
-
-    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        count = len(self.moved) + len(self.keys)
-        if any(x is None for x in args[:count]):
-            raise not_linear()
-        from pcbatch.transforms.tangent import Tangent
-
-        moved = [x for x, is_moved in zip(args, self.moved, strict=False) if is_moved]
-        tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
-        of_results = bind(Tangent(self.run, self.moved, self.tape), *args[:count], *tangents)
-        return [*[None] * count, *of_results[: len(self.results)]]
-
-
-def is_float_variable(program: StackProgram, name: str) -> bool:
-    """Whether a variable of a program holds floating numbers."""
-    return is_float(_type(program, name))
+    def _folded(self, key: str, x: Any, axis: Axis, size: int) -> Any:
+        """The part `key` of the tape for the lanes of all elements."""
+        is_rerun = isinstance(self.tape, RerunTape) and key == STATUS
+        return fold_lanes(x, axis, size) if is_rerun else folded_part(key, x, axis, size)
 
 
 def _type(program: StackProgram, name: str) -> ArrayType:
@@ -189,7 +178,7 @@ def argument_cotangents(
     # Lanes that failed gave NaN; their cotangents would spoil those of shared values for all lanes.
     entering = {v: zero_where_inactive(ok, x) for v, x in cotangents.items()}
     carry = backward_machine.start(layout, entering, parts[ROOM].shape[0], lanes, known)
-    if operation.remat:
+    if isinstance(operation.recorder, RematRun):
         carry = undo_segments(operation, layout, known, nonzero, parts, carry)
     else:
         # Links of a tape that was full may lead to any record, and around in circles.
@@ -232,24 +221,24 @@ def _of_arguments(
     operation: Backward, args: Sequence[Any], layout: BackwardLayout, carry: Values, wrong: jax.Array
 ) -> list[Any]:
     """The cotangents of the arguments that are moved; NaN for lanes that are `wrong`, bool[lanes]."""
-    run = operation.run
-    sums = {**totals(operation.tape, carry), **_lane_sums(layout, carry)}
-    of_shared = _shared_cotangents(operation, _arguments(operation, args), sums)
-    out = []
-    for k, v in enumerate(run.names):
-        if not operation.moved[k]:
-            continue
-        x = args[k]
-        if v in of_shared:
-            ct = of_shared[v]
-        elif backward_machine.ct(v) in carry:
-            ct = layout.forward.rows(reg(v), carry[backward_machine.ct(v)])
-            ct = ct if run.mapped[k] else ct.sum(0)
-        else:
-            ct = jnp.zeros_like(x)
-        (ct,) = operation.needs.apply(_Poisoned(run.mapped[k]), wrong, ct)
-        out.append(ct.astype(x.dtype))
-    return out
+    run, machine, variables = operation.run, operation.executable.smooth, operation.executable.program.vars
+    flags = zip(run.names, run.mapped, operation.moved, strict=False)
+    wanted = [v for v, mapped, moved in flags if moved and not mapped and variables[v].storage is Storage.SHARED]
+
+    def around(fn: Callable[..., Any]) -> Callable[..., Any]:
+        return zero_preserving_vjp(fn, operation.needs)
+
+    def stored(arguments: Mapping[str, Any]) -> Values:
+        return machine.stored(arguments, run.lanes, around)[0]
+
+    def of_lanes(v: str) -> Any:
+        key = backward_machine.ct(v)
+        return layout.forward.rows(reg(v), carry[key]) if key in carry else None
+
+    small = {v: carry[backward_machine.own(v)].sum(0) for v in layout.small_shared}
+    sums = {**totals(operation.tape, carry), **small}
+    of_shared = of_shared_arguments(stored, _arguments(operation, args), wanted, sums)
+    return operation.of_arguments(args, of_shared, of_lanes, wrong)
 
 
 @dataclass(frozen=True)
@@ -307,7 +296,7 @@ def undo_all(operation: Backward, layout: BackwardLayout, known: Values, carry: 
     policy = Drain() if expensive else Sweep()
     # A trip undoes one record at least. Where elements of a `vmap` take different branches of a `cond`, JAX computes
     # all, with zeros or another tape for a branch that was not recorded: the result is dropped, but the loop must end.
-    counts = [(known[b.count], known[next(iter(b.buffers.values()))].shape[0]) for b in operation.tape.blocks]
+    counts = [(known[block.count], block.rows(known)) for block in operation.tape.blocks]
     trips = sum((jnp.clip(n, 0, room) for n, room in counts), jnp.zeros((), jnp.int32))
 
     def live(c: tuple[jax.Array, Values]) -> Any:
@@ -317,27 +306,19 @@ def undo_all(operation: Backward, layout: BackwardLayout, known: Values, carry: 
     return ended
 
 
-def _lane_sums(layout: BackwardLayout, carry: Values) -> dict[str, Any]:
-    """The cotangents of small shared values, summed over lanes."""
-    return {v: carry[backward_machine.own(v)].sum(0) for v in layout.small_shared}
+def of_shared_arguments(
+    stored: Callable[[Mapping[str, Any]], Values], arguments: Mapping[str, Any], wanted: Sequence[str], sums: Values
+) -> Values:
+    """The cotangents of those shared arguments that are `wanted`, from `sums`, those of shared values.
 
-
-def _shared_cotangents(operation: Backward, arguments: Mapping[str, Any], sums: Mapping[str, Any]) -> dict[str, Any]:
-    """The cotangents of shared arguments, from those of all shared variables: some are computed from the arguments
-    before the first trip."""
-    program, machine = operation.executable.program, operation.executable.smooth
-    flags = zip(operation.run.names, operation.run.mapped, operation.moved, strict=False)
-    wanted = [v for v, mapped, moved in flags if moved and not mapped and program.vars[v].storage is Storage.SHARED]
+    `stored` gives the shared values: some are computed from the arguments before the first trip.
+    """
     if not wanted:
         return {}
 
-    def around(fn: Callable[..., Any]) -> Callable[..., Any]:
-        return zero_preserving_vjp(fn, operation.needs)
-
-    def shared(*values: Any) -> dict[str, Any]:
-        new = dict(zip(wanted, values, strict=True))
-        stored = machine.stored({**arguments, **new}, operation.run.lanes, around)[0]
-        return {v: stored[v] for v in sums}
+    def shared(*values: Any) -> Values:
+        found = stored({**arguments, **dict(zip(wanted, values, strict=True))})
+        return {v: found[v] for v in sums}
 
     cotangents = jax.vjp(shared, *(arguments[v] for v in wanted))[1](dict(sums))
     return dict(zip(wanted, cotangents, strict=True))

@@ -15,9 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.primitive.derived import Jvp, at_once, is_inexact, jvp_of, one_by_one
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
+from pcbatch.transforms.primitive.operation import (
+    Axis,
+    BatchedOperation,
+    Differentiable,
+    batched_per_lane,
+    bind,
+    fold_lanes,
+)
 from pcbatch.transforms.recorded_run import RecordedRun, Room, RunOperation, run_compiled
-from pcbatch.transforms.remat_run import RematRun, recorder_of
+from pcbatch.transforms.remat_run import RematRun, recorder_of_lanes
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.plan import Tape
 
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class GradientRun(RunOperation):
+class GradientRun(RunOperation, Differentiable):
     """A run in lanes together with its gradient, as one operation of JAX.
 
     Operands: the arguments of the run, and the cotangents of the floating leaves of its value. Results: these leaves,
@@ -43,12 +50,11 @@ class GradientRun(RunOperation):
 
     @property
     def _recorder(self) -> RecordedRun | RematRun:
-        return recorder_of(self.run, self.tape).again(self.room)
+        return recorder_of_lanes(self.tape, self.run).again(self.room)
 
     @property
     def _backward(self) -> Backward:
-        remat = isinstance(self._recorder, RematRun)
-        return Backward(self.run, self.moved, self.tape, skips=False, remat=remat, needs=self.needs)
+        return Backward(self.run, self.moved, self.tape, skips=False, needs=self.needs)
 
     def lower(self, *args: Any) -> Sequence[Any]:
         recorder, backward, count = self._recorder, self._backward, len(self.moved)
@@ -72,10 +78,7 @@ class GradientRun(RunOperation):
         def operand(k: int, x: Any, axis: Axis) -> Any:
             return self.run.folded_operand(run, size, k, x, axis) if k < count else fold_lanes(x, axis, size)
 
-        def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
-            return unfolded_outs(outs, [True] * len(outs), size)
-
-        return BatchedOperation(replace(self, run=run), operand, results, results)
+        return batched_per_lane(replace(self, run=run), operand, size)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
@@ -83,11 +86,6 @@ class GradientRun(RunOperation):
 
     def for_tangents(self) -> GradientRun:
         return replace(self, needs=Needs(tangents=True))
-
-    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        from pcbatch.transforms.tangent import gradient_pullback
-
-        return gradient_pullback(self, cotangents, args, wanted)
 
     def tangents(
         self, args: Sequence[Any], cotangents: Sequence[Any], of_args: Sequence[Any], of_cotangents: Sequence[Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -15,7 +15,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label
 from pcbatch.errors import UsageError
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import cycles
-from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
+from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.costs.plan_modes import WIDEST
 from pcbatch.runtime.emit.guard import Guard
@@ -23,11 +23,10 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
-from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.machine import Machine, State
-from pcbatch.runtime.vm.raw_result import debug_checks, replaying, unsought
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, replaying, unsought
 from pcbatch.transforms.failure_callback import Notice
-from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
+from pcbatch.transforms.primitive.derived import one_by_one
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, fold_lanes, jitted, unfolded_outs
 from pcbatch.transforms.tape.lane_undoing import RerunTape
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
@@ -103,19 +102,16 @@ class TapingRun(RunOperation):
         if not self.tapes(run):
             return one_by_one(self, size, axes)
         per_lane = [*self.run.per_lane(), *(key in PER_LANE for key in self.keys)]
-        floats = [by_lane for by_lane, x in zip(per_lane, self.like(), strict=True) if is_inexact(x)]
+
+        def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
+            return unfolded_outs(outs, per_lane, size)
+
         return BatchedOperation(
             replace(self, run=run),  # type: ignore[type-var]  # all that record are dataclasses
             lambda k, x, axis: self.run.folded_operand(run, size, k, x, axis),
-            lambda outs: unfolded_outs(outs, per_lane, size),
-            lambda outs: unfolded_outs(outs, floats, size),
+            results,
+            results,  # nothing asks for floats alone: the tangents of a run with a tape are those of the run
         )
-
-    def like(self) -> list[Any]:
-        """An array of the dtype of each result, without its shape."""
-        buffers = [(block, block.record_layout.buffers) for block in self.tape.blocks]
-        dtypes = {block.key(name): dtype for block, columns in buffers for name, (_, dtype) in columns.items()}
-        return [*leaves_like(self.run), *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
 
     def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Split the results into the leaves of the raw result and the tape by key."""
@@ -123,10 +119,41 @@ class TapingRun(RunOperation):
         count = len(outs) - len(keys)
         return list(outs[:count]), dict(zip(keys, outs[count:], strict=True))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        from pcbatch.transforms.tangent import recorded_jvp_rule
 
-        return recorded_jvp_rule(self, primals, tangents)
+@singledispatch
+def recorder_of(tape: Any, run: Run) -> TapingRun:
+    """The run that leaves what this plan of a tape plans; entered for each kind of plan."""
+    raise NotImplementedError(tape)
+
+
+class TapedOperation(RunOperation):
+    """The base of operations on a run and its tape. Operands: the arguments of the run, the parts of its tape (if there
+    is one), and others."""
+
+    moved: tuple[bool, ...]
+    tape: Any
+
+    @property
+    def recorder(self) -> TapingRun | None:
+        """The run that has left the tape."""
+        return None if self.tape is None else recorder_of(self.tape, self.run)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The state keys of the parts of the tape, in order."""
+        recorder = self.recorder
+        return () if recorder is None else recorder.keys
+
+    @property
+    def first(self) -> int:
+        """The position of the first operand behind the tape."""
+        return len(self.moved) + len(self.keys)
+
+    def operands(self, args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any], Sequence[Any]]:
+        """Split the operands into the arguments of the run, the tape by state key, and the others."""
+        count, keys = len(self.moved), self.keys
+        end = count + len(keys)
+        return args[:count], dict(zip(keys, args[count:end], strict=True)), args[end:]
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,9 +195,14 @@ class RecordedRun(TapingRun):
             return run_compiled(self, self.executable, self.run.lanes, *args)
         return run_growing_tape(self, *args)
 
+    def recorded(self, *args: Any) -> tuple[RawResult, dict[str, Any]]:
+        """Run outside traces; return the results and the parts of the tape, which has grown as needed."""
+        leaves, parts = self.split(run_growing_tape(self, *args))
+        return jax.tree.unflatten(self.run.structure(), leaves), parts
+
     def room_of(self, parts: Mapping[str, Any]) -> Room:
         """The room that the tape `parts` has."""
-        rows = tuple(parts[next(iter(b.buffers.values()))].shape[-2] for b in self.tape.blocks)
+        rows = tuple(block.rows(parts) for block in self.tape.blocks)
         return Room(rows, int(parts[ROOM].shape[-1]), parts[ELEMENTS].shape[-1])
 
     def again(self, room: Room) -> RecordedRun:
@@ -209,6 +241,11 @@ class RerunRun(TapingRun):
         return [*leaves, raw.status, jnp.zeros((self.run.elements,), bool), jnp.zeros((depth,), bool)]
 
 
+@recorder_of.register(RerunTape)
+def _recorder_of_reruns(tape: RerunTape, run: Run) -> RerunRun:
+    return RerunRun(run, tape)
+
+
 def by_reruns(run: Run) -> bool:
     """Whether the gradient of a run is that of lanes that are run again one after the other."""
     if run.through is not None or run.ends or debug_checks() or not undoes_natively(run):
@@ -236,22 +273,6 @@ def recorded_together(run: Run, tape: RerunTape, args: Sequence[Any]) -> dict[st
     return recorder.split(recorder.again(room).lower(*args))[1]
 
 
-def leaves_like(run: Run) -> list[Any]:
-    """Return an array of the dtype of each leaf of the raw result of a run, without its shape."""
-    layout = run.program.executable.machine.layout
-    values = [np.empty((), _stored(layout, v)) for v in layout.program.results]
-    structure = run.structure()
-    raw = jax.tree.unflatten(structure, [np.int32(0)] * structure.num_leaves)
-    shown = {v: np.empty((), _stored(layout, v)) for v in raw.shown}
-    return jax.tree.leaves(replace(raw, values=tuple(values), shown=shown))
-
-
-def _stored(layout: Layout, name: str) -> Any:
-    type_ = layout.program.vars[name].type
-    assert type_ is not None
-    return jnp.dtype(storage_type(type_).dtype)
-
-
 def recording_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int], silent: bool) -> Machine:
     """The machine that records a tape with buffers of `rows` rows."""
     smooth = executable.smooth
@@ -268,7 +289,7 @@ def traced_rows(recorded: RecordedRun) -> tuple[int, ...]:
     """Rows of each block's buffers where the tape cannot grow. A block on no cycle is visited once by a lane."""
     lanes, blocks = recorded.run.lanes, recorded.tape.blocks
     visits, around = recorded.executable.options.max_tape, cycles(recorded.executable.program)
-    again = [around[block.code.block.label] > 0 for block in blocks]
+    again = [around[block.source.label] > 0 for block in blocks]
     if visits is None:
         bytes_of_visit = max(1, sum(block.bytes() for block, often in zip(blocks, again, strict=True) if often))
         most_lanes = WIDEST if is_symbolic(lanes) else lanes
@@ -279,8 +300,7 @@ def traced_rows(recorded: RecordedRun) -> tuple[int, ...]:
 def run_compiled(operation: Operation, executable: PcExecutable, lanes: int, *args: Any) -> list[Any]:
     """Compile and run an operation for concrete arrays, with XLA options chosen for `lanes` lanes."""
     # XLA gets a backward run wrong with the option for updates in place.
-    buffers = executable.options.command_buffers
-    options = xla_options.compiler_options(executable.programs.kernel, lanes, in_place=False, command_buffers=buffers)
+    options = xla_options.compiler_options(executable.programs.kernel, lanes, in_place=False)
     results: list[Any] = jitted(operation, None if options is None else tuple(options.items()))(*args)
     return results
 
@@ -318,7 +338,7 @@ def run_growing_tape(recorded: RecordedRun, *args: Any) -> list[Any]:
 def _too_short(recorded: RecordedRun, counts: Sequence[int]) -> UsageError:
     lanes = recorded.run.lanes
     needed = -(-max(counts) // lanes)
-    most = recorded.tape.blocks[counts.index(max(counts))].code.block
+    most = recorded.tape.blocks[counts.index(max(counts))].source
     limit = recorded.executable.options.max_tape
     title = f"the tape of a gradient is full: max_tape={limit} records for each lane on average"
     note = f"a block of `{most.function}` was visited {max(counts):,} times by {lanes} lanes"
@@ -329,9 +349,7 @@ def _too_short(recorded: RecordedRun, counts: Sequence[int]) -> UsageError:
 @lru_cache(maxsize=256)
 def tape_notice(executable: PcExecutable, tape: Tape | TaskTape) -> Notice:
     """The report of a tape that was full inside `jit`. Its flags: FULL, a value for each lane, counts of the blocks."""
-    ops = (
-        [b.code.block.ops for b in tape.blocks] if isinstance(tape, Tape) else [b.block.block.ops for b in tape.blocks]
-    )
+    ops = [block.source.ops for block in tape.blocks]
 
     def findings(full: Any, each: Any, *counts: Any) -> list[Diagnostic]:
         # Elements of a `vmap` that were recorded one by one have counts of their own.

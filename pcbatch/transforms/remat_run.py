@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.options import Dense
+from pcbatch.plan import Dense
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
@@ -30,7 +30,7 @@ from pcbatch.runtime.vm.policies import Sweep
 from pcbatch.runtime.vm.raw_result import replaying, unsought
 from pcbatch.transforms.primitive.derived import one_by_one
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation
-from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, Room, TapingRun, run_compiled
+from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, Room, TapingRun, recorder_of, run_compiled
 from pcbatch.transforms.tape.plan import STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout
 
@@ -43,9 +43,9 @@ STRIDE = "stride"  # int32[]: segments between two snapshots
 SEGMENTS = "segments"  # int32[]: how many the run had
 
 
-def recorder_of(run: Run, tape: Tape) -> RecordedRun | RematRun:
-    """The run of lanes that gives what the gradient of `run` needs: a tape, or snapshots if the function has
-    `checkpoints`."""
+@recorder_of.register(Tape)
+def recorder_of_lanes(tape: Tape, run: Run) -> RecordedRun | RematRun:
+    """The run of lanes together that leaves a tape, or snapshots if the function has `checkpoints`."""
     snapshots = run.program.executable.options.checkpoints
     # An even number, so that every second can be dropped.
     return RecordedRun(run, tape) if snapshots is None else RematRun(run, tape, snapshots + snapshots % 2)

@@ -15,6 +15,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.runtime.execute import call_values
 from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.execute.traced_run import run_traced
 from pcbatch.runtime.lowering_platform import lowered_for, lowering_platform
 from pcbatch.runtime.sharding.custom_partitioning import split_by_xla
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments, trace_without_mesh
@@ -30,7 +31,7 @@ from pcbatch.transforms.primitive.operation import (
     repeat_lanes,
     unfolded_outs,
 )
-from pcbatch.transforms.recorded_run import RecordedRun, run_growing_tape
+from pcbatch.transforms.recorded_run import RecordedRun
 from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, task_tape_of
 
 PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of a raw result with a value for each lane
@@ -76,7 +77,7 @@ class Run(Operation):
 
     def raw_result(self, *args: Any) -> RawResult:
         """The run, in JAX's operations."""
-        return self.program.executable.run_traced(self.arguments(*args), self.lanes, self.through, self.smooth)
+        return run_traced(self.program.executable, self.arguments(*args), self.lanes, self.through, self.smooth)
 
     def arguments(self, *args: Any) -> ShardedArguments:
         """The operands as arguments of a machine."""
@@ -102,7 +103,7 @@ class Run(Operation):
         def some(args: Mapping[str, Any], lanes: int) -> RawResult:
             with lowered_for(platform):  # XLA asks for parts when the lowering is long over
                 given = ShardedArguments(*executable.arguments.split(args), None, None)
-                return executable.run_traced(given, lanes, self.through)
+                return run_traced(executable, given, lanes, self.through)
 
         return jax.tree.leaves(split_by_xla(some, sharded.mapped, sharded.common, self.lanes))
 
@@ -135,7 +136,7 @@ class Run(Operation):
         if self.through is not None:
             return jax.tree.leaves(executable.map(named, self.lanes, self.through))
         with no_donation():  # tangents are computed from the same arguments
-            return jax.tree.leaves(executable.run(named, self.lanes).unpacked())
+            return jax.tree.leaves(executable.run_lanes(named, self.lanes).unpacked())
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         run = self.folded(size, axes)
@@ -174,7 +175,7 @@ class Run(Operation):
         return jax.tree.leaves(replace(flags, **by_lane))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        return tangent.jvp_rule(self, primals, tangents)
+        return tangent.jvp_of_run(self, primals, tangents)
 
 
 def traced_run(
@@ -190,7 +191,7 @@ def traced_run(
         return _bind_run(program, *executable.arguments.split(args), lanes, through)
 
     def run(sharded: ShardedArguments, common: Mapping[str, Any]) -> RawResult:
-        return executable.run_traced(replace(sharded, common=common), sharding.each, through)
+        return run_traced(executable, replace(sharded, common=common), sharding.each, through)
 
     def body(sharded: ShardedArguments, common: Mapping[str, Any]) -> RawResult:
         if sharded.names is not None:  # no operation has the numbers that lanes print as operands
@@ -240,13 +241,11 @@ def records_of(
     names, operands = (*mapped, *shared), [*mapped.values(), *shared.values()]
     run = Run(program, names, tuple(v in mapped for v in names), lanes)
     moved = tuple(bool(jnp.issubdtype(x.dtype, jnp.inexact)) for x in operands)
+    recorder: RecordedRun | TaskRecordedRun
     if by_tasks(run):
-        run_by_tasks = TaskRecordedRun(run, task_tape_of(run, moved))
-        raw, found = run_by_tasks.recorded(*operands)
-        tasks = run_by_tasks.tape.blocks
-        return raw, [(block.block.label, int(found[block.count]), block.bytes()) for block in tasks], True
-    tape = tangent.tape_of(program, tangent.wanted(run, moved))
-    recorded = RecordedRun(run, tape)
-    leaves, parts = recorded.split(run_growing_tape(recorded, *operands))
-    raw = jax.tree.unflatten(run.structure(), leaves)
-    return raw, [(block.code.block.label, int(parts[block.count]), block.bytes()) for block in tape.blocks], False
+        recorder = TaskRecordedRun(run, task_tape_of(run, moved))
+    else:
+        recorder = RecordedRun(run, tangent.tape_of(program, tangent.wanted(run, moved)))
+    raw, parts = recorder.recorded(*operands)
+    uses = [(block.source.label, int(parts[block.count]), block.bytes()) for block in recorder.tape.blocks]
+    return raw, uses, isinstance(recorder, TaskRecordedRun)

@@ -13,34 +13,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import or_
 from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.roles import reads, writes
 from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.failure_callback import failure_mode, notify_if
 from pcbatch.transforms.gradient_run import GradientRun
 from pcbatch.transforms.primitive.derived import at_once, batch_tangents, is_inexact, linear_jvp, tangents_of
 from pcbatch.transforms.primitive.errors import blaming, not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, types_of
+from pcbatch.transforms.primitive.operation import (
+    Axis,
+    BatchedOperation,
+    Operation,
+    bind,
+    jvp_rule,
+    pullback_rule,
+    transpose_rule,
+    types_of,
+)
 from pcbatch.transforms.recorded_run import (
     FULL,
     RecordedRun,
     RerunRun,
-    RunOperation,
+    TapedOperation,
     TapingRun,
     by_reruns,
     folded_part,
+    recorder_of,
     run_compiled,
     tape_notice,
 )
-from pcbatch.transforms.remat_run import RematRun, recorder_of
+from pcbatch.transforms.remat_run import RematRun
 from pcbatch.transforms.tape.lane_undoing import LaneUndoing, RerunTape
-from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, plan_tape
+from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, computed_of, plan_tape
 from pcbatch.transforms.tasks.backward_run import TaskBackward
 from pcbatch.transforms.tasks.plan import TODO, TaskTape
 from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, task_tape_of
@@ -48,13 +57,11 @@ from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, tas
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run, UnsharingProgram
 
-Recorder = RecordedRun | RematRun | RerunRun | TaskRecordedRun
-
 # The linear part
 
 
 @dataclass(frozen=True, repr=False)
-class Tangent(RunOperation):
+class Tangent(TapedOperation):
     """The tangents of a run, which are linear in the tangents of its arguments.
 
     Operands: the arguments of the run, the parts of its tape (if there is one), and the tangents of those arguments
@@ -70,18 +77,9 @@ class Tangent(RunOperation):
     name: str = "tangents of run"
     differentiates = True
 
-    @property
-    def _recorder(self) -> Recorder | None:
-        return None if self.tape is None else _recorder_of(self.run, self.tape)
-
-    @property
-    def _keys(self) -> tuple[str, ...]:
-        """The keys of the operands that are parts of the tape."""
-        return () if self._recorder is None else self._recorder.keys
-
     def lower(self, *args: Any) -> Sequence[Any]:
-        count, smooth = len(self.moved), replace(self.run, smooth=True)
-        return tangents_of(smooth.lower, self.moved, args[:count], args[count + len(self._keys) :])
+        given, _, of_moved = self.operands(args)
+        return tangents_of(replace(self.run, smooth=True).lower, self.moved, given, of_moved)
 
     def impl(self, *args: Any) -> Sequence[Any]:
         return run_compiled(self, self.executable, self.run.lanes, *args)
@@ -90,8 +88,7 @@ class Tangent(RunOperation):
         return [x.to_tangent_aval() for x in types_of(self.run, avals[: len(self.moved)]) if is_inexact(x)]
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
-        count, keys = len(self.moved), self._keys
-        first = count + len(keys)  # tangent
+        count, first, keys = len(self.moved), self.first, self.keys
         if all(axis is None for axis in axes[:first]):
             return at_once(self, size, axes)
         forward = (*axes[:count], *axes[first:])
@@ -116,11 +113,10 @@ class Tangent(RunOperation):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        return outs, linear_jvp(self, len(self.moved) + len(self._keys), primals, tangents, outs)
+        return outs, linear_jvp(self, self.first, primals, tangents, outs)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        first = len(self.moved) + len(self._keys)  # tangent
-        if any(x is None for x in args[:first]):
+        if any(x is None for x in args[: self.first]):
             raise not_linear()
         return self.pullback(cotangents, args, [x is None for x in args])
 
@@ -130,8 +126,7 @@ class Tangent(RunOperation):
     def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
         if self.no_tape is not None:
             raise self.no_tape
-        count = len(self.moved)
-        first = count + len(self._keys)  # tangent
+        count, first = len(self.moved), self.first
         of_tangents = iter(wanted[first:])
         linear = [is_moved and next(of_tangents) for is_moved in self.moved]
         taped = Taped.of(self.run, None if self.foreign_tape else self.tape, args[:first], [*map(or_, wanted, linear)])
@@ -141,7 +136,7 @@ class Tangent(RunOperation):
             back = taped.tangents(wanted[:count], taped.cotangents(cotangents), of_args)[1]
         of_linear = taped.backward(linear, cotangents) if any(linear) else back
         moved = [ct for ct, is_moved in zip(of_linear, self.moved, strict=True) if is_moved]
-        return [*back, *[None] * len(self._keys), *moved]
+        return [*back, *[None] * (first - count), *moved]
 
 
 # A run with its tape
@@ -167,18 +162,20 @@ class Taped:
         with blaming(run.steps):
             tape = tape_of(run.program, wanted(run, moved)) if by_lanes else _planned(run, moved)
         primals = args[: len(moved)]
-        recorder = _recorder_of(run, tape)
+        recorder = recorder_of(tape, run)
         if isinstance(recorder, RecordedRun):  # lanes have printed
             recorder = replace(recorder, silent=True)
         return Taped(run, tape, [*primals, *recorder.split(bind(recorder, *primals))[1].values()])
 
-    @property
-    def _recorder(self) -> Recorder:
-        return _recorder_of(self.run, self.tape)
+    @cached_property
+    def recorder(self) -> TapingRun:
+        """The run that has left the tape."""
+        return recorder_of(self.tape, self.run)
 
     @property
-    def _parts(self) -> Sequence[Any]:
-        return self.args[len(self.args) - len(self._recorder.keys) :]
+    def _parts(self) -> dict[str, Any]:
+        keys = self.recorder.keys
+        return dict(zip(keys, self.args[len(self.args) - len(keys) :], strict=True))
 
     def cotangents(self, cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the floating leaves of the value, from those of all floating results of the run."""
@@ -198,23 +195,20 @@ class Taped:
     ) -> tuple[list[Any], list[Any]]:
         """The tangents of the value, and of the cotangents of the arguments that are `wanted`. `cotangents` are those
         of the floating leaves of the value; tangents are None where they are zero."""
-        recorder = self._recorder
-        args = self.args[: len(self.args) - len(recorder.keys)]
+        recorder, args = self.recorder, self.args[: len(self.args) - len(self.recorder.keys)]
         if not isinstance(recorder, RecordedRun | RematRun):  # derivatives of gradients are made by lanes together
             lanes = Taped.of(self.run, None, args, wanted, by_lanes=True)
             return lanes.tangents(wanted, cotangents, of_args, of_cotangents)
         assert isinstance(self.tape, Tape)
-        room = recorder.room_of(dict(zip(recorder.keys, self._parts, strict=True)))
-        operation = GradientRun(self.run, tuple(wanted), self.tape, room)
+        operation = GradientRun(self.run, tuple(wanted), self.tape, recorder.room_of(self._parts))
         of_cotangents = of_cotangents or [None] * len(cotangents)
         return operation.tangents(args, self._notifying(list(cotangents)), of_args, of_cotangents)
 
     def _backward(self, moved: Sequence[bool]) -> Backward:
         if isinstance(self.tape, TaskTape):
-            return TaskBackward(
-                self.run, tuple(moved), self.tape, again=tape_of(self.run.program, wanted(self.run, moved))
-            )
-        return Backward(self.run, tuple(moved), self.tape, remat=isinstance(self._recorder, RematRun))
+            again = tape_of(self.run.program, wanted(self.run, moved))
+            return TaskBackward(self.run, tuple(moved), self.tape, again=again)
+        return Backward(self.run, tuple(moved), self.tape)
 
     def _notifying(self, cotangents: list[Any]) -> list[Any]:
         """Return the cotangents, in a program that raises if the tape was full, or warns where that is asked for.
@@ -222,13 +216,13 @@ class Taped:
         A lane that fails is one of many; a tape that is too small leaves nothing of a gradient, and a training that
         goes on with NaN is lost.
         """
-        recorder = self._recorder
+        recorder = self.recorder
         if isinstance(recorder, RematRun | RerunRun) or not (cotangents and recorder.tape.blocks):
             return cotangents
         if isinstance(recorder, TaskRecordedRun) and not recorder.trusts:
             return cotangents
         each = TODO if isinstance(recorder, TaskRecordedRun) else STATUS
-        tape = dict(zip(recorder.keys, self._parts, strict=True))
+        tape = self._parts
         flags = [tape[key] for key in (FULL, each, *(block.count for block in recorder.tape.blocks))]
         executable = self.run.program.executable
         mode = failure_mode(executable.options, usual="error")
@@ -244,7 +238,7 @@ def by_argument(moved: Sequence[bool], of_moved: Sequence[Any]) -> list[Any]:
 # From a run to its derivatives
 
 
-def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+def jvp_of_run(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
     """The results of a run, and their tangents; None where a result has none."""
     moved = tuple(t is not None for t in tangents)
     of_moved = [t for t in tangents if t is not None]
@@ -260,14 +254,15 @@ def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple
         outs = bind(run, *primals)
         parts: list[Any] = []
     else:
-        recorder = _recorder_of(run, tape)
+        recorder = recorder_of(tape, run)
         outs, by_key = recorder.split(bind(recorder, *primals))
         parts = list(by_key.values())
     linear = iter(bind(Tangent(run, moved, tape, no_tape), *primals, *parts, *of_moved))
     return outs, [next(linear) if is_inexact(x) else None for x in outs]
 
 
-def recorded_jvp_rule(
+@jvp_rule.register(TapingRun)
+def _jvp_of_recorder(
     recorder: TapingRun, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Sequence[Any], list[Any]]:
     """The results of a run that is recorded, with the parts of its tape, and their tangents: the tape has none."""
@@ -279,11 +274,12 @@ def recorded_jvp_rule(
     return outs, [*(next(linear) if is_inexact(x) else None for x in leaves), *(None for _ in parts)]
 
 
-def backward_jvp_rule(
+@jvp_rule.register(Backward)
+def _jvp_of_backward(
     operation: Backward, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Sequence[Any], list[Any]]:
     """The results of a backward run, and their tangents."""
-    count, first = len(operation.moved), len(operation.moved) + len(operation.keys)
+    count, first = len(operation.moved), operation.first
     outs, cotangents = bind(operation, *primals), primals[first:]
     if all(t is None for t in tangents[:count]):  # it is linear in cotangents
         pairs = zip(cotangents, tangents[first:], strict=True)
@@ -293,7 +289,20 @@ def backward_jvp_rule(
     return outs, [t for t in of_moved if t is not None]
 
 
-def gradient_pullback(
+@transpose_rule.register(Backward)
+def _transpose_of_backward(operation: Backward, cotangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    """The tangents of a run, from the cotangents of the results of its backward run."""
+    count = operation.first
+    if any(x is None for x in args[:count]):
+        raise not_linear()
+    moved = [x for x, is_moved in zip(args, operation.moved, strict=False) if is_moved]
+    tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
+    of_results = bind(Tangent(operation.run, operation.moved, operation.tape), *args[:count], *tangents)
+    return [*[None] * count, *of_results[: len(operation.results)]]
+
+
+@pullback_rule.register(GradientRun)
+def _pullback_of_gradient(
     operation: GradientRun, cotangents: Sequence[Any], args: Sequence[Any], moved: Sequence[bool]
 ) -> list[Any]:
     """The rule `pullback` of a run with its gradient: by its tangents, because its derivative is symmetric."""
@@ -313,14 +322,8 @@ def gradient_pullback(
 
 def wanted(run: Run, moved: Sequence[bool]) -> frozenset[str]:
     """The shared variables that the cotangents of the arguments that are moved go through."""
-    program = run.program.executable.program
-    variables = {
-        v for v, mapped, is_moved in zip(run.names, run.mapped, moved, strict=False) if is_moved and not mapped
-    }
-    for op in program.prologue:
-        if variables & set(reads(op)):
-            variables |= set(writes(op))
-    return frozenset(variables)
+    flags = zip(run.names, run.mapped, moved, strict=False)
+    return computed_of({v for v, mapped, is_moved in flags if is_moved and not mapped}, run.steps.prologue)
 
 
 def _planned(run: Run, moved: Sequence[bool]) -> Tape | TaskTape:
@@ -329,12 +332,6 @@ def _planned(run: Run, moved: Sequence[bool]) -> Tape | TaskTape:
         return task_tape_of(run, moved)
     rerun = rerun_tape_of(run.program, wanted(run, moved)) if by_reruns(run) else None
     return rerun or tape_of(run.program, wanted(run, moved))
-
-
-def _recorder_of(run: Run, tape: Tape | TaskTape) -> Recorder:
-    if isinstance(tape, RerunTape):
-        return RerunRun(run, tape)
-    return TaskRecordedRun(run, tape) if isinstance(tape, TaskTape) else recorder_of(run, tape)
 
 
 @lru_cache(maxsize=256)

@@ -1,6 +1,5 @@
-"""Choosing options by measurement within a budget of seconds.
+"""Choosing a plan by measurement within a budget of seconds.
 
 race.py       candidates that are measured in turn, the slower half dropped after each round
 tolerance.py  whether a candidate's result is that of the defaults
-tuned.py      `Tuned`: the options that were chosen, as a mapping, a table and a file
 """

@@ -20,16 +20,22 @@ INTERRUPTED = "skipped: interrupted"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Options to measure, under a name for the table."""
+    """A change of the plan to measure, under a name for the table.
+
+    Attributes:
+        name: in the table.
+        fields: those of the plan that it changes.
+        lanes: of `f.map`; None: a call.
+    """
 
     name: str
-    options: Mapping[str, Any]
-    lanes: int | None = None  # of `f.map`; None: a call
+    fields: Mapping[str, Any]
+    lanes: int | None = None
 
     @property
     def changes(self) -> frozenset[str]:
         """The names of what differs from the defaults."""
-        return frozenset(self.options) | ({"lanes"} if self.lanes is not None else set())
+        return frozenset(self.fields) | ({"lanes"} if self.lanes is not None else set())
 
 
 class Impossible(Exception):
@@ -81,9 +87,9 @@ def together(one: Candidate, other: Candidate) -> Candidate | None:
     """Return the candidate that changes what both change; None if they have an option in common."""
     if one.changes & other.changes:
         return None
-    options = {**one.options, **other.options}
+    fields = {**one.fields, **other.fields}
     lanes = one.lanes if other.lanes is None else other.lanes
-    return Candidate(f"{one.name} + {other.name}", options, lanes)
+    return Candidate(f"{one.name} + {other.name}", fields, lanes)
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from jax import export
 import pcbatch
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from tests.api.test_usage import refused
+from tests.oracles.plans import replanned
 from tests.programs import PROGRAMS, Program
 from tests.programs.classics import fib as plain_fib
 
@@ -53,7 +54,7 @@ def shrink(x, w, *, kind):
 
 
 shrunk = pcbatch.batch(shrink, in_axes=(0, None), static_argnames="kind")
-faster = fib.with_options(schedule="sweep", max_depth=40)
+faster = replanned(fib, schedule="sweep", max_depth=40)
 
 
 class Machine:
@@ -187,7 +188,7 @@ class TestExport:
     @pytest.mark.full_only
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_symbolic(self, options: dict[str, Any]) -> None:
-        f = fib.with_options(**options)
+        f = replanned(fib, **options)
         call = exported(lambda n: f.run(n).value, symbolic("b")).call
         for lanes in (1, 33) if options else (1, 7, 1500):
             same(call(ns(lanes)), f.run(ns(lanes)).value)
@@ -213,7 +214,7 @@ class TestExport:
 
     @pytest.mark.full_only
     def test_a_whole_result(self) -> None:
-        counted = fib.with_options(stats=True, fork="never")  # of any number of lanes none runs by tasks
+        counted = replanned(fib, stats=True, fork="never")  # of any number of lanes none runs by tasks
         for type_ in (symbolic("b"), jax.ShapeDtypeStruct((5,), jnp.int32)):
             result = exported(counted.run, type_).call(ns(5))
             want = jax.jit(counted.run)(ns(5))

@@ -13,6 +13,7 @@ import pytest
 
 import pcbatch
 from pcbatch import BatchRuntimeError, Status, UsageError
+from tests.oracles.plans import planned
 from tests.programs.classics import WEIGHT, fib, pea_nuts
 
 pytestmark = pytest.mark.share(3)
@@ -74,7 +75,7 @@ class TestDecorator:
     )
     def test_unknown_options(self, options: dict) -> None:
         with pytest.raises(UsageError, match="PCB401"):
-            pcbatch.batch(fib, **options)
+            pcbatch.batch(fib, **planned(**options))
 
     def test_public_names(self) -> None:
         for name in ("batch", "Batched", "Result", "Status", "CompileError", "UsageError", "BatchRuntimeError"):

@@ -115,7 +115,7 @@ def test_a_repeated_call_is_one_program_and_one_array_read(fn: Any, args: Any, o
 
 @pytest.mark.parametrize("lanes", [1, 16, 256])
 def test_numbers_of_lanes(lanes: int) -> None:
-    f, ns = pcbatch.batch(fib, fork="auto"), np.arange(lanes, dtype=np.int32) % 9
+    f, ns = pcbatch.batch(fib, plan=pcbatch.Plan(fork="auto")), np.arange(lanes, dtype=np.int32) % 9
     for shift in range(3):
         assert f((ns + shift) % 9).tolist() == [fib(int(n)) for n in (ns + shift) % 9]
 
@@ -160,7 +160,7 @@ def test_the_order_of_a_dict_of_arrays_of_numpy() -> None:
 
 
 def test_arrays_of_numpy_may_be_changed_after_the_call() -> None:
-    f, ns = pcbatch.batch(rooted, emitter="scalar"), np.ones(1000, np.int32)
+    f, ns = pcbatch.batch(rooted, plan=pcbatch.Plan(emitter="scalar")), np.ones(1000, np.int32)
     f(ns)
     with decided(f):
         kept = f(ns)
@@ -232,7 +232,7 @@ class TestRoom:
 
     def test_states_that_are_dealt_out_in_rounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("pcbatch.runtime.execute.executor.AT_ONCE", 1000)
-        f, ns = pcbatch.batch(collatz, emitter="scalar"), np.arange(1, 2001, dtype=np.int32)
+        f, ns = pcbatch.batch(collatz, plan=pcbatch.Plan(emitter="scalar")), np.arange(1, 2001, dtype=np.int32)
         for _ in range(2):
             assert f(ns).tolist() == [collatz(int(n)) for n in ns]
         assert [plan.direct for plan in f._programs.repeated.plans.values()] == [None]

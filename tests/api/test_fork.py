@@ -11,6 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch.runtime.tasks.executable import run_chunks
+from tests.oracles.plans import planned
 from tests.programs.compare import assert_lanes_equal
 
 
@@ -85,7 +86,7 @@ N = jnp.array([0, 9, 1, 2, 11, 3, 0], jnp.int32)
 
 @pytest.mark.parametrize("fn", [pairs, count])
 def test_calls_side_by_side_give_what_lanes_give(fn: Any) -> None:
-    forked = pcbatch.batch(fn, fork="always")
+    forked = pcbatch.batch(fn, plan=pcbatch.Plan(fork="always"))
     assert_lanes_equal(forked(N), [fn(int(n)) for n in N], rtol=1e-6)
     assert_lanes_equal(forked(N[:1]), [fn(0)])
 
@@ -93,7 +94,7 @@ def test_calls_side_by_side_give_what_lanes_give(fn: Any) -> None:
 def test_lanes_that_fail_are_told_as_lanes_tell_them() -> None:
     """Values, statuses and messages; a batch in which most fail goes to lanes altogether."""
     few = jnp.array([0, 0, 0, 0, -3, 0, 0, 2], jnp.int32)
-    lanes, tasks = (pcbatch.batch(picky, fork=fork) for fork in ("never", "always"))
+    lanes, tasks = (pcbatch.batch(picky, plan=pcbatch.Plan(fork=fork)) for fork in ("never", "always"))
     for values in (few, few[3:6]):
         want, found = lanes.run(values), tasks.run(values)
         assert found.status.tolist() == want.status.tolist()
@@ -108,13 +109,13 @@ def test_lanes_that_fail_are_told_as_lanes_tell_them() -> None:
 
 
 def test_what_has_no_end_does_not_keep_a_failed_example() -> None:
-    result = pcbatch.batch(waiting, fork="always").run(jnp.array([0, 2, 1, 1, 0], jnp.int32))
+    result = pcbatch.batch(waiting, plan=pcbatch.Plan(fork="always")).run(jnp.array([0, 2, 1, 1, 0], jnp.int32))
     assert [pcbatch.Status(s).name for s in result.status.tolist()] == ["OK", "ERROR", "OK", "OK", "OK"]
 
 
 def test_lists_grow() -> None:
     """A full list is no result of tasks: lanes tell it, and the program is compiled with more room."""
-    found = pcbatch.batch(doubled, fork="always")(jnp.array([4, 0, 1], jnp.int32))
+    found = pcbatch.batch(doubled, plan=pcbatch.Plan(fork="always"))(jnp.array([4, 0, 1], jnp.int32))
     assert found.tolist() == [doubled(n) for n in (4, 0, 1)]
 
 
@@ -122,7 +123,7 @@ def test_lists_grow() -> None:
 def test_quicksort() -> None:
     """Loops, lists as arguments and results, one of them longer than there is room for at first."""
     lists = [list(map(int, np.random.default_rng(k).integers(0, 99, n))) for k, n in enumerate((3, 0, 41))]
-    found = pcbatch.batch(quicksort, fork="always")(pcbatch.ragged(lists, jnp.int32))
+    found = pcbatch.batch(quicksort, plan=pcbatch.Plan(fork="always"))(pcbatch.ragged(lists, jnp.int32))
     assert found.tolist() == [sorted(xs) for xs in lists]
 
 
@@ -137,24 +138,26 @@ def test_quicksort() -> None:
 )
 def test_always_says_why_not(fn: Any, options: dict[str, Any], said: str) -> None:
     with pytest.raises(pcbatch.UsageError, match=said):
-        pcbatch.batch(fn, fork="always", **options)(N[:2])
+        pcbatch.batch(fn, **planned(fork="always", **options))(N[:2])
     if fn is not shown:
-        assert pcbatch.batch(fn, fork="auto", **options)(N[:2]).tolist() == [fn(0), fn(9)]
+        assert pcbatch.batch(fn, **planned(fork="auto", **options))(N[:2]).tolist() == [fn(0), fn(9)]
 
 
 def test_a_wrong_choice_is_refused() -> None:
     with pytest.raises(pcbatch.UsageError, match="unknown fork 'yes'"):
-        pcbatch.batch(pairs, fork="yes")
+        pcbatch.batch(pairs, plan=pcbatch.Plan(fork="yes"))
 
 
 def test_traced_calls_give_the_same() -> None:
     """In JAX's programs tasks run too, and lanes what they cannot finish; derivatives are those of lanes."""
     expected = [pairs(int(n)) for n in N]
-    forked = pcbatch.batch(pairs, fork="always")
+    forked = pcbatch.batch(pairs, plan=pcbatch.Plan(fork="always"))
     assert_lanes_equal(jax.jit(forked)(N), expected, rtol=1e-6)
     assert_lanes_equal(jax.vmap(forked)(N[:6].reshape(2, 3)).reshape(6), expected[:6], rtol=1e-6)
     values = jnp.array([0, 2, 0, -4, 0, 0], jnp.int32)
-    found, want = (jax.jit(pcbatch.batch(picky, fork=fork).run)(values) for fork in ("always", "never"))
+    found, want = (
+        jax.jit(pcbatch.batch(picky, plan=pcbatch.Plan(fork=fork)).run)(values) for fork in ("always", "never")
+    )
     assert found.status.tolist() == want.status.tolist()
     np.testing.assert_array_equal(found.value, want.value)
 
@@ -169,7 +172,7 @@ def halves(x, n):
 def test_derivatives() -> None:
     x, n = jnp.array([1.0, 2.0, 0.5]), jnp.array([3, 0, 4], jnp.int32)
     slopes = [
-        jax.grad(lambda x, fork=fork: jnp.sum(pcbatch.batch(halves, fork=fork)(x, n)))(x)
+        jax.grad(lambda x, fork=fork: jnp.sum(pcbatch.batch(halves, plan=pcbatch.Plan(fork=fork))(x, n)))(x)
         for fork in ("always", "never")
     ]
     np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-6)
@@ -178,22 +181,28 @@ def test_derivatives() -> None:
 def test_the_schedule_says_how_calls_run() -> None:
     """And nothing where side by side was not asked for."""
     example = jax.ShapeDtypeStruct((4,), "int32")
-    assert "  calls    side by side" in str(pcbatch.batch(pairs, fork="auto").explain_schedule(example))
-    assert "  calls    in lanes: `shown` prints" in str(pcbatch.batch(shown, fork="auto").explain_schedule(example))
-    assert "  calls " not in str(pcbatch.batch(pairs, fork="never").explain_schedule(example))
+    assert "  calls    side by side" in str(
+        pcbatch.batch(pairs, plan=pcbatch.Plan(fork="auto")).explain_schedule(example)
+    )
+    assert "  calls    in lanes: `shown` prints" in str(
+        pcbatch.batch(shown, plan=pcbatch.Plan(fork="auto")).explain_schedule(example)
+    )
+    assert "  calls " not in str(pcbatch.batch(pairs, plan=pcbatch.Plan(fork="never")).explain_schedule(example))
 
 
 def test_many_examples_run_some_at_a_time() -> None:
     """Chunks have one size; what fills up the last one is left out."""
     values = jnp.array([0, 1, 2, 3, 4, 0, 1, 2, 3, -5, 0], jnp.int32)
-    program, given = pcbatch.batch(picky, fork="always")._programs.of_call((values,), {})
+    program, given = pcbatch.batch(picky, plan=pcbatch.Plan(fork="always"))._programs.of_call((values,), {})
     assert program.tasks is not None
     (param,) = program.tasks.program.params
     outcome = run_chunks(program.tasks, {param: values}, frozenset({param}), 11, chunk=4)
     expected = [None if n in (2, 3, 4, 1, -5) else 1.5 for n in values.tolist()]
     assert outcome.unfinished.tolist() == [want is None for want in expected]
     assert_lanes_equal(outcome.raw.values[0][np.array([0, 5, 10])], [1.5] * 3)
-    assert_lanes_equal(pcbatch.batch(pairs, fork="always").map(N).value, [pairs(int(n)) for n in N], rtol=1e-6)
+    assert_lanes_equal(
+        pcbatch.batch(pairs, plan=pcbatch.Plan(fork="always")).map(N).value, [pairs(int(n)) for n in N], rtol=1e-6
+    )
 
 
 def wide(xs, n):
@@ -206,9 +215,15 @@ def wide(xs, n):
 def test_auto_asks_whether_it_pays() -> None:
     """Large records with little work stay in lanes, and a single example of scalars."""
     example, rows = jax.ShapeDtypeStruct((4,), "int32"), jax.ShapeDtypeStruct((4, 200), "float32")
-    assert "a record of 400 numbers" in pcbatch.batch(wide, fork="auto").explain_schedule(rows, example).calls
-    assert "but for a single example" in pcbatch.batch(pairs, fork="auto").explain_schedule(example).calls
-    assert pcbatch.batch(pairs, fork="auto")(N[1:2]).tolist() == [pairs(9)]
+    assert (
+        "a record of 400 numbers"
+        in pcbatch.batch(wide, plan=pcbatch.Plan(fork="auto")).explain_schedule(rows, example).calls
+    )
+    assert (
+        "but for a single example"
+        in pcbatch.batch(pairs, plan=pcbatch.Plan(fork="auto")).explain_schedule(example).calls
+    )
+    assert pcbatch.batch(pairs, plan=pcbatch.Plan(fork="auto"))(N[1:2]).tolist() == [pairs(9)]
 
 
 def arrays(x, n):

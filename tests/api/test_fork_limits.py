@@ -10,6 +10,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
+from tests.oracles.plans import planned
 from tests.programs.compare import assert_lanes_equal
 
 
@@ -47,7 +48,7 @@ DEEP = jnp.array([0, 9, 1, 2, 11, 3, 83], jnp.int32)
 
 def outcomes(fn: Any, values: Any, **options: Any) -> tuple[Any, Any]:
     """What tasks and lanes say."""
-    found, want = (pcbatch.batch(fn, fork=fork, **options).run(values) for fork in ("always", "never"))
+    found, want = (pcbatch.batch(fn, **planned(fork=fork, **options)).run(values) for fork in ("always", "never"))
     assert found.status.tolist() == want.status.tolist()
     np.testing.assert_array_equal(found.value, want.value)
     return found, want
@@ -65,13 +66,15 @@ def test_calls_that_are_too_deep(fn: Any, values: Any) -> None:
 
 def test_depth_that_is_enough() -> None:
     """Nothing fails, and no lane runs; of one example either."""
-    limited = pcbatch.batch(pairs, fork="always", max_depth=10)
+    limited = pcbatch.batch(pairs, plan=pcbatch.Plan(fork="always"), max_depth=10)
     assert_lanes_equal(limited(N[:6]), [pairs(int(n)) for n in N[:6]])
     program, given = limited._programs.of_call((N[:6],), {})
     assert program.tasks is not None
     outcome = program.tasks.run({v: N[:6] for v in program.tasks.program.params}, 6)
     assert not outcome.unfinished.any()
-    assert pcbatch.batch(pairs, fork="always", max_depth=3).run(N[1:2]).status.tolist() == [Status.STACK_FULL]
+    assert pcbatch.batch(pairs, plan=pcbatch.Plan(fork="always"), max_depth=3).run(N[1:2]).status.tolist() == [
+        Status.STACK_FULL
+    ]
 
 
 def test_what_has_no_end_ends() -> None:
@@ -87,12 +90,14 @@ def test_what_has_no_end_ends() -> None:
 @pytest.mark.full_only
 def test_one_example_without_end_ends() -> None:
     n = jnp.array([8], jnp.int32)
-    assert pcbatch.batch(endless, fork="always", max_steps=400).run(n).status.tolist() == [Status.STEP_LIMIT]
+    assert pcbatch.batch(endless, plan=pcbatch.Plan(fork="always"), max_steps=400).run(n).status.tolist() == [
+        Status.STEP_LIMIT
+    ]
 
 
 def test_the_limit_is_that_of_lanes_to_the_block() -> None:
     """Tasks count more than lanes: examples near the limit are decided by lanes."""
-    lanes = pcbatch.batch(spread, fork="never", stats=True)
+    lanes = pcbatch.batch(spread, plan=pcbatch.Plan(fork="never"), stats=True)
     needed = int(sum(block.active for block in lanes.run(DEEP[4:5]).stats.blocks))
     for most in (needed - 1, needed):
         found, _ = outcomes(spread, DEEP, max_steps=most)

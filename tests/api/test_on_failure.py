@@ -37,7 +37,7 @@ def limited(n: Any, x: Any) -> Any:
     return x
 
 
-@pcbatch.batch(on_failure="warn", max_tape=3, unroll=1, emitter="guard")
+@pcbatch.batch(on_failure="warn", max_tape=3, plan=pcbatch.Plan(unroll=1, emitter="guard"))
 def sines(n: Any, x: Any) -> Any:
     while n > 0:
         x = jnp.sin(x)

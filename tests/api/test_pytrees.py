@@ -16,6 +16,7 @@ from jax.tree_util import Partial, register_dataclass, register_pytree_node_clas
 
 import pcbatch
 from tests.api.test_usage import refused
+from tests.oracles.plans import planned
 
 pytestmark = pytest.mark.share(3)
 
@@ -167,7 +168,7 @@ class TestStaticAndDonated:
                 x = x + y * w
             return x, y
 
-        made: pcbatch.Batched = pcbatch.batch(step, in_axes=(0, 0, None), **options)
+        made: pcbatch.Batched = pcbatch.batch(step, **planned(in_axes=(0, 0, None), **options))
         return made
 
     def test_a_donated_array_is_used_up(self) -> None:

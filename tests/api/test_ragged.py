@@ -94,7 +94,7 @@ class TestMaking:
             return sorted(words), [k.upper() if k == word else k + word for k in words], words.count(word)
 
         words, word = [["b", "a"], [], ["hello", "a", "zz"]], ["a", "b", "hello"]
-        found = pcbatch.batch(sorted_and_marked)(ragged(words), pcbatch.texts(word))
+        found = pcbatch.batch(sorted_and_marked)(ragged(words), pcbatch.ragged(word))
         rows = zip(*(part.tolist() for part in found), strict=True)
         assert [*rows] == [sorted_and_marked(*example) for example in zip(words, word, strict=True)]
 
@@ -222,10 +222,59 @@ def test_results_in_other_structures() -> None:
     assert isinstance(shapes["pair"].rows, Ragged)
 
 
+@pcbatch.batch
+def of_each_kind(n):
+    counts, seen, dicts = {}, set(), []
+    for k in range(n):
+        counts[str(k % 2)] = (k, 0.5 * k)
+        seen.add(k)
+        dicts.append({k: str(n)})
+    return [k for k in range(n)], tuple([k for k in range(n)]), str(n), str(n).encode(), counts, seen, dicts
+
+
+class TestKinds:
+    N = (3, 0, 2)
+    KINDS = ("list", "tuple", "text", "bytes", "dict", "set", "list")
+
+    def test_one_class_has_all(self) -> None:
+        found = of_each_kind(jnp.array(self.N))
+        expected = zip(*map(of_each_kind.plain, self.N), strict=True)
+        assert tuple(part.kind for part in found) == self.KINDS
+        for part, want in zip(found, map(list, expected), strict=True):
+            assert type(part) is Ragged and part.tolist() == want and part[1:] == want[1:]
+            read = part[2] if part.kind == "text" or part.holds_tables else part.tolist()[2]
+            assert read == want[2] and type(read) is type(want[2])
+            assert part.codes is part.values and part.table is part.values
+
+    def test_it_goes_through_jit_vmap_and_calls(self) -> None:
+        found, expected = of_each_kind(jnp.array(self.N)), [*zip(*map(of_each_kind.plain, self.N), strict=True)]
+        twice = jax.vmap(of_each_kind)(jnp.array([self.N, self.N]))
+        through, shaped = pcbatch.batch(lambda part: part), jax.eval_shape(of_each_kind, jnp.array(self.N))
+        for k, want in enumerate(map(list, expected)):
+            assert twice[k].tolist() == [want, want]
+            assert through(found[k]).tolist() == want and jax.jit(through)(found[k]).tolist() == want
+            kind = "" if self.KINDS[k] == "list" else f"kind='{self.KINDS[k]}'"
+            assert shaped[k].kind == self.KINDS[k] and kind in repr(shaped[k])
+
+    def test_tables_are_no_arrays(self) -> None:
+        found = of_each_kind(jnp.array([2, 2]))
+        assert np.asarray(found[2]).tolist() == ["2", "2"] and np.asarray(found[4]).dtype == object
+        for part in (found[2], found[4], found[5]):
+            with pytest.raises(TypeError, match=f"no array of JAX holds a {part.kind}"):
+                jnp.asarray(part)
+
+    def test_one_list_of_texts_for_all_lanes(self) -> None:
+        f = pcbatch.batch(lambda words, k: words[k] + "!", in_axes=(None, 0))
+        assert f(pcbatch.ragged(["a", "bc"]), jnp.array([1, 0, 1])).tolist() == ["bc!", "a!", "bc!"]
+
+
 def test_export() -> None:
     exported = jax.export.export(jax.jit(extended.with_options(max_length=8)))(ragged(LISTS), jnp.arange(4))
     again = jax.export.deserialize(exported.serialize())
     assert again.call(ragged(LISTS), jnp.arange(4)) == extended(ragged(LISTS), jnp.arange(4))
+    exported = jax.export.export(jax.jit(pcbatch.batch(lambda n: str(n))))(jnp.arange(4))
+    found = jax.export.deserialize(exported.serialize()).call(jnp.arange(4))
+    assert found.kind == "text" and found[3] == "3"
 
 
 class TestOrderOfKeys:
@@ -278,11 +327,11 @@ class TestCut:
     def test_reading_before_and_behind_the_cut(self) -> None:
         for _ in range(2):
             lists = extended(ragged(LISTS), jnp.arange(4))
-            assert not isinstance(lists._values, np.ndarray | jax.Array)
+            assert lists._known_lengths is not None
             assert lists.tolist() == [[1, 2], [3, 0], [0, 1], [7, 8, 9, 0, 1, 2]]
             assert lists[1].tolist() == [3, 0]
-            assert not isinstance(lists._values, np.ndarray | jax.Array)
-            assert lists.values.shape == (4, 6) and isinstance(lists._values, jax.Array)
+            assert lists._known_lengths is not None
+            assert lists.values.shape == (4, 6) and lists._known_lengths is None
             assert lists.tolist() == [[1, 2], [3, 0], [0, 1], [7, 8, 9, 0, 1, 2]]
 
     def test_copies(self) -> None:
@@ -290,7 +339,7 @@ class TestCut:
         def f(xs, text):
             return [[x] for x in xs], text + "!"
 
-        found = f(ragged(LISTS), pcbatch.texts(["a", "", "bcd", "e"]))
+        found = f(ragged(LISTS), pcbatch.ragged(["a", "", "bcd", "e"]))
         for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
             assert again == found
             assert list(map(jnp.shape, jax.tree.leaves(again))) == list(map(jnp.shape, jax.tree.leaves(found)))
@@ -327,9 +376,9 @@ def test_lengths_that_texts_cannot_have(lengths: list[Any], why: str) -> None:
 
     codes = np.array([[97, 98], [99, 100]], np.int32)
     for _ in range(2):
-        assert f(pcbatch.Texts(codes, np.array([2, 1], np.int32))).tolist() == [2, 1]
+        assert f(Ragged(codes, np.array([2, 1], np.int32), "text")).tolist() == [2, 1]
         with pytest.raises(pcbatch.UsageError, match=why):
-            f(pcbatch.Texts(codes, np.array(lengths)))
+            f(Ragged(codes, np.array(lengths), "text"))
 
 
 class TestPlain:

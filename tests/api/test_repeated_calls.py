@@ -353,7 +353,7 @@ def test_learned_schedules_have_calls_of_their_own() -> None:
 
     f, args = pcbatch.batch(f_), (X, jnp.array([3, 1, 2]))
     want = f(*args)
-    fast = f.with_options(schedule=random_policies.of_call(f, args, 1))
+    fast = f.with_options(plan=pcbatch.Plan(schedule=random_policies.of_call(f, args, 1)))
     assert plans(fast) == 0
     for _ in range(2):
         np.testing.assert_allclose(fast(*args), want, rtol=1e-6)

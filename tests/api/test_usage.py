@@ -94,8 +94,8 @@ class TestOptions:
         assert "max_depth" in str(error)
 
     def test_batching_what_is_batched(self) -> None:
-        again = pcbatch.batch(pcbatch.batch(fib), schedule="sweep")
-        assert again.fn is fib and again.options.schedule == "sweep"
+        again = pcbatch.batch(pcbatch.batch(fib), plan=pcbatch.Plan(schedule="sweep"))
+        assert again.fn is fib and again.options.plan.schedule == "sweep"
 
     def test_one_static_name(self) -> None:
         batched = pcbatch.batch(scaled, static_argnames="factor")

@@ -67,7 +67,7 @@ def calls() -> None:
     assert_type(named(XS, name="a")[1], dict[str, jax.Array])
     assert_type(scaled.run(XS), pcbatch.Result)
     assert_type(scaled.map(XS, lanes=2), pcbatch.Result)
-    assert_type(scaled.start(XS), pcbatch.Machine)
+    assert_type(scaled.start(XS), pcbatch.Run)
 
 
 def plain() -> None:

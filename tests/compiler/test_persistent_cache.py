@@ -146,7 +146,7 @@ def test_mutually_recursive_functions() -> None:
 
 @pytest.mark.full_only
 def test_options_have_caches_of_their_own() -> None:
-    f = pcbatch.batch(fib, fork="never")
+    f = pcbatch.batch(fib, plan=pcbatch.Plan(fork="never"))
     (x,) = batches(3)
     counted(BACKEND, lambda: f.run(x))
     assert counted(BACKEND, lambda: f.with_options(stats=True).run(x)) == 1

@@ -14,7 +14,7 @@ import pytest
 import pcbatch
 from benchmarks.compile_stages import events, fusions
 from benchmarks.fifty_lines import PROGRAMS
-from pcbatch.options import Few
+from pcbatch.plan import Few
 
 pytestmark = [pytest.mark.share(2), pytest.mark.promotion("standard")]
 

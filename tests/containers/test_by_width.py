@@ -160,7 +160,7 @@ def on_text(text: Any) -> Any:
 def test_random_texts(emitter: Any) -> None:
     drawn = np.random.default_rng(2)
     texts = ["".join("ab  c"[k] for k in drawn.integers(0, 5, n)) for n in range(18)]
-    found = pcbatch.batch(on_text, emitter=emitter)(pcbatch.texts(texts))
+    found = pcbatch.batch(on_text, plan=pcbatch.Plan(emitter=emitter))(pcbatch.ragged(texts))
     assert found.tolist() == [on_text(text) for text in texts]
 
 
@@ -170,7 +170,7 @@ def test_random_uses(function: Callable[..., Any], emitter: Any) -> None:
     drawn = np.random.default_rng(1)
     ops, values = drawn.integers(0, 6, (LANES, STEPS)), drawn.integers(0, 9, (LANES, STEPS))
     lists = [[row.tolist() for row in part] for part in (ops, values)]
-    found = pcbatch.batch(function, emitter=emitter)(*map(pcbatch.ragged, lists))
+    found = pcbatch.batch(function, plan=pcbatch.Plan(emitter=emitter))(*map(pcbatch.ragged, lists))
     wanted = [function(*row) for row in zip(*lists, strict=True)]
     if function is on_list:
         assert found.tolist() == wanted

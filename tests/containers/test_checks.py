@@ -51,7 +51,7 @@ def test_a_check_in_an_arm_of_a_condition_is_no_block() -> None:
 
 
 def test_checks_of_a_block_share_one_branch() -> None:
-    @pcbatch.batch(overflow="wrap")
+    @pcbatch.batch(numbers="jax")
     def total(xs, i):
         return element(xs, i) + element(xs, i + 1) + element(xs, i + 2)
 

@@ -340,7 +340,8 @@ def test_dicts_and_sets_are_results():
     expected = [counts(x.tolist()) for x in XS]
     assert dicts.tolist() == [found for found, _ in expected] and sets.tolist() == [found for _, found in expected]
     assert [list(found) for found in dicts.tolist()] == [list(found) for found, _ in expected]
-    assert dicts[3] == expected[3][0] and len(sets) == len(XS) and repr(sets).startswith("Sets([{")
+    assert dicts[3] == expected[3][0] and len(sets) == len(XS) and repr(sets).startswith("Ragged([{")
+    assert (dicts.kind, sets.kind) == ("dict", "set")
 
 
 def many(n):
@@ -630,7 +631,7 @@ def removed_counts(xs, ys):
 @pytest.mark.parametrize("f", [removed_keys, removed_elements, removed_counts], ids=lambda f: f.__name__)
 @pytest.mark.share(3)
 def test_entries_behind_removed_ones_are_found(f, emitter):
-    got = pcbatch.batch(f, emitter=emitter, max_length=16)(XS, YS)
+    got = pcbatch.batch(f, plan=pcbatch.Plan(emitter=emitter), max_length=16)(XS, YS)
     for lane in range(len(XS)):
         assert tuple(int(part[lane]) for part in got) == f(XS[lane].tolist(), YS[lane].tolist()), lane
 

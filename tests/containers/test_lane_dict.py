@@ -133,14 +133,14 @@ def test_operations_give_what_pythons_dict_gives(kind: str, data: Any) -> None:
                 return
             assert error is None
             assert python(result) == wanted
-            assert int(d.length()) == len(expected)
+            assert int(d.length) == len(expected)
             assert tolist(listed(d)) == list(expected.items())
         assert d == expected
 
 
 def test_a_full_dict_stops_the_lane_and_loses_nothing() -> None:
     with using_capacity(8):
-        d = LaneDict.from_dict({k: k for k in range(8)})
+        d = LaneDict.known({k: k for k in range(8)})
         d, _, error = step(assign)(d, 100, jnp.int32(1))
         assert error == CAPACITY
         assert tolist(listed(d)) == [(k, k) for k in range(8)]
@@ -155,7 +155,7 @@ def test_places_are_used_again_after_many_deletions() -> None:
         del d[n - 5]
 
     with using_capacity(16):
-        d = LaneDict.from_dict({k: k for k in range(-10, 0)})
+        d = LaneDict.known({k: k for k in range(-10, 0)})
         expected = {k: k for k in range(-10, 0)}
         for n in range(0, 60, 1):
             d, _, error = step(churn)(d, jnp.int32(n))
@@ -195,7 +195,7 @@ def test_a_counter_counts_from_zero_and_reads_without_storing() -> None:
     expected = Counter([3, 1, 3, 2, 1, 3])
     counts[jnp.int32(9)] += 2
     expected[9] += 2
-    assert int(counts[jnp.int32(77)]) == 0 and int(counts.length()) == 4
+    assert int(counts[jnp.int32(77)]) == 0 and int(counts.length) == 4
     assert tolist(counts.most_common()) == expected.most_common()
     assert tolist(counts.most_common(2)) == expected.most_common(2)
     assert int(counts.total()) == 8
@@ -205,7 +205,7 @@ def test_a_counter_counts_from_zero_and_reads_without_storing() -> None:
 
 def test_a_defaultdict_stores_what_it_lacks() -> None:
     d = LaneDict(missing_of(int))
-    assert int(d[jnp.int32(5)]) == 0 and int(d.length()) == 1
+    assert int(d[jnp.int32(5)]) == 0 and int(d.length) == 1
     d[jnp.int32(5)] += 3
     assert tolist(d.items_list()) == [(5, 3)]
 
@@ -229,5 +229,5 @@ def test_update_and_union_store_the_entries_of_both() -> None:
 
 def test_a_known_dict_of_many_entries_is_one_of_the_lane() -> None:
     known = {k * k: k for k in range(40)}
-    d = LaneDict.from_dict(known)
+    d = LaneDict.known(known)
     assert tolist(d.items_list()) == list(known.items())

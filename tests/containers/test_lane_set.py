@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import pcbatch
 from pcbatch.data.capacity import using_capacity
-from pcbatch.data.mappings.covering import covered
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet
 from pcbatch.data.mappings.set_order import python_order
+from pcbatch.data.mappings.stored_table import covered
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.errors import Refusal
 from tests.containers.test_lane_dict import checked, python, tolist
@@ -68,7 +68,7 @@ def test_operations_give_what_pythons_set_gives(operations: list[tuple[str, Any]
                 assert error == "KeyError"
                 return
             assert error is None
-            assert int(s.length()) == len(expected)
+            assert int(s.length) == len(expected)
             assert set(tolist(s.keys_list())) == expected
 
 
@@ -172,7 +172,7 @@ def test_pop_of_a_set_without_a_known_order_needs_one_element() -> None:
     result = pcbatch.batch(last).run(jnp.array([[1, 1, 2], [1, 2, 3], [1, 2, 1]]))
     assert [int(status) for status in result.status] == [pcbatch.Status.OK, pcbatch.Status.LIMIT, pcbatch.Status.OK]
     assert result.value[0] == 2 and result.value[2] == 1
-    assert pcbatch.batch(letter)(pcbatch.texts(["aaa", "b"])).tolist() == ["a", "b"]
+    assert pcbatch.batch(letter)(pcbatch.ragged(["aaa", "b"])).tolist() == ["a", "b"]
     with pytest.raises(pcbatch.BatchRuntimeError, match=r"write `x = min\(s\)`, then `s.remove\(x\)`"):
         pcbatch.batch(last)(jnp.array([[1, 2, 3]]))
 
@@ -186,7 +186,7 @@ def test_what_covers_two_has_the_keys_of_the_first_and_room_for_both() -> None:
         c = covered(a, b)
         assert c.capacity == 32 and tolist(c.items_list()) == [(5.0, 5.0), (4.0, 4.0)]  # type: ignore[attr-defined]
         assert tolist(covered({7: 1.0, 2: 2.0}, b).items_list()) == [(7.0, 1.0), (2.0, 2.0)]  # type: ignore[attr-defined]
-        assert int(covered({}, b).length()) == 0
+        assert int(covered({}, b).length) == 0
         assert jax.tree.structure(covered({}, b)) == jax.tree.structure(covered(b, {}))
     with pytest.raises(Refusal, match="on one way"):
         covered(a, LaneSet())
@@ -196,6 +196,6 @@ def test_equal_keys_of_elements_in_an_order_that_is_not_known_end_the_lane() -> 
     def shortest(text: str) -> str:
         return min(set(text.split()), key=len)
 
-    result = pcbatch.batch(shortest).run(pcbatch.texts(["aa b cc", "aa b c", "b b"]))
+    result = pcbatch.batch(shortest).run(pcbatch.ragged(["aa b cc", "aa b c", "b b"]))
     assert [int(status) for status in result.status] == [pcbatch.Status.OK, pcbatch.Status.LIMIT, pcbatch.Status.OK]
     assert result.value[0] == "b" and result.value[2] == "b"

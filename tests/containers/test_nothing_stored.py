@@ -37,7 +37,7 @@ def reached(graph: dict[str, list[str]], start: str) -> list[str]:
 
 def test_a_list_that_is_empty_in_all_lanes_takes_the_type_of_the_others() -> None:
     graph = {key: pcbatch.ragged([g[key] for g in GRAPHS]) for key in "abc"}
-    got = pcbatch.batch(reached)(graph, pcbatch.texts(["a", "a", "b"]))
+    got = pcbatch.batch(reached)(graph, pcbatch.ragged(["a", "a", "b"]))
     assert got.tolist() == [reached(g, start) for g, start in zip(GRAPHS, "aab", strict=True)]
 
 

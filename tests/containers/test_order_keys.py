@@ -49,9 +49,9 @@ def of_rows(rows: list[list[float]]) -> Any:
 def test_extremes_by_texts_and_lists_compare_each_element_once() -> None:
     sentences = ["the cat sat on a mat", "b a b a", "one", "ab bb cb ab"]
     f = pcbatch.batch(ends)
-    found = [part.tolist() for part in f(pcbatch.texts(sentences))]
+    found = [part.tolist() for part in f(pcbatch.ragged(sentences))]
     assert list(zip(*found, strict=True)) == [ends(words) for words in sentences]
-    assert not re.search(r"\[32,32(,\d+)?\] = (lt|and|or)", str(f.lower(pcbatch.texts(sentences)).as_text("jaxpr")))
+    assert not re.search(r"\[32,32(,\d+)?\] = (lt|and|or)", str(f.lower(pcbatch.ragged(sentences)).as_text("jaxpr")))
     rows = [[[1.5, 2.0], [1.5], [0.0, 9.0]], [[-1.0]], [[2.0, 3.0], [2.0, 4.0], [2.0], [1.0, 7.0]]]
     found = [part.tolist() for part in pcbatch.batch(of_rows)(pcbatch.ragged(rows))]
     assert list(zip(*found, strict=True)) == [of_rows(each) for each in rows]

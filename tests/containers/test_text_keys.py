@@ -179,7 +179,7 @@ def tolist(value: Any, lane: int) -> Any:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_programs_with_texts_as_keys(program):
     texts = inputs(len(program.__name__))
-    found = pcbatch.batch(program)(pcbatch.texts(texts))
+    found = pcbatch.batch(program)(pcbatch.ragged(texts))
     for lane, text in enumerate(texts):
         want = program(text)
         have = tolist(found, lane)
@@ -189,7 +189,7 @@ def test_programs_with_texts_as_keys(program):
 
 
 def test_key_that_is_missing_fails_the_lane():
-    result = pcbatch.batch(lookup).run(pcbatch.texts(["xa", "b"]))
+    result = pcbatch.batch(lookup).run(pcbatch.ragged(["xa", "b"]))
     assert result.value.tolist()[0] == 1 and result.status.tolist()[0] == 0 and result.status.tolist()[1] != 0
 
 
@@ -215,7 +215,7 @@ def without_values(text):
 @pytest.mark.parametrize("program", [known_and_new, of_texts_of_numbers, without_values])
 def test_keys_that_are_known_on_some_ways_are_texts_of_the_lane(program):
     texts = ["", "ab", "abcde"]
-    found = pcbatch.batch(program)(pcbatch.texts(texts)).tolist()
+    found = pcbatch.batch(program)(pcbatch.ragged(texts)).tolist()
     assert found == [program(text) for text in texts]
     assert [list(each) for each in found] == [list(program(text)) for text in texts]
 
@@ -237,7 +237,7 @@ def in_any_order(text):
 @pytest.mark.parametrize("program", [numbers_and_texts, in_any_order])
 def test_refused(program):
     with pytest.raises(CompileError):
-        pcbatch.batch(program)(pcbatch.texts(["ab"]))
+        pcbatch.batch(program)(pcbatch.ragged(["ab"]))
 
 
 def letters_among_words(t):
@@ -250,5 +250,5 @@ def letters_among_words(t):
 @pytest.mark.parametrize("emitter", ["scalar", "guard"])
 def test_letters_are_found_among_keys_cut_from_longer_texts(emitter):
     texts = ["abcde", "b", "", "ba", "aaaaaaaaaaaa"]
-    got = pcbatch.batch(letters_among_words, emitter=emitter)(pcbatch.texts(texts))
+    got = pcbatch.batch(letters_among_words, plan=pcbatch.Plan(emitter=emitter))(pcbatch.ragged(texts))
     assert list(zip(*(part.tolist() for part in got), strict=True)) == [letters_among_words(t) for t in texts]

@@ -11,6 +11,7 @@ import pytest
 import pcbatch
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_parts import TextParts
+from tests.oracles.plans import planned
 
 TEXTS = ["", "a", " ", ",", ",,", "  a  ", "a,b", "a b", "b,cat a,é\u2003a\tcat", "cat " * 9 + "x" * 40]
 LONG = [text * 20 for text in TEXTS] + ["x" * 300 + " y", "x " * 200]
@@ -54,13 +55,15 @@ def _either(text: str) -> Any:
 @pytest.mark.parametrize("function", [_words, _changed, _questions, _joined, _rows, _either])
 @pytest.mark.parametrize("options", [{"emitter": "scalar"}, {"schedule": "sweep"}], ids=["alone", "together"])
 def test_lists_of_parts_are_as_in_python(function: Any, options: Any) -> None:
-    out = pcbatch.batch(function, **options)(pcbatch.texts(TEXTS))
+    out = pcbatch.batch(function, **planned(**options))(pcbatch.ragged(TEXTS))
     assert _by_lane(out) == [function(text) for text in TEXTS]
 
 
 @pytest.mark.parametrize("function", [_words, _questions])
 def test_long_texts_get_more_room_for_long_parts(function: Any) -> None:
-    assert _by_lane(pcbatch.batch(function, emitter="scalar")(pcbatch.texts(LONG))) == [function(t) for t in LONG]
+    assert _by_lane(pcbatch.batch(function, plan=pcbatch.Plan(emitter="scalar"))(pcbatch.ragged(LONG))) == [
+        function(t) for t in LONG
+    ]
 
 
 def _by_lane(out: Any) -> list[Any]:

@@ -18,6 +18,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 import pcbatch
 from tests.devices import four
 from tests.devices.four import main
+from tests.oracles.plans import replanned
 from tests.programs.batched import collatz, countdown, deep, fib, fragile, same, walk, walks
 from tests.programs.compare import assert_same_bits
 
@@ -394,7 +395,7 @@ def policies() -> None:
         {"emitter": "guard", "schedule": "earliest"},
         {"modes": pcbatch.Strips(2), "stats": True, "max_steps": 10_000},
     ):
-        f = fib.with_options(**how, max_depth=16)
+        f = replanned(fib, **how, max_depth=16)
         inside = jax.shard_map(f, mesh=mesh(), in_specs=jax.P("x"), out_specs=jax.P("x"))
         for g in (jax.jit(f), jax.jit(inside)):
             assert_same_bits(g(ns), fib(NUMBERS))

@@ -17,6 +17,7 @@ import pcbatch
 from examples.nuts.targets import gaussian
 from pcbatch.mcmc.hamiltonian import Mass, Sample
 from pcbatch.mcmc.nuts import nuts
+from tests.oracles.plans import replanned
 from tests.programs.batched import deep, fib, fragile, walk, walks
 from tests.programs.compare import to_numpy
 
@@ -53,7 +54,7 @@ def run(mesh: Any) -> dict[str, Any]:
     step, args = chains(24)
     ns, steps = place(numbers(24)), (*place(args[:3]), *args[3:])
     calls = place(np.array([3, 200, 0, 1, 70, 130, 5, 9], np.int32))
-    in_lanes = fib.with_options(fork="never")
+    in_lanes = replanned(fib, fork="never")
     found = {
         "fib": fib(ns),
         "fib.run": in_lanes.run(ns),  # trips of tasks depend on how many processes there are

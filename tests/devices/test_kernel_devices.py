@@ -19,11 +19,11 @@ pytestmark = pytest.mark.skipif(len(jax.devices()) < 2, reason="needs two device
 N = np.arange(1, 10, dtype=np.int32)
 
 
-collatz = pcbatch.batch(control.collatz, emitter=pcbatch.Kernel(tile=2))
-fib = pcbatch.batch(classics.fib, emitter=pcbatch.Kernel(tile=2))
+collatz = pcbatch.batch(control.collatz, plan=pcbatch.Plan(emitter=pcbatch.Kernel(tile=2)))
+fib = pcbatch.batch(classics.fib, plan=pcbatch.Plan(emitter=pcbatch.Kernel(tile=2)))
 
 
-@pcbatch.batch(emitter=pcbatch.Kernel(tile=2))
+@pcbatch.batch(plan=pcbatch.Plan(emitter=pcbatch.Kernel(tile=2)))
 def whitened(n):
     """A block without a form in a kernel, `cholesky`, between two loops."""
     x, k = jnp.eye(2) * (jnp.float32(n) + 1), 0
@@ -36,7 +36,9 @@ def whitened(n):
     return jnp.sum(x)
 
 
-WANTED: dict[Any, Any] = {f: pcbatch.batch(f.fn, emitter="guard")(N) for f in (collatz, fib, whitened)}
+WANTED: dict[Any, Any] = {
+    f: pcbatch.batch(f.fn, plan=pcbatch.Plan(emitter="guard"))(N) for f in (collatz, fib, whitened)
+}
 PROGRAMS = pytest.mark.parametrize("f", WANTED, ids=lambda f: f.__name__)
 
 
@@ -58,7 +60,10 @@ def test_refill(f: Any) -> None:
 
 def test_statuses_and_runs_that_are_resumed() -> None:
     limited = collatz.with_options(max_steps=20).run(N, devices=2).status
-    assert limited.tolist() == pcbatch.batch(collatz.fn, emitter="guard", max_steps=20).run(N).status.tolist()
+    assert (
+        limited.tolist()
+        == pcbatch.batch(collatz.fn, plan=pcbatch.Plan(emitter="guard"), max_steps=20).run(N).status.tolist()
+    )
     run = fib.start(N, devices=2)
     while not run.done:
         run = run.advance(5)

@@ -22,6 +22,7 @@ import pcbatch
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, partition_spec
 from tests.devices import four_meshes
 from tests.devices.four import ROOT, check, collectives
+from tests.oracles.plans import replanned
 from tests.programs.batched import collatz, deep, fib, fragile, walk, walks
 from tests.programs.compare import assert_same_bits
 
@@ -121,7 +122,7 @@ def test_inside_jit_each_device_has_a_machine(f: Any) -> None:
     assert collectives(jax.jit(f).lower(ns).compile().as_text()) == []
     assert jax.jit(f)(ns).sharding.is_equivalent_to(ns.sharding, 1)
     assert_same_bits(jax.jit(f)(ns), fib(NUMBERS))
-    together = fib.with_options(emitter="guard")
+    together = replanned(fib, emitter="guard")
     stats = jax.jit(together.run)(ns).stats
     assert int(stats.trips) == sum(int(together.run(part).stats.trips) for part in np.split(NUMBERS, 2))
 
@@ -138,7 +139,7 @@ def test_lanes_stay_where_they_lie() -> None:
             assert result.value.sharding.is_equivalent_to(ns.sharding, 1)
             assert result.value.sharding.mesh == ns.sharding.mesh
             assert_same_bits(result.value, fib(NUMBERS))
-        parts, together = np.split(NUMBERS, 2), fib.with_options(emitter="guard")
+        parts, together = np.split(NUMBERS, 2), replanned(fib, emitter="guard")
         assert int(together.run(ns).stats.trips) == sum(int(together.run(part).stats.trips) for part in parts)
 
 

@@ -106,7 +106,7 @@ def picky(n):
 @pytest.mark.parametrize("count", [2, 37])
 def test_calls_on_two_devices(count: int) -> None:
     """The second call takes the arrays of the first over, and leaves its results alone."""
-    forked = pcbatch.batch(pairs, fork="always")
+    forked = pcbatch.batch(pairs, plan=pcbatch.Plan(fork="always"))
     calls = [(np.arange(count, dtype=np.int32) * 5 + first) % 13 for first in (12, 3)]
     found = [forked(numbers, devices=2) for numbers in calls]
     for one, numbers in zip(found, calls, strict=True):
@@ -130,7 +130,7 @@ def test_limits_on_two_devices(count: int) -> None:
     numbers = np.full(count, 3, np.int32)
     numbers[0] = 15
     for most, status in ((2000, pcbatch.Status.STEP_LIMIT), (20_000, pcbatch.Status.OK)):
-        found = pcbatch.batch(pairs, fork="always", max_steps=most).run(numbers, devices=2)
+        found = pcbatch.batch(pairs, plan=pcbatch.Plan(fork="always"), max_steps=most).run(numbers, devices=2)
         assert found.status.tolist() == [status] + [pcbatch.Status.OK] * (count - 1)
         assert_lanes_equal(found.value[1:], [pairs(3)] * (count - 1)) if count > 1 else None
 
@@ -140,7 +140,9 @@ def test_limits_on_two_devices(count: int) -> None:
 def test_examples_that_fail_on_one_device(count: int) -> None:
     numbers = np.zeros(count, np.int32)
     numbers[1] = 2
-    wanted, found = (pcbatch.batch(picky, fork=fork).run(numbers, devices=2) for fork in ("never", "always"))
+    wanted, found = (
+        pcbatch.batch(picky, plan=pcbatch.Plan(fork=fork)).run(numbers, devices=2) for fork in ("never", "always")
+    )
     assert found.status.tolist() == wanted.status.tolist()
     np.testing.assert_array_equal(found.value, wanted.value)
 
@@ -148,5 +150,5 @@ def test_examples_that_fail_on_one_device(count: int) -> None:
 def test_more_examples_than_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pcbatch.runtime.tasks.executable, "CHUNK", 8)
     numbers = np.arange(45, dtype=np.int32) % 9
-    found = pcbatch.batch(pairs, fork="always").map(numbers, devices=2).value
+    found = pcbatch.batch(pairs, plan=pcbatch.Plan(fork="always")).map(numbers, devices=2).value
     assert_lanes_equal(found, [pairs(int(n)) for n in numbers], rtol=1e-6)

@@ -32,7 +32,11 @@ FOLLOWED: dict[str, tuple[str, str, str]] = {
     "PCB401_policy": ("`schedule=Mine()`", "schedule=Mine)", "schedule=Mine())"),
     "PCB401_policy_name": ("give it a `name`, a string", "class Mine:", 'class Mine:\n    name = "mine"'),
     "PCB401_width": ("`pcbatch.Few(32)`", "pcbatch.Few(0)", "pcbatch.Few(32)"),
-    "PCB402_option": ("with_options(schedule=", 'f(N, N, schedule="sweep")', 'f.with_options(schedule="sweep")(N, N)'),
+    "PCB402_option": (
+        "with_options(plan=pcbatch.Plan(schedule=",
+        'f(N, N, schedule="sweep")',
+        'f.with_options(plan=pcbatch.Plan(schedule="sweep"))(N, N)',
+    ),
     "PCB402_unexpected": ("pass each parameter once", "f(N, N, c=N)", "f(N, N)"),
     "PCB403_dataclass": (
         "`jax.tree_util.register_dataclass`",

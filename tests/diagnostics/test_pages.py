@@ -54,6 +54,11 @@ def test_the_bad_program_gives_the_code(code: str, tmp_path: Path) -> None:
     page = PAGES[code]
     if sys.version_info < page.since:
         pytest.skip(f"syntax of Python {page.since}")
+    if page.head == "This gives a warning":
+        with pytest.warns(DeprecationWarning, match=code) as warned:
+            run(page.bad, tmp_path)
+        assert len(warned) == 1 and "  = help: write `plan=pcbatch.Plan(schedule=" in str(warned[0].message)
+        return
     with pytest.raises(pcbatch.PcbatchError) as info:
         run(page.bad, tmp_path)
     assert {found.code for found in info.value.diagnostics} == {page.code}, str(info.value)

@@ -141,7 +141,7 @@ def lanes(t: Tree) -> Tree:
         lambda: pcbatch.batch(max_depth="x" * 5000)(grows.plain),
         lambda: pcbatch.batch(max_depth=tree(8))(grows.plain),
         lambda: pcbatch.batch(in_axes=Silent())(grows.plain)(jnp.ones(2)),
-        lambda: pcbatch.batch(schedule=Talkative())(grows.plain),
+        lambda: pcbatch.batch(plan=pcbatch.Plan(schedule=Talkative()))(grows.plain),
         lambda: grows(lanes(tree(2)), 3),
     ],
 )

@@ -14,10 +14,11 @@ import pytest
 
 from pcbatch.compiler import pipeline
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import LaneFailed, interpret_cfg
+from pcbatch.ir.interpret import LaneFailed
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.typing.abstract_values import Abstract
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs import PROGRAMS, Program, as_jax, select

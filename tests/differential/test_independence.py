@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 import pcbatch
+from tests.oracles.plans import replanned
 from tests.programs import REGISTRY, Program, select
 from tests.programs.compare import assert_same_bits
 
@@ -109,7 +110,7 @@ def test_division_by_zero_in_lanes_that_are_elsewhere(options: dict[str, Any]) -
     least = np.iinfo(np.int32).min
     args = [np.array(x, np.int32) for x in ([5, 8, 0, -9, least], [1, 3, 0, 2, -1], [3, 5, 2, 4, 0])]
     want = [guarded_division.plain(*(int(x[k]) for x in args)) for k in range(5)]
-    assert guarded_division.with_options(**options)(*map(jnp.asarray, args)).tolist() == want
+    assert replanned(guarded_division, **options)(*map(jnp.asarray, args)).tolist() == want
 
 
 # With jax_debug_nans, a batch raises for what a lane returned; what inactive lanes compute is nobody's value.
@@ -158,14 +159,14 @@ def test_debug_nans_does_not_see_inactive_lanes(options: dict[str, Any]) -> None
     n, x = jnp.array([3, 2, 4, 0, 5]), jnp.array([5.0, -1.0, 2.0, 0.0, 0.5])
     want = sheltered(n, x)
     with jax.debug_nans(True), jax.debug_infs(True):
-        assert_same_bits(sheltered.with_options(**options)(n, x), want)
-        assert never_needed.with_options(**options)(n, np.float32(-1)).tolist() == n.tolist()
-        assert deep.with_options(**options)(jnp.array([70, 3]), jnp.ones(2)).tolist() == [71, 4]
+        assert_same_bits(replanned(sheltered, **options)(n, x), want)
+        assert replanned(never_needed, **options)(n, np.float32(-1)).tolist() == n.tolist()
+        assert replanned(deep, **options)(jnp.array([70, 3]), jnp.ones(2)).tolist() == [71, 4]
 
 
 @every_variant
 def test_debug_nans_raises_for_what_a_lane_returns(options: dict[str, Any]) -> None:
-    batched = root.with_options(**options)
+    batched = replanned(root, **options)
     x = jnp.array([1.0, -4.0, 0.0])
     assert np.isnan(batched(x)[1]) and np.isinf(batched(x)[2])
     with jax.debug_nans(True), pytest.raises(FloatingPointError, match="computes nan"):

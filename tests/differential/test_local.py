@@ -13,8 +13,9 @@ import pytest
 
 import pcbatch
 from pcbatch import BatchRuntimeError, Status, UsageError
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.runtime.local_strategy.executor import DEPTH_LIMIT as LIMIT
+from tests.oracles.interpret_cfg import interpret_cfg
+from tests.oracles.plans import planned
 from tests.programs import REGISTRY
 from tests.programs.classics import fib, fib_dear
 from tests.programs.compare import assert_lanes_equal, assert_same_bits
@@ -27,7 +28,7 @@ SMALLEST = np.iinfo(np.int32).min
 
 def local(fn: Any, **options: Any) -> Any:
     """The function under the strategy "local"."""
-    return pcbatch.batch(fn, strategy="local", **options)
+    return pcbatch.batch(fn, **planned(strategy="local", **options))
 
 
 def i32(*values: int) -> np.ndarray:
@@ -233,7 +234,7 @@ class TestHost:
     """With recursion: Python makes the calls."""
 
     def test_counts_of_fib(self) -> None:
-        result = local(fib, stats=True, overflow="wrap").run(i32(3, 7, 4, 5))
+        result = local(fib, stats=True, numbers="jax").run(i32(3, 7, 4, 5))
         np.testing.assert_array_equal(result.value, [3, 21, 5, 8])
         # All lanes of an activation add together, so there are as many additions as the deepest lane makes.
         assert int(result.stats.visits("+")) == 20
@@ -245,7 +246,11 @@ class TestHost:
         """Lanes at different depths never run together."""
         args = (i32(3, 7, 4, 5),)
         waiting = local(fib_dear, stats=True).run(*args).stats.visits("dear_sum")
-        eager = pcbatch.batch(fib_dear, stats=True, schedule="earliest").run(*args).stats.visits("dear_sum")
+        eager = (
+            pcbatch.batch(fib_dear, stats=True, plan=pcbatch.Plan(schedule="earliest"))
+            .run(*args)
+            .stats.visits("dear_sum")
+        )
         assert int(waiting) >= int(eager)
 
     def test_a_trace_is_refused(self) -> None:
@@ -364,7 +369,7 @@ class TestHost:
                 return 0
             return k + climb(n - 1)
 
-        batched = local(climb, stats=True, overflow="wrap")
+        batched = local(climb, stats=True, numbers="jax")
         result = batched.run(i32(4, 9, 0))
         assert np.asarray(result.value).tolist() == [batched.plain(n) for n in (4, 9, 0)]
         assert int(result.stats.trips) == sum(b.visits for b in result.stats.blocks)

@@ -1,3 +1,3 @@
 import pcbatch
 
-pcbatch.batch(modes={"n + n": "dense"})
+pcbatch.batch(plan=pcbatch.Plan(modes={"n + n": "dense"}))

@@ -8,4 +8,4 @@ class Mine:
         return blocks.sweep(range(len(blocks)), carry)
 
 
-pcbatch.batch(schedule=Mine)
+pcbatch.batch(plan=pcbatch.Plan(schedule=Mine))

@@ -10,7 +10,7 @@ class First:
         return blocks.visit(0, carry), "done"
 
 
-@pcbatch.batch(schedule=First())
+@pcbatch.batch(plan=pcbatch.Plan(schedule=First()))
 def double(n):
     return n + n
 

@@ -11,7 +11,7 @@ class Widens:
         return {**carry, "pc": carry["pc"].astype(jnp.int32)}
 
 
-@pcbatch.batch(schedule=Widens())
+@pcbatch.batch(plan=pcbatch.Plan(schedule=Widens()))
 def double(n):
     return n + n
 

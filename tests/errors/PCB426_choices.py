@@ -10,4 +10,4 @@ def double(n):
 
 learned = True
 schedule = pcbatch.learn_schedule(double, jnp.arange(3), episodes=5) if learned else "auto"
-print(double.with_options(schedule=schedule)(jnp.arange(3)))
+print(double.with_options(plan=pcbatch.Plan(schedule=schedule))(jnp.arange(3)))

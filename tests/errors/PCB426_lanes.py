@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import pcbatch
 
 
-@pcbatch.batch(fork="always")
+@pcbatch.batch(plan=pcbatch.Plan(fork="always"))
 def fib(n):
     if n <= 1:
         return 1.0
@@ -12,4 +12,4 @@ def fib(n):
 
 n = jnp.array([7, 3, 9])
 policy = pcbatch.learn_schedule(fib, n, episodes=5)
-fib.with_options(schedule=policy, fork="never")(n)
+fib.with_options(plan=pcbatch.Plan(schedule=policy, fork="never"))(n)

@@ -4,6 +4,7 @@ from pathlib import Path
 import jax.numpy as jnp
 
 import pcbatch
+from pcbatch.report import Tuned
 
 
 @pcbatch.batch
@@ -25,4 +26,4 @@ with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "tuned.json"
     tuned = halvings.tune(n, seconds=5, schedules=["sweep"], emitters=[], modes=[])
     tuned.save(path)
-    pcbatch.Tuned.load(path, thirds)
+    Tuned.load(path, thirds)

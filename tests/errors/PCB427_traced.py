@@ -18,7 +18,7 @@ n = jnp.array([7, 1000, 42])
 
 def best(n):
     tuned = halvings.tune(n, seconds=5, schedules=["sweep"], emitters=[], modes=[])
-    return halvings.with_options(**tuned)(n)
+    return halvings.with_options(plan=tuned.plan)(n)
 
 
 jax.jit(best)(n)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from examples.treelstm import by_hand, data, model
+from pcbatch import Plan
 
 pytestmark = [pytest.mark.share(3), pytest.mark.long]
 
@@ -129,7 +130,7 @@ class TestModel:
     def test_as_many_leaf_visits_as_the_largest_tree_has_leaves(self):
         """Lanes at the same place of the recursion run together, however deep each is."""
         of = trees()
-        result = model.sentiment.with_options(stats=True, fork="never").run(weights(), of)
+        result = model.sentiment.with_options(stats=True, plan=Plan(fork="never")).run(weights(), of)
         most = int((of.nodes().max() + 1) // 2)
         assert most <= int(result.stats.visits("leaf(")) < 2 * most
 

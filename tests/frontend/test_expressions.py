@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.diagnose.traceback_spans import user_frames
 from tests.frontend.compiling import agree, compiled, lane, run, texts
+from tests.oracles.interpret_cfg import interpret_cfg
 
 LIMIT = 5
 shadowed = 1000

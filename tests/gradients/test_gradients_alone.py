@@ -11,6 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch.transforms.tape import lane_undoing
+from tests.oracles.plans import planned
 
 pytestmark = [pytest.mark.promotion("standard"), pytest.mark.alone]
 
@@ -35,7 +36,7 @@ W = jnp.array([1.1, 0.9, 1.3])
 
 def gradients(f: Any, jit: bool = True, **options: Any) -> Any:
     """The gradients of a program by the numbers of lanes and by what they share."""
-    batched = pcbatch.batch(f, in_axes=(0, None, 0), **options)
+    batched = pcbatch.batch(f, **planned(in_axes=(0, None, 0), **options))
     gradient = jax.grad(lambda x, w: jnp.sum(batched(x, w, N)), argnums=(0, 1))
     return (jax.jit(gradient) if jit else gradient)(X, W)
 
@@ -67,7 +68,7 @@ def test_no_tape_is_too_short() -> None:
 
 @pytest.mark.parametrize("f", [loop, descent])
 def test_memory_does_not_grow_with_the_lanes(f: Any) -> None:
-    batched = pcbatch.batch(f, in_axes=(0, None, 0), max_depth=64, emitter="scalar")
+    batched = pcbatch.batch(f, in_axes=(0, None, 0), max_depth=64, plan=pcbatch.Plan(emitter="scalar"))
     gradient = jax.jit(jax.grad(lambda x, n: jnp.sum(batched(x, W, n))))
     sizes = []
     for lanes in (16, 512):
@@ -159,7 +160,7 @@ def test_a_long_chain_of_sums_is_traced_in_time() -> None:
         return total
 
     w = jnp.linspace(0, 1, 60)
-    batched = pcbatch.batch(f, in_axes=(0, None, 0), emitter="scalar")
+    batched = pcbatch.batch(f, in_axes=(0, None, 0), plan=pcbatch.Plan(emitter="scalar"))
     found = jax.jit(jax.grad(lambda w: jnp.sum(batched(X, w, N))))(w)
     np.testing.assert_allclose(found, jnp.full(60, X[N > 0].sum()), rtol=1e-5)
 

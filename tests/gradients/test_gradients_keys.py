@@ -12,6 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch.api.learn_schedule import sampled
+from tests.oracles.plans import planned
 
 pytestmark = pytest.mark.promotion("standard")
 RNG = np.random.default_rng(0)
@@ -64,7 +65,7 @@ def test_the_counter_is_a_key_and_data_are_none() -> None:
 @pytest.mark.parametrize("f", [layers, staggered, expert], ids=lambda f: f.__name__)
 def test_values_and_gradients(f: Callable[..., Any], options: dict[str, Any]) -> None:
     n = jnp.array([0, 3, 1, 4, 2, 3])
-    batched = pcbatch.batch(f, in_axes=(0, 0, None), **options)
+    batched = pcbatch.batch(f, **planned(in_axes=(0, 0, None), **options))
 
     def plain(x: Any, w: Any) -> Any:
         return jnp.stack([batched.plain(x[k], int(n[k]), w) for k in range(len(x))])

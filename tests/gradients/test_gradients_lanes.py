@@ -14,6 +14,7 @@ import pcbatch
 from pcbatch import BatchRuntimeError, UsageError
 from tests.differential.test_independence import replaced
 from tests.oracles.derivatives import Call, assert_all_close, is_inexact, masked, plain_pullback, random_like
+from tests.oracles.plans import replanned
 from tests.programs import REGISTRY, Program
 from tests.programs.differentiable import DIFFERENTIABLE
 
@@ -174,7 +175,7 @@ class TestTape:
     """Its length: grown outside `jit`, `max_tape` records for each lane otherwise."""
 
     def value_and_grad(self, x: Any, n: Any, **options: Any) -> Any:
-        return jax.value_and_grad(lambda x: sines.with_options(**options)(x, n).sum())(x)
+        return jax.value_and_grad(lambda x: replanned(sines, **options)(x, n).sum())(x)
 
     def test_it_grows_outside_jit(self) -> None:
         n = jnp.array([5, 3000, 0])

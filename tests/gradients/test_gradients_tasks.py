@@ -14,6 +14,7 @@ import pytest
 import pcbatch
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
 from pcbatch.transforms.tasks.backward_run import TaskBackward
+from tests.oracles.plans import planned
 
 pytestmark = [pytest.mark.share(12), pytest.mark.promotion("standard"), pytest.mark.timeout(300)]
 
@@ -61,7 +62,7 @@ def plain_gradient(fn: Callable[..., Any], args: Sequence[Any], shared: Sequence
 def gradient(fn: Any, args: Sequence[Any], shared: Sequence[int], by: Sequence[int], **options: Any) -> Any:
     """The gradient of the batched function."""
     axes = tuple(None if k in shared else 0 for k in range(len(args)))
-    batched = pcbatch.batch(fn, fork="always", in_axes=axes, **options)
+    batched = pcbatch.batch(fn, **planned(fork="always", in_axes=axes, **options))
     return jax.grad(lambda *xs: total(batched(*xs)), tuple(by))(*args)
 
 
@@ -153,7 +154,7 @@ def test_gradients_are_those_of_plain_python(name: str, undone: list[str]) -> No
     fn, args, shared, by = CASES[name]
     found = gradient(fn, args, shared, by)
     if name == "not finite elsewhere":
-        close(found, jax.grad(lambda x: total(pcbatch.batch(fn, fork="never")(x, N)))(args[0]))
+        close(found, jax.grad(lambda x: total(pcbatch.batch(fn, plan=pcbatch.Plan(fork="never"))(x, N)))(args[0]))
     else:
         close(found, plain_gradient(fn, args, shared, by))
     assert undone == ["tasks"]
@@ -190,7 +191,7 @@ def test_examples_that_fail_have_the_gradient_of_lanes(jit: bool, of_all: bool, 
     good = jnp.array([True, False, False, True])
 
     def loss(w: Any, x: Any, fork: str) -> Any:
-        values = pcbatch.batch(picky, in_axes=(None, 0, 0), fork=fork).run(w, x, n).value
+        values = pcbatch.batch(picky, in_axes=(None, 0, 0), plan=pcbatch.Plan(fork=fork)).run(w, x, n).value
         return jnp.sum(values if of_all else jnp.where(good, values, 0.0))
 
     slopes = (jax.grad(partial(loss, fork=f), (0, 1)) for f in ("always", "never"))
@@ -205,7 +206,7 @@ def test_a_full_tape_inside_jit_leaves_the_gradient_to_lanes(
 ) -> None:
     monkeypatch.setattr("pcbatch.transforms.tasks.recorded_run.USUAL_ROWS", 12)
     monkeypatch.setattr("pcbatch.transforms.tasks.recorded_run.TRACED_BYTES", 1)
-    batched = pcbatch.batch(fib, fork="always")
+    batched = pcbatch.batch(fib, plan=pcbatch.Plan(fork="always"))
     found = jax.jit(jax.grad(lambda x: total(batched(x, jnp.full(5, 5, jnp.int32)))))(X)
     close(found, plain_gradient(fib, (X, jnp.full(5, 5)), (), (0,))[0])
     assert "lanes inside a trace" in undone
@@ -213,7 +214,7 @@ def test_a_full_tape_inside_jit_leaves_the_gradient_to_lanes(
 
 def test_a_tape_of_a_given_length_inside_jit(undone: list[str]) -> None:
     """It is trusted: no lanes besides, and a gradient of NaN and a warning where it is too short."""
-    batched, n = pcbatch.batch(fib, fork="always"), jnp.full(5, 5, jnp.int32)
+    batched, n = pcbatch.batch(fib, plan=pcbatch.Plan(fork="always")), jnp.full(5, 5, jnp.int32)
     use = batched.tape(X, n)
     assert {"fib"} == {block.function for block in use.blocks}
 
@@ -252,7 +253,7 @@ def test_numbers_in_objects() -> None:
     weight = jnp.array([[0.3, -0.2], [0.1, 0.9]])
 
     def loss(weight: Any, packed: Any, fork: str) -> Any:
-        return jnp.sum(pcbatch.batch(encode, in_axes=(None, 0), fork=fork)(weight, packed))
+        return jnp.sum(pcbatch.batch(encode, in_axes=(None, 0), plan=pcbatch.Plan(fork=fork))(weight, packed))
 
     by_both = [jax.grad(partial(loss, fork=f), (0, 1), allow_int=True) for f in ("always", "never")]
     found, wanted = (slope(weight, packed) for slope in by_both)
@@ -271,7 +272,7 @@ def test_other_transformations(undone: list[str]) -> None:
         return fib(x * w, n) * w
 
     def loss(w: Any, x: Any, fork: str) -> Any:
-        return total(pcbatch.batch(scaled, in_axes=(None, 0, 0), fork=fork)(w, x, n))
+        return total(pcbatch.batch(scaled, in_axes=(None, 0, 0), plan=pcbatch.Plan(fork=fork))(w, x, n))
 
     transformed = {
         "of mapped arguments": lambda f: jax.vmap(jax.grad(f, 1), (None, 0))(w[0], x),
@@ -284,8 +285,8 @@ def test_other_transformations(undone: list[str]) -> None:
         found = transform(partial(loss, fork="always"))
         assert "tasks" in undone or name == "twice", name
         close(found, transform(partial(loss, fork="never")))
-    jacobian = jax.jacrev(lambda x: pcbatch.batch(fib, fork="always")(x, n))(x[0])
-    close(jacobian, jax.jacrev(lambda x: pcbatch.batch(fib, fork="never")(x, n))(x[0]))
+    jacobian = jax.jacrev(lambda x: pcbatch.batch(fib, plan=pcbatch.Plan(fork="always"))(x, n))(x[0])
+    close(jacobian, jax.jacrev(lambda x: pcbatch.batch(fib, plan=pcbatch.Plan(fork="never"))(x, n))(x[0]))
 
 
 def test_snapshots_are_for_lanes(undone: list[str]) -> None:
@@ -300,6 +301,9 @@ def test_trees() -> None:
     from examples.treelstm.model import initial_weights, loss
 
     weights, trees = initial_weights(4, 0), generate(3, 1, 8)
-    slopes = [jax.grad(lambda w, fork=f: jnp.mean(loss.with_options(fork=fork)(w, trees))) for f in ("always", "never")]
+    slopes = [
+        jax.grad(lambda w, fork=f: jnp.mean(loss.with_options(plan=pcbatch.Plan(fork=fork))(w, trees)))
+        for f in ("always", "never")
+    ]
     found, wanted = (slope(weights) for slope in slopes)
     close(found, wanted)

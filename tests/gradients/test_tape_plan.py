@@ -37,7 +37,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[BlockTape]]:
 
 
 def test_a_record_has_what_the_pullback_reads(recorded: Callable[..., list[BlockTape]]) -> None:
-    @pcbatch.batch(max_tape=8, unroll=1)
+    @pcbatch.batch(max_tape=8, plan=pcbatch.Plan(unroll=1))
     def f(n, x, w, z):
         while n > 0:
             x = w * x
@@ -60,5 +60,5 @@ def test_equal_cotangents_are_deferred_once(recorded: Callable[..., list[BlockTa
 
     (block,) = [b for b in recorded(f, NS, XS, jnp.ones((40, 40)) / 40, jnp.ones(40)) if b.deferred]
     assert set(block.deferred) == {"w", "b"}
-    assert len(block.deferred_cts) == 1 and set(block.alias_of.values()) == set(block.deferred_cts)
+    assert len(block.reads.deferred_cts) == 1 and set(block.reads.alias_of.values()) == set(block.reads.deferred_cts)
     assert [type(source).__name__ for source in block.recorded] == ["ReadRegister", "ExpensiveResult"]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from tests.oracles.plans import replanned
 
 pytestmark = pytest.mark.share(3)
 
@@ -162,7 +163,7 @@ def gradients(f: Any, lanes: int, longest: int) -> Any:
     ids=["many-lanes", "two-marks", "four-marks", "marks-of-many-lanes"],
 )
 def test_shared_matrices(options: dict[str, Any], lanes: int, longest: int) -> None:
-    found = gradients(steps.with_options(**options), lanes, longest)
+    found = gradients(replanned(steps, **options), lanes, longest)
     for mine, theirs in zip(found, gradients(unrolled, lanes, longest), strict=True):
         assert float(jnp.linalg.norm(mine - theirs) / jnp.linalg.norm(theirs)) < 1e-5
 

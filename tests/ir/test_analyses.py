@@ -101,16 +101,16 @@ def test_liveness_between_calls():
 
 def test_stack_liveness_follows_calls_and_returns():
     program = stack(FIB_STACK)
-    live = liveness.stack_live_in(program)
+    live = liveness.live_in(program)
     assert live == {"bb0": names("n"), "bb1": names(""), "bb2": names("n"), "bb3": names("r"), "bb4": names("r")}
     assert liveness.return_points(program) == {"bb1": ("bb3", "bb4"), "bb4": ("bb3", "bb4")}
     # A pop starts a new value, a push reads the old one.
-    assert liveness.stack_live_after(program)["bb3"] == (names("n r"), names("n r"), names("n"))
+    assert liveness.live_after(program)["bb3"] == (names("n r"), names("n r"), names("n"))
 
 
 def test_a_value_lives_through_a_callee_that_does_not_mention_it():
     unsaved = stack(FIB_STACK.replace("  pop n\n", "").replace("  push n = n0\n", ""))
-    assert "n" in liveness.stack_live_in(unsaved)["bb1"]
+    assert "n" in liveness.live_in(unsaved)["bb1"]
 
 
 def test_results_live_at_the_outermost_return_only():
@@ -118,12 +118,12 @@ def test_results_live_at_the_outermost_return_only():
         "pcir 1 stack\nprogram entry=a in=() out=(r) {\n  r, s: ?\n"
         "a:\n  r = { 1 }\n  pushjump f, ret=b\nb:\n  r = s\n  return\nf:\n  s = { 2 }\n  return\n}\n"
     )
-    assert liveness.stack_live_out(program) == {"a": names(""), "b": names("r"), "f": names("s")}
+    assert liveness.live_out(program) == {"a": names(""), "b": names("r"), "f": names("s")}
 
 
 def test_forks_go_every_way():
     program = stack(FORK_STACK)
-    assert liveness.stack_live_in(program) == {"f": names("x"), "back": names("r"), "g": names("x")}
+    assert liveness.live_in(program) == {"f": names("x"), "back": names("r"), "g": names("x")}
     assert liveness.return_points(program) == {"f": (), "back": (), "g": ("back",)}
     assert liveness.live_at_return(program) == {"f": names("r"), "back": names("r"), "g": names("r")}
     assert must_assign.stack_written(program)[0]["back"] == names("t u x r")

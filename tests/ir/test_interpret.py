@@ -10,7 +10,7 @@ import pytest
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import Block, CfgProgram, Function
-from pcbatch.ir.interpret import LaneFailed, StackFull, StepLimit, interpret_cfg
+from pcbatch.ir.interpret import LaneFailed, StepLimit
 from pcbatch.ir.ops import Expr, Prim, Return
 from tests.ir.samples import (
     CHAIN_CFG,
@@ -26,6 +26,7 @@ from tests.ir.samples import (
     cfg,
     stack,
 )
+from tests.oracles.interpret_cfg import StackFull, interpret_cfg
 from tests.oracles.interpret_stack import interpret_stack
 
 

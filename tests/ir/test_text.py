@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.ops import Expr, Move, Prim, Return
-from pcbatch.ir.text.expr_text import as_function, braced, default_reads
+from pcbatch.ir.text.expr_text import braced, default_reads
 from pcbatch.ir.text.printer import print_program
 from tests.ir import strategies
 from tests.ir.samples import EVERY, FIB_CFG, FIB_STACK, FORK_STACK, GCD_CFG
+from tests.oracles.text.functions import as_function
 from tests.oracles.text.lines import ParseError, unbrace
 from tests.oracles.text.parser import parse_program
 from tests.shares import examples

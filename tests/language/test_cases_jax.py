@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from tests.oracles.plans import planned
 
 pytestmark = pytest.mark.promotion("standard")
 VARIANTS: list[dict[str, str]] = [
@@ -35,7 +36,7 @@ def test_arms_with_loops_that_end_on_their_own_side_only(options: dict[str, str]
     """Under `vmap` both arms run for every example, and each loop waits for examples that never get to zero."""
     down, up = ends_at_zero(3), ends_at_zero(-2)
 
-    @pcbatch.batch(**options)
+    @pcbatch.batch(**planned(**options))
     def f(n):
         if n >= 0:
             return down(n)
@@ -57,7 +58,7 @@ def test_an_arm_that_no_lane_takes_is_not_run(options: dict[str, str]) -> None:
 
         return jax.pure_callback(count, jax.ShapeDtypeStruct((), x.dtype), x, vmap_method="sequential")
 
-    @pcbatch.batch(**options)
+    @pcbatch.batch(**planned(**options))
     def f(x):
         if x > 100:
             return dear(x) @ jnp.ones(3) if x.ndim else dear(x)
@@ -124,7 +125,7 @@ def test_products_of_lanes_with_a_shared_matrix_are_one_product(strategy: str) -
 def test_an_iteration_count_of_its_own() -> None:
     """Under `vmap` a lane that is done waits, and goes on computing, until the last one is."""
 
-    @pcbatch.batch(stats=True, unroll=1)
+    @pcbatch.batch(stats=True, plan=pcbatch.Plan(unroll=1))
     def f(n):
         steps = 0
         while n != 1:

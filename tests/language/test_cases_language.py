@@ -13,6 +13,7 @@ import pytest
 
 import pcbatch
 from pcbatch import BatchRuntimeError, CompileError, Status
+from tests.oracles.plans import replanned
 
 pytestmark = pytest.mark.promotion("standard")
 N = jnp.array([-2, 0, 1, 3, 6])
@@ -24,7 +25,7 @@ def same(fn: Any, *args: Any, lanes: int = len(N)) -> None:
     batched = fn if isinstance(fn, pcbatch.Batched) else pcbatch.batch(fn)
     want = [batched.plain(*(jax.tree.map(lambda x, k=k: x[k], arg) for arg in args)) for k in range(lanes)]
     for options in OPTIONS:
-        got = batched.with_options(**options)(*args)
+        got = replanned(batched, **options)(*args)
         for k in range(lanes):
             for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want[k]), strict=True):
                 np.testing.assert_allclose(a[k], b, rtol=1e-6, err_msg=f"{options}, lane {k}")

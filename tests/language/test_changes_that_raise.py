@@ -51,7 +51,7 @@ def moved(k, q):
 @pytest.mark.parametrize("function", [taken, twice, moved])
 def test_as_in_python(function: Any, emitter: str) -> None:
     ks, qs = np.array([1, 9, 2, 0], np.int32), np.array([1, 2, 3, 1], np.int32)
-    found = pcbatch.batch(function, emitter=emitter)(ks, qs)
+    found = pcbatch.batch(function, plan=pcbatch.Plan(emitter=emitter))(ks, qs)
     for lane, (k, q) in enumerate(zip(ks.tolist(), qs.tolist(), strict=True)):
         assert [np.asarray(x)[lane].item() for x in found] == list(function(k, q))
 

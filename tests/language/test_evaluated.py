@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.ir.interpret import interpret_cfg
+from tests.oracles.interpret_cfg import interpret_cfg
 
 pytestmark = pytest.mark.promotion("standard")
 

@@ -14,6 +14,7 @@ import pytest
 import pcbatch
 from pcbatch import BatchRuntimeError, Status
 from pcbatch.ir.ops import Fail
+from tests.oracles.plans import planned
 from tests.programs import failing
 from tests.programs.compare import assert_same_bits
 
@@ -55,7 +56,7 @@ ARGS = (i32(3, -1, 2, 5, 0, 1), np.array([1, 2, 70, 40, 3, 0], np.float32))
 
 @every_option
 def test_status_and_values(options: dict[str, str]) -> None:
-    result = pcbatch.batch(checked, **options).run(*ARGS)
+    result = pcbatch.batch(checked, **planned(**options)).run(*ARGS)
     assert status(result) == [OK, ASSERTION, ERROR, ERROR, ASSERTION, OK]
     np.testing.assert_array_equal(result.value, np.array([8, np.nan, np.nan, np.nan, np.nan, 0], np.float32))
 
@@ -64,7 +65,7 @@ def test_status_and_values(options: dict[str, str]) -> None:
 @pytest.mark.long
 @every_option
 def test_the_others_are_not_disturbed(options: dict[str, str]) -> None:
-    batched = pcbatch.batch(checked, **options)
+    batched = pcbatch.batch(checked, **planned(**options))
     together = batched.run(*ARGS)
     alone = batched.run(*[leaf[[0, 5]] for leaf in ARGS])
     assert_same_bits(together.value[np.array([0, 5])], alone.value)
@@ -157,7 +158,7 @@ def test_integers_and_booleans_of_failed_lanes() -> None:
 @pytest.mark.full_only
 def test_statistics() -> None:
     for strategy in ("pc", "local"):
-        result = pcbatch.batch(checked, stats=True, strategy=strategy, unroll=1).run(*ARGS)
+        result = pcbatch.batch(checked, stats=True, strategy=strategy, plan=pcbatch.Plan(unroll=1)).run(*ARGS)
         assert int(result.stats.visits("x * 2.0")) >= 3
         assert 0 < float(result.stats.utilisation("x * 2.0")) <= 1
 

@@ -318,7 +318,7 @@ KEEPING = [
 @pytest.mark.parametrize("function", KEEPING, ids=lambda function: function.__name__)
 def test_kept_iterators(function: Any) -> None:
     examples = TEXTS if function in (tokens, parsed) else LISTS
-    given = pcbatch.texts(examples) if function in (tokens, parsed) else pcbatch.ragged(examples)
+    given = pcbatch.ragged(examples) if function in (tokens, parsed) else pcbatch.ragged(examples)
     result = pcbatch.batch(function).run(given)
     for lane, example in enumerate(examples):
         try:

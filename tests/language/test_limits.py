@@ -192,7 +192,7 @@ def test_numbers_of_python_have_64_bits_with_x64() -> None:
             pcbatch.ragged([[3, 1, 2], [1, 5]]),
             jnp.array([3, 70]),
             jnp.array([2.5, 7.5]),
-            pcbatch.texts(["ab", "cab"]),
+            pcbatch.ragged(["ab", "cab"]),
         )
         found = pcbatch.batch(numbers)(*args)
         for k, example in enumerate(zip([[3, 1, 2], [1, 5]], [3, 70], [2.5, 7.5], ["ab", "cab"], strict=True)):

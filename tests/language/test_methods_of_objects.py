@@ -308,7 +308,7 @@ class Another(Other):
 
 def test_a_table_of_functions_of_the_class() -> None:
     texts = ["12+", "34*5+", "7", "99*9*"]
-    found = pcbatch.batch(lambda text: Machine().run(text))(pcbatch.texts(texts))
+    found = pcbatch.batch(lambda text: Machine().run(text))(pcbatch.ragged(texts))
     assert found.tolist() == [Machine().run(text) for text in texts]
 
 

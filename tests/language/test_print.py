@@ -15,6 +15,7 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.ops import Print
+from tests.oracles.plans import planned
 from tests.programs.compare import lane
 
 pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
@@ -125,7 +126,7 @@ def lines_of(text: str) -> dict[int, list[str]]:
 @every_option
 @every_program
 def test_lanes_print_what_the_plain_function_prints(fn: Any, args: Any, options: Any, capfd: Any) -> None:
-    batched = pcbatch.batch(fn, **options)
+    batched = pcbatch.batch(fn, **planned(**options))
     batched(*args)
     assert lines_of(capfd.readouterr().out) == plain_lines(fn, args, 4)
     batched(*args)
@@ -142,7 +143,7 @@ def test_inside_jit(fn: Any, args: Any, capfd: Any) -> None:
 @pytest.mark.parametrize("options", [o for o in OPTIONS if o != {"strategy": "local"}][::4], ids=str)
 def test_under_vmap_every_example_prints_once(options: dict[str, str], capfd: Any) -> None:
     args = (np.stack([i32(3, 0, 5), i32(1, 2, 0)]), np.stack([X[:3, 0], X[1:, 0]]))
-    jax.vmap(pcbatch.batch(countdown, **options))(*args)
+    jax.vmap(pcbatch.batch(countdown, **planned(**options)))(*args)
     jax.effects_barrier()
     found = lines_of(capfd.readouterr().out)
     each = [plain_lines(countdown, lane(args, k), 3) for k in range(2)]
@@ -169,7 +170,7 @@ def test_lanes_on_two_devices(capfd: Any) -> None:
 @every_option
 def test_structures_and_conversions(options: dict[str, str], capfd: Any) -> None:
     """Numbers show as numbers: plain JAX would write `Array(3, dtype=int32)` inside a tuple."""
-    pcbatch.batch(structures, **options)(i32(3, 0), X[:2])
+    pcbatch.batch(structures, **planned(**options))(i32(3, 0), X[:2])
     assert lines_of(capfd.readouterr().out) == {
         0: [
             "(3, {'a': 1.5, 'b': [ 1.5 -2.   3. ]}) 3 None text 2.5 True",

@@ -116,7 +116,7 @@ CASES: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
 
 def column(values: tuple[Any, ...]) -> Any:
     if isinstance(values[0], str):
-        return pcbatch.texts(values)
+        return pcbatch.ragged(values)
     return pcbatch.ragged(values) if isinstance(values[0], list) else np.array(values)
 
 
@@ -164,4 +164,4 @@ def test_a_change_that_another_name_would_show_is_refused(fn: Callable[..., Any]
 
 def test_lists_are_no_texts() -> None:
     with pytest.raises(pcbatch.UsageError, match="PCB405"):
-        pcbatch.texts([["ab", "c"], ["d"]])  # type: ignore[list-item]
+        pcbatch.ragged([["ab", "c"], ["d"]])  # type: ignore[list-item]

@@ -133,7 +133,7 @@ def test_methods(program):
     draw = random.Random(len(program.__name__))
     texts = ["".join(draw.choice("aabAB  bz1") for _ in range(draw.randrange(14))) for _ in range(12)]
     texts += ["", " ", "a"]
-    found = pcbatch.batch(program)(pcbatch.texts(texts))
+    found = pcbatch.batch(program)(pcbatch.ragged(texts))
     for lane, text in enumerate(texts):
         assert of_lane(found, lane) == program(text), text
 
@@ -144,7 +144,7 @@ def bare(s):
 
 def test_white_space_beyond_ascii():
     texts = ["\xa0a\u3000b\u2003", "\x85\u200b", "\xe9 \u1680c"]
-    found = pcbatch.batch(bare)(pcbatch.texts(texts))
+    found = pcbatch.batch(bare)(pcbatch.ragged(texts))
     assert [of_lane(found, lane) for lane in range(3)] == [bare(text) for text in texts]
 
 
@@ -167,7 +167,7 @@ def failures(s):
 
 def test_failures():
     texts = ["ab", "", "zzz"]
-    assert pcbatch.batch(failures)(pcbatch.texts(texts)).tolist() == [failures(text) for text in texts]
+    assert pcbatch.batch(failures)(pcbatch.ragged(texts)).tolist() == [failures(text) for text in texts]
 
 
 def test_table_of_methods():
@@ -183,7 +183,7 @@ def expanded(s):
 
 def test_method_that_is_lacking_says_what_to_write():
     with pytest.raises(CompileError, match="loop that counts columns"):
-        pcbatch.batch(expanded)(pcbatch.texts(["ab"]))
+        pcbatch.batch(expanded)(pcbatch.ragged(["ab"]))
 
 
 def parts_joined_again(s):
@@ -195,13 +195,13 @@ def parts_joined_again(s):
 def test_parts_that_are_joined_again_in_a_loop_have_a_type() -> None:
     """The list of the parts has no more room than a text, else types would grow with each round of inference."""
     texts = ["a-b", "", "bb", "abcabcabcabcabcabcabcabcabcabcabcabc"]
-    assert pcbatch.batch(parts_joined_again)(pcbatch.texts(texts)).tolist() == list(map(parts_joined_again, texts))
+    assert pcbatch.batch(parts_joined_again)(pcbatch.ragged(texts)).tolist() == list(map(parts_joined_again, texts))
 
 
 def test_a_text_of_separators_alone_has_one_part_more_than_characters() -> None:
     texts = ["," * 64, "," * 31, ","]
     split = pcbatch.batch(lambda s: len(s.split(",")))
-    assert split(pcbatch.texts(texts)).tolist() == [65, 32, 2]
+    assert split(pcbatch.ragged(texts)).tolist() == [65, 32, 2]
 
 
 def replaced_nothing(s):
@@ -212,7 +212,7 @@ def replaced_nothing(s):
 
 
 def test_replacing_an_empty_text_is_no_error_of_the_program() -> None:
-    found = pcbatch.batch(replaced_nothing).run(pcbatch.texts(["ab"]))
+    found = pcbatch.batch(replaced_nothing).run(pcbatch.ragged(["ab"]))
     assert found.status.tolist() == [pcbatch.Status.LIMIT]
 
 
@@ -225,6 +225,6 @@ def number_or_not(s):
 
 def test_digits_that_are_not_ascii_are_no_error_that_the_program_may_catch() -> None:
     texts = ["12", "x", "\u0663", "1\u0663", "\u3000 7", "\u00e9"]
-    found = pcbatch.batch(number_or_not).run(pcbatch.texts(texts))
+    found = pcbatch.batch(number_or_not).run(pcbatch.ragged(texts))
     assert found.status.tolist() == [0, 0, *[pcbatch.Status.LIMIT] * 2, 0, pcbatch.Status.LIMIT]
     assert [found.value.tolist()[k] for k in (0, 1, 4)] == [12, -1, 7]

@@ -134,7 +134,7 @@ def test_texts_are_results() -> None:
     found = pcbatch.batch(names)(jnp.array(given))
     lanes = [list(part) for part in zip(*map(names, given), strict=True)]
     assert [part.tolist() for part in found] == lanes
-    assert isinstance(found[0], pcbatch.Texts) and found[0][1] == "11" and len(found[0]) == 4
+    assert found[0].kind == "text" and found[0][1] == "11" and len(found[0]) == 4
     assert pcbatch.batch(constant)(jnp.array([1, 2]))[1] == ["even", "even"]
 
 
@@ -154,7 +154,7 @@ def backwards(text, words):
 
 def test_texts_are_arguments() -> None:
     texts, words = ["abc", "", "de"], [["b", "abc", "aa"], [], ["de"]]
-    found = pcbatch.batch(backwards)(pcbatch.texts(texts), pcbatch.ragged(words))
+    found = pcbatch.batch(backwards)(pcbatch.ragged(texts), pcbatch.ragged(words))
     lanes = list(map(backwards, texts, words))
     assert [part.tolist() for part in found] == [list(part) for part in zip(*lanes, strict=True)]
     assert pcbatch.batch(backwards).plain("ab", ["c"]) == ("ba2", ["c"], "c")
@@ -162,8 +162,8 @@ def test_texts_are_arguments() -> None:
 
 def test_texts_go_through_jit() -> None:
     found = jax.jit(pcbatch.batch(lambda n: str(n)))(jnp.array([7, 121]))
-    assert found == pcbatch.texts(["7", "121"]) and found[1:].tolist() == ["121"]
-    assert repr(found) == "Texts(['7', '121'])"
+    assert found == pcbatch.ragged(["7", "121"]) and found[1:].tolist() == ["121"]
+    assert repr(found) == "Ragged(['7', '121'])"
 
 
 def test_zeros_before_a_number_are_grouped() -> None:
@@ -193,5 +193,5 @@ def test_marks_between_digits(emitter: str) -> None:
     decimal = ["1_000", "_1", "1_", "1__0", "-1_2", "+_1", "1_2_3", " 7_7 ", "_", "1 _2", ""]
     hexadecimal = ["0x_f", "0xf_f", "0_xff", "_0xf", "0x", "0x__f", "f__f", "-0x_1", "ff_"]
     for function, texts in ((value, decimal), (of_base, hexadecimal)):
-        found = pcbatch.batch(function, emitter=emitter)(pcbatch.texts(texts))
+        found = pcbatch.batch(function, plan=pcbatch.Plan(emitter=emitter))(pcbatch.ragged(texts))
         assert found.tolist() == [function(text) for text in texts]

@@ -171,7 +171,7 @@ def test_what_a_function_raises_keeps_its_name_when_no_handler_catches_it(n: int
 
 
 def test_outside_of_a_try_nothing_is_checked() -> None:
-    @pcbatch.batch(overflow="wrap")
+    @pcbatch.batch(numbers="jax")
     def plain(a, b):
         return a // b
 

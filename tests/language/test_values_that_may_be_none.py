@@ -61,7 +61,7 @@ def joined(text):
 @pytest.mark.parametrize("function", [last_word, words_in_a_table, numbers, pairs, lists])
 def test_as_in_python(function: Any, emitter: str) -> None:
     texts = ["a b", "", "c c a", "b"]
-    found = pcbatch.batch(function, emitter=emitter)(pcbatch.texts(texts))
+    found = pcbatch.batch(function, plan=pcbatch.Plan(emitter=emitter))(pcbatch.ragged(texts))
     for lane, text in enumerate(texts):
         want = function(text)
         have = [np.asarray(x)[lane].tolist() for x in (found if isinstance(want, tuple) else [found])]
@@ -72,6 +72,8 @@ def test_as_in_python(function: Any, emitter: str) -> None:
 def test_parts_of_long_texts_are_joined(emitter: str) -> None:
     texts = ["a " * 80, "b", "", "x" * 150 + " a  b"]
     for have, want in zip(
-        pcbatch.batch(joined, emitter=emitter)(pcbatch.texts(texts)), zip(*map(joined, texts), strict=True), strict=True
+        pcbatch.batch(joined, plan=pcbatch.Plan(emitter=emitter))(pcbatch.ragged(texts)),
+        zip(*map(joined, texts), strict=True),
+        strict=True,
     ):
         assert have.tolist() == list(want)

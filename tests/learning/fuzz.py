@@ -27,9 +27,9 @@ def outcome(seed: int) -> str:
     with jax.numpy_dtype_promotion("standard"), jax.enable_x64(wide):
         try:
             case = prepare(program, seed, LANES)
-            f = pcbatch.batch(case.fn).with_options(fork="auto" if seed % 4 else "never")
+            f = pcbatch.batch(case.fn).with_options(plan=pcbatch.Plan(fork="auto" if seed % 4 else "never"))
             policy = of_call(f, case.args(list(range(case.lanes))), seed)
-            check_jax(case, {"fork": f.options.fork, "schedule": policy}, np.random.default_rng(seed))
+            check_jax(case, {"fork": f.options.plan.fork, "schedule": policy}, np.random.default_rng(seed))
         except Endless:
             return "endless"
         except Refused as refused:

@@ -14,6 +14,7 @@ import pytest
 
 import pcbatch
 from tests.learning import random_policies
+from tests.oracles.plans import replanned
 
 pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
@@ -94,11 +95,11 @@ def close(found: Any, want: Any) -> None:
 
 @pytest.mark.parametrize("encoding", ["base", "max", "sort"])
 def test_a_schedule_of_lanes(encoding: str) -> None:
-    f = pcbatch.batch(two_loops, unroll=1)
+    f = pcbatch.batch(two_loops, plan=pcbatch.Plan(unroll=1))
     policy = pcbatch.learn_schedule(f, *LOOPS, encoding=encoding, episodes=40)
     assert policy.machine == "lanes" and policy.summary is not None
     assert policy.summary.policies["learned"] == policy.summary.bound < policy.summary.policies["largest"]
-    fast = f.with_options(schedule=policy)
+    fast = replanned(f, schedule=policy)
     close(fast(*LOOPS), f(*LOOPS))
     plan = fast.explain_schedule(*LOOPS)
     reason = "a learned schedule: 25 visits on 6 samples, and 25 are needed at least"
@@ -110,25 +111,25 @@ def test_transformations_of_a_schedule_of_lanes() -> None:
     """The machine of gradients has other blocks."""
     f = pcbatch.batch(two_loops)
     x, n = LOOPS
-    fast = f.with_options(schedule=random_policies.of_call(f, LOOPS, 1))
+    fast = replanned(f, schedule=random_policies.of_call(f, LOOPS, 1))
     close(jax.jit(fast)(x, n), f(x, n))
     close(fast.map(x, n, lanes=2).value, f(x, n))
     close(*(jax.grad(lambda x, g=g: jnp.sum(g(x, n)))(x) for g in (fast, f)))
     close(*(jax.jvp(lambda x, g=g: g(x, n), (x,), (x,))[1] for g in (fast, f)))
     for emitter in ("port", "guard"):
-        close(fast.with_options(emitter=emitter)(x, n), f(x, n))
+        close(replanned(fast, emitter=emitter)(x, n), f(x, n))
 
 
 def test_a_schedule_of_calls_side_by_side() -> None:
     """Learned on some trees, run on others of another number."""
-    f = pcbatch.batch(kinds).with_options(fork="always")
+    f = pcbatch.batch(kinds).with_options(plan=pcbatch.Plan(fork="always"))
     policy = pcbatch.learn_schedule(f, *trees(16, 0), episodes=60)
     assert policy.machine == "tasks" and policy.summary is not None
     counts = policy.summary.policies
     assert policy.summary.bound <= counts["learned"] <= 1.2 * policy.summary.bound
     assert counts["learned"] < min(counts["by depth"], counts["sweep"], counts["largest"])
     some = trees(9, 1)
-    fast, want = f.with_options(schedule=policy), f.with_options(fork="never")(*some)
+    fast, want = replanned(f, schedule=policy), replanned(f, fork="never")(*some)
     close(fast(*some), want)
     close(jax.jit(fast)(*some), want)
     assert "a learned schedule" in fast.explain_schedule(*some).calls
@@ -137,34 +138,34 @@ def test_a_schedule_of_calls_side_by_side() -> None:
 @pytest.mark.full_only
 @pytest.mark.parametrize("seed", range(3))
 def test_tables_at_random_change_no_result(seed: int) -> None:
-    f = pcbatch.batch(kinds).with_options(fork="always")
+    f = pcbatch.batch(kinds).with_options(plan=pcbatch.Plan(fork="always"))
     some = trees(7, seed)
-    fast = f.with_options(schedule=random_policies.of_call(f, some, seed))
-    close(fast(*some), f.with_options(fork="never")(*some))
+    fast = replanned(f, schedule=random_policies.of_call(f, some, seed))
+    close(fast(*some), replanned(f, fork="never")(*some))
 
 
 @pytest.mark.full_only
 def test_lists_that_grow_and_lanes_that_raise() -> None:
-    f = pcbatch.batch(quicksort).with_options(fork="always")
+    f = pcbatch.batch(quicksort).with_options(plan=pcbatch.Plan(fork="always"))
     xs = pcbatch.ragged([[3, 1, 2], [5], [], list(range(40, 0, -1))])
-    fast = f.with_options(schedule=random_policies.of_call(f, (xs,), 2))
+    fast = replanned(f, schedule=random_policies.of_call(f, (xs,), 2))
     assert fast(xs).tolist() == [[1, 2, 3], [5], [], list(range(1, 41))]
-    g = pcbatch.batch(picky).with_options(fork="always")
+    g = pcbatch.batch(picky).with_options(plan=pcbatch.Plan(fork="always"))
     n = jnp.array([4, 3, 6, 0])
-    slow = g.with_options(schedule=random_policies.of_call(g, (n,), 4))
+    slow = replanned(g, schedule=random_policies.of_call(g, (n,), 4))
     result = slow.run(n)
-    want = g.with_options(fork="never").run(n)
+    want = replanned(g, fork="never").run(n)
     assert result.status.tolist() == want.status.tolist()
     policy = pcbatch.learn_schedule(g, n, episodes=5)
-    assert g.with_options(schedule=policy).run(n).status.tolist() == want.status.tolist()
+    assert replanned(g, schedule=policy).run(n).status.tolist() == want.status.tolist()
 
 
 @pytest.mark.full_only
 def test_results_that_a_loop_appends_to_a_list() -> None:
-    f = pcbatch.batch(branches).with_options(fork="always")
+    f = pcbatch.batch(branches).with_options(plan=pcbatch.Plan(fork="always"))
     n = jnp.array([3, 1, 5, 4])
     policy = pcbatch.learn_schedule(f, n, episodes=5)
-    assert f.with_options(schedule=policy)(n).tolist() == [branches(k) for k in n.tolist()]
+    assert replanned(f, schedule=policy)(n).tolist() == [branches(k) for k in n.tolist()]
     assert policy.machine == "tasks"
 
 
@@ -172,7 +173,7 @@ def test_shared_arguments_that_a_transformation_maps() -> None:
     """What lanes share becomes a value of each, which is another program with the same blocks."""
     f = pcbatch.batch(two_loops).with_options(in_axes=(None, 0))
     x, n = jnp.float32(0.8), LOOPS[1]
-    fast = f.with_options(schedule=random_policies.of_call(f, (x, n), 5))
+    fast = replanned(f, schedule=random_policies.of_call(f, (x, n), 5))
     close(*(jax.vmap(g, in_axes=(0, None))(jnp.array([0.8, 0.2]), n) for g in (fast, f)))
 
 
@@ -183,7 +184,7 @@ def test_a_file(tmp_path: Path) -> None:
     again = pcbatch.Learned.load(tmp_path / "policy.json")
     assert (again, again.summary) == (policy, policy.summary)
     assert again.report() == policy.report()
-    close(f.with_options(schedule=again)(*LOOPS), f(*LOOPS))
+    close(replanned(f, schedule=again)(*LOOPS), f(*LOOPS))
     policy.html(tmp_path / "policy.html")
     assert "lower bound" in (tmp_path / "policy.html").read_text()
 
@@ -213,20 +214,20 @@ def test_a_file_that_is_no_schedule(change: Callable[[Any], Any], said: str, tmp
 def test_a_schedule_is_refused_for_another_function() -> None:
     policy = random_policies.of_call(pcbatch.batch(two_loops), LOOPS, 0)
     with pytest.raises(pcbatch.UsageError, match="another program than that of `picky`"):
-        pcbatch.batch(picky).with_options(schedule=policy)(jnp.arange(3))
+        pcbatch.batch(picky).with_options(plan=pcbatch.Plan(schedule=policy))(jnp.arange(3))
 
 
 def test_the_class_is_no_schedule() -> None:
     with pytest.raises(pcbatch.UsageError, match="`pcbatch.learn_schedule"):
-        pcbatch.batch(picky).with_options(schedule=pcbatch.Learned)
+        pcbatch.batch(picky).with_options(plan=pcbatch.Plan(schedule=pcbatch.Learned))
 
 
 def test_options_that_ask_for_lanes() -> None:
-    f = pcbatch.batch(kinds).with_options(fork="always")
+    f = pcbatch.batch(kinds).with_options(plan=pcbatch.Plan(fork="always"))
     some = trees(3, 0)
     policy = random_policies.of_call(f, some, 0)
     with pytest.raises(pcbatch.UsageError, match="runs in lanes: the option `modes` is for lanes"):
-        f.with_options(schedule=policy, fork="auto", modes=pcbatch.Dense())(*some)
+        replanned(f, schedule=policy, fork="auto", modes=pcbatch.Dense())(*some)
 
 
 @pytest.mark.full_only
@@ -234,4 +235,4 @@ def test_the_cost_of_visits() -> None:
     """Visits that cost little may be more."""
     f = pcbatch.batch(two_loops)
     policy = pcbatch.learn_schedule(f, *LOOPS, episodes=20, weights="cost")
-    close(f.with_options(schedule=policy)(*LOOPS), f(*LOOPS))
+    close(replanned(f, schedule=policy)(*LOOPS), f(*LOOPS))

@@ -21,6 +21,7 @@ from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
 from pcbatch.runtime.tasks.trip import chosen_among
 from pcbatch.runtime.vm import wide_counters
 from tests.learning import random_policies
+from tests.oracles.plans import replanned
 from tests.runtime import task_programs as programs
 from tests.shares import examples as examples_of
 
@@ -124,7 +125,7 @@ def slow(n, k):
 
 
 def test_a_machine_of_lanes_makes_the_visits_that_are_simulated() -> None:
-    f = pcbatch.batch(slow).with_options(modes=pcbatch.Dense(), stats=True, emitter="guard")
+    f = pcbatch.batch(slow).with_options(plan=pcbatch.Plan(modes=pcbatch.Dense(), emitter="guard"), stats=True)
     n, k = jnp.array([3, 9, 1, 7, 4]), jnp.array([10, 3, 17, 9, 30])
     program, given = f._programs.of_call((n, k), {})
     task = learn.of_lanes(program, given, "")
@@ -132,7 +133,7 @@ def test_a_machine_of_lanes_makes_the_visits_that_are_simulated() -> None:
     np.testing.assert_array_equal(want, [slow(int(a), int(b)) for a, b in zip(n, k, strict=True)])
     for seed in range(examples_of(3, 1)):
         policy = random_policies.of_call(f, (n, k), seed)
-        result = f.with_options(schedule=policy).run(n, k)
+        result = replanned(f, schedule=policy).run(n, k)
         made = simulate(task.graph, lambda run, policy=policy: policy.choose(run.waiting))
         assert [int(block.visits) for block in result.stats.blocks] == made.visits.tolist()
         assert result.stats.trips == made.total

@@ -11,9 +11,9 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.forks import Fork, leaves
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.tasks import Give, spawns
 from pcbatch.lowering.tasks import pipeline
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs.compare import assert_lanes_equal
@@ -66,7 +66,7 @@ PROGRAMS = [twice, one_arm, known_first, other_list]
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_lists_are_those_of_python(fn: Any) -> None:
     example: Any = jax.ShapeDtypeStruct((1,), "int32")
-    cfg = pcbatch.batch(fn, fork="never").lower(example).stages.inlined_cfg
+    cfg = pcbatch.batch(fn, plan=pcbatch.Plan(fork="never")).lower(example).stages.inlined_cfg
     tasks = pipeline.run(cfg, defers=False)
     assert tasks is not None
     for n in (0, 1, 2, 4):
@@ -80,13 +80,15 @@ def test_lists_are_those_of_python(fn: Any) -> None:
 @pytest.mark.parametrize("fn", [one_arm, twice])
 def test_by_tasks(fn: Any) -> None:
     values = jnp.array([3, 0, 2, 5, 1], jnp.int32)
-    assert_lanes_equal(pcbatch.batch(fn, fork="always")(values), [fn(int(n)) for n in values], rtol=1e-5)
+    assert_lanes_equal(
+        pcbatch.batch(fn, plan=pcbatch.Plan(fork="always"))(values), [fn(int(n)) for n in values], rtol=1e-5
+    )
 
 
 def test_an_arm_is_a_way_of_the_spawn() -> None:
     """One block for each round, whichever arm it takes."""
     example: Any = jax.ShapeDtypeStruct((1,), "int32")
-    tasks = pipeline.run(pcbatch.batch(one_arm, fork="never").lower(example).stages.inlined_cfg)
+    tasks = pipeline.run(pcbatch.batch(one_arm, plan=pcbatch.Plan(fork="never")).lower(example).stages.inlined_cfg)
     assert tasks is not None
     rounds = [op for block in tasks.blocks if block.open for op in spawns(block)]
     assert len(rounds) == 1

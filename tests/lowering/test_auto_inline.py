@@ -7,12 +7,12 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import auto_inline
 from tests.ir.samples import PARITY_CFG, cfg
 from tests.lowering.typed import typed
+from tests.oracles.interpret_cfg import interpret_cfg
 
 HALF = """
 func @half(x: i32[]) -> (y: i32[]) {

@@ -116,9 +116,9 @@ def test_which_functions_are_copied(fn: Callable[..., Any], names: list[str]) ->
 @pytest.mark.parametrize("fn", [two, by_another, of_a_lane, in_turn])
 def test_results_stay(fn: Callable[..., Any]) -> None:
     """Lanes are equal with copies and without them."""
-    found = pcbatch.batch(fn, in_axes=AXES, fork="never")(*ARGS)
+    found = pcbatch.batch(fn, in_axes=AXES, plan=pcbatch.Plan(fork="never"))(*ARGS)
     with without("clone_shared"):
-        want = pcbatch.batch(fn, in_axes=AXES, fork="never")(*ARGS)
+        want = pcbatch.batch(fn, in_axes=AXES, plan=pcbatch.Plan(fork="never"))(*ARGS)
     np.testing.assert_allclose(found, want, rtol=2e-5, atol=1e-6)
 
 
@@ -158,7 +158,10 @@ def test_tasks_equal_plain_python() -> None:
     """With weights of the prologue."""
     f = pcbatch.batch(side_by_side, in_axes=AXES)
     v, w, x, n = ARGS
-    found, want = f.with_options(fork="always")(*ARGS), [f.plain(v, w, *one) for one in zip(x, n, strict=True)]
+    found, want = (
+        f.with_options(plan=pcbatch.Plan(fork="always"))(*ARGS),
+        [f.plain(v, w, *one) for one in zip(x, n, strict=True)],
+    )
     np.testing.assert_allclose(found, want, rtol=2e-5, atol=1e-6)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.lowering.tasks import deferred, pipeline
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs.compare import assert_lanes_equal
@@ -94,7 +94,7 @@ def weighed(n):
 
 def cfg_of(fn: Any) -> CfgProgram:
     example: Any = jax.ShapeDtypeStruct((1,), "int32")
-    return pcbatch.batch(fn, fork="never").lower(example).stages.inlined_cfg
+    return pcbatch.batch(fn, plan=pcbatch.Plan(fork="never")).lower(example).stages.inlined_cfg
 
 
 @pytest.mark.share(3)
@@ -132,7 +132,9 @@ def test_what_cannot_wait_stays(fn: Any) -> None:
 
 def test_by_tasks_and_for_few_examples_only() -> None:
     values = jnp.array([3, 0, 2, 5, 1], jnp.int32)
-    assert_lanes_equal(pcbatch.batch(total, fork="always")(values), [total(int(n)) for n in values], rtol=1e-5)
+    assert_lanes_equal(
+        pcbatch.batch(total, plan=pcbatch.Plan(fork="always"))(values), [total(int(n)) for n in values], rtol=1e-5
+    )
     told = pcbatch.batch(total).explain_schedule(jax.ShapeDtypeStruct((5,), "int32")).calls
     assert "side by side" in told and "up to 4 examples" in told
 

@@ -156,7 +156,7 @@ def test_lanes_equal_the_plain_function(fn: Callable[..., Any], args: tuple[Any,
         pytest.skip("it makes no calls")
     v, w, x, n = args
     want = [fn(v, w, x[k], int(n[k])) for k in range(4)]
-    f = pcbatch.batch(fn, in_axes=(None, None, 0, 0), fork=fork)
+    f = pcbatch.batch(fn, in_axes=(None, None, 0, 0), plan=pcbatch.Plan(fork=fork))
     np.testing.assert_allclose(f(*args), want, rtol=2e-5, atol=1e-6)
     with without("fuse_products"):
         np.testing.assert_allclose(f.with_options(max_memory=10**9)(*args), want, rtol=2e-5, atol=1e-6)

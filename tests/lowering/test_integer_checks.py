@@ -31,7 +31,7 @@ def compiled(text: str, *more: str) -> Callable[..., Any]:
 
 def limits_left(fn: Callable[..., Any], *args: Any) -> int:
     """The number of ways to end at a limit in the compiled program."""
-    return pcbatch.batch(fn, overflow="fail").lower(*args).as_text("opt").count("fail limit")
+    return pcbatch.batch(fn).lower(*args).as_text("opt").count("fail limit")
 
 
 LEFT_OUT = {
@@ -162,7 +162,7 @@ def test_random_programs(seed: int) -> None:
     fn = compiled(text)
     some = [0, 1, -1, 2, 5, 100, -100, 46340, 46341, 65535, 10**6, -(10**6), 2**30, -(2**30), *INT32]
     lanes = [[rng.choice(some) if rng.random() < 0.6 else rng.randint(*INT32) for _ in range(3)] for _ in range(64)]
-    result = pcbatch.batch(fn, overflow="fail", on_failure="ignore").run(*map(jnp.array, np.array(lanes).T))
+    result = pcbatch.batch(fn, on_failure="ignore").run(*map(jnp.array, np.array(lanes).T))
     for k, lane in enumerate(lanes):
         Whole.left = False
         want = fn(*map(Whole, lane))

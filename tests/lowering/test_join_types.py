@@ -8,9 +8,10 @@ from pcbatch.data.capacity import using_capacity
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.abstract_values import abstract_of, known, with_origins
+from pcbatch.lowering.typing.abstract_values import known, with_origins
 from pcbatch.lowering.typing.convert_types import convert, objects_of
 from pcbatch.lowering.typing.join_types import join
+from tests.lowering.typed import abstract_of
 
 NUMBER = ArrayType("int32", ())
 

@@ -15,7 +15,6 @@ import pcbatch
 from pcbatch.compiler.typed_program import checked
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.stack import PushJump, StackProgram, Storage
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
@@ -23,6 +22,7 @@ from pcbatch.lowering.analysis import block_frequency
 from pcbatch.lowering.cfg_passes import copy_propagation, dead_code, forward_destinations, simplify_cfg
 from pcbatch.lowering.stack_passes import block_layout, hoist_uniform, lower_calls, register_coalescing, storage_classes
 from tests.ir.samples import FIB_STACK, PARITY_CFG, TAIL_STACK, cfg, stack
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_stack import interpret_stack
 
 Program = CfgProgram | StackProgram

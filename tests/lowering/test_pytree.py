@@ -10,9 +10,10 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.abstract_values import abstract_of, leaf_names
+from pcbatch.lowering.typing.abstract_values import leaf_names
 from pcbatch.lowering.typing.join_types import join
 from pcbatch.lowering.typing.pytree import flatten, without_order
+from tests.lowering.typed import abstract_of
 
 NUMBER = ArrayType("int32", ())
 

@@ -12,6 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch.lowering.jaxpr_passes.rng_by_lane import _Apart
+from tests.oracles.plans import planned
 
 pytestmark = pytest.mark.share(3)
 
@@ -35,7 +36,7 @@ def keys(impl: str, lanes: int) -> jax.Array:
 @pytest.mark.parametrize("options", WAYS, ids=str)
 def test_lanes_draw_what_the_plain_function_draws(impl: str, options: dict[str, Any]) -> None:
     given, n = keys(impl, 5), np.array([3, 0, 2, 4, 1], np.int32)
-    bits, ends = pcbatch.batch(draws, **options)(given, n)
+    bits, ends = pcbatch.batch(draws, **planned(**options))(given, n)
     for lane in range(5):
         want, end = draws(given[lane], int(n[lane]))
         assert bits[lane] == want and bool(jnp.all(ends[lane] == end))

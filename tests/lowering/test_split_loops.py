@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.lowering.analysis.counted_loops import moving_variables
 from pcbatch.lowering.left_out import without
 from tests.ir.samples import cfg
 from tests.lowering.typed import typed
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.numpy_jaxpr import on_numpy
+from tests.oracles.plans import replanned
 
 RNG = np.random.default_rng(0)
 HIDDEN, ROUNDS, LANES = 32, 5, 3
@@ -263,13 +264,13 @@ def tree(w, u, xs, h, levels):  # type: ignore[no-untyped-def]
 
 
 def test_a_loop_in_a_function_whose_calls_run_side_by_side() -> None:
-    f = pcbatch.batch(tree, in_axes=(None, None, None, 0, 0), fork="always")
+    f = pcbatch.batch(tree, in_axes=(None, None, None, 0, 0), plan=pcbatch.Plan(fork="always"))
     levels = jnp.array([0, 2, 1], jnp.int32)
     tasks = f.lower(W, U, XS, H, levels).program.tasks.program
     assert any(name.split(".")[-2] == "ahead" for op in tasks.prologue for name in op.dsts)
     want = np.stack([tree(W, U, XS, h, int(n)) for h, n in zip(H, levels, strict=True)])
     np.testing.assert_allclose(f(W, U, XS, H, levels), want, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(f.with_options(fork="never")(W, U, XS, H, levels), want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(replanned(f, fork="never")(W, U, XS, H, levels), want, rtol=1e-4, atol=1e-5)
 
 
 LOOP = """pcir 1 cfg

@@ -11,7 +11,6 @@ import pytest
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.analysis.def_use import calls
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.interpret import Trace
 from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
@@ -19,6 +18,7 @@ from pcbatch.lowering.cfg_passes import copy_propagation, dead_code
 from pcbatch.lowering.stack_passes import block_layout, simplify_stack, storage_classes, superblocks
 from tests.ir.samples import FIB_STACK, GCD_STACK, TAIL_STACK, stack
 from tests.lowering.typed import typed
+from tests.oracles.interpret_cfg import Trace
 from tests.oracles.interpret_stack import interpret_stack
 
 

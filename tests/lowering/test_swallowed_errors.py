@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.lowering.typing import trace_errors
+from tests.oracles.interpret_cfg import interpret_cfg
 
 XS = np.array([[1.0, -2.0, 4.0], [0.5, 3.0, -1.0]], np.float32)
 

@@ -10,7 +10,6 @@ import pytest
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
@@ -21,6 +20,7 @@ from pcbatch.lowering.tasks.pending_calls import waits
 from pcbatch.lowering.tasks.pipeline import PASSES
 from tests.ir.samples import FIB_CFG
 from tests.lowering.typed import typed
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.oracles.text.parser import parse_program

@@ -13,6 +13,7 @@ import pcbatch
 from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.left_out import without
 from pcbatch.lowering.stack_passes import unroll_loops
+from tests.oracles.plans import replanned
 from tests.oracles.text.parser import parse_program
 
 N = np.array([0, 1, 2, 3, 5, 8, 13, 27], np.int32)
@@ -95,31 +96,31 @@ class TestResults:
     @pytest.mark.parametrize("name", PROGRAMS)
     def test_are_those_of_python(self, name: str, unroll: int | None) -> None:
         fn, args = PROGRAMS[name]
-        f = pcbatch.batch(fn, unroll=unroll)
+        f = pcbatch.batch(fn, plan=pcbatch.Plan(unroll=unroll))
         want = [int(fn(*map(int, lane))) for lane in zip(*args, strict=True)]
         assert f(*args).tolist() == want
         for emitter in ("port", "guard", "kernel"):
-            assert f.with_options(emitter=emitter)(*args).tolist() == want
+            assert replanned(f, emitter=emitter)(*args).tolist() == want
 
     @pytest.mark.parametrize("schedule", ["sweep", "drain", "earliest", "largest"])
     def test_of_every_schedule(self, schedule: str) -> None:
-        f = pcbatch.batch(collatz, schedule=schedule, unroll=4)
+        f = pcbatch.batch(collatz, plan=pcbatch.Plan(schedule=schedule, unroll=4))
         assert f(N).tolist() == [collatz(int(n)) for n in N]
 
     def test_behind_calls(self) -> None:
-        f = recursive_lanes.with_options(fork="never", unroll=4)
-        g = f.with_options(unroll=1)
+        f = recursive_lanes.with_options(plan=pcbatch.Plan(fork="never", unroll=4))
+        g = replanned(f, unroll=1)
         assert f(N).tolist() == g(N).tolist()
 
     def test_of_rounds_that_were_not_to_be(self) -> None:
         x, limit = jnp.linspace(0.5, 9.0, 8), jnp.full(8, 1.5)
-        f, g = (pcbatch.batch(roots, unroll=k) for k in (4, 1))
+        f, g = (pcbatch.batch(roots, plan=pcbatch.Plan(unroll=k)) for k in (4, 1))
         np.testing.assert_allclose(f(x, limit), g(x, limit), rtol=1e-6)
         assert np.isfinite(f(x, limit)).all()
 
     def test_gradients_ignore_such_rounds(self) -> None:
         x, limit = jnp.linspace(0.5, 9.0, 8), jnp.full(8, 1.5)
-        f, g = (pcbatch.batch(roots, unroll=k) for k in (4, 1))
+        f, g = (pcbatch.batch(roots, plan=pcbatch.Plan(unroll=k)) for k in (4, 1))
         slopes = (jax.grad(lambda *a, h=h: h(*a).sum(), (0, 1))(x, limit) for h in (f, g))
         for got, want in zip(*slopes, strict=True):
             assert np.isfinite(got).all()
@@ -132,21 +133,21 @@ class TestRounds:
     """How many a visit computes."""
 
     def test_by_cost(self) -> None:
-        assert rounds(pcbatch.batch(collatz, overflow="wrap"), N) == [unroll_loops.MOST_ROUNDS]
+        assert rounds(pcbatch.batch(collatz, numbers="jax"), N) == [unroll_loops.MOST_ROUNDS]
         assert rounds(pcbatch.batch(collatz), N) == [2]  # its checks cost as much as a round
         assert [unroll_loops.rounds_by_cost(cost) for cost in (0.0, 8.0, 12.0, 32.0, 33.0)] == [4, 4, 3, 2, 1]
 
     def test_as_the_option_says(self) -> None:
-        assert rounds(pcbatch.batch(collatz, unroll=1), N) == []
-        assert rounds(pcbatch.batch(collatz, unroll=7), N) == [7]
+        assert rounds(pcbatch.batch(collatz, plan=pcbatch.Plan(unroll=1)), N) == []
+        assert rounds(pcbatch.batch(collatz, plan=pcbatch.Plan(unroll=7)), N) == [7]
 
     def test_are_fewer_trips(self) -> None:
-        f, g = (pcbatch.batch(collatz, unroll=k, modes=pcbatch.Dense()) for k in (4, 1))
+        f, g = (pcbatch.batch(collatz, plan=pcbatch.Plan(unroll=k, modes=pcbatch.Dense())) for k in (4, 1))
         assert 2 * int(f.run(N).stats.trips) < int(g.run(N).stats.trips)
 
     def test_without_the_pass(self) -> None:
         with without("unroll_loops"):
-            assert rounds(pcbatch.batch(collatz, unroll=4), N) == []
+            assert rounds(pcbatch.batch(collatz, plan=pcbatch.Plan(unroll=4)), N) == []
 
     def test_one_of_what_is_large(self) -> None:
         @pcbatch.batch
@@ -156,19 +157,19 @@ class TestRounds:
             return x
 
         assert rounds(powers, jnp.ones((4, 64))) == []
-        assert rounds(powers.with_options(unroll=3), jnp.ones((4, 64))) == [3]
-        assert powers.with_options(unroll=3)(jnp.ones((4, 64))).tolist() == [[128.0] * 64] * 4
+        assert rounds(replanned(powers, unroll=3), jnp.ones((4, 64))) == [3]
+        assert replanned(powers, unroll=3)(jnp.ones((4, 64))).tolist() == [[128.0] * 64] * 4
 
     @pytest.mark.parametrize("unroll", [None, 4])
     def test_one_of_what_may_not_be_computed_for_nothing(self, unroll: int | None) -> None:
-        @pcbatch.batch(unroll=unroll)
+        @pcbatch.batch(plan=pcbatch.Plan(unroll=unroll))
         def prints(n):
             while n > 1:
                 print(n)
                 n -= 1
             return n
 
-        @pcbatch.batch(unroll=unroll)
+        @pcbatch.batch(plan=pcbatch.Plan(unroll=unroll))
         def inner(n):
             while n > 1:
                 n = n - 1 - jax.lax.while_loop(lambda c: c != 0, lambda c: c // 2, jnp.maximum(n, 0))
@@ -186,7 +187,7 @@ class TestRounds:
             return k
 
         for unroll in (1, 4):
-            result = checked.with_options(unroll=unroll).run(N)
+            result = checked.with_options(plan=pcbatch.Plan(unroll=unroll)).run(N)
             assert result.status.tolist() == [0 if n <= 3 else 4 for n in N]
 
     def test_limits_count_rounds(self) -> None:
@@ -198,7 +199,9 @@ class TestRounds:
                 n = n - 1
             return n
 
-        one, eight = (down.with_options(unroll=rounds).run(N * 5).status.tolist() for rounds in (1, 8))
+        one, eight = (
+            down.with_options(plan=pcbatch.Plan(unroll=rounds)).run(N * 5).status.tolist() for rounds in (1, 8)
+        )
         assert one == eight and {0, 2} <= set(one)
 
     def test_a_loop_that_never_ends_is_ended(self) -> None:
@@ -212,7 +215,7 @@ class TestRounds:
 
     def test_must_be_positive(self) -> None:
         with pytest.raises(pcbatch.UsageError, match="PCB401"):
-            pcbatch.batch(collatz, unroll=0)
+            pcbatch.batch(collatz, plan=pcbatch.Plan(unroll=0))
 
 
 class TestInsideJit:
@@ -252,4 +255,4 @@ class TestReports:
         f = pcbatch.batch(collatz)
         table = str(f.tune(N, unrolls=[1, 3], **few))
         assert "unroll=1" in table and "unroll=3" in table
-        assert "unroll" not in str(f.with_options(unroll=1).tune(N, **few))
+        assert "unroll" not in str(replanned(f, unroll=1).tune(N, **few))

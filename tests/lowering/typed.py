@@ -12,9 +12,11 @@ import jax.numpy as jnp
 from pcbatch.ir.cfg import CfgProgram, Function
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
-from pcbatch.ir.text.expr_text import as_function
+from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace import JaxprFn
+from tests.oracles.text.functions import as_function
 
 NAMES: Mapping[str, Any] = {"jnp": jnp, "jax": jax}
 
@@ -47,3 +49,9 @@ def _op(op: Any, type_of: Callable[[str], Any]) -> Any:
 
     closed = jax.make_jaxpr(fn)(*(to_aval(type_of(v)) for v in op.expr.ins))
     return replace(op, expr=replace(op.expr, fn=JaxprFn(closed, [None] * len(op.dsts))))
+
+
+def abstract_of(tree_of_types: Any) -> Abstract:
+    """Return the abstract value of a pytree whose leaves are `ArrayType`."""
+    leaves, tree = flatten(tree_of_types)
+    return Abstract(tree, tuple(leaves))

@@ -13,7 +13,7 @@ import pytest
 
 import pcbatch
 from pcbatch.mcmc import sample
-from pcbatch.mcmc.machine import Machine
+from pcbatch.mcmc.machine import ChainMachine
 from pcbatch.mcmc.saved import fingerprint
 from pcbatch.mcmc.settings import Settings
 from pcbatch.mcmc.target import MOST_FORWARD, make_target
@@ -238,7 +238,7 @@ def test_a_failure_at_a_start_is_told() -> None:
 
 def test_the_compiled_density_is_one_machine_in_the_sampler() -> None:
     target = make_target(halved, np.float32(1), ())
-    machine = Machine(target, Settings(3, 5, 0, 0.8, 10, "diag", "pooled", 0, None, 0.3, False), ())
+    machine = ChainMachine(target, Settings(3, 5, 0, 0.8, 10, "diag", "pooled", 0, None, 0.3, False), ())
     q = np.float32([[0.5], [3.0], [-9.0]])
     text = str(jax.make_jaxpr(jax.vmap(machine.target.logp_and_grad))(q))
     assert "run[lanes=3]" in text

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tests.oracles.plans import replanned
 from tests.programs import as_jax, select
 
 Arrays = list[Any]
@@ -75,7 +76,7 @@ class Call:
 
     def function(self, **options: Any) -> Callable[..., Arrays]:
         """The batch as a function of the floating leaves, which gives those of the result."""
-        batched = self.batched.with_options(**options)
+        batched = replanned(self.batched, **options)
 
         def found(*floats: Any) -> Arrays:
             value = batched.run(*self.filled(floats)).value

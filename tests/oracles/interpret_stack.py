@@ -14,8 +14,9 @@ from typing import Any
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.interpret import Counts, Trace, get_value, next_label, run_op
+from pcbatch.ir.interpret import get_value, next_label, run_op
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage
+from tests.oracles.interpret_cfg import Counts, Trace
 
 
 def interpret_stack(
@@ -30,7 +31,7 @@ def interpret_stack(
 
     Depth is the number of open frames.
     """
-    count = Counts(namespace or {}, max_steps, None, max_depth)
+    count = Counts(max_steps, namespace=namespace or {}, max_depth=max_depth)
     lane = _Lane(dict(zip(program.params, args, strict=True)))
     blocks = {block.label: block for block in program.blocks}
     for op in program.prologue:

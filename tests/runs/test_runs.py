@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch import Machine, Status
+from pcbatch import Run, Status
 from pcbatch.runtime.execute import host_loop
 from pcbatch.runtime.vm.layout import PER_BLOCK
+from tests.oracles.plans import replanned
 from tests.programs import PROGRAMS, Program, batched
 from tests.programs.batched import same
 from tests.programs.compare import assert_same_bits
@@ -28,7 +29,7 @@ NUMBERS = np.random.default_rng(1).integers(1, 900, 41).astype(np.int32)
 
 
 collatz, deep = batched.collatz.with_options(), batched.deep.with_options()  # with stacks that have not grown
-fib = batched.fib.with_options(stats=True, fork="never")  # in lanes, whose trips are counted here
+fib = replanned(batched.fib, stats=True, fork="never")  # in lanes, whose trips are counted here
 fragile = batched.fragile.with_options(max_steps=40, stats=False)
 
 
@@ -77,7 +78,7 @@ def assert_same(found: pcbatch.Result, expected: pcbatch.Result) -> None:
         assert jax.typeof(a).weak_type == jax.typeof(b).weak_type
 
 
-def ended(m: Machine, trips: int) -> Machine:
+def ended(m: Run, trips: int) -> Run:
     """Advanced bit by bit."""
     while not m.done:
         before = m.progress()
@@ -99,7 +100,7 @@ class TestAdvance:
             m.save(tmp_path / "run.npz")
             assert_same(f.load(tmp_path / "run.npz", *args).advance().result(), f.run(*args))
 
-    @pytest.mark.parametrize("f", [fib, fib.with_options(stats=False), fib.with_options(schedule="earliest")])
+    @pytest.mark.parametrize("f", [fib, fib.with_options(stats=False), replanned(fib, schedule="earliest")])
     def test_bit_by_bit(self, f: Any) -> None:
         expected = f.run(jnp.arange(12))
         m = ended(f.start(jnp.arange(12)), 7)
@@ -233,7 +234,7 @@ class Scaled:
         return x
 
 
-@pcbatch.batch(schedule="earliest")
+@pcbatch.batch(plan=pcbatch.Plan(schedule="earliest"))
 def talk(n):
     while n > 0:
         print("n", n)
@@ -291,13 +292,13 @@ class TestTime:
     @pytest.mark.parametrize("schedule", ["auto", "earliest", "largest", "sweep", "drain"])
     @pytest.mark.parametrize("emitter", ["guard", "port"])
     def test_policies(self, schedule: str, emitter: str) -> None:
-        f = endless.with_options(schedule=schedule, emitter=emitter)
+        f = replanned(endless, schedule=schedule, emitter=emitter)
         result = f.run(jnp.array([4, 3, 2]), timeout=0.05)
         assert result.status.tolist()[1] == Status.RUNNING
 
     @pytest.mark.parametrize("mode", [pcbatch.Dense(), pcbatch.Dense(spins=4), pcbatch.Few(2), pcbatch.Strips(2)])
     def test_modes(self, mode: Any) -> None:
-        m = endless.with_options(modes=mode).start(jnp.array([4, 3, 2, 1, 5, 7, 8, 9])).advance(200)
+        m = replanned(endless, modes=mode).start(jnp.array([4, 3, 2, 1, 5, 7, 8, 9])).advance(200)
         assert m.progress().trips == 200 and m.progress().running == 5
 
     def test_statuses_and_errors(self) -> None:
@@ -584,8 +585,8 @@ class TestFiles:
         monkeypatch.setattr(pcbatch, "__version__", "99.0")
         with pytest.raises(ValueError, match=r"PCB443.*pcbatch 0"):
             fib.load(saved)
-        monkeypatch.setattr("pcbatch.runs.checkpoint_file.FORMAT", 2)
-        with pytest.raises(ValueError, match="PCB442.*format 1"):
+        monkeypatch.setattr("pcbatch.runs.checkpoint_file.FORMAT", 3)
+        with pytest.raises(ValueError, match="PCB442.*format 2"):
             fib.load(saved)
 
     def test_writing_fails(self, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -700,7 +701,7 @@ def test_pace() -> None:
 def test_a_run_of_many_trips_is_many_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_loop, "STRETCH", 0.0)
     told: list[Any] = []
-    f = collatz.with_options(schedule="earliest", unroll=1)
+    f = replanned(collatz, schedule="earliest", unroll=1)
     assert f.run(NUMBERS, progress=lambda *report: told.append(report)).value.tolist() == collatz(NUMBERS).tolist()
     assert len(told) > 10
 

@@ -45,7 +45,7 @@ class TestTime:
     def test_compiling_takes_no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = [100.0]
         monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-        seen = host_loop.HostLoop(host_loop.TripBudget(), until=101.0)
+        seen = host_loop.HostLoop(until=101.0)
         for program in ("one", "deeper"):
             with seen.program(program) as run:
                 assert run.budget == 0, "the first run of each program waits for the compiler"
@@ -275,7 +275,7 @@ class TestOneAfterTheOther:
         again = found.load(tmp_path / "run", NUMBERS, limits)
         assert again._compiled.is_alone_by_choice and again.result().value.tolist() == plain.tolist()
         assert found.start(NUMBERS, limits)._compiled.is_alone_by_choice
-        together = found.with_options(emitter="guard").start(NUMBERS, limits).advance(3)
+        together = found.with_options(plan=pcbatch.Plan(emitter="guard")).start(NUMBERS, limits).advance(3)
         together.save(tmp_path / "together")
         assert not found.load(tmp_path / "together", NUMBERS, limits)._compiled.is_alone_by_choice
         assert found.run(NUMBERS, limits, save_to=tmp_path / "together").value.tolist() == plain.tolist()

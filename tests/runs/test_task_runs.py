@@ -15,9 +15,10 @@ import pcbatch
 from pcbatch import Status
 from pcbatch.runtime.execute import run_kinds
 from pcbatch.runtime.execute.task_run import TaskRun
+from tests.oracles.plans import replanned
 
 
-@pcbatch.batch(fork="always")
+@pcbatch.batch(plan=pcbatch.Plan(fork="always"))
 def mixed(n, key):
     """Some lanes raise, at once or deep inside; the others draw."""
     if n < 0:
@@ -27,7 +28,7 @@ def mixed(n, key):
     return mixed(n - 2, key) * 0.5 + mixed(n - 1, jax.random.fold_in(key, n))
 
 
-@pcbatch.batch(fork="always")
+@pcbatch.batch(plan=pcbatch.Plan(fork="always"))
 def endless(n):
     """An odd number from 3 on never ends."""
     if n == 3:
@@ -39,7 +40,7 @@ def endless(n):
     return endless(n - 2) - endless(n - 4)
 
 
-@pcbatch.batch(fork="always")
+@pcbatch.batch(plan=pcbatch.Plan(fork="always"))
 def total(n):
     if n <= 1:
         return 1
@@ -51,7 +52,7 @@ NS = jnp.array([5, 0, 2, 9, -1, 0, 3, 10])
 
 
 def lanes_of(f: Any) -> Any:
-    return f.with_options(fork="never")
+    return replanned(f, fork="never")
 
 
 def same(a: Any, b: Any) -> None:
@@ -116,7 +117,7 @@ def test_more_examples_than_run_at_once(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_pools_grow_between_programs() -> None:
-    few = pcbatch.batch(total.fn, fork="always")
+    few = pcbatch.batch(total.fn, plan=pcbatch.Plan(fork="always"))
     ns = jnp.array([14, 3])
     program, given = few._programs.of_call((ns,), {})
     assert program.tasks is not None

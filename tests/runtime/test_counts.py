@@ -44,7 +44,7 @@ def stacked(program: StackProgram) -> set[str]:
 
 def test_the_addition_in_fib_runs_twenty_times() -> None:
     """Where it is worth counting: a cheap one would be copied, and run for lanes that do not need it."""
-    batched = pcbatch.batch(fib_dear, schedule="earliest", stats=True)
+    batched = pcbatch.batch(fib_dear, plan=pcbatch.Plan(schedule="earliest"), stats=True)
     result = batched.run(*FIB_ARGS)
     np.testing.assert_array_equal(result.value, [3, 21, 5, 8])
     assert result.stats.visits("dear_sum") == 20
@@ -63,7 +63,7 @@ def test_counts_are_asked_for_as_the_user_wrote_it() -> None:
             left = left // 2
         return dear_sum(tree(n - 3) + left, n)
 
-    stats = pcbatch.batch(tree, stats=True, schedule="earliest").run(*FIB_ARGS).stats
+    stats = pcbatch.batch(tree, stats=True, plan=pcbatch.Plan(schedule="earliest")).run(*FIB_ARGS).stats
     for text in ("left + right", "left+right", "(left + right)", "dear_sum(left + right, n)"):
         assert stats.visits(text) == stats.visits("left + right") > 0
     assert stats.visits("dear_sum(tree(n - 3) + left, n)") == stats.visits("tree(n - 3) + left") > 0
@@ -76,12 +76,12 @@ def test_counts_are_asked_for_as_the_user_wrote_it() -> None:
 
 @pytest.mark.parametrize("emitter", ["guard", "port"])
 def test_counts_do_not_depend_on_the_emitter(emitter: str) -> None:
-    batched = pcbatch.batch(fib_dear, schedule="earliest", emitter=emitter, stats=True)
+    batched = pcbatch.batch(fib_dear, plan=pcbatch.Plan(schedule="earliest", emitter=emitter), stats=True)
     assert batched.run(*FIB_ARGS).stats.visits("dear_sum") == 20
 
 
 def test_active_lanes_add_up_to_the_work_of_all_lanes() -> None:
-    batched = pcbatch.batch(fib_dear, schedule="earliest", stats=True)
+    batched = pcbatch.batch(fib_dear, plan=pcbatch.Plan(schedule="earliest"), stats=True)
     stats = batched.run(*FIB_ARGS).stats
     additions = [int(batched.plain(n)) - 1 for n in FIB_ARGS[0]]
     (block,) = (block for block in stats.blocks if any("dear_sum" in text for text in block.texts))
@@ -91,7 +91,7 @@ def test_active_lanes_add_up_to_the_work_of_all_lanes() -> None:
 
 def test_sweep_needs_fewer_trips_than_one_block_at_a_time() -> None:
     trips = {
-        schedule: int(pcbatch.batch(fib, schedule=schedule).run(*FIB_ARGS).stats.trips)
+        schedule: int(pcbatch.batch(fib, plan=pcbatch.Plan(schedule=schedule)).run(*FIB_ARGS).stats.trips)
         for schedule in ("earliest", "sweep")
     }
     assert trips["sweep"] < trips["earliest"]

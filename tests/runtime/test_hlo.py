@@ -86,7 +86,7 @@ ROOM = (DEPTH + 2) * LANES  # rows of frames
 @pytest.mark.parametrize("name", RECURSIVE)
 def test_neither_frames_nor_arrays_are_copied_in_the_loop(name: str, modes: pcbatch.options.Mode | None) -> None:
     fn, args = RECURSIVE[name]
-    text = compiled_text(pcbatch.batch(fn, max_depth=DEPTH, modes=modes, fork="never"), *args)
+    text = compiled_text(pcbatch.batch(fn, max_depth=DEPTH, plan=pcbatch.Plan(modes=modes, fork="never")), *args)
     assert f"u32[{ROOM}," in text
     assert copies(text) == []
 
@@ -94,7 +94,7 @@ def test_neither_frames_nor_arrays_are_copied_in_the_loop(name: str, modes: pcba
 @pytest.mark.promotion("standard")
 @every_mode
 def test_a_register_that_the_loop_does_not_touch_is_not_copied(modes: pcbatch.options.Mode | None) -> None:
-    text = compiled_text(pcbatch.batch(carries, modes=modes), VECTOR, LANE)
+    text = compiled_text(pcbatch.batch(carries, plan=pcbatch.Plan(modes=modes)), VECTOR, LANE)
     assert f"f32[{LANES},61]" in text
     assert copies(text) == []
 
@@ -106,7 +106,7 @@ def test_a_register_that_the_loop_does_not_touch_is_not_copied(modes: pcbatch.op
 def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbatch.options.Mode | None) -> None:
     """There XLA's options are not ours: reads are kept apart from writes."""
     fn, args = RECURSIVE[name]
-    batched = pcbatch.batch(fn, max_depth=DEPTH, modes=modes, fork="never", emitter="guard")
+    batched = pcbatch.batch(fn, max_depth=DEPTH, plan=pcbatch.Plan(modes=modes, fork="never", emitter="guard"))
     text = jax.jit(lambda *args: batched(*args)).lower(*args).compile().as_text()
     assert f"u32[{ROOM}," in text
     assert copies(text) == []
@@ -117,7 +117,7 @@ def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbat
 @every_mode
 def test_a_sampler_copies_no_frames(modes: pcbatch.options.Mode | None) -> None:
     chain, args = fixed_chain(gaussian(size=3), np.zeros((LANES, 3), np.float32), step=0.5, draws=71, max_tree_depth=5)
-    text = compiled_text(chain.with_options(modes=modes, max_depth=DEPTH), *args)
+    text = compiled_text(chain.with_options(plan=pcbatch.Plan(modes=modes), max_depth=DEPTH), *args)
     assert f"u32[{ROOM}," in text
     wide = [shape for shape in copies(text) if shape.startswith(str(ROOM)) or "71" in shape.split(",")]
     assert wide == []
@@ -135,7 +135,7 @@ def record(x, n, trace):
 @every_mode
 def test_writing_a_row_touches_one_row(modes: pcbatch.options.Mode | None) -> None:
     x, trace = np.zeros((LANES, 4), np.float32), np.zeros((LANES, 211, 4), np.float32)
-    text = compiled_text(pcbatch.batch(record, modes=modes), x, LANE, trace)
+    text = compiled_text(pcbatch.batch(record, plan=pcbatch.Plan(modes=modes)), x, LANE, trace)
     made = re.findall(rf"= f32\[{LANES},211,4\]\S* ([\w-]+)\(", inside_loops(text))
     assert made and set(made) <= {"parameter", "get-tuple-element", "dynamic-update-slice", "fusion", "call", "scatter"}
 
@@ -151,7 +151,7 @@ def inside_loops(text: str) -> str:
 @pytest.mark.parametrize("schedule", ["earliest", "sweep"])
 @pytest.mark.parametrize("emitter", ["guard", "port"])
 def test_no_stack_is_copied_in_the_loop(schedule: str, emitter: str) -> None:
-    batched = pcbatch.batch(fib, max_depth=DEPTH, emitter=emitter, schedule=schedule)
+    batched = pcbatch.batch(fib, max_depth=DEPTH, plan=pcbatch.Plan(emitter=emitter, schedule=schedule))
     text = compiled_text(batched, LANE)
     assert f"u32[{ROOM}," in text
     assert copies(text) == []
@@ -210,7 +210,7 @@ def assert_one_gemm(text: str) -> None:
 @pytest.mark.parametrize("modes", [pcbatch.Few(4), pcbatch.Strips(8)], ids=str)
 @pytest.mark.parametrize("fn", [iterate, recurse])
 def test_shared_matrix_is_one_gemm_for_a_few_lanes(fn, modes: pcbatch.options.Mode) -> None:
-    batched = pcbatch.batch(fn, in_axes=(0, 0, None), modes=modes, max_depth=DEPTH)
+    batched = pcbatch.batch(fn, in_axes=(0, 0, None), plan=pcbatch.Plan(modes=modes), max_depth=DEPTH)
     args = (np.ones((LANES, SIZE), np.float32), np.arange(LANES, dtype=np.int32), MATRIX)
     text = compiled_text(batched, *args)
     assert_one_gemm(text)

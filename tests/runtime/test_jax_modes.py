@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from tests.oracles.plans import planned
 
 pytestmark = pytest.mark.share(3)
 
@@ -34,7 +35,7 @@ NS = np.array([2, 5, 7], np.int32)
 
 
 def fresh(**options: Any) -> pcbatch.Batched:
-    made: pcbatch.Batched = pcbatch.batch(halved, in_axes=(0, None), **options)
+    made: pcbatch.Batched = pcbatch.batch(halved, **planned(in_axes=(0, None), **options))
     return made
 
 

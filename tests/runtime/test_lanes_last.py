@@ -118,7 +118,7 @@ def walk(key, x):
 @pytest.mark.parametrize("schedule", ["earliest", "sweep", "drain"])
 def test_small_arrays_in_lanes(schedule):
     keys, x = jax.random.split(jax.random.key(1), 9), jnp.zeros((9, 3))
-    out, steps = pcbatch.batch(walk, schedule=schedule)(keys, x)
+    out, steps = pcbatch.batch(walk, plan=pcbatch.Plan(schedule=schedule))(keys, x)
     for k in range(9):
         expected, count = walk(keys[k], x[k])
         assert int(steps[k]) == int(count)
@@ -128,7 +128,12 @@ def test_small_arrays_in_lanes(schedule):
 def test_loops_compute_on_lanes_last():
     """No kernel of the loop works on [lanes, 3]: each would be scalar code, with a branch per lane."""
     keys, x = jax.random.split(jax.random.key(1), 300), jnp.zeros((300, 3))
-    text = jax.jit(lambda k, x: pcbatch.batch(walk, schedule="sweep")(k, x)).lower(keys, x).compile().as_text()
+    text = (
+        jax.jit(lambda k, x: pcbatch.batch(walk, plan=pcbatch.Plan(schedule="sweep"))(k, x))
+        .lower(keys, x)
+        .compile()
+        .as_text()
+    )
     kernels = [line for line in text.splitlines() if "/while/body/" in line and " = f32[" in line]
     assert any("f32[3,300]" in line for line in kernels)
     assert not any(" f32[300,3]{1,0} multiply(" in line or " f32[300,3]{1,0} cosine(" in line for line in kernels)

@@ -9,6 +9,7 @@ import pcbatch
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import inner_loops, visits
 from pcbatch.runtime.costs import plan_modes
+from tests.oracles.plans import replanned
 from tests.oracles.text.parser import parse_program
 
 GRID = jnp.arange(24, dtype=jnp.float32)
@@ -20,7 +21,7 @@ def heavy(x):
     return x
 
 
-@pcbatch.batch(schedule="drain", stats=True)
+@pcbatch.batch(plan=pcbatch.Plan(schedule="drain"), stats=True)
 def rounds(n, m):
     total = jnp.float32(0.0)
     for _ in range(n):
@@ -48,7 +49,7 @@ def test_results_do_not_depend_on_who_is_left_behind() -> None:
 def test_a_trip_makes_one_sweep_at_least() -> None:
     # One lane goes through the cheap loop each time, the others never: it must not wait until they have ended.
     n, m = jnp.array([30] + [60] * 31), jnp.array([1] + [0] * 31)
-    stats = rounds.with_options(modes=pcbatch.Dense()).run(n, m).stats
+    stats = replanned(rounds, modes=pcbatch.Dense()).run(n, m).stats
     assert stats is not None
     assert stats.trips < 75
 

@@ -55,7 +55,7 @@ class TestStackFull:
     @pytest.mark.parametrize("emitter", ["guard", "port"])
     @pytest.mark.parametrize("schedule", ["earliest", "largest", "sweep"])
     def test_with_every_emitter_and_schedule(self, emitter: str, schedule: str) -> None:
-        batched = pcbatch.batch(fib, max_depth=4, emitter=emitter, schedule=schedule)
+        batched = pcbatch.batch(fib, max_depth=4, plan=pcbatch.Plan(emitter=emitter, schedule=schedule))
         result = batched.run(i32(3, 9, 4, 20))
         assert np.asarray(result.status).tolist() == [OK, STACK_FULL, OK, STACK_FULL]
         assert np.asarray(result.value)[[0, 2]].tolist() == [3, 5]
@@ -128,7 +128,7 @@ class TestStepLimit:
 
     @pytest.mark.parametrize("schedule", ["earliest", "largest", "sweep"])
     def test_the_others_finish(self, schedule: str) -> None:
-        batched = pcbatch.batch(spin, max_steps=2000, schedule=schedule)
+        batched = pcbatch.batch(spin, max_steps=2000, plan=pcbatch.Plan(schedule=schedule))
         result = batched.run(i32(4, 500, 0, 9))
         assert np.asarray(result.status).tolist() == [OK, STEP_LIMIT, OK, OK]
         assert np.asarray(result.value)[[0, 2, 3]].tolist() == [0, 0, 0]
@@ -136,7 +136,7 @@ class TestStepLimit:
     @pytest.mark.parametrize("emitter", ["guard", "port"])
     def test_the_limit_is_exact(self, emitter: str) -> None:
         """A lane may run as many blocks as `max_steps` says, whatever the others do."""
-        batched = pcbatch.batch(spin, emitter=emitter, unroll=1)
+        batched = pcbatch.batch(spin, plan=pcbatch.Plan(emitter=emitter, unroll=1))
         lanes = i32(0, 3, 1, 40, 7)
         program = batched.lower(lanes).stages.opt
         steps = [sum(interpret_stack(program, [n])[1].blocks.values()) for n in lanes]
@@ -168,8 +168,8 @@ class TestStepLimit:
         assert np.asarray(result.status).tolist() == [OK, OK]
 
     def test_trips_are_counted(self) -> None:
-        few = int(pcbatch.batch(spin, modes=pcbatch.Dense()).run(i32(2)).stats.trips)
-        many = int(pcbatch.batch(spin, modes=pcbatch.Dense()).run(i32(40)).stats.trips)
+        few = int(pcbatch.batch(spin, plan=pcbatch.Plan(modes=pcbatch.Dense())).run(i32(2)).stats.trips)
+        many = int(pcbatch.batch(spin, plan=pcbatch.Plan(modes=pcbatch.Dense())).run(i32(40)).stats.trips)
         assert 0 < few < many
 
 
@@ -194,7 +194,7 @@ class TestLaneIndependence:
                 n -= 1
             return x
 
-        batched = pcbatch.batch(smooth, emitter=emitter)
+        batched = pcbatch.batch(smooth, plan=pcbatch.Plan(emitter=emitter))
         x = np.random.default_rng(0).uniform(1, 2, (6, 3)).astype(np.float32)
         n = i32(3, 1, 4, 0, 2, 5)
         clean = np.asarray(batched(x, n))
@@ -232,7 +232,7 @@ class TestJunk:
                 n -= 1
             return y
 
-        batched = pcbatch.batch(guarded_log, emitter=emitter)
+        batched = pcbatch.batch(guarded_log, plan=pcbatch.Plan(emitter=emitter))
         result = batched(np.array([-1.0, 2.0, 0.0], np.float32), i32(0, 1, 2))
         np.testing.assert_allclose(result, [0.0, np.log(2.0), 0.0], rtol=1e-6)
 
@@ -251,7 +251,7 @@ class TestJunk:
                 total += halvings(n)
             return total
 
-        batched = pcbatch.batch(cautious, emitter=emitter)
+        batched = pcbatch.batch(cautious, plan=pcbatch.Plan(emitter=emitter))
         result = batched(i32(3, -(2**31), -5, 0, 7))
         assert np.asarray(result).tolist() == [6, -1, -1, 0, 14]
 
@@ -375,7 +375,7 @@ class TestMachine:
     @pytest.mark.parametrize("emitter", ["guard", "port"])
     def test_a_run_in_chunks(self, emitter: str) -> None:
         """At most so many trips at a time; lanes that still run say so."""
-        batched = pcbatch.batch(fib, schedule="earliest", emitter=emitter, modes=pcbatch.Dense())
+        batched = pcbatch.batch(fib, plan=pcbatch.Plan(schedule="earliest", emitter=emitter, modes=pcbatch.Dense()))
         compiled, given = batched._compiled((i32(3, 7),), {})
         machine = compiled.executable.machine
         state = machine.start(compiled.args(given), 2, 16)
@@ -392,10 +392,6 @@ class TestMachine:
                 assert emit.pick("auto").name == name
         assert [emit.pick(name).name for name in ("guard", "port")] == ["guard", "port"]
         assert {name: type(e).__name__ for name, e in emit.EMITTERS.items()} == {"guard": "Guard", "port": "Port"}
-
-    def test_an_emitter_of_earlier_releases(self) -> None:
-        with pytest.warns(DeprecationWarning, match='`emitter="mask"` is gone'):
-            assert pcbatch.batch(fib, emitter="mask").options.emitter == "guard"
 
     def test_concrete_arguments_inside_jit(self) -> None:
         batched = pcbatch.batch(fib)

@@ -15,6 +15,7 @@ from pcbatch.runtime import lowering_platform as platforms
 from pcbatch.runtime.lowering_platform import PLATFORMS, default_platform, lowered_for, lowering_platform, platform_of
 from pcbatch.runtime.sharding.lane_sharding import ambient_mesh, without_mesh
 from pcbatch.runtime.vm.policies import POLICIES, Stepwise
+from tests.oracles.plans import replanned
 from tests.programs import REGISTRY
 from tests.programs.classics import fib
 
@@ -30,7 +31,7 @@ def lowered(f: Any, *args: Any, to: tuple[str, ...]) -> str:
     return text
 
 
-FIB = pcbatch.batch(fib, max_depth=16, fork="never", schedule="drain", modes=pcbatch.Dense())
+FIB = pcbatch.batch(fib, max_depth=16, plan=pcbatch.Plan(fork="never", schedule="drain", modes=pcbatch.Dense()))
 
 
 def loops(text: str) -> int:
@@ -88,7 +89,7 @@ class TestDispatch:
         assert loops(text) == loops(lowered(FIB, N, to=("cpu",))) + loops(lowered(FIB, N, to=("cuda",)))
 
     def test_what_is_lowered_for_one_is_not_kept_for_the_other(self) -> None:
-        f = pcbatch.batch(fib, max_depth=16, fork="never", modes=pcbatch.Dense())
+        f = pcbatch.batch(fib, max_depth=16, plan=pcbatch.Plan(fork="never", modes=pcbatch.Dense()))
         assert loops(lowered(f, N, to=("cuda",))) == 1
         assert f(N).tolist() == WANT
         assert jax.jit(f)(N).tolist() == WANT
@@ -106,7 +107,7 @@ class TestDispatch:
 
     def test_few_lanes_are_found_by_a_prefix_sum(self) -> None:
         """A sequential search is a wait of the host for each lane."""
-        few = FIB.with_options(modes=pcbatch.Few(2), emitter="guard")
+        few = replanned(FIB, modes=pcbatch.Few(2), emitter="guard")
         per_lane = re.compile(r"tensor<\d+xi1>.*stablehlo.dynamic_slice|stablehlo.dynamic_slice.*tensor<10xi1>")
         assert per_lane.search(lowered(few, N, to=("cpu",)))
         assert not per_lane.search(lowered(few, N, to=("cuda",)))
@@ -130,7 +131,7 @@ class TestSingleVisits:
 
     @pytest.mark.parametrize("schedule", POLICIES)
     def test_visits_are_trips(self, schedule: str) -> None:
-        f = pcbatch.batch(fib, schedule=schedule, emitter="port", stats=True, fork="never")
+        f = pcbatch.batch(fib, plan=pcbatch.Plan(schedule=schedule, emitter="port", fork="never"), stats=True)
         result = f.run(N)
         assert result.value.tolist() == WANT
         assert int(result.stats.trips) == sum(block.visits for block in result.stats.blocks)
@@ -139,7 +140,7 @@ class TestSingleVisits:
         assert {name for name, policy in POLICIES.items() if isinstance(policy, Stepwise)} == {"sweep", "drain"}
 
     def test_a_sweep_takes_blocks_in_turn(self) -> None:
-        @pcbatch.batch(schedule="sweep", emitter="port", stats=True)
+        @pcbatch.batch(plan=pcbatch.Plan(schedule="sweep", emitter="port"), stats=True)
         def two_loops(n):
             total = 0
             while n > 0:
@@ -152,14 +153,14 @@ class TestSingleVisits:
 
         result = two_loops.run(N)
         assert result.value.tolist() == [sum(sum(range(m + 1)) for m in range(n)) for n in N.tolist()]
-        guard = two_loops.with_options(emitter="guard", modes=pcbatch.Dense()).run(N)
+        guard = replanned(two_loops, emitter="guard", modes=pcbatch.Dense()).run(N)
         assert [b.active for b in result.stats.blocks] == [
             b.active for b in guard.stats.blocks
         ]  # lanes do the same work
 
     @pytest.mark.parametrize("schedule", ["sweep", "drain"])
     def test_in_chunks_of_trips(self, schedule: str) -> None:
-        f = pcbatch.batch(fib, schedule=schedule, emitter="port", fork="never")
+        f = pcbatch.batch(fib, plan=pcbatch.Plan(schedule=schedule, emitter="port", fork="never"))
         run = f.start(N)
         while not run.done:
             run = run.advance(7)

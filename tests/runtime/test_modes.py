@@ -13,6 +13,7 @@ import pytest
 import pcbatch
 from pcbatch import Status
 from pcbatch.runtime.vm.status import parked
+from tests.oracles.plans import replanned
 
 pytestmark = [pytest.mark.share(3), pytest.mark.older_emitters, pytest.mark.long]
 
@@ -56,7 +57,7 @@ N, X = np.array([3, 5, 1, 0], np.int32), np.array([5, 6, 7, 8], np.int32)
 @every_mode
 @pytest.mark.timeout(60)
 def test_an_inner_loop_does_not_run_when_all_lanes_have_left(modes: Any) -> None:
-    assert pcbatch.batch(descend, modes=modes)(N, X).tolist() == [3, 5, 1, 0]
+    assert pcbatch.batch(descend, plan=pcbatch.Plan(modes=modes))(N, X).tolist() == [3, 5, 1, 0]
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def once_and_count(x, k):
 def test_a_machine_that_has_ended_beside_one_that_runs() -> None:
     """Under `vmap` it names a block all the same, though no lane waits for it: the first, whose inner loop would not
     end on the 0 that lanes hold."""
-    batched = pcbatch.batch(once_and_count, emitter="guard", schedule="largest")
+    batched = pcbatch.batch(once_and_count, plan=pcbatch.Plan(emitter="guard", schedule="largest"))
     ones, ks = np.ones((2, 1), np.int32), np.array([[1], [5]], np.int32)
     assert jax.jit(jax.vmap(batched))(ones, ks).tolist() == [[2], [6]]
 
@@ -94,7 +95,7 @@ def test_a_machine_that_has_ended_beside_one_that_runs() -> None:
 @pytest.mark.parametrize("modes", [pcbatch.Dense(), pcbatch.Few(2), pcbatch.Strips(1)], ids=str)
 @pytest.mark.timeout(60)
 def test_a_policy_may_name_a_block_that_no_lane_waits_for(modes: Any, emitter: str) -> None:
-    batched = pcbatch.batch(descend_and_count, modes=modes, emitter=emitter, schedule=Everything())
+    batched = pcbatch.batch(descend_and_count, plan=pcbatch.Plan(modes=modes, emitter=emitter, schedule=Everything()))
     assert batched(N, X, X).tolist() == [8, 11, 8, 8]
 
 
@@ -116,7 +117,7 @@ def test_stores_in_part_beside_calls(modes: Any, emitter: str, lanes: int) -> No
     random = np.random.default_rng(0)
     xs = random.normal(size=(lanes, 20)).astype(np.float32)
     low, n = np.arange(lanes, dtype=np.int32), np.arange(lanes, dtype=np.int32)[::-1] + 2
-    batched = pcbatch.batch(tidy, modes=modes, emitter=emitter)
+    batched = pcbatch.batch(tidy, plan=pcbatch.Plan(modes=modes, emitter=emitter))
     got = np.asarray(batched(xs, low, n))
     for lane in range(lanes):
         np.testing.assert_array_equal(got[lane], batched.plain(jnp.asarray(xs[lane]), low[lane], n[lane]))
@@ -139,7 +140,7 @@ def test_keys_complex_numbers_and_truth_through_frames(modes: Any, emitter: str)
     keys = jax.random.split(jax.random.key(3), lanes)
     x = (np.arange(lanes) + 2j).astype(np.complex64)
     flag, n = np.arange(lanes) % 2 == 0, np.arange(lanes, dtype=np.int32)
-    batched = pcbatch.batch(mixed, modes=modes, emitter=emitter)
+    batched = pcbatch.batch(mixed, plan=pcbatch.Plan(modes=modes, emitter=emitter))
     got = batched(x, keys, flag, n)
     for lane in range(lanes):
         want = batched.plain(jnp.asarray(x[lane]), keys[lane], bool(flag[lane]), int(n[lane]))
@@ -159,7 +160,7 @@ def test_narrow_types_in_every_mode(dtype: str, modes: Any) -> None:
         return x if n > 2 else y
 
     x = jnp.asarray(np.arange(6) % 4).astype(dtype)
-    got = pcbatch.batch(keep, modes=modes)(x, np.arange(6, dtype=np.int32))
+    got = pcbatch.batch(keep, plan=pcbatch.Plan(modes=modes))(x, np.arange(6, dtype=np.int32))
     assert got.dtype == x.dtype and np.asarray(got).astype(np.float32).tolist() == [0, 1, 2, 3, 0, 1]
 
 
@@ -172,7 +173,9 @@ def test_arrays_without_elements(modes: Any) -> None:
         y, count = grow(x, n - 1)
         return y, count + 1
 
-    empty, counts = pcbatch.batch(grow, modes=modes)(np.zeros((4, 0, 3), np.float32), np.arange(4, dtype=np.int32))
+    empty, counts = pcbatch.batch(grow, plan=pcbatch.Plan(modes=modes))(
+        np.zeros((4, 0, 3), np.float32), np.arange(4, dtype=np.int32)
+    )
     assert empty.shape == (4, 0, 3) and counts.tolist() == [0, 1, 2, 3]
 
 
@@ -198,6 +201,6 @@ def test_strips_visit_each_lane_once() -> None:
         return x
 
     args = np.ones(5, np.float32), np.array([7, 0, 0, 0, 0], np.int32)
-    f = pcbatch.batch(halve, unroll=1)
-    trips = [int(f.with_options(modes=modes).run(*args).stats.trips) for modes in (pcbatch.Dense(), MODES[-2])]
+    f = pcbatch.batch(halve, plan=pcbatch.Plan(unroll=1))
+    trips = [int(replanned(f, modes=modes).run(*args).stats.trips) for modes in (pcbatch.Dense(), MODES[-2])]
     assert trips[0] == trips[1] >= 7

@@ -13,6 +13,7 @@ import pcbatch
 from pcbatch.runtime.execute import narrowing
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.status import Status
+from tests.oracles.plans import planned, replanned
 from tests.programs.classics import fib
 
 LANES = 24
@@ -56,7 +57,7 @@ def widths(f: Any, *args: Any) -> tuple[int, ...]:
 
 def both(fn: Any, **options: Any) -> tuple[Any, Any]:
     """A function with a narrower machine, and without."""
-    return pcbatch.batch(fn, narrow=True, **options), pcbatch.batch(fn, narrow=False, **options)
+    return pcbatch.batch(fn, **planned(narrow=True, **options)), pcbatch.batch(fn, **planned(narrow=False, **options))
 
 
 class TestResults:
@@ -72,7 +73,7 @@ class TestResults:
     def test_every_number_of_lanes(self, lanes: int) -> None:
         """From 64 lanes on a half goes on, where rounds are dear, and then an eighth."""
 
-        @pcbatch.batch(narrow=True)
+        @pcbatch.batch(plan=pcbatch.Plan(narrow=True))
         def halves(n):
             count = jnp.zeros(256, jnp.int32)
             while n > 0:
@@ -181,10 +182,10 @@ class TestChoice:
         f = pcbatch.batch(rows)
         assert [f.lower(self.lanes[:k]).program.executable.narrower(k) for k in (16, 63, 256)] == [(), (), (128, 32)]
         assert "the last 128 and 32 lanes" in str(f.explain_schedule(self.lanes))
-        assert "the last" not in str(f.with_options(narrow=False).explain_schedule(self.lanes))
+        assert "the last" not in str(replanned(f, narrow=False).explain_schedule(self.lanes))
 
     def test_not_where_nothing_goes_round(self) -> None:
-        assert widths(pcbatch.batch(lambda n: n + 1 if n > 3 else n, narrow=True), self.lanes) == ()
+        assert widths(pcbatch.batch(lambda n: n + 1 if n > 3 else n, plan=pcbatch.Plan(narrow=True)), self.lanes) == ()
 
     def test_not_for_prints_and_kernels(self) -> None:
         def told(n):
@@ -193,8 +194,10 @@ class TestChoice:
             print(n)
             return n
 
-        assert widths(pcbatch.batch(told, narrow=True), self.lanes) == ()
-        assert widths(pcbatch.batch(fib, narrow=True, fork="never", emitter="kernel"), self.lanes) == ()
+        assert widths(pcbatch.batch(told, plan=pcbatch.Plan(narrow=True)), self.lanes) == ()
+        assert (
+            widths(pcbatch.batch(fib, plan=pcbatch.Plan(narrow=True, fork="never", emitter="kernel")), self.lanes) == ()
+        )
 
     @pytest.mark.parametrize(("platform", "more"), [("cpu", True), ("cuda", False), ("tpu", False)])
     def test_on_cpus(self, platform: str, more: bool) -> None:
@@ -207,12 +210,12 @@ class TestChoice:
     @pytest.mark.parametrize("value", [0, 1, "yes", 4])
     def test_wrong_values(self, value: Any) -> None:
         with pytest.raises(pcbatch.UsageError, match="PCB401"):
-            pcbatch.batch(fib, narrow=value)
+            pcbatch.batch(fib, plan=pcbatch.Plan(narrow=value))
 
 
 def test_what_is_put_back_was_taken() -> None:
     """Lanes that are not taken keep what they have; places beyond the last lane are dropped."""
-    program = pcbatch.batch(digits, fork="never").lower(TAIL).program
+    program = pcbatch.batch(digits, plan=pcbatch.Plan(fork="never")).lower(TAIL).program
     machine: Machine = program.executable.machine
     state = machine.start(program.args(pcbatch.batch(digits)._compiled((TAIL,), {})[1]), LANES, 8)
     index = jnp.array([2, 5, LANES], jnp.int32)
@@ -227,5 +230,5 @@ def test_tune_tries_the_other_way() -> None:
     few: dict[str, Any] = {"schedules": [], "emitters": [], "modes": [], "unrolls": [], "lanes": []}
     ns = np.resize(TAIL // 4, 64)
     for narrow, tried in ((None, "narrow="), (True, "narrow=False"), (False, "narrow=True")):
-        f = pcbatch.batch(fib, narrow=narrow, fork="never")
+        f = pcbatch.batch(fib, plan=pcbatch.Plan(narrow=narrow, fork="never"))
         assert tried in str(f.tune(ns, seconds=60, **few))

@@ -88,7 +88,10 @@ def counts(name: str) -> Counts:
     with program.mode():
         args, batched = program.args(LANES), program.batched()
         opt = batched.lower(*args).stages.opt
-        trips = {s: int(batched.with_options(schedule=s).run(*args).stats.trips) for s in ("sweep", "earliest")}
+        trips = {
+            s: int(batched.with_options(plan=pcbatch.Plan(schedule=s)).run(*args).stats.trips)
+            for s in ("sweep", "earliest")
+        }
         pushed = sum(_pushes(opt, jax.tree.leaves(select(args, program.in_axes, lane))) for lane in range(4))
     ops = sum(len(block.ops) for block in opt.blocks)
     return Counts(blocks(opt), stacked(opt), ops, pushed, trips["sweep"], trips["earliest"])

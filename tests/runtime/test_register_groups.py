@@ -120,7 +120,7 @@ class TestGroups:
 @pytest.mark.parametrize("modes", [None, pcbatch.Dense(), pcbatch.Few(4), pcbatch.Strips(3)], ids=str)
 @pytest.mark.parametrize("emitter", ["guard", "port"])
 def test_emitters_and_modes(emitter: str, modes: Any):
-    found = pcbatch.batch(orbit, emitter=emitter, modes=modes)(Y, V, END)
+    found = pcbatch.batch(orbit, plan=pcbatch.Plan(emitter=emitter, modes=modes))(Y, V, END)
     check(found, orbits(Y, V, END))
 
 
@@ -128,7 +128,7 @@ def test_emitters_and_modes(emitter: str, modes: Any):
 @pytest.mark.parametrize("schedule", ["earliest", "sweep", "drain"])
 def test_recursion(schedule: str):
     expected = [ways(*map(int, each)) for each in zip(*WAYS, strict=True)]
-    assert pcbatch.batch(ways, schedule=schedule)(*WAYS).tolist() == expected
+    assert pcbatch.batch(ways, plan=pcbatch.Plan(schedule=schedule))(*WAYS).tolist() == expected
 
 
 def test_more_inputs_than_lanes():

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch import Blocks, Dense, Few, Policy, Status, Strips, UsageError
+from pcbatch import Dense, Few, Policy, Status, Strips, UsageError
 from pcbatch.lowering.stack_passes import block_layout
+from pcbatch.report import Blocks
 from pcbatch.runtime.vm.policies import FAIR, POLICIES
 from tests.programs import PROGRAMS, REGISTRY, Program
 
@@ -136,7 +137,7 @@ class TestPoliciesOfUsers:
     @pytest.mark.parametrize("policy", [Nothing(), Last()], ids=lambda policy: policy.name)
     def test_running_nothing_ends_all_the_same(self, policy: Policy, emitter: str) -> None:
         args = np.arange(6, dtype=np.int32)
-        batched = down.with_options(schedule=policy, emitter=emitter)
+        batched = down.with_options(plan=pcbatch.Plan(schedule=policy, emitter=emitter))
         run = batched.run(args)
         np.testing.assert_array_equal(run.value, down(args))
         assert int(run.stats.trips) >= FAIR
@@ -149,7 +150,7 @@ class TestPoliciesOfUsers:
         def halve(x):
             return jax.lax.while_loop(lambda v: v != 1, lambda v: v // 2, x)
 
-        @pcbatch.batch(schedule=Last(), emitter=emitter)
+        @pcbatch.batch(plan=pcbatch.Plan(schedule=Last(), emitter=emitter))
         def guarded(n):
             total = 0
             while n > 0:
@@ -171,7 +172,7 @@ class TestPoliciesOfUsers:
                 seen.update(waiting=blocks.waiting(carry).shape, live=blocks.live(carry).shape, modes=blocks.modes)
                 return blocks.drain(range(len(blocks)), carry)
 
-        run = down.with_options(schedule=Curious()).run(np.arange(6, dtype=np.int32))
+        run = down.with_options(plan=pcbatch.Plan(schedule=Curious())).run(np.arange(6, dtype=np.int32))
         np.testing.assert_array_equal(run.value, down(np.arange(6, dtype=np.int32)))
         assert int(run.stats.trips) == 1
         assert seen["labels"] == tuple(f"bb{k}" for k in range(seen["blocks"]))
@@ -192,10 +193,10 @@ class TestPoliciesOfUsers:
                 return blocks.run(jnp.argmax(blocks.waiting(carry)), carry, among)
 
         args = np.arange(6, dtype=np.int32)
-        ours = down.with_options(schedule="largest", emitter=emitter).run(args)
-        assert int(down.with_options(schedule=Fullest(), emitter=emitter).run(args).stats.trips) == int(
-            ours.stats.trips
-        )
+        ours = down.with_options(plan=pcbatch.Plan(schedule="largest", emitter=emitter)).run(args)
+        assert int(
+            down.with_options(plan=pcbatch.Plan(schedule=Fullest(), emitter=emitter)).run(args).stats.trips
+        ) == int(ours.stats.trips)
 
     def test_the_protocol(self) -> None:
         assert isinstance(Nothing(), Policy) and not isinstance(object(), Policy)
@@ -204,7 +205,7 @@ class TestPoliciesOfUsers:
     @pytest.mark.parametrize("wrong", [Nothing, object(), 3, None, ["sweep"]])
     def test_wrong_objects(self, wrong: object) -> None:
         with pytest.raises(UsageError, match="PCB401"):
-            down.with_options(schedule=wrong)
+            down.with_options(plan=pcbatch.Plan(schedule=wrong))
 
     @pytest.mark.parametrize("given", [None, (), "carry", {}], ids=repr)
     def test_a_trip_that_gives_something_else(self, given: Any) -> None:
@@ -215,7 +216,7 @@ class TestPoliciesOfUsers:
                 return given
 
         with pytest.raises(UsageError, match="PCB420"):
-            down.with_options(schedule=Wrong())(np.arange(3, dtype=np.int32))
+            down.with_options(plan=pcbatch.Plan(schedule=Wrong()))(np.arange(3, dtype=np.int32))
 
 
 WEIGHTS = np.full((16, 16), 0.01, np.float32)
@@ -245,12 +246,12 @@ class TestSeveralExpensiveBlocks:
 
     @pytest.mark.parametrize("emitter", EMITTERS)
     def test_results(self, emitter: str) -> None:
-        want = two_dear.with_options(schedule="sweep", emitter="guard")(*self.ARGS)
-        np.testing.assert_array_equal(two_dear.with_options(emitter=emitter)(*self.ARGS), want)
+        want = two_dear.with_options(plan=pcbatch.Plan(schedule="sweep", emitter="guard"))(*self.ARGS)
+        np.testing.assert_array_equal(two_dear.with_options(plan=pcbatch.Plan(emitter=emitter))(*self.ARGS), want)
 
     def test_no_lane_waits_at_a_cheap_block(self) -> None:
         """A trip runs one dear block; lanes that do not take part wait at the other."""
-        profile = two_dear.with_options(modes=Dense()).profile(*self.ARGS)
+        profile = two_dear.with_options(plan=pcbatch.Plan(modes=Dense())).profile(*self.ARGS)
         line, dear = profile.timeline, [k for k, b in enumerate(profile.blocks) if b.plan.expensive]
         assert line.span == 1 and len(dear) == 2
         assert (line.visits[:, dear].sum(axis=1) <= 1).all()
@@ -264,7 +265,7 @@ class TestSeveralExpensiveBlocks:
     def test_cheap_loops_run_to_their_ends(self) -> None:
         """However long a lane stays in one: the dear block runs as often as the lane that needs it most often."""
 
-        @pcbatch.batch(stats=True, modes=Dense())
+        @pcbatch.batch(stats=True, plan=pcbatch.Plan(modes=Dense()))
         def detours(x, n, m):
             while n > 0:
                 k = m
@@ -294,25 +295,27 @@ class TestModes:
     """What the user says about how blocks are computed."""
 
     def test_by_label_and_by_text(self) -> None:
-        plan = down.with_options(modes={"steps + 1": Few(3), "bb0": Strips(2)}).explain_schedule(np.zeros(64, np.int32))
+        plan = down.with_options(plan=pcbatch.Plan(modes={"steps + 1": Few(3), "bb0": Strips(2)})).explain_schedule(
+            np.zeros(64, np.int32)
+        )
         said = {row.label: row.mode for row in plan.rows if row.why == "as `modes` says"}
         assert said["bb0"] == str(Strips(2)) or "steps + 1" in plan.rows[0].text
         assert str(Few(3)) in said.values()
 
     def test_unknown_text(self) -> None:
         with pytest.raises(UsageError, match="PCB416"):
-            down.with_options(modes={"steps + 2": Few(3)})(np.zeros(4, np.int32))
+            down.with_options(plan=pcbatch.Plan(modes={"steps + 2": Few(3)}))(np.zeros(4, np.int32))
 
     @pytest.mark.parametrize("modes", ["dense", {"n": 3}, {3: Dense()}, Few])
     def test_wrong_objects(self, modes: object) -> None:
         with pytest.raises(UsageError, match="PCB401"):
-            down.with_options(modes=modes)
+            down.with_options(plan=pcbatch.Plan(modes=modes))
 
     @pytest.mark.parametrize("mode", MODES, ids=str)
     def test_limits_and_failures(self, mode: Any) -> None:
         """A lane that has used up its steps, fails, or has no room leaves in every mode."""
 
-        @pcbatch.batch(modes=mode, emitter="guard", max_steps=50, max_depth=8)
+        @pcbatch.batch(plan=pcbatch.Plan(modes=mode, emitter="guard"), max_steps=50, max_depth=8)
         def ends(n):
             assert n != 3, "three"
             while n > 100:

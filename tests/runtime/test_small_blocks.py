@@ -31,7 +31,9 @@ def modes(lanes: int, *blocks: BlockCost, sweeps: bool = True) -> list[pcbatch.D
 def chosen(fn: Any, lanes: int) -> set[Any]:
     """The modes of a function's blocks in so many lanes."""
     args = np.zeros(lanes, np.int32)
-    compiled, _ = pcbatch.batch(fn, fork="never", overflow="wrap")._compiled((args,) * fn.__code__.co_argcount, {})
+    compiled, _ = pcbatch.batch(fn, plan=pcbatch.Plan(fork="never"), numbers="jax")._compiled(
+        (args,) * fn.__code__.co_argcount, {}
+    )
     return set(compiled.executable.machine.modes(lanes))  # type: ignore[union-attr]
 
 
@@ -55,7 +57,7 @@ class TestBlocksThatAreAlwaysComputed:
     @pytest.mark.share(3)
     def test_a_trip_has_no_loop_inside(self) -> None:
         ns = np.arange(16, dtype=np.int32) % 9
-        compiled = pcbatch.batch(fib, fork="never", overflow="wrap").lower(ns).compile()
+        compiled = pcbatch.batch(fib, plan=pcbatch.Plan(fork="never"), numbers="jax").lower(ns).compile()
         assert per_trip(compiled.as_text()).loops == 0
         assert np.asarray(compiled(ns)).tolist() == [fib(int(n)) for n in ns]
 
@@ -69,7 +71,7 @@ class TestBlocksThatAreAlwaysComputed:
             return count
 
         xs = np.arange(24, dtype=np.int32)
-        assert pcbatch.batch(halves, modes=ALWAYS)(xs).tolist() == [int(halves(int(x))) for x in xs]
+        assert pcbatch.batch(halves, plan=pcbatch.Plan(modes=ALWAYS))(xs).tolist() == [int(halves(int(x))) for x in xs]
 
 
 class TestRepeatedBlocks:

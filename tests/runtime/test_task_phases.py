@@ -13,6 +13,7 @@ import pcbatch
 from pcbatch.lowering.left_out import without
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
 from pcbatch.runtime.tasks.plan import follows, phases
+from tests.oracles.plans import planned
 from tests.runtime import task_programs as programs
 
 pytestmark = pytest.mark.older_emitters
@@ -44,7 +45,7 @@ AXES = (None, None, 0, 0)
 
 
 def batched(fn: Any, **options: Any) -> Any:
-    return pcbatch.batch(fn, in_axes=AXES, fork="always", **options)
+    return pcbatch.batch(fn, **planned(in_axes=AXES, fork="always", **options))
 
 
 def executable(f: Any) -> TaskExecutable:

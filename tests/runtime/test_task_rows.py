@@ -12,6 +12,7 @@ import pcbatch
 from pcbatch.compiler.program import Program
 from pcbatch.ir.tasks import Spawn
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
+from tests.oracles.plans import planned
 
 pytestmark = pytest.mark.older_emitters
 
@@ -97,7 +98,7 @@ def picky(node):
 
 def program(fn: Any, *args: Any, **options: Any) -> Program:
     """The compiled program of a call."""
-    found: Program = pcbatch.batch(fn, fork="always", **options)._programs.of_call(args, {})[0]
+    found: Program = pcbatch.batch(fn, **planned(fork="always", **options))._programs.of_call(args, {})[0]
     return found
 
 
@@ -123,7 +124,7 @@ def test_children(fn: Any, plain: Any, lists: int) -> None:
 def test_small_machines(options: dict[str, int]) -> None:
     """Visits of a few records, a pool of few frames: every row comes to its own place."""
     trees = pcbatch.pack(TREES)
-    made, call = pcbatch.batch(weighted, fork="always")._programs.of_call((trees,), {})
+    made, call = pcbatch.batch(weighted, plan=pcbatch.Plan(fork="always"))._programs.of_call((trees,), {})
     assert made.tasks is not None
     named = dict(zip(made.tasks.program.params, made.params, strict=False))
     args = made.args(call)
@@ -134,7 +135,7 @@ def test_small_machines(options: dict[str, int]) -> None:
 
 @pytest.mark.full_only
 def test_two_results_of_a_call() -> None:
-    found = pcbatch.batch(heights, fork="auto")(pcbatch.pack(TREES))
+    found = pcbatch.batch(heights, plan=pcbatch.Plan(fork="auto"))(pcbatch.pack(TREES))
     wanted = [heights(tree) for tree in TREES]
     assert found[0].tolist() == [one for one, _ in wanted]
     np.testing.assert_allclose(found[1], [other for _, other in wanted], rtol=1e-6)
@@ -143,14 +144,16 @@ def test_two_results_of_a_call() -> None:
 @pytest.mark.full_only
 def test_more_rows_than_there_is_room_for() -> None:
     numbers = np.array([0, 9, 3, 7, 1], np.int32)
-    found = pcbatch.batch(counted, fork="always", max_length=4).run(numbers).status.tolist()
+    found = pcbatch.batch(counted, plan=pcbatch.Plan(fork="always"), max_length=4).run(numbers).status.tolist()
     assert found == [0 if n <= 2 else int(pcbatch.Status.LIST_FULL) for n in numbers]
-    assert pcbatch.batch(counted, fork="always")(numbers).tolist() == [counted(int(n)) for n in numbers]
+    assert pcbatch.batch(counted, plan=pcbatch.Plan(fork="always"))(numbers).tolist() == [
+        counted(int(n)) for n in numbers
+    ]
 
 
 @pytest.mark.full_only
 def test_children_that_raise() -> None:
     trees = pcbatch.pack(TREES)
-    wanted, found = (pcbatch.batch(picky, fork=fork).run(trees) for fork in ("never", "always"))
+    wanted, found = (pcbatch.batch(picky, plan=pcbatch.Plan(fork=fork)).run(trees) for fork in ("never", "always"))
     assert found.status.tolist() == wanted.status.tolist()
     assert jnp.array_equal(found.value, wanted.value)

@@ -78,7 +78,7 @@ def test_tasks_finish_small_sums_alone(options: dict[str, int]) -> None:
 
 
 def test_sums_over_devices() -> None:
-    f = pcbatch.batch(grow, fork="always")
+    f = pcbatch.batch(grow, plan=pcbatch.Plan(fork="always"))
     for lane in ((5, 4, 2**20 - 9), (5, 4, 2**22), (6, 3, -(2**21))):
         want = grow(*lane)
         result = f.run(*(np.array([x], np.int32) for x in lane), devices=jax.devices()[:2])
@@ -89,6 +89,6 @@ def test_sums_over_devices() -> None:
 
 def test_sums_that_wrap_when_asked_are_not_checked() -> None:
     columns = np.array(examples(double), np.int32).T
-    program = pipeline.run(pcbatch.batch(double, overflow="wrap").lower(*columns).stages.inlined_cfg)
+    program = pipeline.run(pcbatch.batch(double, numbers="jax").lower(*columns).stages.inlined_cfg)
     assert program is not None
     assert not program.exact

@@ -36,11 +36,12 @@ def test_none_for_other_platforms(platform: str) -> None:
         assert not xla_options.keeps_in_place()
 
 
-def test_loops_are_in_graphs_on_cuda() -> None:
+def test_loops_are_in_graphs_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     with lowered_for("cuda"):
         options = xla_options.compiler_options(1.0, 10)
         assert options is not None and options["xla_gpu_enable_command_buffer"].endswith("CONDITIONAL,WHILE")
-        assert xla_options.compiler_options(1.0, 10, command_buffers=False) is None
+        monkeypatch.setenv("XLA_FLAGS", f"--xla_cpu_a=b {xla_options.GRAPHS}=")
+        assert xla_options.compiler_options(1.0, 10) is None  # the user's word
         assert not xla_options.keeps_in_place()
 
 
@@ -71,7 +72,7 @@ def test_first_used_inside_jit() -> None:
 def test_the_same_without_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xla_options, "IN_PLACE", {"xla_no_such_option": True})
     for modes in (None, pcbatch.Few(2), pcbatch.Strips(1)):
-        batched = pcbatch.batch(fib, modes=modes)
+        batched = pcbatch.batch(fib, plan=pcbatch.Plan(modes=modes))
         assert batched(jnp.arange(9)).tolist() == [1, 1, 2, 3, 5, 8, 13, 21, 34]
 
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
+from tests.oracles.plans import replanned
 
 LISTS = (([3, 1, 2],), ([5, 4, 3, 2, 1],), ([7],))
 FIVES = (([3, 1, 2, 5, 4],), ([5, 4, 3, 2, 1],), ([1, 1, 0, -3, 7],))
@@ -65,7 +66,7 @@ class Row:
     def differences(self, **options: Any) -> list[str]:
         """Run the batch, and name the lanes that differ from plain Python."""
         with contextlib.redirect_stdout(io.StringIO()):
-            result = pcbatch.batch(self.function).with_options(**options).run(*self.arguments())
+            result = replanned(pcbatch.batch(self.function), **options).run(*self.arguments())
         statuses = np.asarray(result.status).tolist()
         found: list[str] = []
         for lane, want in enumerate(self.plain()):
@@ -95,12 +96,12 @@ def table(group: str, rows: list[Row]) -> Callable[..., Callable[[Callable[..., 
 
 
 def argument(column: Sequence[Any]) -> Any:
-    """Return one argument of all lanes: lists by `pcbatch.ragged`, strings by `pcbatch.texts`, numbers as an array."""
+    """Return one argument of all lanes: lists and strings by `pcbatch.ragged`, numbers as an array."""
     match column[0]:
         case list():
             return pcbatch.ragged(list(column))
         case str():
-            return pcbatch.texts(list(column))
+            return pcbatch.ragged(list(column))
         case tuple() as first:
             return tuple(argument([value[k] for value in column]) for k in range(len(first)))
         case _:

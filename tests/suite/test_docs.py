@@ -57,10 +57,14 @@ def test_every_page_is_in_the_index():
 
 def test_the_api_has_every_public_name_and_the_options_every_option():
     api = (DOCS / "users" / "api.md").read_text("utf-8")
-    assert set(re.findall(r"^\.\. auto\w+:: (\w+)$", api, re.MULTILINE)) == set(pcbatch.__all__)
+    names = set(re.findall(r"^\.\. auto\w+:: (\w+)$", api, re.MULTILINE))
+    assert names == set(pcbatch.__all__)
+    reports = set(re.findall(r"^\.\. auto\w+:: pcbatch\.report\.(\w+)$", api, re.MULTILINE))
+    assert reports == {name for name, value in vars(pcbatch.report).items() if isinstance(value, type)}
     options = (DOCS / "users" / "options.md").read_text("utf-8")
     chosen = pcbatch.batch(lambda x: x).options
-    assert [name for name in type(chosen).__dataclass_fields__ if f"| `{name}` |" not in options] == []
+    names = [*type(chosen).__dataclass_fields__, *type(chosen.plan).__dataclass_fields__]
+    assert [name for name in names if f"| `{name}` |" not in options] == []
 
 
 def test_the_architecture_leads_to_every_page_beside_the_code():

@@ -148,13 +148,13 @@ def test_the_best_of_several_options_are_combined() -> None:
         100,
     )
     assert [row.candidate.name for row in rows[4:]] == ["best + good"]
-    assert winner(rows).candidate.options == {"best": 1, "good": 1}
+    assert winner(rows).candidate.fields == {"best": 1, "good": 1}
 
 
 def test_three_are_combined_if_two_gain() -> None:
     rows = race(options("default", "a", "b", "c"), Together(0, {"default": 1, "a": 0.5, "b": 0.6, "c": 0.7}), 100)
     assert [row.candidate.name for row in rows[4:]] == ["a + b", "a + b + c"]
-    assert winner(rows).candidate.options == {"a": 1, "b": 1, "c": 1}
+    assert winner(rows).candidate.fields == {"a": 1, "b": 1, "c": 1}
 
 
 def test_choices_of_one_option_are_not_combined() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.api.batched import _with_programs
 from pcbatch.api.tune import CallBench, TuneOptions, _about_budget, _candidates, _emitters, _forks, _scout, combined
 from pcbatch.tuning.race import INTERRUPTED, Candidate, Race, Row
 from pcbatch.tuning.tolerance import difference
@@ -58,7 +57,7 @@ class Differs:
 
     def run(self, candidate: Candidate) -> Any:
         self.time += 1
-        return np.array([0, len(candidate.options)])
+        return np.array([0, len(candidate.fields)])
 
 
 class Scale:
@@ -80,7 +79,7 @@ def test_candidates_are_measured_and_the_options_keep_the_result() -> None:
     assert [row.name for row in tuned.rows[:3]] == ["as it is", "schedule='sweep'", "map, lanes=2"]
     assert all(row.runs >= 1 and not row.note for row in tuned.rows)
     assert told[:3] == [(1, 3), (2, 3), (3, 3)]
-    assert digits.with_options(**tuned)(XS).tolist() == [digits.plain(int(x)) for x in XS]
+    assert digits.with_options(plan=tuned.plan)(XS).tolist() == [digits.plain(int(x)) for x in XS]
 
 
 def test_failed_inputs_are_told() -> None:
@@ -91,7 +90,7 @@ def test_failed_inputs_are_told() -> None:
 
 def test_a_tiny_budget_is_told() -> None:
     tuned = digits.with_options(max_steps=9).tune(XS, seconds=1e-9, **FEW)
-    assert not tuned and tuned.lanes is None and tuned.rows[0].runs == 0
+    assert not tuned.changes and tuned.lanes is None and tuned.rows[0].runs == 0
     assert tuned.note.startswith("nothing was compared: the first run of `digits` took ")
     assert "`seconds=" in tuned.note and f"note: {tuned.note}" in str(tuned)
 
@@ -204,12 +203,12 @@ def test_a_candidate_that_raises_is_a_line_of_the_table() -> None:
     modes = [{"no such text": pcbatch.Dense()}]
     tuned = digits.tune(XS, seconds=20, schedules=[], emitters=[], modes=modes)
     assert tuned.rows[1].note.startswith("impossible: ") and tuned.rows[1].seconds is None
-    assert "modes" not in tuned.options
+    assert "modes" not in tuned.changes
 
 
 def test_an_error_of_the_function_itself_is_raised() -> None:
     with pytest.raises(ValueError, match="a fault"):
-        digits.with_options(schedule=Broken()).tune(XS, seconds=20, **FEW)
+        digits.with_options(plan=pcbatch.Plan(schedule=Broken())).tune(XS, seconds=20, **FEW)
 
 
 def test_what_auto_stands_for_is_no_candidate() -> None:
@@ -255,7 +254,7 @@ def test_the_room_that_lists_and_stacks_need_is_found_by_what_compiles_soonest()
     candidates = list(_candidates(tower._programs, program, call, None, everything))
     scout = _scout(tower._programs, program, call, candidates)
     assert scout == Candidate("emitter='scalar'", {"emitter": "scalar"})
-    bench = CallBench(tower._programs, partial(_with_programs, tower), (long,), {}, scout)
+    bench = CallBench(tower._programs, tower._with_programs, (long,), {}, scout)
     assert np.asarray(bench.run(candidates[0])[0]).tolist() == [600, 4]
     grown, begun = (len(bench.made[key][0].cache) for key in ("{'emitter': 'scalar'}", "{}"))
     assert grown > 1 and begun == 2  # the program that was asked for candidates, and the one with the room

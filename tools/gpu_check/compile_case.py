@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -26,7 +27,9 @@ def compile_case(case: Case) -> None:
     """Compile a case for the target, with the options of XLA that pcbatch would choose on such a GPU."""
     found = program(case.program)
     emitter = pcbatch.Kernel(tile=TILE) if case.emitter == "kernel" else case.emitter
-    function = found.function.with_options(emitter=emitter, schedule=case.schedule, on_failure="ignore")
+    function = found.function.with_options(
+        plan=replace(found.function.options.plan, emitter=emitter, schedule=case.schedule), on_failure="ignore"
+    )
     options: Any = LOOPS_IN_GRAPHS if case.graphs else None
     specs = jax.tree.map(_spec(_topology()), _arrays(found.inputs(LANES)))
     with _device():

@@ -14,9 +14,11 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.capacity import FullError
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import require
 from pcbatch.data.origins import Origin, source_of
+from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -296,3 +298,18 @@ def _check_kind(array: jax.Array, new: Any) -> None:
             f"Cannot cast the output of an operator from dtype('{jnp.asarray(new).dtype}') to "
             f"dtype('{array.dtype}') with casting rule 'same_kind'"
         )
+
+
+def axis_first(array: Any, axis: int) -> Any:
+    """The array of `jax.vmap` with the mapped axis in front."""
+    return jnp.moveaxis(array, axis, 0)
+
+
+def stacked_results(results: Any, mapped: Any) -> Any:
+    """The results of a call for each element of an array, put together along a new first axis."""
+    size = len(mapped)
+    if not isinstance(results, LaneList):
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
+    if results.capacity < size:
+        raise FullError(size)
+    return jax.tree.map(lambda column: column[:size], results.columns)

@@ -15,13 +15,13 @@ import numpy as np
 
 from pcbatch.data.aliasing import one_of
 from pcbatch.data.checks import rules
-from pcbatch.data.container import Container
+from pcbatch.data.container import Container, as_lane_list
 from pcbatch.data.functions import mappings, texts
 from pcbatch.data.functions.math_functions.integers import modular_power
 from pcbatch.data.functions.math_functions.reals import to_integer
 from pcbatch.data.functions.python_numbers import power
 from pcbatch.data.functions.sequence_operators import equal, ordered
-from pcbatch.data.functions.sequences import as_lane_list, for_keys
+from pcbatch.data.functions.sequences import for_keys
 from pcbatch.data.functions.truth import truth
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.members import alike, data_of
@@ -30,7 +30,7 @@ from pcbatch.data.objects.decode import either as either_of
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, is_none, unwrapped
-from pcbatch.data.origins import Origin, either, note, number, origin_of
+from pcbatch.data.origins import Origin, either, note, number, of_lane, origin_of
 from pcbatch.data.own_order import compared
 from pcbatch.data.sequences import list_reductions
 from pcbatch.data.sequences.lane_list import LaneList
@@ -293,7 +293,7 @@ def format_(value: Any, *spec: Any) -> Any:
 
 def shown(value: Any) -> Any:
     """Return a value that becomes text; refuses values of a lane, which have no text while compiling."""
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
+    if of_lane(value):
         raise texts.no_text()
     return value
 
@@ -315,17 +315,11 @@ def is_(a: Any, b: Any) -> Any:
             if origin_of(one) is Origin.NUMBER:
                 return number(one == other) if one.dtype == np.bool_ else False
     if any(isinstance(one, jax.core.Tracer) and isinstance(other, plain) for one, other in ((a, b), (b, a))):
-        raise Refusal(
-            "PCB305",
-            "`is` asks whether two names mean one Python object, and values of lanes are not objects",
-            helps=("write `==`; for `c is True` just `c`, for `c is False` `not c`",),
-        )
+        title = "`is` asks whether two names mean one Python object, and values of lanes are not objects"
+        raise Refusal("PCB305", title, helps=("write `==`; for `c is True` just `c`, for `c is False` `not c`",))
     if _is_data(a) and _is_data(b):
-        raise Refusal(
-            "PCB305",
-            "`is` asks whether two names mean one object, and lists, tuples and dicts of a lane are values",
-            helps=("write `==`, or keep a number or a flag that says which of them it is",),
-        )
+        title = "`is` asks whether two names mean one object, and lists, tuples and dicts of a lane are values"
+        raise Refusal("PCB305", title, helps=("write `==`, or keep a number or a flag that says which of them it is",))
     return a is b
 
 

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 
 from pcbatch.data.checks import require
 from pcbatch.data.members import MemberValue
-from pcbatch.data.objects import reference
 from pcbatch.data.objects.made import recorded
+from pcbatch.data.objects.ref_type import is_in
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
@@ -93,7 +93,7 @@ def runs(value: Any, name: str, owner: type, before: tuple[type, ...]) -> Any:
             if type_.optional:
                 require(value.pcbatch_id >= 0, "AttributeError", f"'NoneType' object has no attribute '{name}'")
             return True
-        inside = reference.is_in(value, mine)
+        inside = is_in(value, mine)
         return inside if isinstance(inside, bool) else number(jnp.asarray(inside))
     cls = vars(value)["pcbatch_class"] if isinstance(value, Draft) else type(value)
     cls = value.members if isinstance(value, MemberValue) else cls

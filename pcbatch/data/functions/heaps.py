@@ -20,7 +20,8 @@ from pcbatch.data.by_width import by_width
 from pcbatch.data.catalogue import FUNCTIONS, stands_for
 from pcbatch.data.checks import require
 from pcbatch.data.columns import row, with_row
-from pcbatch.data.functions import support
+from pcbatch.data.functions.operators import lt
+from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.sequences.lane_list import LaneList
@@ -31,7 +32,7 @@ jax.extend.source_info_util.register_exclusion(__file__)
 def call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
     """Call a function, such as `heapq.heappush`, on a list; return the list after it, and the result."""
     plain, of_lane = FUNCTIONS[name]
-    if isinstance(part, list) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args])):
+    if isinstance(part, list) and not is_of_lane([part, args]):
         return part, plain(part, *args, **options)
     heap = part if isinstance(part, LaneList) else LaneList.from_list(part)
     return heap, of_lane(heap, *args, **options)
@@ -65,7 +66,7 @@ def _replace(heap: Any, item: Any) -> Any:
 @stands_for(heapq.heappushpop)
 def _push_pop(heap: Any, item: Any) -> Any:
     first = heap._taken(0)
-    smaller = jnp.logical_and(heap.length > 0, support.lt(first, item))
+    smaller = jnp.logical_and(heap.length > 0, lt(first, item))
     _up(heap, 0, item, smaller)
     return keeping_order(lambda a, b: jnp.where(smaller, a, b), first, item)
 
@@ -136,7 +137,7 @@ def _down_in_steps(heap: Any, item: Any, start: Any, at: Any, active: Any = True
     for _ in range(heap.capacity.bit_length()):
         parent = jnp.maximum(at - 1, 0) // 2
         above = heap._taken(parent)
-        moving = jnp.logical_and(moving, jnp.logical_and(at > start, support.lt(item, above)))
+        moving = jnp.logical_and(moving, jnp.logical_and(at > start, lt(item, above)))
         _store(heap, at, above, moving)
         at = jnp.where(moving, parent, at)
     _store(heap, at, item, active)
@@ -150,7 +151,7 @@ def _up_in_steps(heap: Any, item: Any, at: Any, active: Any = True) -> None:
         moving = jnp.logical_and(moving, child < n)
         a = heap._taken(jnp.minimum(child, heap.capacity - 1))
         b = heap._taken(jnp.minimum(right, heap.capacity - 1))
-        child = jnp.where(jnp.logical_and(right < n, jnp.logical_not(support.lt(a, b))), right, child)
+        child = jnp.where(jnp.logical_and(right < n, jnp.logical_not(lt(a, b))), right, child)
         _store(heap, at, heap._taken(jnp.minimum(child, heap.capacity - 1)), moving)
         at = jnp.where(moving, child, at)
     _down_in_steps(heap, item, start, at, jnp.logical_and(active, start < n))
@@ -163,7 +164,7 @@ def _down_alone(heap: Any, item: Any, start: Any, at: Any) -> Any:
     def above(columns: Any, at: Any) -> tuple[Any, Any, Any]:
         one = heap.with_data(columns, heap.length, heap.origins)
         parent = jnp.maximum(at - 1, 0) // 2
-        return at, row(columns, parent), (at > start) & support.lt(item, one._taken(parent))
+        return at, row(columns, parent), (at > start) & lt(item, one._taken(parent))
 
     def step(c: tuple[Any, tuple[Any, Any, Any]]) -> tuple[Any, tuple[Any, Any, Any]]:
         columns, (at, element, _) = c
@@ -181,7 +182,7 @@ def _up_alone(heap: Any, item: Any, at: Any, active: Any = True) -> Any:
     def below(columns: Any, at: Any) -> tuple[Any, Any, Any]:
         one = heap.with_data(columns, n, heap.origins)
         child, right = 2 * at + 1, 2 * at + 2
-        smaller = support.lt(one._taken(jnp.minimum(child, last)), one._taken(jnp.minimum(right, last)))
+        smaller = lt(one._taken(jnp.minimum(child, last)), one._taken(jnp.minimum(right, last)))
         child = jnp.where((right < n) & jnp.logical_not(smaller), right, child)
         return at, child, row(columns, jnp.minimum(child, last))
 
@@ -210,7 +211,7 @@ def _place(values: Any, wanted: Any, lo: Any, hi: Any, key: Callable[[Any], Any]
         middle = (low + high) // 2
         element = values._taken(jnp.clip(middle, 0, max(values.capacity - 1, 0)))
         element = element if key is None else key(element)
-        left = support.lt(wanted, element) if after else jnp.logical_not(support.lt(element, wanted))
+        left = lt(wanted, element) if after else jnp.logical_not(lt(element, wanted))
         searching = low < high
         require(jnp.logical_not(searching & (middle >= values.length)), "IndexError", "list index out of range")
         high = jnp.where(jnp.logical_and(searching, left), middle, high)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import types
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -11,23 +12,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.aliasing import holds_objects, one_of
-from pcbatch.data.capacity import FullError, made_of_others
+from pcbatch.data.capacity import made_of_others
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Unset
-from pcbatch.data.functions import mappings, support
-from pcbatch.data.functions.sequences import ask_for_elements, iterated, len_, list_, users_code
+from pcbatch.data.container import Collection
+from pcbatch.data.functions.lifted import lane_dict
+from pcbatch.data.functions.sequences import len_, list_
 from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.functions.users_code import ask_for_elements, iterated, users_code
 from pcbatch.data.integer_marks import between, exact_add
-from pcbatch.data.mappings.keys import ROWS
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.keys import ROWS, hashable
+from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.optional import Optional, sure
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.indices import LARGEST, traced_range_length
+from pcbatch.data.sequences.lane_deque import LaneDeque
 from pcbatch.data.sequences.lane_iterator import HELPS, LaneIterator
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.stored import lists_in, parts
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.decisions import Cure
@@ -57,11 +63,8 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         _check_integer(name, value)
     if not isinstance(step, jax.Array) and int(step) == 0:
-        raise Refusal(
-            "PCB314",
-            "the step of range() must not be zero",
-            helps=("leave the step out to count by one, or write `-1` to count down",),
-        )
+        title = "the step of range() must not be zero"
+        raise Refusal("PCB314", title, helps=("leave the step out to count by one, or write `-1` to count down",))
     if not any(isinstance(value, jax.Array) for value in (start, stop, step)):
         return len(range(int(start), int(stop), int(step)))
     return traced_range_length(start, stop, step if isinstance(step, jax.Array) else int(step))
@@ -99,11 +102,8 @@ def _check_integer(name: str, value: Any) -> None:
     else:
         is_integer, kind = hasattr(type(value), "__index__"), type_name(value)
     if not is_integer:
-        raise Refusal(
-            "PCB314",
-            f"the {name} of range() must be an integer, not {kind}",
-            helps=(STEP_HELP if name == "step" else WHOLE_HELP,),
-        )
+        title = f"the {name} of range() must be an integer, not {kind}"
+        raise Refusal("PCB314", title, helps=(STEP_HELP if name == "step" else WHOLE_HELP,))
 
 
 def rows(value: Any) -> Any:
@@ -113,10 +113,10 @@ def rows(value: Any) -> Any:
         cures = Cure.ALONG | Cure.ITERATOR
         raise Refusal("PCB304", "a loop over an iterator that is kept", helps=HELPS, cures=cures)
     ask_for_elements(value)
-    if isinstance(value, (*ARRAYS, tuple, list, str, LaneList, LaneRange, LaneText, *RECORDS)):
+    if isinstance(value, (*ARRAYS, tuple, list, str, *RECORDS)):
         return value
-    if mappings.is_mapping(value):
-        return mappings.gone_over(value)
+    if isinstance(value, Collection):
+        return value.gone_over()
     value = iterated(value)
     if isinstance(value, DICT_VIEWS):
         # What shows changes of the dict counts as the dict itself, so that none is overlooked.
@@ -138,10 +138,8 @@ def iter_length(value: Any) -> Any:
     if isinstance(value, RecordList):
         return value.length
     if isinstance(value, ARRAYS) and value.shape == ():
-        title, note = (
-            "a `for` loop cannot go over a scalar",
-            "of an array it takes the leading axis; a scalar has none",
-        )
+        title = "a `for` loop cannot go over a scalar"
+        note = "of an array it takes the leading axis; a scalar has none"
         raise Refusal("PCB314", title, note, helps=("write `range(n)` to count up to a number",))
     return len_(value)
 
@@ -166,7 +164,7 @@ def same_length(*lengths: Any) -> Any:
 
 def row(values: Any, index: Any) -> Any:
     """The element `values[index]`, also for a NumPy array with a traced index; the index is in range."""
-    if isinstance(values, LaneList | LaneRange | LaneText):
+    if isinstance(values, Collection):
         return values.element(index)
     if not isinstance(index, jax.Array):
         return values[index]
@@ -238,7 +236,7 @@ def _below(item: Any, depth: int) -> tuple[Any, ...]:
 
 def all_items(value: Any) -> list[Any]:
     """The value of `x` after `*x, = value`."""
-    if isinstance(value, LaneList) or mappings.is_mapping(value):
+    if isinstance(value, LaneList | Entries | DictView):
         return list_(value)  # type: ignore[no-any-return]
     return list(value)
 
@@ -258,21 +256,6 @@ def single(value: Any) -> Any:
     """The value of `x` after `x, = value`."""
     (only,) = value.unpacked(1) if isinstance(value, LaneList) else value
     return only
-
-
-def axis_first(array: Any, axis: int) -> Any:
-    """The array of `jax.vmap` with the mapped axis in front."""
-    return jnp.moveaxis(array, axis, 0)
-
-
-def stacked(results: Any, mapped: Any) -> Any:
-    """The results of a call for each element of an array, put together along a new first axis."""
-    size = len(mapped)
-    if not isinstance(results, LaneList):
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
-    if results.capacity < size:
-        raise FullError(size)
-    return jax.tree.map(lambda column: column[:size], results.columns)
 
 
 def stored_rows(value: Any) -> Any:
@@ -301,7 +284,7 @@ def kept_iterator(values: Any, *sources: Any) -> Any:
         raise Refusal("PCB304", "an iterator that is kept goes over another one", helps=HELPS)
     made = rows(values)
     if isinstance(made, tuple | list | str):
-        made = LaneText.of(made) if isinstance(made, str) else LaneList.from_list(list(made))
+        made = LaneText.known(made) if isinstance(made, str) else LaneList.from_list(list(made))
     if (isinstance(made, LaneList) and any(map(_can_change, parts(made.columns)))) or holds_objects(values):
         title = "an iterator that is kept goes over lists or objects, which changes of them would show"
         raise Refusal("PCB304", title, helps=("go over numbers: `for k in range(len(xs))`, and read `xs[k]`",))
@@ -312,12 +295,8 @@ def _can_change(part: Any) -> bool:
     return not (part is None or isinstance(part, (jax.Array, Optional, Unset, *ROWS)))
 
 
-def has_next(value: Any, path: tuple[Any, ...]) -> Any:
-    """Whether the iterator at a path in a value has an element left."""
-    return _left(support.item(value, path))
-
-
-def _left(iterator: Any) -> Any:
+def is_left(iterator: Any) -> Any:
+    """Whether an iterator has an element left."""
     if (code := users_code(iterator, "__next__")) is not None:
         title = "the next element of an iterator of the user's changes it"
         raise Refusal("PCB305", title, functions=(code,))
@@ -328,8 +307,86 @@ def _left(iterator: Any) -> Any:
 
 def advanced(iterator: Any) -> Any:
     """The next element of an iterator, which takes it."""
-    left = _left(iterator)
+    left = is_left(iterator)
     require(left, "StopIteration", "")
     value = row(iterator.sequence, jnp.where(left, iterator.position, 0))
     iterator.position = iterator.position + left.astype(np.int32)
     return value
+
+
+# Loops over dicts, sets and deques that the body changes: the iterator sees the values of now, and no other size.
+
+
+def watched(value: Any) -> Any:
+    """Return a dict or set so that each change of its keys shows in its clock, also if its size does not change.
+
+    The clock goes back where the last key is removed, so from now on no key is the last one.
+    """
+    if type(value) is set or (type(value) is dict and not any(isinstance(key, str) for key in value)):
+        value = LaneSet.from_items(list(value)) if isinstance(value, set) else lane_dict(value)
+    if not isinstance(value, LaneDict | LaneSet) or value.table is None:
+        return value
+    return one_of(value.with_table(replace(value.table, clock=value.table.clock + 1)), [value])
+
+
+def entries_of(value: Any) -> Any:
+    """Return the number of entries of a dict or set before a loop over it, and of insertions, -1 if not known."""
+    if isinstance(value, LaneDict | LaneSet) and value.table is not None:
+        return value.length, value.table.clock
+    if isinstance(value, LaneDeque):
+        return value.length, value.start
+    return value.length if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0, -1
+
+
+def moved(already: Any, value: Any, method: str) -> Any:
+    """Whether the elements of a deque have moved, after a call of a method; no other object has such methods."""
+    if not isinstance(value, LaneDeque):
+        return already
+    return already | number(value.length > 1) if method == "rotate" else True
+
+
+def same_size(value: Any, before: Any, has_moved: Any = False) -> Any:
+    """Let the lane raise where a dict or set has changed its size, or its keys, in a loop over it.
+
+    If the size is the same again, what Python does follows from its own table, which is not made here: it raises, or
+    goes on with other keys. A lane always raises.
+    """
+    kind = "Set" if isinstance(value, LaneSet | set) else "dictionary"
+    size, clock = before
+    if isinstance(value, Entries | dict | set):
+        now = value.length if isinstance(value, Entries) else len(value)
+        require(now == size, "RuntimeError", f"{kind} changed size during iteration")
+        if isinstance(value, LaneDict | LaneSet) and value.table is not None:
+            holds = (clock < 0) | (value.table.clock == clock)
+            require(holds, "RuntimeError", f"{kind} keys changed during iteration")
+    if isinstance(value, LaneDeque):
+        same = (value.length == size) & (value.start == clock) & jnp.logical_not(has_moved)
+        require(same, "RuntimeError", "deque mutated during iteration")
+    return 0
+
+
+def live_rows(view: Any) -> Any:
+    """The keys that a loop over the values or items of a dict visits; other values as a loop goes over them."""
+    if isinstance(view, DictView):
+        return view.source.keys_list()
+    return list(view.mapping) if isinstance(view, DICT_VIEWS) else rows(view)
+
+
+def live_row(kept: Any, value: Any, index: Any, items: bool) -> Any:
+    """The element `index` that such a loop takes now from the dict; `items`: with its key."""
+    element = row(kept, index)
+    if isinstance(value, LaneDict):
+        found = _value(value, element)
+    elif isinstance(value, dict):
+        require(element in value, "RuntimeError", "dictionary keys changed during iteration")
+        found = value[element]
+    else:
+        return element
+    return (element, found) if items else found
+
+
+def _value(value: LaneDict, key: Any) -> Any:
+    hashable(key)
+    found = value._find(key)
+    require(found.present, "RuntimeError", "dictionary keys changed during iteration")
+    return value._value_at(found)

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.data.origins import of_lane
 from pcbatch.errors import Refusal
 
 TYPES = frozenset(
@@ -25,12 +26,12 @@ def from_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **options: Any) -> Any:
         result = function(*args, **options)
-        if not _of_lane((args, options)):
+        if not of_lane((args, options)):
             return result
         name = getattr(function, "__name__", "")
-        if not _of_lane(result) and name not in TYPES:
+        if not of_lane(result) and name not in TYPES:
             raise Refusal("PCB306", f"`{name}` of NumPy gives nothing that depends on the lane")
-        if _of_lane(result) and not _can_be_lowered(function, args, options):
+        if of_lane(result) and not _can_be_lowered(function, args, options):
             raise Refusal("PCB306", f"`{name}` of NumPy hands on to JAX what JAX does not know")
         return result
 
@@ -57,7 +58,3 @@ def _can_be_lowered(function: Callable[..., Any], args: Any, options: Any) -> bo
     except TypeError:
         return False
     return True
-
-
-def _of_lane(value: Any) -> bool:
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))

@@ -7,18 +7,15 @@ lane is looked up or stored in it.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType, MethodType
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.extend.source_info_util
-import numpy as np
 
-from pcbatch.data.aliasing import holds_same
-from pcbatch.data.catalogue import facts
 from pcbatch.data.container import Container
-from pcbatch.data.functions import support
+from pcbatch.data.functions.lifted import lifted
+from pcbatch.data.functions.users_code import substitute
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import COUNTER, ORDERED, LaneDict, missing_of
@@ -29,91 +26,16 @@ from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-MAPPINGS = (Entries, DictView)
-
-
-def is_mapping(value: Any) -> bool:
-    """Return whether a value is a dict or set of the lane, or a view of a dict."""
-    return isinstance(value, MAPPINGS)
-
-
-CHOSEN = "call a function where it is chosen, `TABLE[k](...)`, or keep `k` in its place until it is called"
-
-
-def looked_up(value: Any, key: Any) -> Any:
-    """Return a dict or set as one of the lane where a key is a value of the lane; other values unchanged."""
-    if is_of_lane(key):
-        if type(value) is dict:
-            return holds_same(lane_dict(value), value)
-        if type(value) in (set, frozenset):
-            return LaneSet.from_items(value)
-    return value
-
-
-def lane_dict(value: Mapping[Any, Any]) -> LaneDict:
-    """Return a dict whose keys are known as a dict of the lane."""
-    if any(isinstance(part, FunctionType | MethodType | BuiltinFunctionType) for part in value.values()):
-        raise Refusal("PCB304", "a lane chooses a function, which is no value of a lane", helps=(CHOSEN,))
-    texts = [key for key in value if isinstance(key, str)]
-    if 0 < len(texts) < len(value):
-        raise Refusal(
-            "PCB304",
-            f"a dict with the key {texts[0]!r} takes no value of a lane as a key",
-            helps=("keep texts and numbers in dicts of their own",),
-        )
-    return LaneDict.from_dict(value)
-
-
-def changeable(value: Any, args: Sequence[Any]) -> Any:
-    """Return a dict or set that a method is to change, as one of the lane where it must be.
-
-    A set that is known while compiling never changes. A dict does, by what is known.
-    """
-    if type(value) is set:
-        return LaneSet.from_items(list(value))
-    keys = args[0] if args else ()
-    if isinstance(keys, list | tuple) and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in keys):
-        keys = tuple(pair[0] for pair in keys)  # the items of `update`
-    of_lane = not isinstance(keys, dict) and is_of_lane(keys)
-    return lane_dict(value) if of_lane or any(isinstance(arg, Container) for arg in args) else value
-
-
-def gone_over(value: Any) -> LaneList:
-    """Return what a `for` loop goes over; a view of values shares the dict, which must not change meanwhile."""
-    items: LaneList = value.as_list()
-    if isinstance(value, DictView) and value.part != "keys":
-        items.parent = items.snapshot = value.source
-    return items
-
 
 def order_key(key: Any) -> Any:
     """Return what stands in for a key function; `d.get` of a dict of the lane gives values, for None has no order."""
     owner = getattr(key, "__self__", None)
     if isinstance(owner, LaneDict) and key.__name__ == "get":
         return owner.ordered_value
-    return None if key is None else support.substitute(key)
+    return None if key is None else substitute(key)
 
 
-def reading_method(fn: Any) -> Any:
-    """Return what stands in for a method of a known dict or set, with arguments of the lane; None for others."""
-    owner = getattr(fn, "__self__", None)
-    name = getattr(fn, "__name__", "")
-    if owner is dict and name == "fromkeys":
-        return _from_keys
-    of_lane = LaneDict if type(owner) is dict else LaneSet if type(owner) in (set, frozenset) else None
-    if name.startswith("_") or not hasattr(of_lane, name) or facts(name).changes:
-        return None
-
-    def run(*args: Any, **options: Any) -> Any:
-        if not any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1]):
-            return fn(*args, **options)
-        made = lane_dict(owner) if isinstance(owner, dict) else LaneSet.from_items(owner)
-        return getattr(made, name)(*args, **options)
-
-    return run
-
-
-def _from_keys(keys: Any, value: Any = None) -> Any:
+def from_keys(keys: Any, value: Any = None) -> Any:
     """The method `dict.fromkeys`."""
     if not _needs_lane(keys):
         return dict.fromkeys(keys, value)
@@ -138,24 +60,22 @@ def set_display(*items: Any) -> Any:
 
 
 def dict_display(*parts: Any) -> Any:
-    """The display `{k: v, **other}`: keys and values in turn; a key that is `SPREAD` comes before another dict."""
+    """The display `{k: v, **other}`: keys and values in turn; a key that is `Spread` comes before another dict."""
     pairs = list(zip(parts[::2], parts[1::2], strict=True))
-    of_lane = any(is_mapping(value) if key is SPREAD else is_of_lane(of_member(key)) for key, value in pairs)
-    if not of_lane:
-        known: dict[Any, Any] = {}
-        for key, value in pairs:
-            known.update(value if key is SPREAD else {key: value})
-        return known
-    new = LaneDict()
+    of_lane = any(
+        isinstance(value, Entries | DictView) if key is Spread else is_of_lane(of_member(key)) for key, value in pairs
+    )
+    made: Any = LaneDict() if of_lane else {}
     for key, value in pairs:
-        if key is SPREAD:
-            new.update(value)
+        if key is Spread:
+            made.update(value)
         else:
-            new[key] = value
-    return new
+            made[key] = value
+    return made
 
 
-SPREAD: Any = type("Spread", (), {"__repr__": lambda self: "**"})()
+class Spread:
+    """The key of a dict that is spread in a display."""
 
 
 def added(items: Any, item: Any) -> Any:
@@ -167,8 +87,7 @@ def added(items: Any, item: Any) -> Any:
 
 def with_item(items: Any, key: Any, value: Any) -> Any:
     """Return a dict with one more entry."""
-    new = looked_up(items, key)
-    new = new.copy()
+    new = lifted(items, key).copy()
     new[key] = value
     return new
 
@@ -198,25 +117,18 @@ def dict_(*args: Any, **named: Any) -> Any:
     if len(args) != 1:
         return dict(*args, **named)
     source = args[0]
-    if isinstance(source, LaneDict):
-        new = LaneDict.of_items([])
-        new.update(source)
-        return _with_names(new, named)
-    if isinstance(source, LaneList | DictView):
+    if isinstance(source, LaneDict | LaneList | DictView):
         new = LaneDict()
-        new.update(source.as_list() if isinstance(source, DictView) else source)
-        return _with_names(new, named)
+        new.update(source, **named)
+        return new
     if isinstance(source, Mapping):
         return dict(source, **named)
     pairs = [tuple(pair) for pair in source]
     if any(is_of_lane(pair[0]) for pair in pairs if pair):
-        return _with_names(LaneDict.of_items(pairs), named)
+        new = LaneDict.of_items(pairs)
+        new.update(**named)
+        return new
     return dict(pairs, **named)
-
-
-def _with_names(new: LaneDict, named: dict[str, Any]) -> LaneDict:
-    new.update(**named)
-    return new
 
 
 def counter(*args: Any, **named: Any) -> Any:
@@ -246,13 +158,8 @@ def ordered_dict(*args: Any, **named: Any) -> Any:
 
 def _needs_lane(values: Any) -> bool:
     """Whether a set of the elements of a collection holds values of the lane."""
-    if isinstance(values, Container):
-        return True
-    if isinstance(values, jax.Array):
-        return True
-    if isinstance(values, np.ndarray | str | dict) or not isinstance(values, Iterable):
-        return False
-    return any(is_of_lane(value) for value in values) if isinstance(values, list | tuple) else False
+    of_known = isinstance(values, list | tuple) and any(map(is_of_lane, values))
+    return of_known or isinstance(values, Container | jax.Array)
 
 
 # Questions.
@@ -261,11 +168,5 @@ def _needs_lane(values: Any) -> bool:
 def any_order(value: Any) -> Any:
     """Return a set as a list of its elements, in no order that Python would know; other values as they are."""
     if isinstance(value, LaneSet):
-        return unordered(value)
+        return value.unordered()
     return list(value) if isinstance(value, set | frozenset) else value
-
-
-def unordered(value: Any) -> LaneList:
-    """Return the elements of a dict, a set or a view as a list, for a function that does not ask for their order."""
-    keys: LaneList = value.keys_list() if isinstance(value, LaneSet) else value.as_list()
-    return keys

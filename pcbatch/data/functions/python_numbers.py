@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.checks import limit, rules
+from pcbatch.data.container import as_lane_list
 from pcbatch.data.functions import number_checks
 from pcbatch.data.functions.math_functions import integers, reals
 from pcbatch.data.functions.math_functions.integers import magnitude, unsigned
-from pcbatch.data.functions.sequences import as_lane_list
 from pcbatch.data.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
 from pcbatch.data.sequences import list_reductions
 from pcbatch.errors import Refusal
@@ -36,12 +36,9 @@ COMPLEX_POWER = "a negative number to a power that is not whole is complex: writ
 def invert(a: Any) -> Any:
     """The operator `~a`; refuses a bool that may be Python's own, for which it is -1 or -2 and never false."""
     if is_bool(a) and isinstance(a, Tracer) and origin_of(a) is not Origin.ARRAY:
-        raise Refusal(
-            "PCB303",
-            "`~` of a bool is a number in Python: `~True` is -2, and true as a condition",
-            "only for arrays of bools is it a logical not",
-            helps=("write `not c`; for the number write `~int(c)`",),
-        )
+        title = "`~` of a bool is a number in Python: `~True` is -2, and true as a condition"
+        reason = "only for arrays of bools is it a logical not"
+        raise Refusal("PCB303", title, reason, helps=("write `not c`; for the number write `~int(c)`",))
     return note(operator.invert(a), source_of(a) or Origin.UNKNOWN) if isinstance(a, Tracer) else operator.invert(a)
 
 
@@ -50,6 +47,11 @@ def power(base: Any, exponent: Any) -> Any:
     if isinstance(exponent, Tracer) and origin_of(exponent) is not Origin.ARRAY and _may_be_negative(base, exponent):
         limit(exponent >= 0, NEGATIVE_POWER)
     return checked_power(base, exponent)
+
+
+def iadd(a: Any, b: Any) -> Any:
+    """The function `operator.iadd`."""
+    return _arithmetic(operator.iadd, "+", a, b)
 
 
 def ipow(base: Any, exponent: Any) -> Any:
@@ -145,12 +147,9 @@ def _arithmetic(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any
         if origin is Origin.NUMBER:
             a, b = _as_integer(a), _as_integer(b)
         elif origin is Origin.UNKNOWN:
-            raise Refusal(
-                "PCB303",
-                f"`{sign}` of two bools is a number if they are Python's own, and a bool if they are arrays",
-                "they come from a function that is called as it is, or from paths that give different ones",
-                helps=(BOOLS_HELP,),
-            )
+            title = f"`{sign}` of two bools is a number if they are Python's own, and a bool if they are arrays"
+            reason = "they come from a function that is called as it is, or from paths that give different ones"
+            raise Refusal("PCB303", title, reason, helps=(BOOLS_HELP,))
     return _with_origin(op, sign, a, b)
 
 
@@ -206,7 +205,6 @@ def _rest(a: Any, b: Any) -> Any:
 
 # The binary operators; bools count as numbers in those with a sign.
 add = partial(_arithmetic, operator.add, "+")
-iadd = partial(_arithmetic, operator.iadd, "+")
 sub = partial(_arithmetic, operator.sub, "-")
 mul = partial(_arithmetic, operator.mul, "*")
 floordiv = partial(_arithmetic, operator.floordiv, "//")

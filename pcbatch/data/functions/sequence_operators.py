@@ -1,4 +1,4 @@
-"""Comparisons and methods of tuples and lists whose elements are values of a lane.
+"""Comparisons of tuples and lists that hold values of a lane, and methods of what is known while compiling.
 
 Python compares sequences by the first elements that differ, and stops there. Values of a lane have no truth while
 compiling, so all elements are compared, and the answers are put together.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any
 
 import jax
@@ -16,13 +17,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.aliasing import one_of
+from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import limit, require
+from pcbatch.data.container import Container
+from pcbatch.data.functions.lifted import lane_dict
+from pcbatch.data.functions.mappings import from_keys
+from pcbatch.data.functions.texts import formatting, is_shown_of_lane
 from pcbatch.data.functions.truth import truth
+from pcbatch.data.mappings.keys import is_of_lane
+from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.mappings.lane_set import LaneSet
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
-from pcbatch.data.origins import Tracer, either, note, number
+from pcbatch.data.origins import Tracer, either, note, number, of_lane
 from pcbatch.data.own_order import compared, of_two_classes
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts.lane_text import LaneText
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -34,7 +46,7 @@ NAN = "values with NaN among them have no order: what Python makes of them depen
 def are_sequences(a: Any, b: Any) -> bool:
     """Whether two values are tuples, or lists, of which one has a value of a lane in it."""
     alike = (isinstance(a, tuple) and isinstance(b, tuple)) or (isinstance(a, list) and isinstance(b, list))
-    return alike and any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((a, b)))
+    return alike and of_lane((a, b))
 
 
 def compare(name: str, a: Any, b: Any) -> Any:
@@ -135,3 +147,54 @@ def _chosen(items: list[Any], place: Any) -> Any:
         return value
 
     return keeping_order(choose, *items)
+
+
+OF_SEQUENCES = {"count": count, "index": index}  # those that compare elements
+
+
+def method_of_known(fn: Any) -> Callable[..., Any] | None:
+    """Return what stands in for a method of a text, a list, a tuple, a dict or a set; None for any other function."""
+    owner: Any = getattr(fn, "__self__", None)
+    name = getattr(fn, "__name__", "")
+    if owner is dict and name == "fromkeys":
+        return from_keys
+    if isinstance(fn, BuiltinFunctionType) and isinstance(owner, str):
+        return text_method(owner, name)
+    if isinstance(fn, BuiltinFunctionType) and isinstance(owner, tuple | list):
+        compare = OF_SEQUENCES.get(name)
+        if compare is None:
+            return None
+        return lambda item, *ends: compare(owner, item, *ends) if of_lane((owner, item)) else fn(item, *ends)
+    kind = LaneDict if type(owner) is dict else LaneSet if type(owner) in (set, frozenset) else None
+    if name.startswith("_") or not hasattr(kind, name) or facts(name).changes:
+        return None
+
+    def run(*args: Any, **options: Any) -> Any:
+        if not any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1]):
+            return fn(*args, **options)
+        made = lane_dict(owner) if kind is LaneDict else LaneSet.from_items(owner)
+        return getattr(made, name)(*args, **options)
+
+    return run
+
+
+def text_method(value: str, name: str) -> Callable[..., Any]:
+    """Return the method `value.name` of a Python text, whose arguments may be texts of the lane."""
+    if not isinstance(value, str):
+        found: Callable[..., Any] = getattr(value, name)
+        return found
+
+    def run(*args: Any, **options: Any) -> Any:
+        if name == "format" and any(map(is_shown_of_lane, (*args, *options.values()))):
+            return formatting(value, args, options)
+        kinds = (LaneText, Tracer) if hasattr(LaneText, name) else LaneText
+        of_lane = any(isinstance(leaf, kinds) for arg in args for leaf in _texts(arg))
+        return getattr(LaneText.known(value) if of_lane else value, name)(*args, **options)
+
+    return run
+
+
+def _texts(value: Any) -> list[Any]:
+    if isinstance(value, LaneList):
+        return [value.columns]
+    return jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Rows))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import collections
 import functools
-import inspect
 import queue
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from contextlib import suppress
 from typing import Any
 
 import jax
@@ -15,35 +14,31 @@ import jax.extend.source_info_util
 
 from pcbatch.data.aliasing import holds_same, note_value, one_of
 from pcbatch.data.checks import require
-from pcbatch.data.elements import Rows, element_at, prepare, stacked, text_of
-from pcbatch.data.functions import mappings, support
+from pcbatch.data.container import Collection, as_lane_list, in_order
+from pcbatch.data.elements import prepare, stacked
+from pcbatch.data.functions.lifted import lifted
 from pcbatch.data.functions.texts import chosen
+from pcbatch.data.functions.users_code import iterated, users_method
 from pcbatch.data.integer_marks import between
-from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.mappings.ordered_keys import plain, with_ordered_keys
 from pcbatch.data.members import data_of
-from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.objects.decode import RecordList
-from pcbatch.data.objects.questions import own_method
-from pcbatch.data.objects.reference import Ref, static_attribute
 from pcbatch.data.optional import sure, unwrapped
 from pcbatch.data.origins import Tracer, is_noting, number
+from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences.indices import checked_index
 from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
-from pcbatch.data.sequences.lane_iterator import Asked
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
-from pcbatch.data.texts.text_lists import characters
-from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
 Binary = Callable[[Any, Any], Any]
-TABLES = {list: "list index out of range", tuple: "tuple index out of range"}
 
 
 def get_item(value: Any, index: Any) -> Any:
@@ -51,50 +46,33 @@ def get_item(value: Any, index: Any) -> Any:
     value, index = data_of(sure(value, "'NoneType' object is not subscriptable")), data_of(index)
     if (method := users_method(value, "__getitem__")) is not None:
         return method(value, index)
-    if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None
+    if not isinstance(value, dict | Entries | DictView):  # whose keys may be None
         index = unwrapped(index)
-    if isinstance(value, list | tuple | range) and _of_lane(index):
-        if isinstance(index, slice):
-            return value[index] if isinstance(value, range) else _list_of(value)[index]
-        if isinstance(value, range):
-            return LaneRange(value.start, value.stop, value.step)[index]
-        if value and index.shape == ():
-            return _element(value, index)
-    if isinstance(value, str | bytes) and _of_lane(index):
-        return text_of(value)[index]  # type: ignore[index]
+    if isinstance(value, list | tuple):
+        return _part(value, index)
     if isinstance(value, dict) and isinstance(index, LaneText | LaneBytes):
         return chosen(value, index)
-    found = mappings.looked_up(value, index)
-    if found is not value and isinstance(value, collections.defaultdict) and value.default_factory is not None:
-        title = "a `defaultdict` is read where what it lacks cannot be stored"
-        helps = ("read it by `d.get(k, 0)`, with its default",)
-        raise Refusal("PCB304", title, helps=helps, cures=Cure.ALONG | Cure.LOOP | Cure.STORE)
-    return found[index]
+    return lifted(value, index)[index]
 
 
-def _of_lane(index: Any) -> bool:
-    if isinstance(index, slice):
-        return any(isinstance(bound, Tracer) for bound in (index.start, index.stop, index.step))
-    return isinstance(index, Tracer)
-
-
-def _list_of(value: Any) -> Any:
-    """A known list or tuple as one of the lane; if its elements are not alike Python's own subscription fails."""
-    try:
-        return (LaneTuple if type(value) is tuple else LaneList).from_list(list(value))
-    except Refusal:
-        return value
+def _part(values: Any, index: Any) -> Any:
+    """The element or the slice of a known list or tuple."""
+    if values and isinstance(index, Tracer) and index.shape == ():
+        return _element(values, index)
+    with suppress(Refusal):  # where the elements are not alike Python's own subscription fails
+        values = lifted(values, index) if isinstance(index, slice) else values
+    return values[index]
 
 
 def _element(values: Any, index: Any) -> Any:
     """The element of a known sequence at an index of the lane; a list in it stays a known one."""
-    kind = list if isinstance(values, list) else tuple
+    message = (LaneList if isinstance(values, list) else LaneTuple).NO_INDEX
     trees: list[Any] = [jax.tree.structure(with_ordered_keys(value)) for value in values]
     if all(tree == trees[0] for tree in trees[1:]):
         leaves = [jax.tree.leaves(value) for value in values]
         columns = [_column(list(column)) for column in zip(*leaves, strict=True)]
         if all(column is not None for column in columns):
-            place, _ = checked_index(index, len(values), len(values), TABLES[kind])
+            place, _ = checked_index(index, len(values), len(values), message)
             value = plain(jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns]))
             return note_value(values, one_of(value, values))
         return values[index]
@@ -124,53 +102,11 @@ def slice_(*bounds: Any) -> slice:
 def len_(value: Any, /) -> Any:
     """The builtin `len`, also for the lane's containers."""
     value = sure(value, "object of type 'NoneType' has no len()")
-    if mappings.is_mapping(value):
-        return value.length()
     if (method := users_method(value, "__len__")) is not None:
         return method(value)
     if isinstance(value, Rows) and isinstance(value.length, Tracer):
         return number(between(value.length, 0, value.capacity))
-    return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
-
-
-def users_method(value: Any, name: str) -> Any:
-    """The copy of a method of the user's that Python would call itself; None if the class is not the user's."""
-    if isinstance(value, Ref):
-        method = own_method(value, name)
-    else:
-        method = inspect.getattr_static(type(value), name, None) if is_noting() else None
-        method = method if isinstance(method, FunctionType) and is_user_code(method.__code__) else None
-    return None if method is None else support.substitute(method)
-
-
-def iterated(value: Any) -> Any:
-    """Return the list of what a method `__iter__` of the user's gives; other values as they are."""
-    method = users_method(value, "__iter__")
-    if method is None:
-        return value
-    made = method(value)
-    if users_method(made, "__next__") is not None:
-        raise Asked
-    try:
-        return list(made)
-    except Exception as error:
-        raise Asked from error
-
-
-def ask_for_elements(value: Any) -> None:
-    """Have a loop over an object of the user's written out where its body may change what the object yields."""
-    if isinstance(value, Ref) and value.pcbatch_id.shape == ():
-        iter(value)
-    elif users_method(value, "__iter__") is not None and inspect.isgeneratorfunction(type(value).__iter__):
-        raise Asked
-
-
-def users_code(value: Any, name: str) -> CodeType | None:
-    """Return the code of a method of the user's; None if the class has none."""
-    method = (
-        static_attribute(value, name) if isinstance(value, Ref) else inspect.getattr_static(type(value), name, None)
-    )
-    return method.__code__ if isinstance(method, FunctionType) and is_user_code(method.__code__) else None
+    return number(value.length) if isinstance(value, Collection | RecordList) else len(value)
 
 
 def unpacked(value: Any, count: int) -> Any:
@@ -232,28 +168,24 @@ def bytearray_(*args: Any, **options: Any) -> Any:
 def reduce_(function: Any, values: Any, *initial: Any) -> Any:
     """The function `functools.reduce`, which becomes a loop for what has a length of the lane."""
     if as_lane_list(values) is not None:
-        raise Refusal(
-            "PCB306",
-            "`reduce` takes a number of steps that is known while compiling, and here it depends on the lane",
-            helps=("write it as a loop, `for x in xs: total = f(total, x)`",),
-        )
+        title = "`reduce` takes a number of steps that is known while compiling, and here it depends on the lane"
+        raise Refusal("PCB306", title, helps=("write it as a loop, `for x in xs: total = f(total, x)`",))
     return functools.reduce(function, values, *initial)
 
 
-def deque_(*args: Any, **options: Any) -> Any:
-    """The class `collections.deque`."""
-    return LaneDeque.of(*args, **options) if is_noting() else collections.deque(*args, **options)
+def _of_lane(name: str, of_lane: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what stands for a class: one of the lane while a primitive is traced."""
+
+    def make(*args: Any, **options: Any) -> Any:
+        return (of_lane if is_noting() else plain)(*args, **options)
+
+    make.__name__ = name
+    return make
 
 
-def queue_(*args: Any, **options: Any) -> Any:
-    """The class `queue.Queue`."""
-    return LaneQueue.new(*args, **options) if is_noting() else queue.Queue(*args, **options)
-
-
-def stack_(*args: Any, **options: Any) -> Any:
-    """The class `queue.LifoQueue`."""
-    return LaneStack.new(*args, **options) if is_noting() else queue.LifoQueue(*args, **options)
-
+deque_ = _of_lane("deque_", LaneDeque.of, collections.deque)
+queue_ = _of_lane("queue_", LaneQueue.new, queue.Queue)
+stack_ = _of_lane("stack_", LaneStack.new, queue.LifoQueue)
 
 HEAP_HELPS = (
     "keep a list as a heap: `heapq.heappush(heap, item)` in place of `put`, `heapq.heappop(heap)` of `get`, and "
@@ -271,7 +203,7 @@ def priority_queue_(*args: Any, **options: Any) -> Any:
 
 def reversed_(values: Any, /) -> Any:
     """The builtin `reversed` where its iterator is kept; refuses what is of the lane, which would be a list."""
-    if isinstance(values, LaneRange | LaneText | LaneList) or mappings.is_mapping(values):
+    if isinstance(values, Collection):
         title, note = "an iterator (reversed) cannot be kept in a variable of a lane", "Python goes over it once"
         help = "make a list of it, `list(reversed(xs))`, or use it in the expression that makes it"
         raise Refusal("PCB304", title, note, helps=(help,))
@@ -279,22 +211,8 @@ def reversed_(values: Any, /) -> Any:
 
 
 def reversed_once(values: Any, /) -> Any:
-    """The builtin `reversed`, also of the lane's lists, where all its elements are taken at once."""
-    if isinstance(values, LaneRange):
-        return values.reversed()
-    values = values.as_list() if mappings.is_mapping(values) else values
-    if isinstance(values, LaneText):
-        return characters(values[::-1])
-    if not isinstance(values, LaneList):
-        return reversed(values)
-    new = values._plain() if isinstance(values, LaneTuple) else values.copy()
-    new.reverse()
-    return new
-
-
-def in_order(values: Any) -> LaneList | None:
-    """Return a list of the lane, or the elements of a range, dict or set, in order; None for all other values."""
-    return values.as_list() if mappings.is_mapping(values) else as_lane_list(values)
+    """The builtin `reversed`, where all its elements are taken at once; a collection of the lane gives no iterator."""
+    return reversed(values)
 
 
 def for_keys(values: Any, key: Any) -> tuple[LaneList | None, bool]:
@@ -306,20 +224,6 @@ def for_keys(values: Any, key: Any) -> tuple[LaneList | None, bool]:
     return (as_lane_list if key is None or any_order else in_order)(values), any_order
 
 
-def as_lane_list(values: Any) -> LaneList | None:
-    """Return a list of the lane, or the elements of a range, dict or set; None for all other values.
-
-    Those of a set are in no order that Python would know.
-    """
-    if isinstance(values, LaneRange):
-        return values.to_list()
-    if mappings.is_mapping(values):
-        return mappings.unordered(values)
-    if isinstance(values, LaneText):
-        return characters(values)
-    return values._plain() if isinstance(values, LaneList) else None
-
-
 def product(multiply: Binary) -> Binary:
     """Return the operator `*`, also for a list and a number of the lane."""
 
@@ -327,15 +231,13 @@ def product(multiply: Binary) -> Binary:
         result = _repeated(a, b)
         return multiply(a, b) if result is None else result
 
+    run.__name__ = multiply.__name__
     return run
 
 
 def _repeated(a: Any, b: Any) -> Any:
     for values, times in ((a, b), (b, a)):
-        if isinstance(values, str | bytes) and isinstance(times, Tracer) and times.shape == ():
-            return text_of(values) * times  # type: ignore[operator]
-        if isinstance(values, list) and isinstance(times, Tracer) and times.shape == ():
-            if len(values) == 1:
-                return LaneList.filled(values[0], times)
-            return LaneList.from_list(values) * times
+        if isinstance(values, str | bytes | list) and isinstance(times, Tracer) and times.shape == ():
+            one = isinstance(values, list) and len(values) == 1
+            return LaneList.filled(values[0], times) if one else lifted(values, times) * times
     return None

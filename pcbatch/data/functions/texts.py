@@ -13,13 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.checks import require
-from pcbatch.data.elements import Rows
-from pcbatch.data.origins import Origin, Tracer, number, origin_of
+from pcbatch.data.origins import Origin, Tracer, number, of_lane, origin_of
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS, OUTSIDE
 from pcbatch.data.texts.known_texts import no_text as no_text
 from pcbatch.data.texts.lane_bytes import LaneBytes
-from pcbatch.data.texts.lane_text import LaneText, as_text, joined
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.text import Text, as_text, joined
 from pcbatch.data.texts.text_numbers import grouped, text_of_bool, text_of_integer
 from pcbatch.errors import Refusal
 
@@ -51,16 +52,10 @@ def text(value: Any) -> Any:
     if isinstance(value, LaneText):
         return value
     if is_whole(value):
-        refuse_mixed(value)
+        if origin_of(value) is Origin.MIXED:  # `True` and `1` are equal, their texts are not
+            raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
         return text_of_bool(value) if value.dtype == np.bool_ else text_of_integer(value)
-    holds_lanes = isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
-    return None if holds_lanes else str(value)
-
-
-def refuse_mixed(value: Any) -> None:
-    """Refuse a text of a number that is a bool on some paths only: `True` and `1` are equal, their texts are not."""
-    if origin_of(value) is Origin.MIXED:
-        raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
+    return None if is_shown_of_lane(value) else str(value)
 
 
 def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
@@ -73,6 +68,7 @@ def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
             raise TypeError(f"'{value.dtype}' object cannot be interpreted as an integer")
         return text_of_integer(value, base)
 
+    run.__name__ = f"{builtin.__name__}_"
     return run
 
 
@@ -150,7 +146,7 @@ def _digits(value: Any, parts: re.Match[str]) -> LaneText:
             shown = shown.zfill(least[0], least[1] + 1)
         shown = grouped(shown, ord(parts["group"]), size)
     if parts["sign"] in ("+", " "):
-        sign = LaneText.of(parts["sign"])
+        sign = LaneText.known(parts["sign"])
         shown = joined(LaneText.made(sign.codes, jnp.where(value < 0, 0, 1)), shown, room=shown.codes.shape[0] + 1)
     return shown
 
@@ -180,7 +176,7 @@ def formatting(value: str, args: Any, options: Any) -> Any:
 def percent(value: str, operand: Any) -> Any:
     """Return `value % operand`, of values of the lane too."""
     operands = operand if isinstance(operand, tuple) else (operand,)
-    if isinstance(operand, dict) or not any(map(_of_lane, operands)):
+    if isinstance(operand, dict) or not any(map(is_shown_of_lane, operands)):
         return value % operand
     slots = [slot for slot in PERCENT.finditer(value) if slot["kind"] != "%"]
     if len(slots) != len(operands) or "%" in PERCENT.sub("", value):
@@ -195,7 +191,7 @@ def percent(value: str, operand: Any) -> Any:
 
 def _slot(slot: re.Match[str], value: Any) -> Any:
     """The part of a text that a slot of `%` shows, as `template` takes it."""
-    if not _of_lane(value):
+    if not is_shown_of_lane(value):
         return slot[0] % (value,)
     kind, flags = slot["kind"], slot["flags"]
     if kind in "sra":
@@ -209,15 +205,16 @@ def _slot(slot: re.Match[str], value: Any) -> Any:
     return piece(value), -1, spec + ("d" if kind in "iu" else kind)
 
 
-def _of_lane(value: Any) -> bool:
-    return isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
+def is_shown_of_lane(value: Any) -> bool:
+    """Return whether a value that becomes text is one of the lane."""
+    return isinstance(value, Rows) or of_lane(value)
 
 
 def piece(value: Any) -> Any:
     """Return a value that becomes a part of a text; of values of a lane, integers, bools and texts can."""
     if isinstance(value, LaneText) or is_whole(value):
         return value
-    if _of_lane(value):
+    if is_shown_of_lane(value):
         raise no_text()
     return value
 
@@ -230,7 +227,7 @@ def template(*parts: Any) -> Any:
     shown = [part if isinstance(part, str) else _shown(*part) for part in parts]
     if all(isinstance(part, str) for part in shown):
         return "".join(shown)
-    whole: LaneText | None = None
+    whole: Text | None = None
     for part in shown:
         piece = as_text(part)
         assert piece is not None
@@ -239,7 +236,7 @@ def template(*parts: Any) -> Any:
 
 
 def _shown(value: Any, conversion: int, spec: str) -> Any:
-    if not _of_lane(value) and not isinstance(spec, LaneText):
+    if not is_shown_of_lane(value) and not isinstance(spec, LaneText):
         return format(CONVERSIONS[conversion](value), spec)
     if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):
         value, conversion = text(value), -1
@@ -250,28 +247,6 @@ def _shown(value: Any, conversion: int, spec: str) -> Any:
     return formatted(value, spec)
 
 
-def text_method(value: str, name: str) -> Callable[..., Any]:
-    """Return the method `value.name` of a Python text, whose arguments may be texts of the lane."""
-    if not isinstance(value, str):
-        found: Callable[..., Any] = getattr(value, name)
-        return found
-
-    def run(*args: Any, **options: Any) -> Any:
-        if name == "format" and any(map(_of_lane, (*args, *options.values()))):
-            return formatting(value, args, options)
-        kinds = (LaneText, Tracer) if hasattr(LaneText, name) else LaneText
-        of_lane = any(isinstance(leaf, kinds) for arg in args for leaf in _texts(arg))
-        return getattr(LaneText.of(value) if of_lane else value, name)(*args, **options)
-
-    return run
-
-
-def _texts(value: Any) -> list[Any]:
-    if isinstance(value, LaneList):
-        return [value.columns]
-    return jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Rows))
-
-
 def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Any:
     """Return the value of a known dict at a text of the lane."""
     names = [name for name in table if isinstance(name, str | bytes)]
@@ -279,12 +254,3 @@ def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Any:
     require(jnp.any(found), "KeyError", "a text that is no key")
     values = LaneList.from_list([table[name] for name in names])
     return values.element(jnp.argmax(found))
-
-
-def equals_one(item: LaneText | LaneBytes, candidates: Any) -> Any:
-    """Return whether a text equals one of the texts among the elements of a set or the keys of a dict."""
-    result: Any = False
-    for candidate in candidates:
-        if isinstance(candidate, str | bytes):
-            result = jnp.logical_or(result, item == candidate)
-    return result

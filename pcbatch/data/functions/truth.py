@@ -8,14 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.elements import Rows
-from pcbatch.data.functions import support
-from pcbatch.data.mappings.entries import Entries
-from pcbatch.data.mappings.lane_set import DictView
+from pcbatch.data.container import Collection
+from pcbatch.data.functions.users_code import users_method
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.optional import Optional
-from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.errors import TruthOfArray
 
 ARRAYS = (jax.Array, np.ndarray, np.generic)
@@ -27,12 +24,10 @@ def truth(value: Any) -> Any:
         return questions.truth(value)
     if isinstance(value, Optional):
         return jnp.logical_and(value.present, truth(value.value))
-    if isinstance(value, Rows | LaneRange):
+    if isinstance(value, Collection):
         return value.length > 0
-    if isinstance(value, Entries | DictView):
-        return value.length() > 0
     if not isinstance(value, ARRAYS):
-        method = support.users_method(value, "__bool__") or support.users_method(value, "__len__")
+        method = users_method(value, "__bool__") or users_method(value, "__len__")
         return bool(value) if method is None else truth(method(value))
     if value.shape != ():
         note = "Python, too, finds an array of several elements neither true nor false"

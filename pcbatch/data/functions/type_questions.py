@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import operator
 import queue
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 from pcbatch.data.container import Container
 from pcbatch.data.functions.builtins import is_
 from pcbatch.data.functions.python_numbers import attribute
+from pcbatch.data.functions.users_code import load_attribute
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet
 from pcbatch.data.objects import questions
@@ -53,13 +55,9 @@ EXAMPLES: dict[type, tuple[Any, ...]] = {
 CONTAINERS: tuple[tuple[type, Any], ...] = ((LaneDict, {}), (LaneSet, set()), (LaneText, ""))
 """The containers of lanes, and what they are in the plain function."""
 TESTS: dict[str, Callable[[Any, Any], Any]] = {
-    "Is": lambda a, b: a is b,
-    "IsNot": lambda a, b: a is not b,
-    "Eq": lambda a, b: a == b,
-    "NotEq": lambda a, b: a != b,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
-}
+    "Is": operator.is_, "IsNot": operator.is_not, "Eq": operator.eq, "NotEq": operator.ne,
+    "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
+}  # fmt: skip
 DTYPE_HELP = "ask for the dtype: `jnp.issubdtype(jnp.result_type(x), jnp.integer)`, or `jnp.floating`, `jnp.bool_`"
 ARRAY_HELP = "`isinstance(x, (np.ndarray, jax.Array))` and `jnp.ndim(x) > 0` are the same for arrays of both"
 
@@ -301,3 +299,8 @@ def positional(value: Any, cls: Any, number: int) -> Any:
         return value
     name = cls.__match_args__[number]
     return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else getattr(value, name)
+
+
+def named_part(value: Any, cls: Any, name: str) -> Any:
+    """The attribute of a value that a keyword of a class pattern is matched with."""
+    return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else load_attribute(value, name)

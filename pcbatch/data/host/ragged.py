@@ -1,43 +1,76 @@
-"""Lists of all lanes, on the host: results that are lists, and arguments.
+"""Lists, tuples, texts, bytes, dicts and sets of all lanes, on the host: results of a call, and arguments of one.
 
-    Ragged([[1, 2], [3], []])      values i32[3, 2], lengths [2, 1, 0]
+    [[1, 2], [3], []]     kind "list"     values i32[3, 2], lengths [2, 1, 0]
+    ["ab", "", "c"]       kind "text"     values i32[3, 2], the codes of the characters; lengths [2, 0, 1]
+    [{7: 0.5}, {}]        kind "dict"     values the hash tables of lanes; lengths [1, 0]
 
 The elements of a list may be pytrees, whose leaves then have these axes each. Where they are lists themselves, `values`
-is a `Ragged` with one more axis in front: values i32[lanes, longest, longest'], lengths [lanes, longest]. Inside `jit`
-lists have the capacity of the program in place of the longest length; what lies behind a length is arbitrary.
+is a `Ragged` with one more axis in front: values i32[lanes, longest, longest'], lengths [lanes, longest]. Where they
+hold dicts, sets or deques, it is the container of the lanes. In `jit` the capacity is in place of the longest length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.host.host_forms import OfLanes, read, uncut
-from pcbatch.data.host.texts import Texts
-from pcbatch.data.mappings.ordered_keys import plain, with_ordered_keys
-from pcbatch.data.members import is_member
+from pcbatch.data.columns import one_level, room
+from pcbatch.data.host.host_forms import is_concrete, replaced
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.mappings.ordered_keys import keeping_order
+from pcbatch.data.members import MemberValue
 from pcbatch.data.optional import Optional
 from pcbatch.data.pytree_node import pytree_node
-from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.data.rows import Rows
+from pcbatch.data.sequences.lane_deque import LaneDeque
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
+from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.diagnostics.short_repr import clipped
-from pcbatch.errors import UsageError
+
+MOST = 2000  # characters of a `repr`
+Kind = Literal["list", "tuple", "text", "bytes", "dict", "set"]
+KINDS: dict[type, Kind] = {
+    LaneList: "list",
+    LaneTuple: "tuple",
+    LaneText: "text",
+    LaneBytes: "bytes",
+    LaneByteArray: "bytes",
+    LaneDict: "dict",
+    LaneSet: "set",
+}
+TABLES = frozenset({"dict", "set"})
+_MAKE: dict[Kind, Callable[[Any], Any]] = {  # of elements, of codes, or of entries
+    "list": list,
+    "tuple": tuple,
+    "text": lambda codes: "".join(map(chr, codes)),
+    "bytes": bytes,
+    "dict": dict,
+    "set": set,
+}
 
 
-@pytree_node("values", "lengths", named=True)
-class Ragged(OfLanes):
-    """Lists of different lengths, one for each lane; a pytree of JAX.
+@pytree_node("values", "lengths", static="kind", named=True)
+class Ragged:
+    """Lists of different lengths, or texts, dicts and the like, one for each lane; a pytree of JAX.
 
-    A result of a batched function that is a list comes as one, and `pcbatch.ragged` makes one of Python's lists, as an
-    argument.
+    A result of a batched function that is one of these comes as a `Ragged`. `pcbatch.ragged` makes one of Python's
+    lists or strings, as an argument.
 
     Attributes:
         values: the elements, [lanes, longest, ...], or a pytree of such arrays; a `Ragged` for lists of lists. What
-            stands behind the length of a list is arbitrary.
+            stands behind the length of a list is arbitrary. Of a text the codes of its characters, as by `ord`; of a
+            dict or set a hash table, or None if nothing was ever stored. `codes` and `table` are the same.
         lengths: int32[lanes], the length of each list; negative for a lane that has failed.
+        kind: "list", "tuple", "text", "bytes", "dict" or "set".
 
     Example:
         >>> import jax.numpy as jnp, pcbatch
@@ -46,236 +79,225 @@ class Ragged(OfLanes):
         ...     found = []
         ...     for k in range(n):
         ...         found.append(k * k)
-        ...     return found
-        >>> lists = below(jnp.array([3, 0, 1]))
+        ...     return found, str(n), {n: 0.5}
+        >>> lists, texts, dicts = below(jnp.array([3, 0, 1]))
         >>> lists
         Ragged([[0, 1, 4], [], [0]])
         >>> lists.lengths.tolist(), lists[0].tolist()
         ([3, 0, 1], [0, 1, 4])
+        >>> texts.kind, texts[0], dicts.tolist()
+        ('text', '3', [{3: 0.5}, {0: 0.5}, {1: 0.5}])
     """
 
-    __slots__ = ("_values", "lengths")
-    __hash__ = None
-    kind: ClassVar[type] = list
+    __slots__ = ("_known_lengths", "_values", "kind", "lengths")
+    __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, values: Any, lengths: Any) -> None:
-        self._values, self.lengths = values, lengths
+    def __init__(self, values: Any, lengths: Any, kind: Kind = "list") -> None:
+        self._values, self.lengths, self.kind = values, lengths, kind
+        self._known_lengths: np.ndarray | None = None
 
     @property
     def values(self) -> Any:
         """The elements, [lanes, longest, ...]."""
-        self._values = read(self._values)
+        if self._known_lengths is not None:
+            with jax.ensure_compile_time_eval():  # a program that JAX traces may be the first one to read them
+                self._values, self._known_lengths = _cut(self._values, self._known_lengths), None
         return self._values
 
-    def _of_lane(self, lane: int, length: int) -> Any:
-        return jax.tree.map(lambda leaf: leaf[lane, :length], uncut(self._values))
+    codes = table = values
+
+    @property
+    def holds_tables(self) -> bool:
+        """Whether these are dicts or sets, or lists that hold dicts, sets or deques: only Python can read them."""
+        return self.kind in TABLES or isinstance(self._values, Rows)
+
+    def __len__(self) -> int:
+        """Return the number of lanes."""
+        return int(np.shape(self.lengths)[0])
+
+    def __getitem__(self, lane: Any) -> Any:
+        """Return the value of a lane, of numbers an array; a slice gives those of several lanes.
+
+        Raises:
+            IndexError: there is no such lane.
+            ValueError: the lane has failed, and has no value.
+        """
+        if not isinstance(lane, slice) and not -len(self) <= lane < len(self):
+            raise IndexError(f"there is no lane {lane} of {len(self)}")
+        if isinstance(lane, slice) or np.ndim(self.lengths) > 1:
+            return jax.tree.map(lambda leaf: leaf[lane], self)
+        if (length := int(np.asarray(self.lengths)[lane])) < 0:
+            raise ValueError(f"lane {lane} has failed, and has no {self.kind}")
+        if self.kind == "text" or self.holds_tables:
+            return jax.tree.map(lambda leaf: _on_host(leaf)[lane][None], self).tolist()[0]
+        return jax.tree.map(lambda leaf: leaf[lane, :length], self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist()) if self.holds_tables else (self[lane] for lane in range(len(self)))
 
     def tolist(self) -> list[Any]:
-        """Return Python lists of Python numbers, one for each lane; None for a lane that has failed."""
+        """Return the lists, texts or dicts of all lanes as Python's own; None for a lane that has failed."""
         lengths = np.asarray(self.lengths)
         if lengths.ndim > 1:
-            return [lists.tolist() for lists in self]
-        if not lengths.shape[0]:
-            return []
-        columns = [_rows(column) for column in jax.tree.leaves(uncut(self._values), is_leaf=is_form)]
-        tree = jax.tree.structure(uncut(self._values), is_leaf=is_form)
-        rows = (_elements(tree, columns, lane, int(n)) if n >= 0 else None for lane, n in enumerate(lengths))
-        return [None if row is None else self.kind(row) for row in rows]
+            return [self[k].tolist() for k in range(len(self))]
+        content = jax.tree.map(_on_host, self._values)
+        if isinstance(content, Rows):
+            return _python_values(content, len(lengths), arrays=True)
+        return (_tables if self.kind in TABLES else _sequences)(content, lengths, self.kind)
+
+    def __eq__(self, other: object) -> Any:
+        other = other.tolist() if isinstance(other, Ragged) else other
+        return self.tolist() == other if isinstance(other, list) else NotImplemented
+
+    def __repr__(self) -> str:
+        leaves = jax.tree.leaves(self)  # lengths of a gradient are of JAX's type without values, float0
+        known = all(is_concrete(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind != "V") for leaf in leaves)
+        if known and np.ndim(self.lengths):
+            return f"Ragged({clipped(repr(self.tolist()), MOST)})"
+        kind = "" if self.kind == "list" else f", kind={self.kind!r}"
+        return f"Ragged(values={self.values!r}, lengths={self.lengths!r}{kind})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return an array, where all lists have the same length."""
         return np.asarray(self._dense(), dtype)
 
     def __jax_array__(self) -> jax.Array:
-        """Return an array, where all lists have the same length."""
+        if self.kind in {"text", *TABLES}:
+            raise TypeError(f"no array of JAX holds a {self.kind} for each lane: use `.tolist()`")
         return jnp.asarray(self._dense())
 
     def _dense(self) -> Any:
+        """Return an array, where all lists have the same length."""
         if isinstance(self.lengths, jax.core.Tracer):
             raise ValueError("the lengths of lists are not known inside `jit`: use `.values` and `.lengths`")
+        if self.kind == "text" or self.holds_tables:
+            return np.asarray(self.tolist())
         lengths = np.asarray(self.lengths)
-        different = sorted({int(n) for n in lengths.reshape(-1)})
-        if len(different) > 1 or (different and different[0] < 0):
+        if len(different := sorted({*lengths.reshape(-1).tolist()}) or [0]) > 1 or different[0] < 0:
             shown = clipped(", ".join(map(str, different)), 60)
             raise ValueError(f"lists of lengths {shown} are no array: use `.values` and `.lengths`, or `.tolist()`")
-        inner = self.values
+        inner = jax.tree.map(lambda leaf: _first(leaf, lengths.ndim, different[0]), self.values)
         if isinstance(inner, Ragged):
-            inner = jax.tree.map(lambda leaf: cut(leaf, lengths.ndim, different[0] if different else 0), inner)._dense()
+            return inner._dense()
         if not hasattr(inner, "shape"):
             raise ValueError("lists of tuples or other structures are no array: use `.values`")
-        return cut(inner, lengths.ndim, different[0] if different else 0)
+        return inner
 
 
-@pytree_node("values", "lengths", named=True)
-class RaggedTuples(Ragged):
-    """Tuples of different lengths, one for each lane: as `Ragged`, but `tolist()` gives tuples."""
-
-    __slots__ = ()
-    __hash__ = None
-    name, kind = "tuple", tuple
+# Python's own values.
 
 
-@pytree_node("values", "lengths", named=True)
-class RaggedBytes(Ragged):
-    """Bytes, one for each lane: as `Ragged`, with numbers from 0 to 255, but `tolist()` gives `bytes`."""
-
-    __slots__ = ()
-    __hash__ = None
-    name, kind = "bytes", bytes
+def element_of(columns: Any, place: tuple[Any, ...]) -> Any:
+    """Return the element at a place of columns, which are on the host, as a value of Python."""
+    return _python_values(keeping_order(lambda leaf: leaf[place][None], columns), 1, arrays=True)[0]
 
 
-ALIKE = "the elements of lists must be alike"
-IN_ORDER = "dicts in lists must have their keys in one order"
-SORTED = "sort the keys: `{key: d[key] for key in sorted(d)}` for each dict `d`"
-NUMBERS = "give a list of numbers for each lane, `pcbatch.ragged([[1, 2], [3], []])`"
-MIXED = (
-    "make each element a tuple with a place for each kind, of which a number says which one counts: "
-    '`[(0, 5, ""), (1, 0, "ab")]` for `[5, "ab"]`',
-    "of lists in lists to any depth, make pairs of depth and number: `[(0, 1), (1, 2), (2, 3)]` for `[1, [2, [3]]]`",
-)
+def _python_values(columns: Any, count: int, arrays: bool) -> list[Any]:
+    """Return the elements of columns as values of Python; those that are arrays stay `arrays`, or become lists."""
+    match columns:
+        case np.ndarray() if columns.ndim == 1 or not arrays:  # the most frequent, so the first
+            return columns.tolist()  # type: ignore[no-any-return]
+        case Entries():
+            lengths = columns.none if columns.table is None else columns.table.count
+            return _tables(columns.table, lengths, "set" if isinstance(columns, LaneSet) else "dict")
+        case LaneDeque():
+            return [_ring(columns, k, *map(int, state[:2])) for k, state in enumerate(columns.state)]
+        case Rows():
+            return _sequences(columns.columns, columns.length, KINDS.get(type(columns), "list"), arrays)
+        case Optional():  # what is absent is arbitrary, so only the others are read
+            there = np.flatnonzero(columns.present)
+            found = iter(_python_values(_at(columns.value, there), len(there), arrays))
+            return [next(found) if present else None for present in columns.present.tolist()]
+        case Ragged() | MemberValue():
+            return columns.tolist()
+        case np.ndarray() | jax.Array():
+            return list(columns)
+    of_dict = isinstance(columns, dict)  # JAX would sort its keys
+    children, tree = (columns.values(), None) if of_dict else one_level(columns)
+    parts = [_python_values(child, count, arrays) for child in children]
+    rows = zip(*parts, strict=True) if parts else [()] * count
+    return [dict(zip(columns, row, strict=True)) if of_dict else jax.tree.unflatten(tree, row) for row in rows]
 
 
-def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
-    """Make an argument of lists of different lengths, one for each lane, in which a batched function has its own.
-
-    Calls with lists of other lengths use the same program, as long as the longest has as many elements, rounded up to
-    a power of two.
-
-    Args:
-        lists: a list, or an array, for each lane. Their elements are numbers, texts, arrays of one shape, lists, or
-            tuples and other pytrees of these, all alike. Or `bytes` for each lane.
-        dtype: of the numbers. None: as `jnp.array` chooses it.
-
-    Returns:
-        A `Ragged`, with arrays of NumPy.
-
-    Raises:
-        UsageError: elements that are not alike, or numbers that JAX's default integer does not hold.
-
-    Example:
-        >>> import pcbatch
-        >>> @pcbatch.batch
-        ... def total(xs):
-        ...     result = 0
-        ...     for x in xs:
-        ...         result += x
-        ...     return result
-        >>> total(pcbatch.ragged([[1, 2], [3], []])).tolist()
-        [3, 3, 0]
-    """
-    try:
-        if len(lists) and all(isinstance(row, bytes) for row in lists):
-            made = _ragged([list(row) for row in lists], int)
-            return RaggedBytes(made.values, made.lengths)
-        return _ragged([_items(row, lane) for lane, row in enumerate(lists)], dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        helps = MIXED if ALIKE in str(error) else (SORTED if IN_ORDER in str(error) else NUMBERS,)
-        raise UsageError(Diagnostic("PCB405", str(error), helps=helps)) from None
+def _at(columns: Any, place: Any) -> Any:
+    return columns[place] if isinstance(columns, np.ndarray) else jax.tree.map(lambda leaf: leaf[place], columns)
 
 
-def _items(row: Any, lane: int) -> list[Any]:
-    if isinstance(row, list | tuple):
-        return list(row)
-    if isinstance(row, Ragged):
-        return row.tolist()
-    if isinstance(row, np.ndarray | jax.Array) and row.ndim:
-        return list(np.asarray(row))
-    raise ValueError(f"`ragged` takes a list for each lane, and has a {type(row).__name__} for lane {lane}")
+def _sequences(columns: Any, lengths: np.ndarray, kind: Kind, arrays: bool = False) -> list[Any]:
+    """Return the lists, tuples, texts or bytes of all lanes, or of all places of another list."""
+    make = _MAKE[kind]
+    return [
+        None if n < 0 else make(_python_values(_at(columns, (k, slice(n))), n, arrays))
+        for k, n in enumerate(lengths.tolist())
+    ]
 
 
-def _ragged(rows: list[list[Any]], dtype: Any) -> Ragged:
-    lengths = np.array([len(row) for row in rows], np.int32)
-    places = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
-    elements = [element for row in rows for element in row]
-    if not elements:
-        return Ragged(np.zeros(places.shape, jax.dtypes.canonicalize_dtype(dtype or float)), lengths)
-    if not jax.tree_util.all_leaves(elements[:1], is_leaf=_is_list):
-        elements = list(map(with_ordered_keys, elements))
-    flat = [jax.tree.flatten(element, is_leaf=_is_list) for element in elements]
-    tree: Any = flat[0][1]
-    other = next((element for element, (_, t) in zip(elements, flat, strict=True) if t != tree), None)
-    if other is not None:
-        shown = f"not {clipped(repr(elements[0]), 40)} and {clipped(repr(other), 40)}"
-        trees: list[Any] = [jax.tree.structure(plain(element)) for element in (other, elements[0])]
-        raise ValueError(f"{IN_ORDER if trees[0] == trees[1] else ALIKE}, {shown}")
-    columns = [_column([leaves[k] for leaves, _ in flat], dtype) for k in range(tree.num_leaves)]
-
-    def placed(column: np.ndarray) -> np.ndarray:
-        out = np.zeros((*places.shape, *column.shape[1:]), column.dtype)
-        out[places] = column  # row by row
-        return out
-
-    return Ragged(jax.tree.map(placed, jax.tree.unflatten(tree, columns)), lengths)
+def _ring(columns: LaneDeque, k: int, n: int, start: int) -> deque[Any]:
+    places = (start + np.arange(n)) % (room(columns.columns, 1) or 1)
+    return deque(_python_values(_at(columns.columns, (k, places)), n, arrays=True))
 
 
-def _column(parts: list[Any], dtype: Any) -> Any:
-    """Return one part of all elements, along the first axis."""
-    if any(map(_is_list, parts)):
-        if not all(map(_is_list, parts)):
-            raise ValueError(f"{ALIKE}, not lists and numbers")
-        return _ragged(parts, dtype)
-    if all(isinstance(part, str) for part in parts):
-        return Texts.of(parts)
-    if any(isinstance(part, str) for part in parts):
-        raise ValueError(f"{ALIKE}, not texts and {type(next(x for x in parts if not isinstance(x, str))).__name__}")
-    shapes = {np.shape(part) for part in parts}
-    if len(shapes) > 1:
-        raise ValueError(f"arrays in lists must have one shape, not {' and '.join(map(str, sorted(shapes)))}")
-    column = np.array([np.asarray(part) for part in parts] if shapes != {()} else parts)
-    if column.dtype.kind not in "biufc" and not jnp.issubdtype(column.dtype, np.number):
-        raise ValueError(f"lists hold numbers and arrays, not a {type(parts[0]).__name__}")
-    wanted = np.dtype(jax.dtypes.canonicalize_dtype(column.dtype if dtype is None else dtype))
-    if wanted.kind in "iu" and column.dtype.kind in "iu" and column.size:
-        limits, extremes = np.iinfo(wanted), (int(column.min()), int(column.max()))
-        if not limits.min <= extremes[0] <= extremes[1] <= limits.max:
-            raise OverflowError(
-                f"the numbers {extremes[0]} to {extremes[1]} do not fit {wanted}, JAX's default integer"
-            )
-    return column.astype(wanted)
+def _tables(table: Any, lengths: np.ndarray, kind: Kind) -> list[Any]:
+    """Return the dicts or sets of hash tables, in the order of insertion; None is a table without entries."""
+    make = _MAKE[kind]
+    return [None if n < 0 else make([] if table is None else _entries(table, k, kind)) for k, n in enumerate(lengths)]
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+def _entries(table: Any, k: int, kind: Kind) -> Any:
+    buckets, columns = np.nonzero(table.stamps[k] >= 0)
+    order = np.argsort(table.stamps[k][buckets, columns])
+    keys, values = _at((table.keys, table.values), (k, buckets[order], columns[order]))
+    found = _python_values(keys, len(order), arrays=True)
+    return found if kind == "set" else zip(found, _python_values(values, len(order), arrays=True), strict=True)
 
 
-def is_form(value: object) -> bool:
-    """Whether a value is a `Ragged` or a `Texts`: lists or texts of several lanes."""
-    return isinstance(value, Ragged | Texts)
+# Content with the capacity of the program, which is cut to the longest value when someone reads it.
 
 
-def _rows(column: Any) -> Any:
-    """Return a function from a lane to the elements of one column, as far as there are any."""
-    if isinstance(column, Ragged | Texts):
-        return lambda lane, n: jax.tree.map(lambda leaf: np.asarray(leaf)[lane, :n], column).tolist()
-    on_host = column if is_key(column) else np.asarray(column)
-    if is_key(column):
-        return lambda lane, n: list(on_host[lane, :n])
-    return lambda lane, n: on_host[lane, :n].tolist()
+def shortened(value: Any) -> Any:
+    """Return a value with each `Ragged` in it to be cut to its longest one, where lengths are known."""
+
+    def new(lists: Ragged) -> Ragged:
+        to_cut = Ragged(lists.values, lists.lengths, lists.kind)
+        if isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths):
+            to_cut._known_lengths = np.asarray(lists.lengths)  # the result's may be donated before the content is read
+        return to_cut
+
+    return replaced(value, enters_lanes, new)
 
 
-def is_key(column: Any) -> bool:
-    """Whether a leaf is an array of typed PRNG keys."""
-    return isinstance(column, jax.Array) and jnp.issubdtype(column.dtype, jax.dtypes.prng_key)
+def _cut(whole: Any, lengths: np.ndarray) -> Any:
+    """Return the content of lists or texts of these lengths, cut to the longest one."""
+    axis = lengths.ndim
+    longest = int(max(0, lengths.max(initial=0)))
+
+    def cut_leaf(leaf: Any) -> Any:
+        if not hasattr(leaf, "shape") or leaf.shape[axis] <= longest:
+            return leaf
+        if is_concrete(leaf) and not is_key(leaf):
+            return jnp.asarray(_first(np.asarray(leaf), axis, longest))  # without a program for each length
+        return _first(leaf, axis, longest)
+
+    content = jax.tree.map(cut_leaf, whole)
+    if isinstance(content, Ragged):  # lists behind the end of a list are none
+        inner = np.where(np.arange(longest) < lengths[..., None], np.asarray(content.lengths), 0)
+        known = isinstance(content.lengths, np.ndarray)
+        content = Ragged(content.values, inner if known else jnp.asarray(inner), content.kind)
+    return shortened(content)
 
 
-def _elements(tree: Any, columns: list[Callable[[int, int], list[Any]]], lane: int, length: int) -> list[Any]:
-    parts = [column(lane, length) for column in columns]
-    elements = [jax.tree.unflatten(tree, [part[k] for part in parts]) for k in range(length)]
-    return [plain(jax.tree.map(_or_none, element, is_leaf=_is_leaf)) for element in elements]
-
-
-def _or_none(part: Any) -> Any:
-    if is_member(part):
-        return part.tolist()
-    if not isinstance(part, Optional):
-        return part
-    return jax.tree.map(_or_none, part.value, is_leaf=_is_leaf) if part.present else None
-
-
-def _is_leaf(value: object) -> bool:
-    return isinstance(value, Optional | list) or is_member(value)  # a list is one that is finished
-
-
-def cut(leaf: Any, axis: int, size: int) -> Any:
-    """Return the first `size` elements of an array along an axis."""
+def _first(leaf: Any, axis: int, size: int) -> Any:
     return leaf[(slice(None),) * axis + (slice(size),)]
+
+
+def enters_lanes(value: object) -> bool:
+    """Whether a value is a `Ragged` that becomes a container of each lane in arguments; tables do not."""
+    return isinstance(value, Ragged) and not value.holds_tables
+
+
+def is_key(leaf: Any) -> bool:
+    """Whether a leaf is an array of typed PRNG keys."""
+    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _on_host(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, np.ndarray) or is_key(leaf) else np.asarray(leaf)

@@ -7,6 +7,7 @@ Counter(a=0) == Counter()                 True: a key that is missing has the co
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -107,7 +108,7 @@ class Counts(Entries):
 
     def most_common(self, n: Any = None) -> LaneList:
         """Return the pairs of keys and counts, the most frequent first."""
-        pairs: LaneList = self.items_list()
+        pairs = self.items_list()
         pairs.sort(key=lambda pair: pair[1], reverse=True)
         return pairs if n is None else pairs[:n]
 
@@ -117,13 +118,16 @@ class Counts(Entries):
             return 0
         return jnp.sum(jnp.where(self.table.live, self.table.values, 0))
 
-    def items_list(self) -> Any:
+    def items_list(self) -> LaneList:
         """Return the pairs of keys and values in the order of insertion."""
-        raise NotImplementedError
+        pair = None if self.table is None else (self.table.keys, self.table.values)
+        pairs = self._columns(pair, (*self.key_origins, *self.value_origins))
+        pairs.hold(self.elements())
+        return pairs
 
     def _counter(self, other: Any, operator: str) -> Any:
         if isinstance(other, dict):
-            other = type(self).from_dict(other, self.missing)  # type: ignore[attr-defined]
+            other = type(self).known(other, self.missing)  # type: ignore[attr-defined]
         if not isinstance(other, Counts) or not other.is_counter:
             title = f"`{operator}` of a `Counter` and {type_name(other)} of the lane"
             raise Refusal("PCB304", title, helps=("make both a `Counter`: `Counter(d)`",))
@@ -137,7 +141,7 @@ class Counts(Entries):
     def _replace_counts(self, fn: Callable[[Any, Any], Any]) -> None:
         if self.table is not None:
             new = self._by_key(fn).astype(self.table.values.dtype)
-            self.table = self.table.replace(values=new)
+            self.table = replace(self.table, values=new)
 
 
 def _count_of(counter: Any, key: Any) -> Any:

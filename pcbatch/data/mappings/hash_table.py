@@ -24,7 +24,7 @@ written by hand with arrays, without checks, deletions and a number of entries:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -106,36 +106,21 @@ class Table:
         """bool[buckets, WIDTH], the places that are in use."""
         return self.stamps >= 0
 
-    def replace(self, **parts: Any) -> Table:
-        """Return the table with some of its parts replaced."""
-        names = ("keys", "values", "stamps", "count", "clock", "capacity")
-        return Table(**{name: parts.get(name, getattr(self, name)) for name in names})
-
     def find(self, key: Any) -> Place:
         """Return the place of a key; one that cannot be equal to any key of the table is not present."""
         found = lane_keys.fitted(lane_keys.plain(key), self.keys)
         if found is None:
             zero = jnp.int32(0)
             return Place(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(FREE))
+        columns, leaves = lane_keys.parts(self.keys)[0], lane_keys.parts(found[0])[0]
         kept = [] if found[1] is True else [found[1]]
-        return self._find(lane_keys.parts(self.keys)[0], lane_keys.parts(found[0])[0], kept)
-
-    def _find(self, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Place:
-        buckets = self._buckets(lane_keys.hashed(leaves))
+        buckets = _buckets_of(lane_keys.hashed(leaves), self.shape[0])
         places = by_width(places_together, places_alone)(self.stamps, columns, leaves, kept, buckets)
         # The key is in one bucket at most, and its place is less than that of any free one.
         other = places[1] < places[0]
         place = jnp.minimum(places[0], places[1])
         bucket, column = jnp.where(other, buckets[1], buckets[0]), place % WIDTH
         return Place(bucket, column, place < WIDTH, place >= 2 * WIDTH, self.stamps[bucket, column])
-
-    def _buckets(self, hash_: Any) -> tuple[Any, Any]:
-        buckets = self.shape[0]
-        if buckets == 1:
-            return jnp.int32(0), jnp.int32(0)
-        other = lane_keys.scrambled(hash_ ^ jnp.uint32(0x9E3779B9))
-        first, second = (word & jnp.uint32(buckets - 1) for word in (hash_, other))
-        return first.astype(jnp.int32), second.astype(jnp.int32)
 
     def store(self, place: Place, key: Any, value: Any, where: Any = True) -> tuple[Table, Any]:
         """Return a table in which a key has a value, and whether there was no room for it; an old key stays.
@@ -158,8 +143,8 @@ class Table:
         at = (jnp.where(new | (place.present & where), place.bucket, self.shape[0]), place.column)
         values = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.values, value)
         one = new.astype(jnp.int32)
-        return self.replace(
-            keys=keys, values=values, stamps=stamps, count=self.count + one, clock=self.clock + one
+        return replace(
+            self, keys=keys, values=values, stamps=stamps, count=self.count + one, clock=self.clock + one
         ), full
 
     def remove(self, place: Place, where: Any = True) -> Table:
@@ -173,21 +158,21 @@ class Table:
             clock = _last_stamp_again(stamps, clock, place.stamp, gone)[1]
         else:
             stamps, clock = by_width(_last_stamp_again, _stamps_without_gap)(stamps, clock, place.stamp, gone)
-        return self.replace(stamps=stamps, count=count, clock=jnp.where(count == 0, 0, clock))
+        return replace(self, stamps=stamps, count=count, clock=jnp.where(count == 0, 0, clock))
 
     def emptied(self) -> Table:
         """Return a table of the same types without entries."""
         if going_on() is not True:
             return self.kept(jnp.zeros(self.shape, bool))
         zero = jnp.int32(0)
-        return self.replace(stamps=jnp.full(self.shape, FREE, jnp.int32), count=zero, clock=zero)
+        return replace(self, stamps=jnp.full(self.shape, FREE, jnp.int32), count=zero, clock=zero)
 
     def kept(self, keep: Any) -> Table:
         """Return a table with the entries at some places, bool[buckets, WIDTH]."""
         keep = keep if (here := going_on()) is True else keep | ~here
         stamps = jnp.where(keep | (self.stamps == FREE), self.stamps, HOLE)
         count = jnp.sum(stamps >= 0, dtype=jnp.int32)
-        return self.replace(stamps=stamps, count=count, clock=jnp.where(count == 0, 0, self.clock))
+        return replace(self, stamps=stamps, count=count, clock=jnp.where(count == 0, 0, self.clock))
 
     def entries_that(self, hold: Callable[[Any, Any], Any]) -> Any:
         """Return the places whose key and value a condition holds for, bool[buckets, WIDTH]."""
@@ -259,7 +244,7 @@ class Table:
             table, full = state
             key, value = jax.tree.map(lambda leaf: leaf[k], (keys, values))
             if ticks is not None:
-                table = table.replace(clock=ticks[k])
+                table = replace(table, clock=ticks[k])
             table, more = table.store(table.find(key), key, value, where[k])
             return table, full | more
 
@@ -296,7 +281,8 @@ class Table:
         example: Any = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
         stamps = self.stamps.reshape(-1)
         table = Table.empty(example[0], example[1], capacity)
-        return table.storing_all(flat_keys, flat_values, stamps >= 0, stamps).replace(clock=self.clock)
+        table = table.storing_all(flat_keys, flat_values, stamps >= 0, stamps)
+        return replace(table, clock=self.clock)
 
     def with_types(self, key: Any, value: Any) -> tuple[Table, Any]:
         """Return the table with types that cover a key and a value, too, and that value with the type of the values."""
@@ -307,7 +293,7 @@ class Table:
     def retyped(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...]) -> Table:
         """Return the table with these keys and values at its places, of wider types, and another capacity."""
         if lane_keys.kinds(self.keys) == lane_keys.kinds(keys) and capacity == self.capacity:
-            return self.replace(keys=keys, values=values)
+            return replace(self, keys=keys, values=values)
         return self.rebuilt(keys, values, capacity, lead)
 
     def unified(self, lead: tuple[int, ...], other: Table, other_lead: tuple[int, ...]) -> tuple[Table, Table]:
@@ -325,6 +311,15 @@ class Table:
         keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
         zeros = jnp.zeros(new, np.int32)
         return Table(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)
+
+
+def _buckets_of(hash_: Any, buckets: int) -> tuple[Any, Any]:
+    """The two buckets, of so many, in which a key with a hash may lie."""
+    if buckets == 1:
+        return jnp.int32(0), jnp.int32(0)
+    other = lane_keys.scrambled(hash_ ^ jnp.uint32(0x9E3779B9))
+    first, second = (word & jnp.uint32(buckets - 1) for word in (hash_, other))
+    return first.astype(jnp.int32), second.astype(jnp.int32)
 
 
 def _order(stamps: Any) -> Any:

@@ -19,14 +19,12 @@ import numpy as np
 from pcbatch.data.by_width import by_width
 from pcbatch.data.checks import limit
 from pcbatch.data.columns import Shape, Unset, leaf_at, one_level, padded, room
-from pcbatch.data.container import Container
-from pcbatch.data.elements import text_of
+from pcbatch.data.container import Container, lane_value
 from pcbatch.data.members import MemberValue, of_member
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import KINDS
 from pcbatch.data.row_search import first_row, length_of_run, run_at
 from pcbatch.data.sequences import list_order
-from pcbatch.data.sequences.known_tuples import tuple_beside
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.diagnostics.lane_words import type_name
@@ -84,7 +82,7 @@ def plain(key: Any) -> Any:
     """Return a key whose named tuples are tuples, which Python finds equal, with members and texts of the lane."""
     key = of_member(key)
     if isinstance(key, str | bytes):
-        return text_of(key)
+        return lane_value(key)
     return tuple(map(plain, key)) if isinstance(key, tuple) else key
 
 
@@ -163,13 +161,10 @@ def fitted(key: Any, columns: Any, lead: Shape = ()) -> tuple[Any, Any] | None:
         lead: the sizes of these axes.
     """
     if type(columns) is LaneTuple and type(key) is tuple:
-        if lead:
-            key = tuple_beside(key, lead, columns)
-        else:
-            try:
-                key = LaneTuple.from_list(list(key))
-            except Refusal:
-                return None
+        try:
+            key = columns.beside(key, lead)
+        except Refusal:
+            return None
     if type(key) is LaneTuple and type(columns) is tuple and not lead:
         if isinstance(key.columns, Unset):
             return fitted((), columns)

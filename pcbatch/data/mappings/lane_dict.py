@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from pcbatch.data.aliasing import note_value, one_of
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import making, require
-from pcbatch.data.container import Container
-from pcbatch.data.elements import element_at, prepare, unify
+from pcbatch.data.container import Container, for_kind
+from pcbatch.data.elements import prepare, unify
 from pcbatch.data.joinable import Joinable
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.counts import Counts, part_of
@@ -24,6 +24,7 @@ from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.mappings.ordered_keys import keeping_order, plain
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Tracer, either, note, number
+from pcbatch.data.rows import element_at
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_deque import LaneDeque
 from pcbatch.data.sequences.lane_list import LaneList, as_list
@@ -81,32 +82,26 @@ def missing_of(factory: Callable[[], Any] | None) -> Missing | None:
     raise Refusal("PCB304", title, helps=("store the first value yourself: `if k not in d: d[k] = ...`",))
 
 
+@for_kind(dict)
 @jax.tree_util.register_pytree_node_class
 class LaneDict(Counts):
     """A dict of the lane; with `missing` a `Counter`, a `defaultdict` or an `OrderedDict`."""
 
-    @property
-    def is_counter(self) -> bool:
-        """Whether this is a `Counter`."""
-        return self.missing is COUNTER or self.missing == COUNTER
-
     @classmethod
     @making()
-    def from_dict(cls, items: Mapping[Any, Any], missing: Missing | None = None) -> LaneDict:
+    def known(cls, items: Mapping[Any, Any], missing: Missing | None = None) -> LaneDict:
         """Return the dict with the entries of a Python dict."""
+        if len(items) <= FEW or not all(type(value) in (bool, int, float) for value in items.values()):
+            return cls.of_items(items.items(), missing)
         new = cls(missing)
-        if len(items) > FEW and all(type(value) in (bool, int, float) for value in items.values()):
-            new._store_list(LaneList.from_list(list(items)), LaneList.from_list(list(items.values())))
-            return new
-        for key, value in items.items():
-            new.store(key, value)
+        new._store_list(LaneList.from_list(list(items)), LaneList.from_list(list(items.values())))
         return new
 
     @classmethod
     @making()
-    def of_items(cls, pairs: Iterable[tuple[Any, Any]]) -> LaneDict:
+    def of_items(cls, pairs: Iterable[tuple[Any, Any]], missing: Missing | None = None) -> LaneDict:
         """Return the dict with these entries, whose keys may be values of the lane."""
-        new = cls()
+        new = cls(missing)
         for key, value in pairs:
             new.store(key, value)
         return new
@@ -239,13 +234,6 @@ class LaneDict(Counts):
             return self.held
         return (*self.held, element_at(_Bucket(self, 0), 0))  # type: ignore[arg-type]
 
-    def items_list(self) -> LaneList:
-        """Return the pairs of keys and values in the order of insertion."""
-        pair = None if self.table is None else (self.table.keys, self.table.values)
-        pairs = self._columns(pair, (*self.key_origins, *self.value_origins))
-        pairs.hold(self.elements())
-        return pairs
-
     @Facts(views=True)
     def keys(self) -> DictView:
         """Return the view of the keys."""
@@ -276,7 +264,7 @@ class LaneDict(Counts):
 
     def _update(self, other: Any, sign: int) -> None:
         if isinstance(other, dict):
-            other = LaneDict.from_dict(other)
+            other = LaneDict.known(other)
         if self.is_counter:
             pairs = other.items_list() if isinstance(other, LaneDict) else None
             keys = as_list(other) if pairs is None else part_of(pairs, 0)
@@ -304,7 +292,7 @@ class LaneDict(Counts):
     def __ror__(self, other: Any) -> Any:
         if not isinstance(other, dict):
             return NotImplemented
-        return LaneDict.from_dict(other, self.missing) | self
+        return LaneDict.known(other, self.missing) | self
 
     def __ior__(self, other: Any) -> Self:
         if self.is_counter:
@@ -315,7 +303,7 @@ class LaneDict(Counts):
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, dict):
-            other = LaneDict.from_dict(other, COUNTER if isinstance(other, Counter) else None)
+            other = LaneDict.known(other, COUNTER if isinstance(other, Counter) else None)
         if not isinstance(other, LaneDict):
             return False
         if self.is_counter and other.is_counter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import jax
@@ -11,13 +11,14 @@ import numpy as np
 
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import limit, making, require
-from pcbatch.data.container import Container
-from pcbatch.data.elements import Rows
+from pcbatch.data.container import Container, for_kind
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.mappings.entries import ADDED, MIXED, REMOVED, Entries
+from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.set_order import python_order
+from pcbatch.data.mappings.stored_table import ADDED, MIXED, REMOVED
 from pcbatch.data.origins import number
 from pcbatch.data.pytree_node import pytree_node
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.diagnostics.lane_words import type_name
@@ -42,14 +43,22 @@ class DictView(Container):
     def __repr__(self) -> str:
         return f"{self.part} of {self.source!r}"
 
+    @property
     def length(self) -> Any:
-        """Return `len` of the view."""
-        return self.source.length()
+        """The number of elements, as of `len`."""
+        return self.source.length
 
     def as_list(self) -> LaneList:
         """Return the list of the elements."""
         made: LaneList = getattr(self.source, f"{self.part}_list")()
         return made
+
+    def gone_over(self) -> LaneList:
+        """Return the list of the elements; one of values shares the dict, which must not change meanwhile."""
+        items = self.as_list()
+        if self.part != "keys":
+            items.parent = items.snapshot = self.source
+        return items
 
     def contains(self, value: Any) -> Any:
         """Return `value in` the view."""
@@ -61,18 +70,6 @@ class DictView(Container):
             return False
         found = self.source.table.find(lane_keys.hashable(value[0]))
         return number(found.present & list_order.equal(self.source._taken(found), value[1]))
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def __bool__(self) -> bool:
-        return bool(self.source)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.as_list())
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(self.contains(value))
 
 
 def _of_copy(name: str, change: str) -> Any:
@@ -104,6 +101,7 @@ def _in_place(shown: str, change: str) -> Any:
     return method
 
 
+@for_kind(set)
 @jax.tree_util.register_pytree_node_class
 class LaneSet(Entries):
     """A mutable set of the lane."""
@@ -117,6 +115,11 @@ class LaneSet(Entries):
         new = cls()
         new.update(items)
         return new
+
+    @classmethod
+    def known(cls, items: set[Any]) -> LaneSet:
+        """Return the set of the elements of a Python set, added one by one in their order."""
+        return cls.from_items(list(items))
 
     # One element.
 
@@ -138,7 +141,7 @@ class LaneSet(Entries):
     @Facts(changes=True, removes=True, only_drops=True)
     def pop(self) -> Any:
         """Remove the first element and return it; where the order is not known, a lane with several ends."""
-        require(self.length() > 0, "KeyError", "pop from an empty set")
+        require(self.length > 0, "KeyError", "pop from an empty set")
         known = self.order_is_known
         limit(known or self.count < 2, POP)
         assert self.table is not None
@@ -154,6 +157,10 @@ class LaneSet(Entries):
         new = super().copy()
         new.history = ADDED if self.table is None else MIXED
         return new
+
+    def unordered(self) -> LaneList:
+        """Return the elements in no order that Python would know."""
+        return self.keys_list()
 
     @property
     def order_is_known(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -217,8 +217,3 @@ def _padded(array: Array, rows: int, fill: int = 0) -> Array:
     padded = np.full((rows, *array.shape[1:]), fill, array.dtype)
     padded[: len(array)] = array
     return padded
-
-
-def padded_rows(cls: type, count: int, given: Mapping[type, int]) -> int:
-    """Return the rows of the table of a class: those that are given, or the next power of two."""
-    return given.get(cls, rounded(count))

@@ -23,7 +23,8 @@ from pcbatch.data.objects.made import CopiedSchema
 from pcbatch.data.objects.made_classes import MadeClass, declares_fields
 from pcbatch.data.objects.made_results import WithHeap
 from pcbatch.data.objects.packed import check_apart
-from pcbatch.data.objects.reference import MADE_TABLE, Ref, RefType
+from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer, Record, Schema
 from pcbatch.data.objects.tables import Table
 from pcbatch.data.optional import Optional

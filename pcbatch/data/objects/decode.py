@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.data.checks import require
+from pcbatch.data.container import class_for
+from pcbatch.data.joinable import Joinable, joined
 from pcbatch.data.members import MemberValue
 from pcbatch.data.objects import schema as kinds
+from pcbatch.data.objects.ref_type import RefType
 from pcbatch.data.objects.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer, Schema
 from pcbatch.data.objects.tables import WantsCopies, columns_of
 from pcbatch.data.optional import Optional
@@ -39,9 +43,7 @@ def value(kind: Kind, columns: Sequence[Any], column: int, row: Any, table: int,
             present = gather(columns[column], row)
             return Optional(value(element, columns, column + 1, row, table, schema), present)
         case Pointer():
-            from pcbatch.data.objects.reference import Ref, RefType
-
-            return Ref(gather(columns[column], row), RefType(table, schema, kind.classes, kind.optional))
+            return class_for(Pointer)(gather(columns[column], row), RefType(table, schema, kind.classes, kind.optional))
         case Fixed(items=items):
             parts = []
             for item in items:
@@ -56,17 +58,12 @@ def value(kind: Kind, columns: Sequence[Any], column: int, row: Any, table: int,
 
 def either(condition: Any, a: Any, b: Any, name: str) -> Any:
     """Return the one of two values of a field that a condition chooses."""
-    from pcbatch.data.objects.reference import Ref, joined
-
     if isinstance(condition, bool):
         return a if condition else b
-    if isinstance(a, Ref) or isinstance(b, Ref):
-        one, other = (a, b) if isinstance(a, Ref) else (b, a)
-        merged = joined(one, other) if other is None or isinstance(other, Ref) else None
-        if merged is None:
+    if isinstance(a, Joinable) or isinstance(b, Joinable):
+        if (alike := joined(a, (), b, ())) is None:
             raise _differ(name)
-        ids = [-1 if part is None else part.pcbatch_id for part in (a, b)]
-        return Ref(jnp.where(condition, *ids), merged.pcbatch_type)
+        return jax.tree.map(partial(jnp.where, condition), *alike)
     if isinstance(a, RecordList) and isinstance(b, RecordList):
         return _either_list(condition, a, b, name)
     if isinstance(a, Optional) or isinstance(b, Optional) or a is None or b is None:

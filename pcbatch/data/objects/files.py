@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.objects import schema
-from pcbatch.data.objects.packed import Packed
 from pcbatch.data.objects.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer, Record, Schema
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from pcbatch.data.objects.packed import Packed
 
 VERSION = 1
 PYTHON = {"bool": bool, "int": int, "float": float, "complex": complex}
@@ -29,34 +32,22 @@ def save(packed: Packed, path: str | PathLike[str]) -> None:
         np.savez(file, schema=np.frombuffer(text.encode(), np.uint8), ids=np.asarray(packed.ids), **arrays)
 
 
-def load_packed(path: str | PathLike[str], *classes: type) -> Packed:
-    """Read the objects that `packed.save(path)` has written to a file.
-
-    Args:
-        path: of the file.
-        *classes: the classes of the records and of enumerations. Those that are left out are looked for, by their
-            names, in the modules that are imported already: nothing is imported.
-
-    Returns:
-        A `Packed`.
-
-    Raises:
-        UsageError: the file holds no packed objects, or a class of them is not found.
-    """
+def read(path: str | PathLike[str], classes: Sequence[type]) -> tuple[Any, tuple[Any, ...], Schema, Pointer]:
+    """Return the numbers of the roots, the columns, the schema, and what the roots lead to, from a file."""
     known = {_name(cls): cls for cls in classes}
     try:
         with np.load(path, allow_pickle=False) as file:
             written = json.loads(bytes(file["schema"]).decode())
             if written["version"] != VERSION:
                 raise _refused(path, f"it is of version {written['version']}", "write it anew, by `packed.save`")
-            read = _schema_from_json(written["schema"], known, path)
+            schema_ = _schema_from_json(written["schema"], known, path)
             roots = _from_json(written["schema"]["roots"], known, path)
             assert isinstance(roots, Pointer)
-            dtypes = [_dtype(kind) for record in read.classes for _, kind in record.fields]
+            dtypes = [_dtype(kind) for record in schema_.classes for _, kind in record.fields]
             columns = [
                 _from_bytes(file[f"column{k}"], dtype) for k, dtype in enumerate(d for part in dtypes for d in part)
             ]
-            return Packed(jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), read, roots, ())
+            return jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), schema_, roots
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         if isinstance(error, UsageError):
             raise
@@ -166,7 +157,7 @@ def _find(name: str, known: dict[str, type], path: Any) -> type:
     for part in qualified.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, type):
-        raise _refused(path, f"its class `{name}` is not found", "give it to `load_packed(path, TheClass)`")
+        raise _refused(path, f"its class `{name}` is not found", "give it to `Packed.load(path, TheClass)`")
     return found
 
 

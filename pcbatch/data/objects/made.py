@@ -23,13 +23,13 @@ import numpy as np
 
 from pcbatch.contexts import setting
 from pcbatch.data.columns import Unset
-from pcbatch.data.container import Container
-from pcbatch.data.mappings.covering import of_lane
+from pcbatch.data.container import Container, lane_value
 from pcbatch.data.members import MemberValue, of_member
 from pcbatch.data.objects.made_classes import MadeClass, class_of, classes_in, declares_fields, is_user_record
 from pcbatch.data.objects.made_fields import HeapChanges, HeapUse, put_field
 from pcbatch.data.objects.packed import packed_in
-from pcbatch.data.objects.reference import MADE_TABLE, Ref, RefType
+from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import field_names
 from pcbatch.data.objects.tables import WantsCopies
 from pcbatch.data.optional import Optional
@@ -46,6 +46,9 @@ HEAP = "__made__"
 FIELD_HELP = "keep numbers, arrays, records or None, and lists of these, in the fields of records made in lanes"
 FIELD_HELP += "; in place of a text its number in a table, `NAMES.index(name)`"
 EXISTING_HELP = "make the record in the batched function, once for each lane, and pass it on"
+
+
+NUMBERS = bool | int | float | complex | jax.Array | np.ndarray | np.generic
 
 
 @dataclass(frozen=True)
@@ -215,9 +218,7 @@ def _of_results(values: tuple[Any, ...], results: int) -> Any:
 
 def _stored(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
     """A value with references in place of objects that are records; the value itself if it holds none."""
-    if value is None or isinstance(value, Container | Ref | jax.Array | np.ndarray | np.generic | type):
-        return value
-    if isinstance(value, bool | int | float | complex | str | bytes):
+    if value is None or isinstance(value, Container | Ref | type | str | bytes | NUMBERS):
         return value
     if id(value) in memo:
         return memo[id(value)][1]
@@ -230,15 +231,10 @@ def _stored(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
 
 
 def _rebuilt(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
-    if type(value) in (list, tuple):
-        parts: list[Any] = [_stored(part, memo) for part in value]
-        if all(a is b for a, b in zip(parts, value, strict=True)):
-            return value
-        return parts if type(value) is list else tuple(parts)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+    if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
         parts = [_stored(part, memo) for part in value]
         same = all(a is b for a, b in zip(parts, value, strict=True))
-        return value if same else type(value)._make(parts)  # type: ignore[attr-defined]
+        return value if same else getattr(value, "_make", type(value))(parts)
     if type(value) is dict:
         items = {key: _stored(part, memo) for key, part in value.items()}
         return value if all(items[key] is value[key] for key in value) else items
@@ -327,16 +323,12 @@ def _unlike_fields(name: str, error: Refusal, value: Any) -> Refusal:
 def _field(value: Any, name: str) -> Any:
     """A field as it is stored: records in it are references."""
     value = of_member(value)
-    if value is None or isinstance(value, Ref | MemberValue):
-        return value
-    if isinstance(value, bool | int | float | complex):
+    if value is None or isinstance(value, Ref | MemberValue | Stored | NUMBERS):
         return value
     if made_schema().number_of(type(value)) is not None:
         return _record(value)
-    if isinstance(value, jax.Array | np.generic | np.ndarray | Stored):
-        return value
     if isinstance(value, set) or is_table(value):
-        return of_lane(value if isinstance(value, set) else {key: _field(part, name) for key, part in value.items()})
+        return lane_value(value if isinstance(value, set) else {key: _field(part, name) for key, part in value.items()})
     if type(value) in (list, tuple):
         parts = [_field(part, name) for part in value]
         same = all(a is b for a, b in zip(parts, value, strict=True))

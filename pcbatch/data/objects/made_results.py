@@ -15,11 +15,12 @@ import numpy as np
 
 from pcbatch.data.columns import Unset
 from pcbatch.data.container import Container
-from pcbatch.data.host.dict_forms import element_of
 from pcbatch.data.host.host_forms import register, replaced
+from pcbatch.data.host.ragged import element_of
 from pcbatch.data.objects.made import CopiedSchema, MadeSchema, heap_lists, made_schema, mentions_made
 from pcbatch.data.objects.packed import Packed
-from pcbatch.data.objects.reference import MADE_TABLE, Ref, RefType
+from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.unpack import Objects
 from pcbatch.data.pytree_node import pytree_node
 

@@ -8,7 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.objects.columns import Array, Fault, Numbering, padded_rows, table_columns
+from pcbatch.data.capacity import rounded
+from pcbatch.data.objects.columns import Array, Fault, Numbering, table_columns
 from pcbatch.data.objects.packed import Packed, marks
 from pcbatch.data.objects.schema import Pointer, Record, Schema, is_record
 from pcbatch.data.objects.walk import Found, NotPackable, path_to, walk
@@ -91,7 +92,7 @@ def _packed(roots: list[Any], found: Found, rows: dict[type, int]) -> Packed:
 
 
 def _size(cls: type, count: int, rows: Mapping[type, int]) -> int:
-    size = padded_rows(cls, count, rows)
+    size = rows.get(cls, rounded(count))
     if size < count:
         title = f"there are {count} objects of {cls.__name__}, and `rows` gives them {size} rows"
         raise NotPackable(title, "leave the class out of `rows`, or give it more", None, "")

@@ -15,9 +15,13 @@ from weakref import ref
 import jax
 
 from pcbatch.data.host.host_forms import replaced
-from pcbatch.data.objects.reference import MADE_TABLE, Ref, RefType
+from pcbatch.data.objects import files
+from pcbatch.data.objects.decode import RecordList
+from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import Pointer, Schema
 from pcbatch.data.objects.tables import Table
+from pcbatch.data.objects.unpack import unpack
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 
@@ -98,19 +102,32 @@ class Packed:
         Returns:
             A list of the roots; one object for a `Packed` of one object.
         """
-        from pcbatch.data.objects.unpack import unpack
-
         return unpack(self)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the roots and all tables to a file, which `pcbatch.load_packed` reads.
+        """Write the roots and all tables to a file, which `Packed.load` reads.
 
         Args:
             path: of the file, in NumPy's format `.npz`.
         """
-        from pcbatch.data.objects.files import save
+        files.save(self, path)
 
-        save(self, path)
+    @staticmethod
+    def load(path: str | PathLike[str], *classes: type) -> Packed:
+        """Read the objects that `packed.save(path)` has written to a file.
+
+        Args:
+            path: of the file.
+            *classes: the classes of the records and of enumerations. Those that are left out are looked for, by their
+                names, in the modules that are imported already: nothing is imported.
+
+        Returns:
+            A `Packed`.
+
+        Raises:
+            UsageError: the file holds no packed objects, or a class of them is not found.
+        """
+        return Packed(*files.read(path, classes), ())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Packed, (self.ids, self.columns, self.schema, self.roots)
@@ -186,8 +203,6 @@ def packed_in(value: Any) -> frozenset[int]:
 @lru_cache(maxsize=4096)
 def mentions(tree: Any) -> bool:
     """Return whether a structure has a node that leads into tables."""
-    from pcbatch.data.objects.decode import RecordList
-
     node = tree.node_data()
     if node is not None and node[0] in (Ref, RecordList):
         return True

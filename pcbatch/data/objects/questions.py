@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
 import jax.numpy as jnp
 
 from pcbatch.data.members import MemberValue
-from pcbatch.data.objects import reference
+from pcbatch.data.objects import ref_type
+from pcbatch.data.objects.attributes import attribute
 from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.reference import element as element_of
 from pcbatch.data.origins import number
 from pcbatch.errors import Refusal
 
@@ -27,9 +29,9 @@ def is_(a: Any, b: Any) -> Any:
         a, b = b, a
     match a, b:
         case Ref(), None:
-            return reference.is_none(a)
+            return ref_type.is_none(a)
         case Ref(), Ref():
-            return reference.same(a, b)
+            return ref_type.same(a, b)
         case Ref(), _ if type(b) in a.pcbatch_type.types:
             help = "keep in the record what tells them apart, and compare that"
             raise _refused("`is` compares a record with an object that is not in the lane", help)
@@ -46,7 +48,7 @@ def truth(value: Any) -> Any:
     """The condition that a value stands for."""
     match value:
         case Ref():
-            return reference.truth(value)
+            return ref_type.truth(value)
         case RecordList():
             return number(value.parts[1] > 0)
     if "__bool__" in value.members.__dict__ or issubclass(value.members, int):
@@ -60,7 +62,9 @@ def isinstance_(value: Any, cls: Any) -> Any:
     """The builtin `isinstance`."""
     match value:
         case Ref():
-            return reference.isinstance_(value, cls)
+            if ref_type.is_array(value):
+                return issubclass(list, cls)
+            return _is_of(value, lambda one: issubclass(one, cls))
         case MemberValue():
             return issubclass(value.members, cls)
     inside = issubclass(value.list_type.type, cls)
@@ -70,11 +74,27 @@ def isinstance_(value: Any, cls: Any) -> Any:
     return number(jnp.where(none, isinstance(None, cls), inside))
 
 
+def _classes(ref: Ref) -> Iterator[tuple[int, type]]:
+    """The numbers of the classes that a record may be of, each with the class."""
+    return zip(ref.pcbatch_type.classes, ref.pcbatch_type.types, strict=True)
+
+
+def _is_of(ref: Ref, test: Callable[[type], bool]) -> Any:
+    """Whether the class of a record, or that of None where it is None, passes a test."""
+    inside = ref_type.is_in(ref, [c for c, cls in _classes(ref) if test(cls)])
+    if ref.pcbatch_type.optional and test(type(None)):
+        return number(jnp.logical_or(inside, ref.pcbatch_id < 0))
+    return inside
+
+
 def type_(value: Any) -> Any:
     """The builtin `type`, also for references."""
     match value:
         case Ref():
-            return reference.type_of(value)
+            if len(value.pcbatch_type.classes) != 1 or value.pcbatch_type.optional:
+                title = f"the type of this record is that of the lane: {value!r}"
+                raise _refused(title, "write `isinstance(x, TheClass)`")
+            return value.pcbatch_type.types[0]
         case MemberValue():
             return value.members
     return value.list_type.type
@@ -83,7 +103,7 @@ def type_(value: Any) -> Any:
 def type_test(test: str, value: Any, other: Any) -> Any:
     """A comparison such as `type(value) is other`; `test` is the name of the operator in the syntax tree."""
     wanted = tuple(other) if test in ("In", "NotIn") else (other,)
-    holds: Any = reference.is_exactly(value, wanted) if isinstance(value, Ref) else type_(value) in wanted
+    holds = _is_of(value, wanted.__contains__) if isinstance(value, Ref) else type_(value) in wanted
     if test in ("Is", "Eq", "In"):
         return holds
     return not holds if isinstance(holds, bool) else number(jnp.logical_not(holds))
@@ -93,7 +113,8 @@ def hasattr_(value: Any, name: str) -> Any:
     """The builtin `hasattr`, also for references."""
     match value:
         case Ref():
-            return reference.hasattr_(value, name)
+            place = value.pcbatch_type.schema.place
+            return ref_type.is_in(value, [c for c, cls in _classes(value) if place(c, name) or hasattr(cls, name)])
         case MemberValue():
             return hasattr(next(iter(value.members)), name)
     return hasattr(value.list_type.type, name)
@@ -116,18 +137,18 @@ def is_sequence(value: Any, count: int, more: bool) -> Any:
 
 def field_of(value: Any, cls: type, name: str) -> Any:
     """A field of a value that is known to be of a class."""
-    return reference.attribute(reference.as_class(value, cls), name) if isinstance(value, Ref) else getattr(value, name)
+    return attribute(ref_type.as_class(value, cls), name) if isinstance(value, Ref) else getattr(value, name)
 
 
 def element(values: Any, index: Any) -> Any:
     """The element of a list at an index that is known to be in it."""
-    return reference.element(values, index) if isinstance(values, Ref) else values.element(index)
+    return element_of(values, index) if isinstance(values, Ref) else values.element(index)
 
 
 def load_attribute(value: Any, name: str, substitute: Callable[[Any], Any]) -> Any:
     """The attribute `value.name`, which may be a property or a method; `substitute` makes what runs in their place."""
     if isinstance(value, Ref) and not any(value.pcbatch_type.schema.place(c, name) for c in value.pcbatch_type.classes):
-        match reference.static_attribute(value, name):
+        match ref_type.static_attribute(value, name):
             case property(fget=FunctionType() as getter):
                 return substitute(getter)(value)
             case FunctionType() as method:
@@ -141,5 +162,5 @@ def _refused(title: str, help: str) -> Refusal:
 
 def own_method(value: Ref, name: str) -> FunctionType | None:
     """Return a method that the user has written in the class of a record; None if there is none."""
-    found = reference.static_attribute(value, name)
+    found = ref_type.static_attribute(value, name)
     return found if isinstance(found, FunctionType) and not found.__code__.co_filename.startswith("<") else None

@@ -7,9 +7,9 @@ further parameters of the program, and every primitive that reads a reference ca
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partialmethod, reduce
+from functools import partialmethod
 from types import FunctionType
 from typing import Any
 
@@ -17,46 +17,31 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.data.checks import limit, require
+from pcbatch.data.container import for_kind
 from pcbatch.data.joinable import Joinable
-from pcbatch.data.objects import decode
-from pcbatch.data.objects.schema import NONE
-from pcbatch.data.objects.tables import WantsCopies, columns_of
+from pcbatch.data.objects.attributes import assign, attribute
+from pcbatch.data.objects.ref_type import (
+    MADE_TABLE,
+    REFUSED,
+    RefType,
+    as_class,
+    is_array,
+    is_none,
+    methods_of,
+    refused,
+    require_present,
+    same,
+    truth,
+)
+from pcbatch.data.objects.schema import NONE, Pointer
+from pcbatch.data.objects.tables import WantsCopies
 from pcbatch.data.origins import number
+from pcbatch.data.own_order import comparing, fields_of
 from pcbatch.data.sequences.lane_iterator import Asked
-from pcbatch.errors import Refusal
-
-REFUSED = "a record of packed objects"
-MADE_TABLE = -1
-"""The number of the table of records that are made in lanes, which are in none."""
-TRUTH = ("__bool__", "__len__")  # the methods that Python asks, in this order
+from pcbatch.data.sequences.list_order import ask_identity, compare, equal
 
 
-@dataclass(frozen=True, slots=True)
-class RefType:
-    """The static type of a reference.
-
-    Attributes:
-        table: the number of the `Packed` that it leads into, among those of a call; `MADE_TABLE` for records that are
-            made in lanes.
-        schema: of that `Packed`, or of the records made in lanes.
-        classes: what it may refer to, by their numbers in the schema.
-        optional: whether it may be None.
-    """
-
-    table: int
-    schema: Any  # a `Schema`, or a `MadeSchema`
-    classes: tuple[int, ...]
-    optional: bool
-
-    @property
-    def types(self) -> tuple[type, ...]:
-        """The classes themselves, as objects of Python."""
-        return tuple(self.schema.classes[c].cls for c in self.classes)
-
-    def __str__(self) -> str:
-        return " | ".join([*(cls.__name__ for cls in self.types), *(["None"] if self.optional else [])])
-
-
+@for_kind(Pointer)
 @jax.tree_util.register_pytree_with_keys_class
 class Ref(Joinable):
     """A reference to a record, or an array of them: the roots of a `Packed` that lanes share."""
@@ -84,8 +69,9 @@ class Ref(Joinable):
 
     def covering(self, other: Any) -> RefType | None:
         """Return the type of a reference that may be this one or another one, or None."""
-        merged = joined(self, other) if other is None or isinstance(other, Ref) else None
-        return None if merged is None else merged.pcbatch_type
+        if other is None or isinstance(other, Ref):
+            return self.pcbatch_type.covering(None if other is None else other.pcbatch_type)
+        return None
 
     def typed(self, static: RefType) -> Ref:
         """Return the reference with a wider type."""
@@ -113,8 +99,6 @@ class Ref(Joinable):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.pcbatch_type.table == MADE_TABLE:
-            from pcbatch.data.objects.changes import assign
-
             assign(self, name, value)
             return
         raise WantsCopies(f"`{name}` of {REFUSED} is assigned", frozenset({self.pcbatch_type.table}))
@@ -123,18 +107,18 @@ class Ref(Joinable):
         return bool(truth(self))
 
     def __len__(self) -> int:
-        if _is_array(self):
+        if is_array(self):
             return int(self.pcbatch_id.shape[0])
         return len(_tuple_fields(self, "`len`"))
 
     def __getitem__(self, index: Any) -> Any:
-        if _is_array(self):
+        if is_array(self):
             return _root_at(self, index)
         values = _tuple_fields(self, "an index")
         return [attribute(self, name) for name in values][index] if isinstance(index, slice) else _field(self, index)
 
     def __iter__(self) -> Any:
-        if _is_array(self):
+        if is_array(self):
             return iter([_root_at(self, k) for k in range(len(self))])
         if any(
             isinstance(inspect.getattr_static(cls, "__iter__", None), FunctionType) for cls in self.pcbatch_type.types
@@ -147,10 +131,8 @@ class Ref(Joinable):
             return is_none(self)
         if isinstance(other, Ref) and all("__eq__" not in methods_of(cls) for cls in self.pcbatch_type.types):
             return same(self, other, "==")
-        from pcbatch.data.objects.order import equal_by_fields
-
-        if (equal := equal_by_fields(self, other)) is not None:
-            return equal
+        if isinstance(other, Ref) and (found := _equal_by_fields(self, other)) is not None:
+            return found
         raise refused(
             "`==` of records would compare all that they lead to",
             "write `a is b`, or compare fields: `a.word == b.word`",
@@ -163,9 +145,13 @@ class Ref(Joinable):
         raise refused(f"{REFUSED} has no hash in a lane", "keep a number in the record, and use that as the key")
 
     def _ordered(self, name: str, other: object) -> Any:
-        from pcbatch.data.objects.order import by_fields
-
-        return by_fields(name, self, other)
+        if not isinstance(other, Ref) or (pair := _compared_fields(self, other, name)) is None:
+            raise refused(f"{REFUSED} cannot be ordered in a lane", "compare fields: `a.key < b.key`")
+        for one in (self, other):
+            require_present(one, "TypeError", "an order asks for None, which has none")
+        ask_identity(*pair, True)
+        with comparing(self.pcbatch_type.types[0]):
+            return number(compare(getattr(operator, name), *pair))
 
     __lt__, __le__ = partialmethod(_ordered, "lt"), partialmethod(_ordered, "le")
     __gt__, __ge__ = partialmethod(_ordered, "gt"), partialmethod(_ordered, "ge")
@@ -173,7 +159,7 @@ class Ref(Joinable):
     def only_class(self) -> type | None:
         """Return the class that the record is of; None if it may be of several, or is an array of references."""
         types = self.pcbatch_type.types
-        return types[0] if len(types) == 1 and not _is_array(self) else None
+        return types[0] if len(types) == 1 and not is_array(self) else None
 
     def present(self) -> Ref:
         """Return this reference where it is not None; the lane stops where it is, as None has no place in an order."""
@@ -181,31 +167,11 @@ class Ref(Joinable):
         return as_class(self, object)
 
 
-def _own(cls: type) -> set[str]:
-    """The names that the classes before `tuple` define."""
-    return {name for base in cls.__mro__ if base not in (tuple, object) for name in vars(base)}
-
-
-def methods_of(cls: type) -> set[str]:
-    """Return the names that a class defines itself, and classes that it is made of."""
-    return {name for base in cls.__mro__ if base is not object for name in vars(base)}
-
-
-def refused(title: str, *helps: str) -> Refusal:
-    """Return the error about what a record cannot do."""
-    return Refusal("PCB320", title, helps=helps)
-
-
-def _is_array(ref: Ref) -> bool:
-    return bool(getattr(ref.pcbatch_id, "shape", ()))
-
-
 def _root_at(ref: Ref, index: Any) -> Ref:
     """An element of an array of references, as Python indexes a list."""
     ids, length = ref.pcbatch_id, len(ref)
-    if isinstance(index, slice):
-        return Ref(ids[index], ref.pcbatch_type)
-    require((index < length) & (index >= -length), "IndexError", "list index out of range")
+    if not isinstance(index, slice):
+        require((index < length) & (index >= -length), "IndexError", "list index out of range")
     return Ref(ids[index], ref.pcbatch_type)
 
 
@@ -228,173 +194,20 @@ def _field(ref: Ref, index: Any) -> Any:
     return attribute(ref, names[index])
 
 
-def is_none(ref: Ref) -> Any:
-    """Return whether a reference is None: bool[], or False where it cannot be."""
-    if _is_array(ref) or not ref.pcbatch_type.optional:
-        return False
-    if not ref.pcbatch_type.classes:
-        return True  # all that was packed is None
-    return number(ref.pcbatch_id < 0)
-
-
-def same(a: Ref, b: Ref, operator: str = "is") -> Any:
-    """Return whether two references are to one object; `operator` is the one that asks, for messages."""
-    if a.pcbatch_type.table != b.pcbatch_type.table or a.pcbatch_type.schema != b.pcbatch_type.schema:
-        if MADE_TABLE in (a.pcbatch_type.table, b.pcbatch_type.table):
-            return False  # one is made in the lane, the other is not
-        raise refused(
-            f"`{operator}` compares records of two arguments, which were packed apart",
-            "pack the objects together, `trees = pcbatch.pack([*a, *b])`, and pass `trees[:n]` and `trees[n:]`",
-        )
-    return number(a.pcbatch_id == b.pcbatch_id)
-
-
-def truth(ref: Ref) -> Any:
-    """Return the condition that a record stands for: it is true, and None is not."""
-    if _is_array(ref):
-        return len(ref) > 0
-    types = ref.pcbatch_type.types
-    own = {c: next((getattr(c, n) for n in TRUTH if hasattr(c, n)), None) for c in types if not issubclass(c, tuple)}
-    if named := [cls.__name__ for cls in own if own[cls] is not None]:
-        codes = (method.__code__ for method in own.values() if isinstance(method, FunctionType))
-        helps = ("write `x is not None`, or read a field",)
-        raise Refusal("PCB320", f"{named[0]} says itself whether it is true", helps=helps, functions=codes)
-    for cls in types:
-        if issubclass(cls, tuple) and (not cls._fields or set(TRUTH) & _own(cls)):  # type: ignore[attr-defined]
-            raise refused(f"{cls.__name__} may be false as a tuple", "write `x is not None`, or `isinstance`")
-    empty = is_none(ref)
-    return not empty if isinstance(empty, bool) else number(jnp.logical_not(empty))
-
-
-def is_in(ref: Ref, classes: Sequence[int]) -> Any:
-    """Return whether a reference leads to one of some classes: bool[], or a bool where that is known."""
-    type_ = ref.pcbatch_type
-    asked = [c for c in type_.classes if c in classes]
-    if not asked:
-        return False
-    if len(asked) == len(type_.classes):
-        return number(ref.pcbatch_id >= 0) if type_.optional else True
-    if type_.table == MADE_TABLE:
-        return type_.schema.is_in(ref.pcbatch_id, asked)
-    first = type_.schema.first
-    return number(
-        reduce(jnp.logical_or, [(ref.pcbatch_id >= first[c]) & (ref.pcbatch_id < first[c + 1]) for c in asked])
-    )
-
-
-def isinstance_(ref: Ref, cls: Any) -> Any:
-    """The builtin `isinstance` for a reference."""
-    if _is_array(ref):
-        return issubclass(list, cls)
-    inside = is_in(
-        ref, [c for c in ref.pcbatch_type.classes if issubclass(ref.pcbatch_type.schema.classes[c].cls, cls)]
-    )
-    if ref.pcbatch_type.optional and isinstance(None, cls):
-        return number(jnp.logical_or(inside, ref.pcbatch_id < 0))
-    return inside
-
-
-def is_exactly(ref: Ref, classes: Sequence[Any]) -> Any:
-    """Return whether the type of a record is one of some classes."""
-    numbers = [c for c in ref.pcbatch_type.classes if ref.pcbatch_type.schema.classes[c].cls in classes]
-    inside = is_in(ref, numbers)
-    if ref.pcbatch_type.optional and type(None) in classes:
-        return number(jnp.logical_or(inside, ref.pcbatch_id < 0))
-    return inside
-
-
-def type_of(ref: Ref) -> type:
-    """The builtin `type` for a reference, which is known if it leads to one class."""
-    if len(ref.pcbatch_type.classes) != 1 or ref.pcbatch_type.optional:
-        raise refused(f"the type of this record is that of the lane: {ref!r}", "write `isinstance(x, TheClass)`")
-    cls: type = ref.pcbatch_type.types[0]
-    return cls
-
-
-def hasattr_(ref: Ref, name: str) -> Any:
-    """The builtin `hasattr` for a reference."""
-    type_ = ref.pcbatch_type
-    return is_in(ref, [c for c in type_.classes if type_.schema.place(c, name) or hasattr(_cls(type_, c), name)])
-
-
-def _cls(type_: RefType, number: int) -> type:
-    cls: type = type_.schema.classes[number].cls
-    return cls
-
-
-def as_class(ref: Ref, cls: type) -> Ref:
-    """Return a reference that is known to lead to a class."""
-    type_ = ref.pcbatch_type
-    classes = tuple(c for c in type_.classes if issubclass(_cls(type_, c), cls))
-    return Ref(ref.pcbatch_id, replace(type_, classes=classes or type_.classes, optional=False))
-
-
-def require_present(ref: Ref, exception: str, message: str) -> None:
-    """Let the lane fail where a record is None."""
-    if ref.pcbatch_type.optional:
-        require(ref.pcbatch_id >= 0, exception, message)
-
-
-def attribute(ref: Ref, name: str) -> Any:
-    """Return an attribute of a record: a field, or what its class has under this name."""
-    type_ = ref.pcbatch_type
-    if _is_array(ref):
-        raise AttributeError(f"'list' object has no attribute '{name}'")
-    if not type_.classes:
-        raise AttributeError(f"'NoneType' object has no attribute '{name}'")
-    places = [(c, place) for c in type_.classes if (place := type_.schema.place(c, name)) is not None]
-    others = [c for c in type_.classes if type_.schema.place(c, name) is None]
-    if not places:
-        from pcbatch.data.objects.changes import of_class
-
-        return of_class(ref, name)
-    require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
-    for c in others:
-        if hasattr(_cls(type_, c), name):
-            raise refused(f"`{name}` is a field of some classes of {ref!r}, and not of others", "use `match`")
-        inside = is_in(ref, [c])
-        require(
-            jnp.logical_not(inside), "AttributeError", f"'{_cls(type_, c).__name__}' object has no attribute '{name}'"
-        )
-    values = _values(ref, places)
-    merged = values[-1]
-    for (c, _), value in zip(places[-2::-1], values[-2::-1], strict=True):
-        merged = decode.either(is_in(ref, [c]), value, merged, name)
-    return merged
-
-
-def _values(ref: Ref, places: list[tuple[int, Any]]) -> list[Any]:
-    """The values at places in the tables, one for each class that the record may be of."""
-    type_ = ref.pcbatch_type
-    if type_.table == MADE_TABLE:
-        return [type_.schema.read(place, ref.pcbatch_id) for _, place in places]
-    columns = columns_of(type_.table)
-    return [
-        decode.value(kind, columns, column, _row(ref, c), type_.table, type_.schema) for c, (kind, column) in places
-    ]
-
-
-def _row(ref: Ref, cls: int) -> Any:
-    first = ref.pcbatch_type.schema.first[cls]
-    return ref.pcbatch_id - first if first else ref.pcbatch_id
-
-
-def static_attribute(ref: Ref, name: str) -> Any:
-    """Return what the class of a record has under a name, unbound; None if its classes differ in it."""
-    found = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
-    return found[0] if found and all(one is found[0] for one in found) else None
-
-
-def joined(a: Ref, b: Ref | None) -> Ref | None:
-    """Return the type that covers two references, or one and None; None if they lead into different tables.
-
-    The leaves are those of `a`.
-    """
-    one = a.pcbatch_type
-    if b is None:
-        return Ref(a.pcbatch_id, replace(one, optional=True))
-    other = b.pcbatch_type
-    if (one.table, one.schema) != (other.table, other.schema):
+def _compared_fields(a: Ref, b: Ref, name: str) -> tuple[Any, Any] | None:
+    """The fields of two records that `dataclass` compares by them, where they are not None; None if it does not."""
+    cls = a.only_class()
+    if cls is None or cls is not b.only_class():
         return None
-    classes = tuple(sorted({*one.classes, *other.classes}))
-    return Ref(a.pcbatch_id, replace(one, classes=classes, optional=one.optional or other.optional))
+    fields = [fields_of(as_class(x, cls), cls, name) for x in (a, b)]
+    return None if fields[0] is None else (fields[0], fields[1])
+
+
+def _equal_by_fields(a: Ref, b: Ref) -> Any:
+    """Return whether two records are equal; None if `dataclass` has not made their equality."""
+    if (pair := _compared_fields(a, b, "eq")) is None:
+        return None
+    one, present = same(a, b), (a.pcbatch_id >= 0) & (b.pcbatch_id >= 0)
+    ask_identity(*pair, present & jnp.logical_not(one))
+    with comparing(a.pcbatch_type.types[0]):
+        return number(jnp.logical_or(one, present & equal(*pair)))

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pcbatch.data.objects import schema
-from pcbatch.data.objects.packed import Packed
 from pcbatch.data.objects.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer
+
+if TYPE_CHECKING:
+    from pcbatch.data.objects.packed import Packed
 
 
 class Objects:

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.checks import limit, require
+from pcbatch.data.columns import iinfo
 from pcbatch.data.optional import unwrapped
 from pcbatch.diagnostics.lane_words import type_name
 
 LARGEST = 2**31 - 1
-iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 
 
 def integer(value: Any, refusal: str) -> Any:
@@ -96,10 +96,10 @@ def span(part: slice, length: Any) -> Span:
         known = range(*slice(start, stop, step).indices(length))
         return Span(known.start, len(known), step)
     forward = step > 0
-    low = _where(forward, 0, -1)
-    high = _where(forward, length, length - 1)
-    start = _where(forward, low, high) if start is None else _clamped(start, low, high, length)
-    stop = _where(forward, high, low) if stop is None else _clamped(stop, low, high, length)
+    low = where(forward, 0, -1)
+    high = where(forward, length, length - 1)
+    start = where(forward, low, high) if start is None else _clamped(start, low, high, length)
+    stop = where(forward, high, low) if stop is None else _clamped(stop, low, high, length)
     distance: Any
     size: Any
     if isinstance(step, int):
@@ -122,7 +122,8 @@ def _clamped(bound: Any, low: Any, high: Any, length: Any) -> Any:
     return jnp.clip(jnp.where(bound < 0, bound + length, bound), low, high)
 
 
-def _where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """Return `a` where a condition holds, which may be known, and `b` elsewhere."""
     if isinstance(condition, jax.Array):
         return jnp.where(condition, a, b)
     return a if condition else b

@@ -99,7 +99,7 @@ class LaneDeque(LaneList):
         self.columns = self._plain().columns
         self._set_state(1, 0)
 
-    def _plain(self) -> LaneList:
+    def _plain(self) -> Any:
         columns = self.columns
         if room(columns, 0) is not None:
             columns = taken(columns, self._wrapped(self.start + self._numbers()))
@@ -159,10 +159,7 @@ class LaneDeque(LaneList):
     def _store(self, place: Any, value: Any) -> None:
         if self.maxlen is not None:
             place = jnp.where(self.maxlen > 0, place, self.capacity)
-        element = self._fit(value)
-        self.node._columns = jax.tree.map(
-            lambda leaf, new: put(leaf, (*self.place, place), new), self.node._columns, element
-        )
+        self._put(place, value)
 
     @Facts(changes=True, removes=True, moves=True)
     def popleft(self) -> Any:
@@ -217,6 +214,11 @@ class LaneDeque(LaneList):
     def sort(self, **options: Any) -> None:
         """Refuse: a deque of Python has no such method."""
         raise AttributeError("'collections.deque' object has no attribute 'sort'")
+
+    def __reversed__(self) -> Any:
+        new = self.copy()
+        new.reverse()
+        return new
 
     def __getitem__(self, index: Any) -> Any:
         self._check_index(index)

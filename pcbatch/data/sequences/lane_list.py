@@ -17,34 +17,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.aliasing import holds_objects, holds_same
+from pcbatch.data.aliasing import holds_objects
 from pcbatch.data.capacity import capacity as start_capacity
 from pcbatch.data.capacity import check_nested, made_of_others, rounded
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import limit, require, require_room
-from pcbatch.data.columns import Unset, padded, put, room, same_leaves, taken
-from pcbatch.data.container import Container
-from pcbatch.data.elements import blank, element_at, join_origins, origins_of, prepare, stacked, unify
-from pcbatch.data.mappings.ordered_keys import keeping_order
-from pcbatch.data.origins import Origin, number
+from pcbatch.data.columns import Unset, padded, put, room, taken
+from pcbatch.data.container import Container, for_kind
+from pcbatch.data.elements import blank, join_origins, origins_of, prepare, stacked, unify
+from pcbatch.data.origins import Origin
 from pcbatch.data.sequences import list_sorting, moves
 from pcbatch.data.sequences.indices import (
-    Span,
     at_least_zero,
-    checked_index,
     in_range,
-    length_of_range,
-    repeated,
     repetitions,
     span,
 )
-from pcbatch.data.sequences.list_order import LaneSequence
+from pcbatch.data.sequences.lane_sequence import SHARED_HELP, LaneSequence
 from pcbatch.data.stored import lists_in
 from pcbatch.errors import Refusal
 
-SHARED_HELP = "write a comprehension, which makes a list for each: `[[] for _ in range(n)]`"
 
-
+@for_kind(list)
 @jax.tree_util.register_pytree_node_class
 class LaneList(LaneSequence):
     """A mutable list of the lane."""
@@ -89,15 +83,6 @@ class LaneList(LaneSequence):
         columns = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (size, *leaf.shape[1:])), columns)
         return cls.tree_unflatten(origins, (columns, n))
 
-    @classmethod
-    def of_range(cls, start: Any, stop: Any, step: Any = 1) -> Any:
-        """Return the list `list(range(start, stop, step))`."""
-        n = length_of_range(start, stop, step)
-        size = n if isinstance(n, int) else start_capacity()
-        require_room(n, size)
-        values = start + step * jnp.arange(size) if size else jnp.zeros((0,), np.int32)
-        return cls.tree_unflatten((Origin.NUMBER,), (values, n))
-
     # Room.
 
     def _reserve(self, size: int) -> None:
@@ -127,27 +112,12 @@ class LaneList(LaneSequence):
 
     # One element. The place of an element is its index in the columns.
 
-    def _place(self, index: Any) -> Any:
-        return index
-
-    def element(self, index: Any) -> Any:
-        """Return the element at an index that is known to be in range; a list is a view."""
-        if self.source is not None and same_leaves(self.source[0], self._columns):
-            return element_at(self.source[1], self.source[2](index))
-        return element_at(self, self._place(index))
-
-    def _taken(self, index: Any) -> Any:
-        """The element at an index, no view: its place may be stored into afterwards."""
-        return keeping_order(lambda leaf: leaf, self.element(index))
-
     def _set(self, index: Any, element: Any) -> None:
-        element = self._fit(element)
-        place = (*self.place, self._place(index))
-        self.node._columns = jax.tree.map(lambda leaf, new: put(leaf, place, new), self.node._columns, element)
+        self._put(self._place(index), element)
 
-    def _checked(self, index: Any, message: str) -> tuple[Any, Any]:
-        """The place of an index to read, and one to store to, out of range where the index is."""
-        return checked_index(index, self.length, self.capacity, message)
+    def _put(self, place: Any, element: Any) -> None:
+        element, at = self._fit(element), (*self.place, place)
+        self.node._columns = jax.tree.map(lambda leaf, new: put(leaf, at, new), self.node._columns, element)
 
     @Facts(changes=True, grows=True, moves=True)
     def append(self, value: Any, /) -> None:
@@ -188,13 +158,6 @@ class LaneList(LaneSequence):
 
     # All elements.
 
-    def _numbers(self) -> Any:
-        """The numbers of all places, int32[capacity]."""
-        return jnp.arange(self.capacity, dtype=np.int32)
-
-    def _valid(self) -> Any:
-        return self._numbers() < self.length
-
     def _straighten(self) -> None:
         """Put the first element in place 0."""
 
@@ -208,13 +171,6 @@ class LaneList(LaneSequence):
         self._straighten()
         self.columns = moves.closed(self.columns, n, at, removed)
         self.length = n - removed
-
-    def _new(self, columns: Any, length: Any) -> LaneList:
-        new: LaneList = LaneList.tree_unflatten(self.origins, (columns, length))
-        holds_same(new, self)
-        new.hold(self.elements_in(self))
-        new.source = self.source
-        return new
 
     @Facts(changes=True, grows=True, moves=True, iterates=True, stepwise=True, one="append")
     def extend(self, values: Any, /) -> None:
@@ -240,23 +196,10 @@ class LaneList(LaneSequence):
         self.columns = moves.replaced(mine.columns, n, at, removed, theirs.columns, m)
         self.length = total
 
-    def _plain(self) -> LaneList:
-        """A list of these elements, from place 0 on, that is no view."""
-        return self._new(self.columns, self.length)
-
     @Facts(changes=True, moves=True)
     def clear(self) -> None:
         """Remove all elements, in place."""
         self.length = 0
-
-    def copy(self) -> Any:
-        """Return a list of the same elements."""
-        new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
-        new.hold(self.elements_in(self))
-        new.source = self.source
-        return holds_same(new, self)
-
-    __copy__ = copy
 
     @Facts(changes=True)
     def reverse(self) -> None:
@@ -269,14 +212,6 @@ class LaneList(LaneSequence):
         """Sort the elements; equal ones keep their order."""
         self._rearrange(list_sorting.sorted_order(self._plain(), key, reverse))
 
-    def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
-        """Return the index of the first element that equals a value."""
-        found = span(slice(start, stop), self.length)
-        end = found.start + found.count
-        place = self._first(value, found.start, end)
-        require(place < end, "ValueError", self.ABSENT["index"])
-        return number(jnp.asarray(place, np.int32))
-
     @Facts(changes=True, moves=True, by_value=True)
     def remove(self, value: Any, /) -> None:
         """Remove the first element that equals a value."""
@@ -285,32 +220,7 @@ class LaneList(LaneSequence):
         require(holds, "ValueError", self.ABSENT["remove"])
         self._close(place, self.length, moves.one_if(holds))
 
-    def count(self, value: Any, /) -> Any:
-        """Return the number of elements that equal a value."""
-        return number(jnp.sum(self._equal(value), dtype=np.int32))
-
-    def contains(self, value: Any) -> Any:
-        """Return whether an element equals a value."""
-        return number(jnp.asarray(self._first(value, 0, self.length) < self.length))
-
     # Subscripts.
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return self._slice(span(index, self.length))
-        return self.element(self._checked(index, self.NO_INDEX)[0])
-
-    def _slice(self, part: Span) -> LaneList:
-        plain = self._plain()
-        columns = plain.columns
-        if isinstance(part.count, int) and room(columns, 0) is not None:
-            columns = taken(columns, part.start + part.step * jnp.arange(part.count, dtype=np.int32))
-        elif type(part.step) is int and part.step == 1:
-            if not (type(part.start) is int and part.start == 0):
-                columns = moves.part(columns, part.start, part.count)
-        else:
-            columns = taken(columns, part.start + part.step * self._numbers())
-        return plain._new(columns, part.count)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.hold(self.elements_in(value) if isinstance(index, slice) else value)
@@ -371,29 +281,10 @@ class LaneList(LaneSequence):
         self.extend(other)
         return self
 
-    def __mul__(self, times: Any) -> Any:
-        times = repetitions(times)
-        plain = self._plain()
-        n = plain.length
-        if lists_in(plain.columns):
-            title = "`xs * n` has each list in `xs` several times, and a change of one would be seen in all"
-            raise Refusal("PCB304", title, helps=(SHARED_HELP,))
-        whole = repeated(n, times)
-        if room(plain.columns, 0) is None:
-            return plain._new(plain.columns, whole)
-        size = whole if isinstance(whole, int) else max(start_capacity(), self.capacity)
-        require_room(whole, size)
-        order = jnp.arange(size, dtype=np.int32) % (max(n, 1) if isinstance(n, int) else jnp.maximum(n, 1))
-        return plain._new(taken(plain.columns, order), whole)
-
-    __rmul__ = __mul__
-
 
 def as_list(values: Any) -> LaneList:
     """Return a list of the elements of a container, an array or a Python iterable, in order; a list itself."""
-    if isinstance(values, LaneList):
-        return values._plain()
-    if isinstance(values, Container) and hasattr(values, "as_list"):
+    if isinstance(values, Container):
         return values.as_list()  # type: ignore[no-any-return]
     if isinstance(values, jax.Array | np.ndarray):
         return LaneList.from_array(values)  # type: ignore[no-any-return]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
-from pcbatch.data.origins import number
+from pcbatch.data.capacity import capacity
+from pcbatch.data.checks import require_room
+from pcbatch.data.container import Collection
+from pcbatch.data.origins import Origin, number
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.sequences.indices import checked_index, length_of_range
 from pcbatch.data.sequences.lane_list import LaneList
@@ -15,7 +18,7 @@ from pcbatch.errors import Refusal
 
 
 @pytree_node("start", "stop", "step")
-class LaneRange:
+class LaneRange(Collection):
     """A range whose bounds depend on the lane."""
 
     def __init__(self, start: Any, stop: Any, step: Any) -> None:
@@ -29,12 +32,16 @@ class LaneRange:
         """The number of elements, as of `len`."""
         return length_of_range(self.start, self.stop, self.step)
 
-    def to_list(self) -> LaneList:
+    def as_list(self) -> LaneList:
         """Return the list of the elements."""
-        new: LaneList = LaneList.of_range(self.start, self.stop, self.step)
+        n = self.length
+        size = n if isinstance(n, int) else capacity()
+        require_room(n, size)
+        values = self.start + self.step * jnp.arange(size) if size else jnp.zeros((0,), np.int32)
+        new: LaneList = LaneList.tree_unflatten((Origin.NUMBER,), (values, n))
         return new
 
-    def reversed(self) -> LaneRange:
+    def __reversed__(self) -> LaneRange:
         """Return the range from the last element to the first."""
         return LaneRange(self.element(self.length - 1), self.start - jnp.sign(self.step), -self.step)
 
@@ -57,12 +64,3 @@ class LaneRange:
         if isinstance(index, slice):
             raise Refusal("PCB306", "a slice of a range with bounds of the lane", helps=("write its own bounds",))
         return self.element(checked_index(index, self.length, 0, "range object index out of range")[0])
-
-    def __len__(self) -> int:
-        return len(self.to_list())
-
-    def __bool__(self) -> bool:
-        return bool(self.length > 0)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.to_list())

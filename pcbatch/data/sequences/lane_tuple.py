@@ -3,7 +3,7 @@
     tuple(xs)                              as long as the list
     transposed([[1, 2, 3], [4, 5, 6]])     [(1, 4), (2, 5), (3, 6)], the elements of `zip(*rows)`
 
-A tuple with a length that is known while compiling is Python's own, until it meets one of the lane (`known_tuples`).
+A tuple with a length that is known while compiling is Python's own, until it meets one of the lane.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import require
-from pcbatch.data.columns import Unset, room
-from pcbatch.data.elements import Rows
+from pcbatch.data.columns import Shape, Unset, room
 from pcbatch.data.optional import sure
 from pcbatch.data.origins import Origin
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import parts
 from pcbatch.errors import Refusal
@@ -41,6 +41,19 @@ class LaneTuple(LaneList):
         new: LaneTuple = cls.tree_unflatten(plain.origins, (plain.columns, plain.length))
         new.hold(values.elements_in(values))
         return new
+
+    def beside(self, value: Any, lead: Shape) -> Any:
+        """Return a known tuple that this one meets, or the columns of such, as one of the lane; others as they are."""
+        if type(value) is not tuple or type(self) is not LaneTuple:
+            return super().beside(value, lead)
+        if not lead:
+            return self.from_list(list(value))
+        if not value:
+            return self.tree_unflatten((), (Unset(), jnp.zeros(lead, np.int32)))
+        if any(not hasattr(part, "dtype") or part.shape != lead for part in value):
+            return value
+        columns = jnp.stack(value, axis=len(lead))
+        return self.tree_unflatten((Origin.UNKNOWN,), (columns, jnp.full(lead, len(value), np.int32)))
 
     def __getattribute__(self, name: str) -> Any:
         if facts(name).changes and hasattr(list, name):

@@ -10,17 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.checks import limit, require
-from pcbatch.data.columns import Unset, element_text, one_level, room
-from pcbatch.data.container import Container
-from pcbatch.data.elements import Rows, list_class, prepare, text_of
+from pcbatch.data.checks import limit
+from pcbatch.data.columns import Unset, one_level, room
+from pcbatch.data.elements import beside, prepare
 from pcbatch.data.joinable import Joinable
 from pcbatch.data.members import MemberValue, of_member
 from pcbatch.data.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.data.own_order import compared, of_two_classes
 from pcbatch.data.row_search import first_row
-from pcbatch.data.sequences import list_order
-from pcbatch.data.sequences.known_tuples import tuple_beside
+from pcbatch.data.rows import Rows
+from pcbatch.data.sequences.indices import where
 from pcbatch.data.stored import Stored
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
@@ -53,11 +52,8 @@ def ask_about_lists(a: Any, b: Any) -> None:
     if not isinstance(b, Rows | list | tuple) or (lists := _both_lists(a, b)) is None:
         return
     a, b = lists
-    rooms = [room(one.columns, 0) for one in lists if not isinstance(one.columns, Unset)]
-    sizes = [size for size in rooms if size is not None]
-    if len(sizes) == 2:
-        left, right = (jax.tree.map(lambda leaf: leaf[: min(sizes)], one.columns) for one in lists)
-        ask_identity(left, right, (a.length == b.length) & (jnp.arange(min(sizes)) < a.length))
+    if (pairs := _pairs(a, b)) is not None:
+        ask_identity(pairs[0], pairs[1], (a.length == b.length) & (jnp.arange(room(pairs, 0)) < a.length))
 
 
 def equal(a: Any, b: Any) -> Any:
@@ -114,17 +110,8 @@ def _both_lists(a: Any, b: Any) -> tuple[Any, Any] | None:
     """The two values as lists of the lane; None if one of them is no list of the same kind."""
     a, b = (one.as_rows() if isinstance(one, Rows) else one for one in (a, b))
     kind = type(a) if isinstance(a, Rows) else type(b)
-    values = [_beside(a, b), _beside(b, a)]
+    values = [beside(a, (), b), beside(b, (), a)]
     return None if any(type(value) is not kind for value in values) else (values[0]._plain(), values[1]._plain())
-
-
-def _beside(value: Any, other: Any) -> Any:
-    """A list or tuple that is known while compiling as one of the lane, if it is compared with one of its kind."""
-    if isinstance(value, str | bytes) and isinstance(other, Rows):
-        return text_of(value)
-    if type(value) is list and type(other) is list_class():
-        return prepare(value)
-    return tuple_beside(value, (), other)
 
 
 def _pairs(a: Any, b: Any) -> Any:
@@ -227,99 +214,3 @@ def _all(values: Any) -> Any:
         elif value is not True and result is not False:
             result = jnp.logical_and(result, value)
     return result
-
-
-def where(condition: Any, a: Any, b: Any) -> Any:
-    if isinstance(condition, bool | np.bool_):
-        return a if condition else b
-    return jnp.where(condition, a, b)
-
-
-class LaneSequence(Rows):
-    """A sequence of the lane that can be compared and unpacked."""
-
-    __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
-
-    # For subclasses.
-
-    def _plain(self) -> Any:
-        """Return the sequence with its elements from place 0 on, and no view."""
-        raise NotImplementedError
-
-    def __getitem__(self, index: Any) -> Any:
-        raise NotImplementedError
-
-    def _valid(self) -> Any:
-        """Return which places hold an element, bool[capacity]."""
-        raise NotImplementedError
-
-    # Comparisons.
-
-    def _equal(self, value: Any) -> Any:
-        """Return the mask of the elements that equal a value, bool[capacity]."""
-        return jnp.logical_and(self._valid(), equal_to(self._compared_with(value), value))
-
-    def _first(self, value: Any, start: Any, stop: Any) -> Any:
-        """Return the place of the first element from `start` on, before `stop`, that equals a value; else `stop`."""
-        return first_equal(self._compared_with(value), value, start, stop)
-
-    def _compared_with(self, value: Any) -> Any:
-        plain = self._plain()
-        if not isinstance(value, Container) and not isinstance(plain.columns, Unset):
-            ask_identity(plain.columns, value, plain._valid())
-        return plain
-
-    def __eq__(self, other: Any) -> Any:
-        list_order.ask_about_lists(self, other)
-        return list_order.equal(self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        list_order.ask_about_lists(self, other)
-        return list_order.not_(list_order.equal(self, other))
-
-    def __lt__(self, other: Any) -> Any:
-        return list_order.compare(operator.lt, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return list_order.compare(operator.le, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return list_order.compare(operator.gt, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return list_order.compare(operator.ge, self, other)
-
-    # Unpacking.
-
-    def unpacked(self, count: int) -> tuple[Any, ...]:
-        """Return the elements of `a, b = xs`, as many as there are names."""
-        n = self.length
-        few = ("not enough values to unpack (expected ", str(count), ", got ", n, ")")
-        require(n >= count, "ValueError", *few)
-        require(n <= count, "ValueError", f"too many values to unpack (expected {count})")
-        return tuple(self.element(k) for k in range(count))
-
-    def unpacked_star(self, before: int, after: int) -> list[Any]:
-        """Return the values of `a, *rest, z = xs`, with so many names before and after the star."""
-        n = self.length
-        few = ("not enough values to unpack (expected at least ", str(before + after), ", got ", n, ")")
-        require(n >= before + after, "ValueError", *few)
-        first = [self.element(k) for k in range(before)]
-        last = [self.element(n - k) for k in range(after, 0, -1)]
-        return [*first, self._plain()[before : n - after], *last]
-
-    def __jax_array__(self) -> Any:
-        """Return the elements as one array, where their number is known while compiling."""
-        columns, n = self._plain().columns, self.length
-        if isinstance(columns, jax.Array) and isinstance(n, int):
-            return columns[:n]
-        raise Refusal(
-            "PCB306",
-            "an array has a shape that is known while compiling, and the length of this list depends on the lane",
-            helps=("keep the list, or make an array of the greatest length and store into it, `ys.at[k].set(x)`",),
-        )
-
-    def __repr__(self) -> str:
-        kind = type_name(self)
-        return f"empty {kind}" if isinstance(self._columns, Unset) else f"{kind} of {element_text(self._columns)}"

@@ -11,12 +11,12 @@ import numpy as np
 
 from pcbatch.data.by_width import by_width
 from pcbatch.data.checks import limit, require, rules
-from pcbatch.data.columns import Unset, room, row
-from pcbatch.data.elements import Rows, element_at
+from pcbatch.data.columns import Unset, iinfo, room, row
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin, note, number
 from pcbatch.data.row_search import first_row
+from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences import list_order, list_sorting
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import parts
@@ -59,7 +59,6 @@ def exact_sum(name: str, numbers: Any, n: Any = None) -> Any:
     return result
 
 
-iinfo: Any = jnp.iinfo  # untyped in some releases of JAX
 NOTHING: Any = object()
 SET_ORDER = "elements of a set have equal keys, and their order is that of the set, which is not known"
 
@@ -76,15 +75,10 @@ def total(values: LaneList, start: Any, add: Callable[[Any, Any], Any]) -> Any:
     if room(columns, 0) in (None, 0):
         return start
     if not isinstance(columns, jax.Array):
-        kind = (
-            "lists"
-            if isinstance(columns, Rows)
-            else "values that may be None"
-            if isinstance(columns, Optional)
-            else "tuples"
-        )
+        others = "values that may be None" if isinstance(columns, Optional) else "tuples"
+        kind = "lists" if isinstance(columns, Rows) else others
         raise Refusal("PCB304", f"`sum` adds numbers, and the elements of this list are {kind}")
-    inside = _inside(values).reshape(-1, *(1,) * (columns.ndim - 1))
+    inside = values._valid().reshape(-1, *(1,) * (columns.ndim - 1))
     whole = columns.astype(np.int32) if columns.dtype == np.bool_ else columns
     if rules().overflow == "fail" and whole.ndim == 1 and jnp.issubdtype(whole.dtype, np.integer):
         result = exact_sum("sum", whole, values.length)
@@ -102,25 +96,14 @@ def _weak(value: Any) -> Any:
     return weak.at[0].set(value)[0] if weak.dtype == value.dtype else value
 
 
-def _inside(values: LaneList) -> Any:
-    return jnp.arange(values.capacity, dtype=np.int32) < values.length
-
-
 def truths(values: LaneList, by: bool) -> Any:
     """Return `any` (`by` is True) or `all` (False) of a list."""
     columns = values.columns
     if room(columns, 0) is None:
-        constant = bool(columns) if parts(columns) == [] else False
-        return _known_truths(values, constant, by)
+        some, known = values.length > 0, parts(columns) == [] and bool(columns)
+        return not by if known is not by else some if by else list_order.not_(some)
     place = first_row(lambda element: _truth(element) == by, columns, values.length)
     return number(jnp.asarray((place < values.length) == by))
-
-
-def _known_truths(values: LaneList, constant: bool, by: bool) -> Any:
-    some = values.length > 0
-    if by:
-        return some if constant else False
-    return True if constant else list_order.not_(some)
 
 
 def _truth(element: Any) -> Any:
@@ -175,7 +158,7 @@ def _place(values: LaneList, largest: bool, key: Callable[[Any], Any] | None) ->
 
             return jax.lax.fori_loop(1, n, step, (jnp.int32(0), keys[0]))[0]
 
-        return by_width(lambda keys, n: _place_of_number(keys, _inside(values), largest), alone)(keys, values.length)
+        return by_width(lambda keys, n: _place_of_number(keys, values._valid(), largest), alone)(keys, values.length)
     return list_sorting.extreme_place(values._plain(), key, largest)
 
 

@@ -14,10 +14,12 @@ import numpy as np
 from pcbatch.data.by_width import by_width
 from pcbatch.data.checks import Check, collecting, limit, record
 from pcbatch.data.columns import one_level, room, with_row
-from pcbatch.data.elements import Rows, element_at, prepare
+from pcbatch.data.elements import prepare
 from pcbatch.data.optional import Optional
 from pcbatch.data.own_order import compared, has_order
-from pcbatch.data.sequences.list_order import NAN_ORDER, compare, scalar, where
+from pcbatch.data.rows import Rows, element_at
+from pcbatch.data.sequences.indices import where
+from pcbatch.data.sequences.list_order import NAN_ORDER, compare, scalar
 from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order
 from pcbatch.data.stored import parts
 from pcbatch.diagnostics.lane_words import type_name

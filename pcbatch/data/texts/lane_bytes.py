@@ -1,6 +1,6 @@
 """Bytes of the lane: tuples of numbers from 0 to 255, which show, add and compare as `bytes`.
 
-LaneBytes.known_bytes(b"abc")     columns i32[3], length 3
+LaneBytes.known(b"abc")     columns i32[3], length 3
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.checks import limit, require
+from pcbatch.data.checks import require
 from pcbatch.data.columns import Unset
+from pcbatch.data.container import for_kind
 from pcbatch.data.origins import Origin, kind_of
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.text import Text, encodable
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -24,6 +26,7 @@ HELP = "a list of the numbers has the methods of lists, `list(data)`, and `bytes
 SEARCHES = frozenset("find rfind index rindex count startswith endswith".split())
 
 
+@for_kind(bytes)
 @jax.tree_util.register_pytree_node_class
 class LaneBytes(LaneTuple):
     """Bytes whose numbers or length depend on the lane."""
@@ -33,7 +36,7 @@ class LaneBytes(LaneTuple):
     NO_INDEX = "index out of range"
 
     @classmethod
-    def known_bytes(cls, value: bytes) -> Any:
+    def known(cls, value: Any) -> Any:
         """Return bytes that are known while compiling."""
         return cls.made(jnp.asarray(np.array(list(value) or [0], np.int32)), len(value))
 
@@ -47,7 +50,7 @@ class LaneBytes(LaneTuple):
         """Return the bytes of a list of numbers; the lane raises ValueError for one that is no byte."""
         columns = values.columns
         if isinstance(columns, Unset):
-            return cls.known_bytes(b"")
+            return cls.known(b"")
         if not (isinstance(columns, jax.Array) and columns.ndim == 1):
             raise TypeError("'bytes' takes a list of integers")
         if not (jnp.issubdtype(columns.dtype, jnp.integer) or columns.dtype == np.bool_):
@@ -60,9 +63,9 @@ class LaneBytes(LaneTuple):
     def text(self) -> LaneText:
         """The text of the characters that have these numbers."""
         plain = self._plain()
-        return LaneText.of("") if isinstance(plain.columns, Unset) else LaneText.made(plain.columns, plain.length)
+        return LaneText.known("") if isinstance(plain.columns, Unset) else LaneText.made(plain.columns, plain.length)
 
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> LaneText:
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> Text:
         """Return the text that these bytes encode; a lane with bytes beyond ASCII stops where one may be a part."""
         return encodable(self.text, encoding, errors)
 
@@ -184,7 +187,7 @@ def bytes_of(value: Any) -> Any:
     """Return bytes and bytearrays, of Python or of the lane, as bytes of the lane; None for other values."""
     if isinstance(value, LaneByteArray):
         return LaneBytes.made(value.columns, value.length)
-    return LaneBytes.known_bytes(value) if isinstance(value, bytes) else value if type(value) is LaneBytes else None
+    return LaneBytes.known(value) if isinstance(value, bytes) else value if type(value) is LaneBytes else None
 
 
 def _part(value: Any, numbers: bool) -> Any:
@@ -202,14 +205,3 @@ def _part(value: Any, numbers: bool) -> Any:
         raise TypeError(f"a bytes-like object is required, not '{type_name(value)}'")
     require((value >= 0) & (value < 256), "ValueError", "byte must be in range(0, 256)")
     return LaneText.made(jnp.asarray(value, np.int32).reshape(1), 1)
-
-
-def encodable(text: LaneText, encoding: str, errors: str) -> LaneText:
-    """Return a text whose characters are one byte each in an encoding; a lane with others stops."""
-    name = encoding.lower().replace("_", "-") if isinstance(encoding, str) else ""
-    most = 128 if name in ("utf-8", "utf8", "ascii") else 256 if name in ("latin-1", "latin1", "iso-8859-1") else 0
-    if not most or errors != "strict":
-        title = f"texts of the lane have no encoding {encoding!r} with {errors!r}"
-        raise Refusal("PCB306", title, helps=("take utf-8, ascii or latin-1, and leave `errors` out",))
-    limit(jnp.all((text.codes < most) | ~text.valid()), f"characters beyond those of one byte in {name}")
-    return text

@@ -8,16 +8,13 @@ import jax.numpy as jnp
 
 from pcbatch.data.checks import limit
 from pcbatch.data.origins import number
+from pcbatch.data.texts.text import Text
 
 
-class Letters:
-    """The part of a text of the lane that knows letters: those of ASCII, and a lane with others stops."""
+class Letters(Text):
+    """A text of the lane that knows letters: those of ASCII, and a lane with others stops."""
 
     __slots__ = ()
-    codes: Any
-    length: Any
-    made: Any
-    valid: Any
     strip: Any
 
     # Kinds of characters; of those beyond ASCII nothing is known.

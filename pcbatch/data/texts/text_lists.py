@@ -15,7 +15,7 @@ from pcbatch.data.columns import row, with_row
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts import text_search
-from pcbatch.data.texts.lane_text import WHITESPACE, LaneText, as_text, joined
+from pcbatch.data.texts.text import WHITESPACE, Text, as_text, joined
 from pcbatch.data.texts.text_parts import TextParts, flattened
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
@@ -23,22 +23,22 @@ from pcbatch.errors import Refusal
 LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 
-def characters(text: LaneText) -> LaneList:
+def characters(text: Text) -> LaneList:
     """Return the list of the characters of a text."""
     codes = text.codes
-    each = LaneText.made(codes[:, None], jnp.ones(codes.shape, np.int32))
+    each = text.made(codes[:, None], jnp.ones(codes.shape, np.int32))
     made: LaneList = LaneList.tree_unflatten((Origin.ARRAY,), (each, text.length))
     return made
 
 
-def sorted_characters(text: LaneText, reverse: bool) -> LaneList:
+def sorted_characters(text: Text, reverse: bool) -> LaneList:
     """Return the list of the characters in their order."""
     beyond = np.iinfo(np.int32).max
     keys = jnp.where(text.valid(), -text.codes if reverse else text.codes, beyond)
-    return characters(LaneText.made(text.codes[jnp.argsort(keys, stable=True)], text.length))
+    return characters(text.made(text.codes[jnp.argsort(keys, stable=True)], text.length))
 
 
-def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
+def split(text: Text, sep: Text | None, most: Any) -> LaneList:
     """Return the list of the parts of a text between separators, of which the first `most` count, or of its words."""
     size, n = text.codes.shape[0], text.length
     if sep is None:
@@ -58,7 +58,7 @@ def split(text: LaneText, sep: LaneText | None, most: Any) -> LaneList:
     return _parts(text, starts, ends, count)
 
 
-def lines(text: LaneText, keepends: bool) -> LaneList:
+def lines(text: Text, keepends: bool) -> LaneList:
     """Return the list of the lines of a text, with their ends if asked."""
     size, n = text.codes.shape[0], text.length
     line_feed = jnp.concatenate([text.codes[1:] == ord("\n"), jnp.zeros((1,), bool)]) & (jnp.arange(1, size + 1) < n)
@@ -72,16 +72,16 @@ def lines(text: LaneText, keepends: bool) -> LaneList:
     return _parts(text, starts, ends, count + (starts[count] < n).astype(np.int32))
 
 
-def turned(parts: TextParts, text: LaneText) -> LaneList:
+def turned(parts: TextParts, text: Text) -> LaneList:
     """Return the parts of a text that was turned round: in their order, and each as it was in the text."""
     starts, lengths = parts.places.columns
     found = TextParts.of(text.codes, text.length - starts - lengths, lengths, parts.length)
     return found[::-1]  # type: ignore[no-any-return]
 
 
-def translated(text: LaneText, table: Any) -> LaneText:
+def translated(text: Text, table: Any) -> Text:
     """Return a text with characters replaced by a known table: numbers of characters and numbers, texts or None."""
-    if not isinstance(table, dict) or any(isinstance(value, LaneText) for value in table.values()):
+    if not isinstance(table, dict) or any(isinstance(value, Text) for value in table.values()):
         title = "`translate` takes a table that is known while compiling"
         raise Refusal("PCB306", title, helps=("write `''.join(table.get(c, c) for c in text)`",))
     new = {key: "" if value is None else value for key, value in table.items()}
@@ -92,11 +92,11 @@ def translated(text: LaneText, table: Any) -> LaneText:
         shown = np.array([ord(c) for c in value.ljust(room)], np.int32) if isinstance(value, str) else value
         codes = jnp.where(here[:, None], shown, codes)
         sizes = jnp.where(here, len(value) if isinstance(value, str) else 1, sizes)
-    made: LaneList = LaneList.tree_unflatten((Origin.ARRAY,), (LaneText.made(codes, sizes), text.length))
-    return join_texts(LaneText.of(""), made)
+    made: LaneList = LaneList.tree_unflatten((Origin.ARRAY,), (text.made(codes, sizes), text.length))
+    return join_texts(text.known(""), made)
 
 
-def _parts(text: LaneText, starts: Any, ends: Any, count: Any) -> TextParts:
+def _parts(text: Text, starts: Any, ends: Any, count: Any) -> TextParts:
     """The list of so many parts of a text, from places to others."""
     inside = jnp.arange(starts.shape[0], dtype=np.int32) < count
     return TextParts.of(text.codes, starts, jnp.where(inside, ends - starts, 0), count)
@@ -133,15 +133,15 @@ def _words(codes: Any, n: Any) -> tuple[Any, Any, Any]:
     return starts, ends, count
 
 
-def _separators(text: LaneText, sep: LaneText, most: Any, rows: int) -> tuple[Any, Any]:
+def _separators(text: Text, sep: Text, most: Any, rows: int) -> tuple[Any, Any]:
     """The places of the first `most` separators of a text, all if it is negative, in int32[rows], and their number."""
 
-    def together(text: LaneText, sep: LaneText, most: Any) -> tuple[Any, Any]:
+    def together(text: Text, sep: Text, most: Any) -> tuple[Any, Any]:
         here = text_search.taken(text_search.places(text, sep), sep) & (jnp.asarray(sep.length) > 0)
         here &= (jnp.cumsum(here, dtype=np.int32) <= most) | (most < 0)
         return _first(here, rows, text.length + 1), jnp.sum(here, dtype=np.int32)
 
-    def alone(text: LaneText, sep: LaneText, most: Any) -> tuple[Any, Any]:
+    def alone(text: Text, sep: Text, most: Any) -> tuple[Any, Any]:
         def is_there(k: Any) -> Any:
             def more(j: Any) -> Any:
                 return (j < sep.length) & (row(text.codes, k + j) == row(sep.codes, j))
@@ -183,12 +183,12 @@ def _first(here: Any, size: int, n: Any) -> Any:
     return by_width(together, alone)(here, jnp.asarray(n, np.int32))
 
 
-def join_texts(between: LaneText, texts: Any) -> LaneText:
+def join_texts(between: Text, texts: Any) -> Text:
     """Return texts one after the other, with another one between them."""
-    if isinstance(texts, LaneText):
+    if isinstance(texts, Text):
         texts = characters(texts)
     if not isinstance(texts, LaneList):
-        whole, items = LaneText.of(""), list(texts)
+        whole, items = between.known(""), list(texts)
         for k, item in enumerate(items):
             part = as_text(item)
             if part is None:
@@ -196,7 +196,7 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
             whole = joined(joined(whole, between), part) if k else part
         return whole
     columns = texts.columns
-    if not isinstance(columns, LaneText):
+    if not isinstance(columns, Text):
         raise TypeError("sequence item 0: expected str instance")
     rows = columns.codes.shape[0]
     n = jnp.arange(rows, dtype=np.int32)
@@ -205,4 +205,4 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
     total = jnp.sum(sizes + gaps, dtype=np.int32)
     room = max(start_capacity(), rows)
     require_room(total, room)
-    return LaneText.made(flattened(texts, sizes, texts.length, between, room), total)
+    return between.made(flattened(texts, sizes, texts.length, between, room), total)

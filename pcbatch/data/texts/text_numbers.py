@@ -13,7 +13,8 @@ from pcbatch.data.checks import limit, require
 from pcbatch.data.columns import row
 from pcbatch.data.origins import number
 from pcbatch.data.row_search import first_row
-from pcbatch.data.texts.lane_text import LaneText, joined
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.text import joined
 
 PREFIXES = {10: "", 2: "0b", 8: "0o", 16: "0x"}
 
@@ -32,7 +33,7 @@ def text_of_integer(n: Any, base: int = 10, prefix: bool = True, upper: bool = F
     letters = ord("A" if upper else "a") - 10
     codes = jnp.where(digits < 10, digits + ord("0"), digits + letters)
     shown = LaneText.made(jnp.roll(codes, count - width), count)
-    start = LaneText.of("-" + (PREFIXES[base] if prefix else ""))
+    start = LaneText.known("-" + (PREFIXES[base] if prefix else ""))
     negative = n < 0
     head = LaneText.made(
         jnp.where(negative, start.codes, jnp.roll(start.codes, -1)), jnp.where(negative, start.length, start.length - 1)
@@ -62,7 +63,7 @@ def grouped(text: LaneText, mark: int, width: int) -> LaneText:
 
 def text_of_bool(c: Any) -> LaneText:
     """Return "True" or "False"."""
-    true, false = LaneText.of("True "), LaneText.of("False")
+    true, false = LaneText.known("True "), LaneText.known("False")
     return LaneText.made(jnp.where(c, true.codes, false.codes), jnp.where(c, 4, 5).astype(np.int32))
 
 

@@ -19,14 +19,15 @@ import numpy as np
 from pcbatch.data.capacity import capacity as start_capacity
 from pcbatch.data.checks import require_room
 from pcbatch.data.columns import leaf_at, padded, room, taken
-from pcbatch.data.elements import Rows
+from pcbatch.data.container import class_for
 from pcbatch.data.optional import Optional, is_none, narrowed
 from pcbatch.data.origins import Origin
 from pcbatch.data.row_search import first_row
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import moves
 from pcbatch.data.sequences.indices import Span
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.texts.lane_text import LaneText, as_text
+from pcbatch.data.texts.text import Text, as_text
 
 SHORT = 128  # characters of a text, each part of which has room for all of them
 SHARE = 8  # of longer ones a part has room for one out of so many, unless it turns out to have more
@@ -75,7 +76,7 @@ class TextParts(LaneList):
                 used = jnp.arange(starts.shape[0], dtype=np.int32) < self.length
                 require_room(jnp.maximum(self.length, jnp.max(lengths, where=used, initial=0)), width)
             count = jnp.minimum(self.length, starts.shape[0])
-            self._rows = LaneText.made(moves.windows(self.codes, starts, count, width), lengths)
+            self._rows = class_for(str).made(moves.windows(self.codes, starts, count, width), lengths)
         return self._rows
 
     @_columns.setter
@@ -92,7 +93,7 @@ class TextParts(LaneList):
         """The number of rows, where parts are made into rows."""
         return self._most(room(self.places.columns, 0) or 0)
 
-    def as_rows(self) -> LaneList:
+    def as_rows(self) -> Any:
         """Return the list with a row for each part."""
         return self._new(self._columns, self.length)
 
@@ -101,12 +102,12 @@ class TextParts(LaneList):
     def __repr__(self) -> str:
         return "list of texts"
 
-    def element(self, index: Any) -> LaneText:
+    def element(self, index: Any) -> Any:
         """Return the part at an index that is known to be in range."""
         start, length = (leaf_at(leaf, (index,)) for leaf in self.places.columns)
         if (width := self._most(self.codes.shape[0])) < self.codes.shape[0]:
             require_room(length, width)
-        return LaneText.made(moves.part(self.codes, start, length, width), length)
+        return class_for(str).made(moves.part(self.codes, start, length, width), length)
 
     def _slice(self, part: Span) -> TextParts:
         places = self.places._slice(part)
@@ -130,7 +131,7 @@ class TextParts(LaneList):
         return first_row(alike, self.places.columns, stop, start, 1)
 
 
-def flattened(texts: LaneList, sizes: Any, count: Any, between: LaneText, size: int) -> Any:
+def flattened(texts: LaneList, sizes: Any, count: Any, between: Text, size: int) -> Any:
     """Return the codes [size] of the first `count` texts of a list, of `sizes[k]` characters each, with another text
     between two of them."""
     if isinstance(texts, TextParts):

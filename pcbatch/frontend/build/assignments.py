@@ -6,17 +6,10 @@ from collections.abc import Sequence
 
 import gast
 
+from pcbatch.data.functions import changes, iteration
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changes_in_try import by_stream
-from pcbatch.frontend.build.evaluation_order import (
-    assigned,
-    changes_objects,
-    copied,
-    frozen,
-    may_raise,
-    rebound,
-    store,
-)
+from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, may_raise, rebound, store
 from pcbatch.frontend.build.expressions import atom, has_control, lower, lower_into, operands
 from pcbatch.frontend.build.links import link_into
 from pcbatch.frontend.build.mutations import (
@@ -32,7 +25,8 @@ from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, is_stream, of_container, whole
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
-from pcbatch.ir.ops import Change, Move
+from pcbatch.ir.effects import Change
+from pcbatch.ir.ops import Move
 
 PARTS = (gast.Subscript, gast.Attribute)
 
@@ -121,7 +115,7 @@ def _augment_variable(b: Builder, node: Node, name: str) -> None:
 
 def _augmented(b: Builder, node: Node, name: str, old: Node, value: Node, methods: str) -> None:
     owner = of_container(b.unit, old, display([], node), methods, node)
-    changed = supported("augmented", [constant(operator_name(node.op), node), owner, value], node)
+    changed = supported(changes.augmented, [constant(operator_name(node.op), node), owner, value], node)
     shown = binary(old, node.op, value, node)
     sure = b.loc(node) in b.unit.decisions.in_place or b.loc(shown) in b.unit.decisions.in_place
     change = (old.id, Change(0, sure=sure, grows=isinstance(node.op, gast.Add)))
@@ -167,7 +161,7 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
     elif place.name not in names:
         augment_place(b, place, keys, node, value, methods, old)
     else:  # an object that changes in place would have another place by now: the check of ownership refuses that
-        changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
+        changed = supported(changes.augmented, [constant(operator_name(node.op), node), old, value], node)
         change = (old.id, Change(0, sure=False, grows=isinstance(node.op, gast.Add)))
         new = b.temp()
         b.prim((new,), changed, shown=binary(old, node.op, value, node), changes=change)
@@ -200,7 +194,7 @@ def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
         _unpack_star(b, dsts, star, value, target)
     elif len(dsts) == 1:
         # One destination would receive the whole sequence.
-        b.prim(dsts, supported("single", [value], target), shown=_single(value, target), at=target)
+        b.prim(dsts, supported(iteration.single, [value], target), shown=_single(value, target), at=target)
     else:
         b.prim(dsts, value)
     for element, dst in zip(elements, dsts, strict=True):
@@ -223,13 +217,13 @@ def _unpack_star(b: Builder, dsts: tuple[str, ...], star: int, value: Node, at: 
     after = len(dsts) - star - 1
     sizes = [constant(star, at), constant(after, at)]
     if len(dsts) == 1:
-        b.prim(dsts, supported("all_items", [value], at), shown=value, at=at)
+        b.prim(dsts, supported(iteration.all_items, [value], at), shown=value, at=at)
         return
     # The text that people see: `xs[0], xs[1:-1], xs[-1]`.
     parts = [subscript(value, constant(k, at), at) for k in range(star)]
     parts.append(subscript(value, load(f"{star}:-{after}" if after else f"{star}:", at), at))
     parts += [subscript(value, constant(k - after, at), at) for k in range(after)]
-    b.prim(dsts, supported("starred", [value, *sizes], at), shown=display(parts, at), at=at)
+    b.prim(dsts, supported(iteration.starred, [value, *sizes], at), shown=display(parts, at), at=at)
 
 
 def _single(value: Node, at: Node) -> Node:

@@ -9,40 +9,21 @@ from typing import Any, Protocol
 
 import gast
 
+from pcbatch.data.functions import exceptions
 from pcbatch.data.functions.exceptions import code_of
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
-from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.tree import Node, constant, is_constant, load, no_parameters, supported
+from pcbatch.frontend.symbols import Symbols
 from pcbatch.ir.analysis.dataflow import postorder
 from pcbatch.ir.analysis.def_use import retarget, successors, terminator_reads
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
+from pcbatch.ir.effects import Change
 from pcbatch.ir.message import Message
 from pcbatch.ir.names import unused
-from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Link, Move, Prim, Return
+from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Fail, Jump, Move, Prim, Return
 from pcbatch.ir.roles import reads, writes
-
-
-class Symbol(Protocol):
-    """The functions of the program: their names, and which parameters they change in place for their callers.
-
-    `raised` are classes that functions called in the body of a `try` raise, as far as they are known.
-    """
-
-    raised: tuple[type[BaseException], ...]
-
-    def __call__(self, target: Target, statics: Statics, catching: bool = False) -> str:
-        """Return the name of a function; with `catching`, of its copy whose last result is what it raises."""
-
-    def changes(self, name: str) -> tuple[str, ...]:
-        """Return the parameters that a function changes."""
-
-    def may_change(self, target: Target) -> bool:
-        """Return whether calls of a function may change their arguments."""
-
-    def may_touch(self, target: Target) -> bool:
-        """Return whether calls of a function may change objects that are known elsewhere, under whatever name."""
 
 
 @dataclass(slots=True)
@@ -93,7 +74,7 @@ class Handlers:
 class Builder:
     """Appends operations to the current block. After a jump the current block is a new, unreachable one."""
 
-    def __init__(self, unit: Unit, faults: Faults, symbol: Symbol, loops: Loops) -> None:
+    def __init__(self, unit: Unit, faults: Faults, symbol: Symbols, loops: Loops) -> None:
         self.unit = unit
         self.faults = faults
         self.symbol = symbol
@@ -177,7 +158,7 @@ class Builder:
         temps = tuple(dst if dst in changed else self.temp() for dst in dsts)
         objects = [load(changes[0], node)] if changes is not None else []
         expression = gast.copy_location(gast.Lambda(args=no_parameters(), body=node), node)
-        attempt = supported("attempt", [constant(len(dsts), node), expression, *objects], node)
+        attempt = supported(exceptions.attempt, [constant(len(dsts), node), expression, *objects], node)
         shown = node if shown is None else shown
         self.plain_prim((code, *temps), attempt, shown=shown, at=source, changes=changes)
         self.catch(code, source)
@@ -188,7 +169,7 @@ class Builder:
     def catch(self, code: str, at: Node) -> None:
         """Append a branch to the handlers for lanes that have raised, by the number of what they raise."""
         cond, following = self.temp(), self.label()
-        self.plain_prim((cond,), supported("raised", [load(code, at)], at), at=at)
+        self.plain_prim((cond,), supported(exceptions.raised, [load(code, at)], at), at=at)
         self.end(Branch(cond, self.handlers[-1].label, following, self.loc(at)))
         self.start(following)
 
@@ -218,27 +199,22 @@ class Builder:
         changed object.
         """
         source = node if at is None else at
-        self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
-        self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
+        used = (*used_nested(self.unit, node), *used_imports(self.unit, node))
+        self.drafts[self.current].nested += [(name, source) for name in used]
         expr = make_expr(
-            self.unit,
-            node,
-            self.variables,
-            arity=len(dsts),
-            shown=shown,
-            parts=self.stands_for,
-            changes=changes,
+            self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, changes=changes
         )
         if self.taking and not self.iterated.isdisjoint(expr.ins):
-            expr = replace(expr, takes=tuple(k for k, name in enumerate(expr.ins) if name in self.iterated))
+            takes = tuple(k for k, name in enumerate(expr.ins) if name in self.iterated)
+            expr = replace(expr, effects=replace(expr.effects, takes=takes))
         self.emit(Prim(dsts, expr, self.loc(source)))
 
-    def link(self, link: Link) -> None:
-        """Note what the value is that the last operation has given to a variable."""
+    def link(self) -> None:
+        """Note that the last operation has read a part of a variable, at keys that stay (`Effects.is_part`)."""
         ops = self.drafts[self.current].ops
         last = ops[-1]
         assert isinstance(last, Prim)
-        ops[-1] = replace(last, expr=replace(last.expr, link=link))
+        ops[-1] = replace(last, expr=replace(last.expr, effects=replace(last.expr.effects, is_part=True)))
 
     def uses(self, name: str, at: Node) -> None:
         """Record a call of a nested function that is a function of the program."""

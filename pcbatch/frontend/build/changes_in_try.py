@@ -15,6 +15,7 @@ from typing import TypeVar
 import gast
 
 from pcbatch.data.catalogue import facts
+from pcbatch.data.functions import changes
 from pcbatch.frontend.build.builder import Builder, Handlers
 from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, frozen, may_raise
 from pcbatch.frontend.build.exceptions import raise_again
@@ -79,7 +80,9 @@ def by_streams(b: Builder, node: Node, found: Mutation, operands: Operands) -> s
 
     def change(value: Node, partly: bool = False) -> str:
         if partly and found.method == "extend":
-            value = supported("taken_before", [load(place.name, node), path(place, given[:count], node), value], node)
+            value = supported(
+                changes.taken_before, [load(place.name, node), path(place, given[:count], node), value], node
+            )
         return call_mutation(b, found, [*given[:count], value], node, True)
 
     for arg, stream in zip(found.args, streams, strict=True):

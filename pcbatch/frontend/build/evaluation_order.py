@@ -18,16 +18,10 @@ from pcbatch.frontend.source.bind_call import bind
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Faults
 from pcbatch.frontend.source.places import mutation, place_of
-from pcbatch.frontend.source.resolve import callee, static_value
-from pcbatch.frontend.source.rewrites.nested import bound_again
+from pcbatch.frontend.source.resolve import callee
+from pcbatch.frontend.source.rewrites.nested import bound_again, static_value
 from pcbatch.frontend.source.rewrites.spread import spread
-from pcbatch.frontend.source.tree import (
-    COMPREHENSIONS,
-    SCOPES,
-    Node,
-    children,
-    rebuild,
-)
+from pcbatch.frontend.source.tree import COMPREHENSIONS, SCOPES, Node, children, rebuild
 from pcbatch.ir.ops import Move
 
 SAFE = (

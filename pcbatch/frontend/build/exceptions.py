@@ -20,6 +20,7 @@ import gast
 import jax
 import numpy as np
 
+from pcbatch.data.functions import exceptions
 from pcbatch.frontend.build.builder import Builder, Handlers
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.function_unit import Unit
@@ -123,7 +124,7 @@ def _branch_on_class(
         return
     known, result = b.temp(), b.temp()
     b.emit(Prim((known,), default_expr(" or ".join(cls.__name__ for cls in classes), classes), b.loc(at)))
-    test = supported("is_caught", [load(code, at), load(known, at)], at)
+    test = supported(exceptions.is_caught, [load(code, at), load(known, at)], at)
     b.plain_prim((result,), test, at=at)
     b.end(Branch(result, matched, others, b.loc(at)))
 

@@ -14,29 +14,22 @@ from functools import partial
 
 import gast
 
+from pcbatch.data import optional
+from pcbatch.data.catalogue import NEXT
+from pcbatch.data.functions import iteration, operators, python_numbers, truth
+from pcbatch.data.functions.python_numbers import NEGATIVE_POWER
 from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.calls import CallPlan
 from pcbatch.frontend.build.changes_in_try import by_streams, evaluated, taken_one_by_one
-from pcbatch.frontend.build.evaluation_order import (
-    assigned,
-    changes_objects,
-    check_apart,
-    copied,
-    frozen,
-    rebound,
-    rebound_by,
-    settled,
-    store,
-)
+from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, rebound, settled, store
 from pcbatch.frontend.build.iteration.kept_iterators import kept_iterator, take_next
 from pcbatch.frontend.build.iteration.reversed_iterators import with_lists
-from pcbatch.frontend.build.mutations import call_mutation, given_places
-from pcbatch.frontend.build.powers import checked_power, is_number, power_of
-from pcbatch.frontend.build.primitives import default_expr, lane_reads
-from pcbatch.frontend.source.bind_call import bind, starred
-from pcbatch.frontend.source.callee import Target, is_static
-from pcbatch.frontend.source.places import NEXT, Mutation, mutation
-from pcbatch.frontend.source.resolve import callee, static_value
-from pcbatch.frontend.source.rewrites.nested import scope_of
+from pcbatch.frontend.build.mutations import call_mutation
+from pcbatch.frontend.build.primitives import lane_reads
+from pcbatch.frontend.source.bind_call import starred
+from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.places import Mutation, mutation
+from pcbatch.frontend.source.resolve import callee, is_builtin
 from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, given_lists, takes_list
 from pcbatch.frontend.source.tree import (
@@ -50,8 +43,7 @@ from pcbatch.frontend.source.tree import (
     rebuild,
     supported,
 )
-from pcbatch.ir.cfg import Call
-from pcbatch.ir.ops import Branch, Move, Prim
+from pcbatch.ir.ops import LIMIT, Branch, Fail
 
 
 def has_control(b: Builder, node: Node) -> bool:
@@ -64,11 +56,9 @@ def has_control(b: Builder, node: Node) -> bool:
         return False
     if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
         return True
-    if (isinstance(node, gast.Compare) and len(node.ops) > 1) or power_of(b, node) is not None:
+    if (isinstance(node, gast.Compare) and len(node.ops) > 1) or _power_of(b, node) is not None:
         return True
-    if mutation(b.unit, node) is not None:
-        return True
-    return any(has_control(b, child) for child in children(node))
+    return mutation(b.unit, node) is not None or any(has_control(b, child) for child in children(node))
 
 
 def lower(b: Builder, node: Node) -> Node:
@@ -89,7 +79,7 @@ def lower(b: Builder, node: Node) -> Node:
     if isinstance(node, gast.NamedExpr):
         lower_into(b, node.target.id, node.value)
         return load(node.target.id, node)
-    power = power_of(b, node)
+    power = _power_of(b, node)
     if power is not None:
         return _power(b, node, *power)
     found = mutation(b.unit, node)
@@ -118,9 +108,36 @@ def _is_listed(b: Builder, node: Node) -> Callable[[Node], bool]:
     return lambda part: becomes_list(b.unit, part)
 
 
+def _power_of(b: Builder, node: Node) -> tuple[Node, Node] | None:
+    """Return the base and the exponent of a power whose exponent is no literal; None for any other node."""
+    match node:
+        case gast.BinOp(op=gast.Pow()):
+            parts = node.left, node.right
+        case gast.Call(args=[_, _], keywords=[]) if is_builtin(b.unit, node.func, "pow"):
+            parts = node.args[0], node.args[1]
+        case _:
+            return None
+    return None if _is_number(parts[1]) or any(isinstance(part, gast.Starred) for part in parts) else parts
+
+
+def _is_number(node: Node) -> bool:
+    """Return whether a node is a literal, which may have a sign."""
+    return is_constant(node.operand if isinstance(node, gast.UnaryOp) else node)
+
+
 def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
-    base, exponent = in_order(b, [base, exponent])
-    return checked_power(b, node, *(part if is_number(part) else copied(b, part) for part in (base, exponent)))
+    """Compute a power after a test of base and exponent: a negative power of an integer is a float in Python, so it
+    ends the lane."""
+    parts = in_order(b, [base, exponent])
+    base, exponent = (part if _is_number(part) else copied(b, part) for part in parts)
+    holds, failing, cond = b.label(), b.label(), b.temp()
+    shown = compare(exponent, gast.GtE(), constant(0, node), node)
+    b.prim((cond,), supported(python_numbers.is_power, [base, exponent], node), shown=shown)
+    b.end(Branch(cond, holds, failing, b.loc(node)))
+    b.start(failing)
+    b.end(Fail(LIMIT, LIMIT, (NEGATIVE_POWER,), b.loc(node)))
+    b.start(holds)
+    return supported(operators.checked_power, [base, exponent], node)
 
 
 def in_order(
@@ -247,7 +264,7 @@ def _then(b: Builder, node: Node, on_false: str) -> None:
 
 def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     cond = b.temp()
-    b.prim((cond,), supported("truth", [node], node), shown=node)
+    b.prim((cond,), supported(truth.truth, [node], node), shown=node)
     tested = _none_test(b, node)
     if tested is None:
         b.end(Branch(cond, on_true, on_false, b.loc(node)))
@@ -257,7 +274,7 @@ def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     present, value_side = b.label(), on_true if holds else on_false
     b.end(Branch(cond, *((present, on_false) if holds else (on_true, present)), b.loc(node)))
     b.start(present)
-    b.prim((name,), supported("narrowed", [load(name, node)], node), shown=load(name, node))
+    b.prim((name,), supported(optional.narrowed, [load(name, node)], node), shown=load(name, node))
     b.jump(value_side)
 
 
@@ -291,65 +308,17 @@ def _control_into(b: Builder, dst: str, node: Node) -> None:
 def call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     """Build a call of a function of the program; return the variable of its result."""
     node = spread(b.unit, node)
-    variables: dict[str, str] = {}  # parameter -> variable
-    binding = bind(b.faults, without_star(b, node, target), target)
-    statics = {name: value for name, _, value in binding.defaults if is_static(value)}
-    known = {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
-    captured, rebound = dict(target.captured), dict(rebound_by(b, node, target))
-    for name, value in known.items():
-        if isinstance(value, Target):
-            captured |= {f"{name}.{inner}": outer for inner, outer in value.captured}
-            known[name] = value.passed_as(name)
-    statics |= {**known, **binding.shape}
-    statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
-    nested = {name for name, value in known.items() if isinstance(value, Target)}
-    # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
-    catching = bool(b.handlers)
-    changed = b.symbol.changes(b.symbol(target, statics, catching)) if b.symbol.may_change(target) else ()
-    given = given_places(b, dict(binding.given), changed)
-    nodes = [constant(None, value) if name in nested else value for name, value in given.nodes.items()]
-    values = in_order(b, nodes, partial(given.fixed, b, lower))
-    for (name, _), value in zip(binding.given, values, strict=True):
-        variables[name] = variable(b, value)
-    for name, text, default in binding.defaults:
-        variables[name] = b.temp()
-        same = next((v for v in b.unit.params if v in b.unit.statics and b.unit.statics[v] is default), None)
-        if same is None:
-            b.emit(Prim((variables[name],), default_expr(text, default), b.loc(node)))
-        else:  # the object of this method goes on as it came
-            b.emit(Move(variables[name], same, b.loc(node)))
-    args = tuple(variables[name] for name in binding.order if name in variables)
-    dst = b.temp() if dst is None else dst
-    further, results = scope_of(target, statics)
-    args += tuple(captured[name] for name in further if name not in variables)
-    for each in (target, *(value for value in known.values() if isinstance(value, Target))):
-        if each.nested is not None:
-            b.uses(each.nested.name, node)
-    check_apart(b, node, captured, rebound)
-    symbol = b.symbol(target, statics, catching)
-    written = [rebound[name] for name in results]
-    outer = {name: captured[name] for name in further}
-    for name in changed:  # one object that is given twice comes back twice; the check of ownership decides about that
-        written.append(given.written(b, name, variables, outer, (dst, *written)))
-    codes = [b.temp()] if catching else []
-    # The statement assigns its variable after the call, and only if that raises nothing.
-    result = b.temp() if dst in written or catching else dst
-    changed_in_place = tuple(name for name in written[len(results) :] if name in args)
-    b.emit(Call((result, *written, *codes), symbol, args, b.loc(node), changed_in_place))
-    given.write_back(b, written[len(results) :], changed, node)
-    if catching:  # what was written back has set the number of the handlers to that of nothing
-        b.emit(Move(b.handlers[-1].code, codes[0], b.loc(node)))
-        b.catch(b.handlers[-1].code, node)
-    if result != dst:
-        b.emit(Move(dst, result, b.loc(node)))
-    return dst
+    plan = CallPlan.of(b, node, without_star(b, node, target), target)
+    values = in_order(b, plan.nodes, partial(plan.given.fixed, b, lower))
+    names = (name for name, _ in plan.binding.given)
+    return plan.emit(b, dst, {name: variable(b, value) for name, value in zip(names, values, strict=True)})
 
 
 def without_star(b: Builder, node: Node, target: Target) -> Node:
     """Return the call with `*values` written out as the arguments that the function still needs."""
 
     def item(value: Node, k: int, count: int) -> Node:
-        return supported("star_item", [value, constant(k, value), constant(count, value)], value)
+        return supported(iteration.star_item, [value, constant(k, value), constant(count, value)], value)
 
     args = list(node.args)
     for k, arg in enumerate(args):
@@ -385,8 +354,7 @@ def _bool_into(b: Builder, dst: str, node: Node) -> None:
 
 
 def _chain_into(b: Builder, dst: str, node: Node) -> None:
-    after = b.label()
-    left = node.left
+    after, left = b.label(), node.left
     for op, comparator in zip(node.ops[:-1], node.comparators, strict=False):
         left, right = in_order(b, [left, comparator])
         left, right = settled(b, left), atom(b, right)

@@ -10,13 +10,13 @@ import gast
 import jax
 import numpy as np
 
+from pcbatch.data.functions.users_code import LIBRARIES
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node
 
 # `__module__` is read of these types only: an attribute of another object may run code of the user.
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), type)
-LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
 PASSING = (jax.lax.stop_gradient, jax.block_until_ready)  # may return their argument, a number of Python
 TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__})  # call functions as Python does
 BUILTIN_TYPES = tuple(value for value in vars(builtins).values() if isinstance(value, type))
@@ -57,3 +57,15 @@ def is_library(target: Any) -> bool:
 def is_builtin_type(target: Any) -> bool:
     """Whether a callee is a type of Python's own, which runs no code of the user's that has to be copied."""
     return isinstance(target, type) and target in BUILTIN_TYPES
+
+
+TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
+
+
+def is_type_test(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
+    """Whether a node is a comparison such as `type(x) is ...`."""
+    if not isinstance(node, gast.Compare) or len(node.ops) != 1 or type(node.ops[0]) not in TYPE_TESTS:
+        return False
+    left = node.left
+    asks = isinstance(left, gast.Call) and len(left.args) == 1 and not left.keywords
+    return asks and not isinstance(left.args[0], gast.Starred) and resolve(unit, left.func, hidden) is type

@@ -17,15 +17,17 @@ from typing import Any, NamedTuple
 
 import gast
 
+from pcbatch.data.functions import links
+from pcbatch.data.functions.links import linked_item, put_back
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import has_control, operands
 from pcbatch.frontend.source.places import Place, place_of
 from pcbatch.frontend.source.tree import Node, load, supported
-from pcbatch.frontend.support.links import linked_item, put_back
 from pcbatch.ir.analysis.dataflow import forward
 from pcbatch.ir.cfg import Block, Call, Function, Op
-from pcbatch.ir.ops import Change, Expr, Link, Move, Prim
+from pcbatch.ir.effects import Change, Effects
+from pcbatch.ir.ops import Expr, Move, Prim
 from pcbatch.ir.roles import writes
 
 
@@ -47,8 +49,8 @@ def link_into(b: Builder, dst: str, node: Node) -> bool:
         return False
     keys = fixed_keys(b, place, node)
     reads = [load(place.name, node), *(load(key, node) for key in keys)]
-    b.prim((dst,), supported("linked_item", reads, node), shown=node, at=node)
-    b.link(Link(place.name, keys))
+    b.prim((dst,), supported(links.linked_item, reads, node), shown=node, at=node)
+    b.link()
     return True
 
 
@@ -73,7 +75,7 @@ def fixed_keys(b: Builder, place: Place, at: Node) -> tuple[str, ...]:
     for operand in operands(b, place.operands):
         reads = [load(place.name, at), operand, *(load(key, at) for key in keys)]
         keys.append(b.temp())
-        b.prim((keys[-1],), supported("fixed_key", reads, at), shown=operand, at=at)
+        b.prim((keys[-1],), supported(links.fixed_key, reads, at), shown=operand, at=at)
     return tuple(keys)
 
 
@@ -116,21 +118,22 @@ def _synced_block(block: Block, facts: Facts, linked: frozenset[Loc]) -> Block:
 def _changed_in_place(op: Op) -> tuple[str, ...]:
     """The variables that an operation assigns because it changes their objects in place."""
     match op:
-        case Prim(dsts=dsts, expr=expr) if expr.changes and expr.changes[0].sure:
-            root = expr.ins[expr.changes[0].position]
+        case Prim(dsts=dsts, expr=expr) if expr.effects.changes and expr.effects.changes[0].sure:
+            root = expr.ins[expr.effects.changes[0].position]
             return (root,) if dsts[-1] == root else ()
         case Call(changed_args=changed):
             return changed
     return ()
 
 
-def _link(op: Op, linked: frozenset[Loc]) -> Link | None:
+def _link(op: Op, linked: frozenset[Loc]) -> tuple[str, ...]:
+    """The root and the keys of the object that an operation gives to a variable; empty if it is not a link."""
     match op:
-        case Prim(expr=expr):
-            return expr.link
+        case Prim(expr=expr) if expr.effects.is_part:
+            return expr.ins
         case Move(dst=dst, src=src, loc=loc) if loc in linked and dst != src:
-            return Link(src)
-    return None
+            return (src,)
+    return ()
 
 
 def _after(op: Op, facts: Facts, linked: frozenset[Loc]) -> Facts:
@@ -141,13 +144,13 @@ def _after(op: Op, facts: Facts, linked: frozenset[Loc]) -> Facts:
     assigned = frozenset(writes(op)).difference(changed)
     kept = {fact for fact in facts if assigned.isdisjoint((fact.child, fact.root, *fact.keys))}
     for name in changed:
-        change = op.expr.changes[0] if isinstance(op, Prim) else Change(0)
+        change = op.expr.effects.changes[0] if isinstance(op, Prim) else Change(0)
         if not change.grows:
             depths = _depths(name, kept)
             kept = {fact for fact in kept if depths.get(fact.child, 0) < change.depth}
     link = _link(op, linked)
-    if link is not None and link.root not in writes(op):
-        kept.add(Fact(writes(op)[0], link.root, link.keys))
+    if link and link[0] not in writes(op):
+        kept.add(Fact(writes(op)[0], link[0], link[1:]))
     return frozenset(kept)
 
 
@@ -184,4 +187,4 @@ def _updates(changed: str, facts: Facts, loc: Loc | None) -> Iterator[Op]:
 
 def _sync(dst: str, ins: tuple[str, ...], fn: Callable[..., Any], loc: Loc | None, *changes: Change) -> Prim:
     text = f"{fn.__name__}({', '.join(ins)})"
-    return Prim((dst,), Expr(text, ins, fn, changes=changes, sync=True), loc)
+    return Prim((dst,), Expr(text, ins, fn, effects=Effects(changes, syncs=True)), loc)

@@ -10,13 +10,25 @@ from collections.abc import Callable, Sequence
 
 import gast
 
+from pcbatch.data.functions import truth, type_questions
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied, store
 from pcbatch.frontend.build.expressions import lower, where
-from pcbatch.frontend.source.tree import Node, call, compare, constant, display, load, subscript, supported
+from pcbatch.frontend.source.tree import (
+    Function,
+    Node,
+    attribute,
+    call,
+    compare,
+    constant,
+    display,
+    load,
+    subscript,
+    supported,
+)
 from pcbatch.ir.ops import Branch
 
-OPERATORS = {"equals": gast.Eq(), "same": gast.Is()}
+OPERATORS = {type_questions.equals: gast.Eq(), type_questions.same: gast.Is()}
 Captures = dict[str, str]  # name of the user -> temporary that holds its value until the pattern has matched
 
 
@@ -48,9 +60,9 @@ class _Pattern:
         """Match one pattern against a variable."""
         match type(node).__name__:
             case "MatchValue":
-                self.need("equals", [value, lower(self.b, node.value)], node)
+                self.need(type_questions.equals, [value, lower(self.b, node.value)], node)
             case "MatchSingleton":
-                self.need("same", [value, constant(node.value, node)], node)
+                self.need(type_questions.same, [value, constant(node.value, node)], node)
             case "MatchAs":
                 if node.pattern is not None:
                     self.build(node.pattern, value)
@@ -64,12 +76,12 @@ class _Pattern:
             case "MatchClass":
                 self.of_class(node, value)
 
-    def need(self, test: str, args: list[Node], at: Node) -> None:
+    def need(self, test: Function, args: list[Node], at: Node) -> None:
         """Continue only if a test, which is a support function, holds."""
         b, matched, cond = self.b, self.b.label(), self.b.temp()
         operator = OPERATORS.get(test)
-        shown = call(load(test, at), args, at) if operator is None else compare(args[0], operator, args[1], at)
-        b.prim((cond,), supported("truth", [supported(test, args, at)], at), shown=shown)
+        shown = call(load(test.__name__, at), args, at) if operator is None else compare(args[0], operator, args[1], at)
+        b.prim((cond,), supported(truth.truth, [supported(test, args, at)], at), shown=shown)
         b.end(Branch(cond, matched, self.otherwise, b.loc(at)))
         b.start(matched)
 
@@ -100,11 +112,13 @@ class _Pattern:
         patterns = node.patterns
         star = next((k for k, p in enumerate(patterns) if isinstance(p, gast.MatchStar)), None)
         count = len(patterns) - (star is not None)
-        self.need("is_sequence", [value, constant(count, node), constant(star is not None, node)], node)
+        self.need(type_questions.is_sequence, [value, constant(count, node), constant(star is not None, node)], node)
         for k, pattern in enumerate(patterns):
             if k == star:
                 end = k + 1 - len(patterns)
-                rest = supported("between", [value, constant(k, pattern), constant(-end, pattern)], pattern)
+                rest = supported(
+                    type_questions.between, [value, constant(k, pattern), constant(-end, pattern)], pattern
+                )
                 if pattern.name is not None:
                     self.part(_name(pattern.name, pattern), rest, value)
             else:
@@ -113,23 +127,25 @@ class _Pattern:
 
     def mapping(self, node: Node, value: Node) -> None:
         keys = display([lower(self.b, key) for key in node.keys], node)
-        self.need("has_keys", [value, keys], node)
+        self.need(type_questions.has_keys, [value, keys], node)
         for key, pattern in zip(node.keys, node.patterns, strict=True):
             item = subscript(value, key, pattern)
             self.part(pattern, item, item)
         if node.rest is not None:
-            self.part(_name(node.rest, node), supported("without", [value, keys], node), value)
+            self.part(_name(node.rest, node), supported(type_questions.without, [value, keys], node), value)
 
     def of_class(self, node: Node, value: Node) -> None:
         count = constant(len(node.patterns), node)
-        self.need("is_instance", [value, node.cls, count], node)
+        self.need(type_questions.is_instance, [value, node.cls, count], node)
         for k, pattern in enumerate(node.patterns):
-            attribute = supported("positional", [value, node.cls, constant(k, node)], node)
-            self.part(pattern, attribute, value)
+            read = supported(type_questions.positional, [value, node.cls, constant(k, node)], node)
+            self.part(pattern, read, value)
         for name, pattern in zip(node.kwd_attrs, node.kwd_patterns, strict=True):
-            self.need("has", [value, constant(name, pattern)], pattern)
-            shown = gast.copy_location(gast.Attribute(value=value, attr=name, ctx=gast.Load()), node)
-            self.part(pattern, supported("named_part", [value, node.cls, constant(name, node)], node), shown)
+            self.need(type_questions.has, [value, constant(name, pattern)], pattern)
+            shown = attribute(value, name, node)
+            self.part(
+                pattern, supported(type_questions.named_part, [value, node.cls, constant(name, node)], node), shown
+            )
 
 
 def _name(name: str, at: Node) -> Node:

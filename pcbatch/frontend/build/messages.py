@@ -17,6 +17,7 @@ from typing import Any
 import gast
 import jax
 
+from pcbatch.data.functions import builtins
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.exceptions import raise_again
 from pcbatch.frontend.build.expressions import condition, variable
@@ -134,7 +135,7 @@ def _percent_field(b: Builder, node: Node, flags: str, width: str, precision: st
             return message(b, node) if kind == "s" else (Field(variable(b, node), kind),)
         return (Field(variable(b, node), kind, joined((f"{align}{width}{precision}",))),)
     if kind in "diu":
-        node = supported("int_", [node], node)
+        node = supported(builtins.int_, [node], node)
         kind, precision = "d", ""
     align = "" if zero else align
     alternate = "#" if "#" in flags else ""

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 import gast
 
 from pcbatch.data.catalogue import facts
+from pcbatch.data.functions import changes, iteration, sequences
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import assigned, copied, rebound
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.source.places import Mutation, Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, of_container
-from pcbatch.frontend.source.tree import Node, call, constant, display, load, rebuild, supported
-from pcbatch.ir.ops import Change
+from pcbatch.frontend.source.tree import Function, Node, call, constant, display, load, rebuild, supported
+from pcbatch.ir.effects import Change
 
 
 def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node, listed: bool = False) -> None:
@@ -32,7 +33,7 @@ def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, a
     """
     keys, old = path(place, operands, at), load(place.name, at)
     old = of_container(b.unit, old, display(keys.elts[:-1], at), "__setitem__", at) if listed else old
-    _change(b, "set_item", place, [old, keys, value], at)
+    _change(b, changes.set_item, place, [old, keys, value], at)
 
 
 def require_kept(b: Builder, place: Place, parts: Iterable[Node], at: Node) -> None:
@@ -50,8 +51,8 @@ def require_kept(b: Builder, place: Place, parts: Iterable[Node], at: Node) -> N
 def put_back(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node) -> None:
     """Build the change of a variable of which a part, a place, has been changed in place by another name."""
     sliced = any(isinstance(key, gast.Subscript) and isinstance(key.slice, gast.Slice) for key in place.keys)
-    name = "put_part" if sliced else "set_item"
-    _change(b, name, place, [load(place.name, at), path(place, operands, at), value], at)
+    change = changes.put_part if sliced else changes.set_item
+    _change(b, change, place, [load(place.name, at), path(place, operands, at), value], at)
 
 
 def augment_place(
@@ -66,7 +67,7 @@ def augment_place(
     args += [] if old is None else [old]
     count, plain = len(place.keys), isinstance(value, gast.Constant | gast.Name) and not isinstance(op, gast.Mult)
     change = Change(0, count > 1, depth=count, augments=True, unclear=not plain, spreads=type(op) in IN_PLACE)
-    _change(b, "augment_item", place, args, at, change)
+    _change(b, changes.augment_item, place, args, at, change)
 
 
 def swap_places(
@@ -76,12 +77,12 @@ def swap_places(
     paths = [path(first, operands, at), path(second, more, at)]
     lengths = len(first.keys), len(second.keys)
     change = Change(0, max(lengths) > 1, depth=min(lengths))
-    _change(b, "swap_items", first, [load(first.name, at), *paths], at, change)
+    _change(b, changes.swap_items, first, [load(first.name, at), *paths], at, change)
 
 
 def delete_place(b: Builder, place: Place, operands: Sequence[Node], at: Node) -> None:
     """Build `del place` for a part of a variable."""
-    _change(b, "delete_item", place, [load(place.name, at), path(place, operands, at)], at)
+    _change(b, changes.delete_item, place, [load(place.name, at), path(place, operands, at)], at)
 
 
 def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: Node, listed: bool = False) -> str:
@@ -99,20 +100,16 @@ def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: N
         display([constant(name, node) for name in found.names], node),
     ]
     result = b.temp()
-    changed = supported("call_method", args, node)
+    changed = supported(changes.call_method, args, node)
     known, depth = facts(found.method), len(place.keys) + 1
     change = Change(
-        0,
-        bool(place.keys),
-        removes=known.removes,
-        depth=depth,
-        grows=known.grows,
-        method=True,
-        spreads=known.iterates,
+        0, bool(place.keys), removes=known.removes, depth=depth, grows=known.grows, method=True, spreads=known.iterates
     )
     b.prim((result, place.name), changed, shown=node, at=node, changes=(place.name, change))
     for flag in () if place.keys else b.flags.get(place.name, ()):
-        moved = supported("moved", [load(flag, node), load(place.name, node), constant(found.method, node)], node)
+        moved = supported(
+            iteration.moved, [load(flag, node), load(place.name, node), constant(found.method, node)], node
+        )
         b.plain_prim((flag,), moved, shown=load(place.name, node), at=node)
     return result
 
@@ -122,7 +119,7 @@ def read_place(b: Builder, place: Place, operands: Sequence[Node], read: Node, a
     stores = mutation(b.unit, read)
     if stores is not None:
         return b.held(call_mutation(b, stores, operands, at), at)
-    return copied(b, supported("old_item", [load(place.name, at), path(place, operands, at)], at))
+    return copied(b, supported(changes.old_item, [load(place.name, at), path(place, operands, at)], at))
 
 
 def path(place: Place, operands: Sequence[Node], at: Node) -> Node:
@@ -131,7 +128,7 @@ def path(place: Place, operands: Sequence[Node], at: Node) -> Node:
     keys = [
         _index(key.slice, values)
         if isinstance(key, gast.Subscript)
-        else supported("Field", [constant(key.attr, key)], key)
+        else supported(changes.Field, [constant(key.attr, key)], key)
         for key in place.keys
     ]
     return display(keys, at)
@@ -142,19 +139,22 @@ def _index(index: Node, values: Iterator[Node]) -> Node:
         case gast.Slice():
             parts = (index.lower, index.upper, index.step)
             bounds = [constant(None, index) if part is None else next(values) for part in parts]
-            return supported("slice_", bounds, index)
+            return supported(sequences.slice_, bounds, index)
         case gast.Tuple():
             return display([_index(element, values) for element in index.elts], index)
         case _:
             return next(values)
 
 
-def _change(b: Builder, name: str, place: Place, args: list[Node], at: Node, change: Change | None = None) -> None:
-    shown = call(load(name, at), args, at)
+def _change(
+    b: Builder, function: Function, place: Place, args: list[Node], at: Node, change: Change | None = None
+) -> None:
+    """Make a primitive of one of the functions that change a value at a path."""
+    shown = call(load(function.__name__, at), args, at)
     last = place.keys[-1]
-    sliced = name == "set_item" and isinstance(last, gast.Subscript) and isinstance(last.slice, gast.Slice)
+    sliced = function is changes.set_item and isinstance(last, gast.Subscript) and isinstance(last.slice, gast.Slice)
     change = change or Change(0, len(place.keys) > 1, depth=len(place.keys), spreads=sliced)
-    b.prim((place.name,), supported(name, args, at), shown=shown, at=at, changes=(place.name, change))
+    b.prim((place.name,), supported(function, args, at), shown=shown, at=at, changes=(place.name, change))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +174,7 @@ class Given:
         return node
 
     def written(
-        self,
-        b: Builder,
-        name: str,
-        variables: Mapping[str, str],
-        outer: Mapping[str, str],
-        taken: Sequence[str],
+        self, b: Builder, name: str, variables: Mapping[str, str], outer: Mapping[str, str], taken: Sequence[str]
     ) -> str:
         """The variable that receives what a parameter is after the call.
 

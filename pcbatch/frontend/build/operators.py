@@ -1,6 +1,6 @@
 """Python's operators and builtins that traced values lack, replaced by calls of the support module.
 
-    not x, max(x, 0), f"{x}"      ==>      support.not_(x), support.max_(x, 0), f"{support.shown(x)}"
+    not x, max(x, 0), xs[k]      ==>      support.not_(x), support.max_(x, 0), support.get_item(xs, k)
 
 A name means a builtin only if nothing hides it. What is replaced means the same for plain values, so that nested
 functions, lambdas and comprehensions are rewritten too.
@@ -8,19 +8,29 @@ functions, lambdas and comprehensions are rewritten too.
 
 from __future__ import annotations
 
-import builtins
-import collections
-import functools
-import operator
-import queue
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import gast
-import numpy as np
 
+from pcbatch.data import origins
+from pcbatch.data.functions import builtins as of_lane
+from pcbatch.data.functions import (
+    exceptions,
+    libraries,
+    mappings,
+    operators,
+    python_numbers,
+    sequence_operators,
+    sequences,
+    texts,
+    type_questions,
+)
+from pcbatch.data.functions.operators import replacement
 from pcbatch.data.functions.python_numbers import METHODS
+from pcbatch.data.functions.users_code import kept_in, kept_outside, load_attribute, see_through, substitute
 from pcbatch.frontend.build.iteration.reversed_iterators import taken_at_once
 from pcbatch.frontend.build.library_calls import (
     calls_argument,
@@ -28,84 +38,57 @@ from pcbatch.frontend.build.library_calls import (
     is_builtin_type,
     is_library,
     is_numpy_call,
+    is_type_test,
 )
 from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.nested import is_cache
-from pcbatch.frontend.source.scope import bindings, catches, parameters
+from pcbatch.frontend.source.scope import catches, hidden_inside, parameters
 from pcbatch.frontend.source.streams import has_own
 from pcbatch.frontend.source.tree import (
-    COMPREHENSIONS,
-    FUNCTIONS,
+    Function,
     Node,
     constant,
+    display,
     index_value,
-    integer,
+    is_computed,
     is_constant,
+    is_supported,
     load,
     rebuild,
     support_function,
     supported,
 )
 
-NAMES = (
-    "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "
-    "divmod sum len list tuple bytes bytearray reversed set frozenset dict isinstance type hasattr getattr callable "
-    "dir id hash"
-)
-BINARY = {
-    gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
-    gast.Pow: "power", gast.LShift: "lshift", gast.RShift: "rshift", gast.BitAnd: "and_", gast.BitOr: "or_",
-    gast.BitXor: "xor",
+BINARY: dict[type, Function] = {
+    gast.Add: operators.add, gast.Sub: operators.sub, gast.Mult: operators.mul, gast.Div: operators.truediv,
+    gast.FloorDiv: operators.floordiv, gast.Mod: operators.mod, gast.Pow: operators.power,
+    gast.LShift: operators.lshift, gast.RShift: operators.rshift, gast.BitAnd: operators.and_,
+    gast.BitOr: operators.or_, gast.BitXor: operators.xor,
 }  # fmt: skip
-UNARY = {gast.Not: "not_", gast.USub: "neg", gast.UAdd: "pos", gast.Invert: "invert"}
-COMPARISONS = {
-    gast.In: "contains", gast.NotIn: "lacks", gast.Is: "is_", gast.IsNot: "is_not",
-    gast.Eq: "eq", gast.NotEq: "ne", gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge",
+UNARY: dict[type, Function] = {
+    gast.Not: operators.not_, gast.USub: operators.neg, gast.UAdd: operators.pos, gast.Invert: operators.invert,
 }  # fmt: skip
-OPERATORS = (*BINARY.values(), *UNARY.values(), "eq", "ne", "lt", "le", "gt", "ge", "contains", "is_", "is_not")
-REPLACED = [
-    *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
-    (collections.Counter, "counter"),
-    (collections.defaultdict, "defaultdict"),
-    (collections.OrderedDict, "ordered_dict"),
-    (collections.deque, "deque_"),
-    (queue.Queue, "queue_"),
-    (queue.SimpleQueue, "queue_"),
-    (queue.LifoQueue, "stack_"),
-    (queue.PriorityQueue, "priority_queue_"),
-    (np.isscalar, "isscalar_"),
-    (functools.reduce, "reduce_"),
-    (print, "print_"),
-    (np.iterable, "iterable_"),
-    *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
-    (operator.abs, "abs_"),
-    (operator.inv, "invert"),
-    (operator.iadd, "iadd"),  # the other operators in place have the same values without help
-    (operator.ipow, "ipow"),
-]
-"""Functions, and the names of the support functions that replace them."""
-
-LANES_ONLY = frozenset(
-    "max_ min_ int_ float_ bool_ complex_ any_ all_ sorted_ range_ str_ repr_ ascii_ format_ not_".split()
-)
-"""Replaced in lane code only: in a helper, Python's own refuse traced values by themselves, or make text."""
-
+COMPARISONS: dict[type, Function] = {
+    gast.In: operators.contains, gast.NotIn: operators.lacks, gast.Is: of_lane.is_, gast.IsNot: of_lane.is_not,
+    gast.Eq: operators.eq, gast.NotEq: operators.ne, gast.Lt: operators.lt, gast.LtE: operators.le,
+    gast.Gt: operators.gt, gast.GtE: operators.ge,
+}  # fmt: skip
 NUMBER_CLASSES = frozenset({"bool", "int", "float", "complex", "Number", "Complex", "Real", "Integral"})
 PYTHONS = (gast.Not, gast.In, gast.NotIn)
 
-TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
 PARTS = ("real", "imag")
 
 
 Names = frozenset[str]
+Rewrite = Callable[["_Written", Node], Node]
 
 
 def operator_name(op: Node) -> str:
     """The name of the support function for a binary operator."""
-    return BINARY.get(type(op), "matmul")
+    return BINARY[type(op)].__name__ if type(op) in BINARY else "matmul"
 
 
 def rewritten(unit: Unit, node: Node, hidden: Names = frozenset()) -> Node:
@@ -128,10 +111,10 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
     new = _changed(unit, node, hidden, all_, decides)
     if isinstance(node, gast.FunctionDef) and catches(node.body, partial(_is_of_lanes, unit)):
         given = [load(name, node) for name in parameters(node.args)] if node is unit.node else [constant(..., node)]
-        asked = gast.copy_location(gast.Expr(value=supported("refuse_catching", given, node)), node)
+        asked = gast.copy_location(gast.Expr(value=supported(exceptions.refuse_catching, given, node)), node)
         new = gast.copy_location(gast.FunctionDef(**dict(gast.iter_fields(new)) | {"body": [asked, *new.body]}), node)
     if decides and new is not node and isinstance(node, gast.Compare | gast.BinOp | gast.UnaryOp):
-        return supported("decided", [new], node)
+        return supported(operators.decided, [new], node)
     return new
 
 
@@ -152,67 +135,98 @@ def _conditions(node: Node, decides: bool) -> list[Node]:
     return []
 
 
-def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -> Node:
-    inner = hidden | _bound(node)
-    target = resolve(unit, node.func, hidden) if isinstance(node, gast.Call) else MISSING
-    effect = impure(unit, node, target, hidden) if isinstance(node, gast.Call) and all_ else None
-    if isinstance(effect, Impure):
-        texts = (effect.name, effect.kind, effect.draw)
-        return supported("refuse_impure", [constant(text, node) for text in texts], node)
-    # Questions about the user's names come first: rebuilding puts calls of the support module in their places.
-    numpy = all_ and is_numpy_call(unit, node, hidden)
-    asks_type = _is_type_test(unit, node, hidden)
-    functions = function_arguments(unit, node, target, hidden)
-    tests = _conditions(node, decides)
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A node as it is written. Questions about names are asked of it: rebuilding puts support functions in its parts.
 
-    def change(child: Node) -> Node:
-        if isinstance(node, gast.Call) and child is node.func and isinstance(child, gast.Attribute):
+    `target` is what a call calls, `inner` are the names hidden in it, and `all_` and `decides` those of `_rewritten`.
+    """
+
+    unit: Unit
+    node: Node
+    hidden: Names
+    all_: bool
+    decides: bool
+    target: Any
+    inner: Names
+
+    def change(self, child: Node) -> Node:
+        """Rewrite a part of the node."""
+        if isinstance(self.node, gast.Call) and child is self.node.func and isinstance(child, gast.Attribute):
             # `substitute` takes the method itself, so its name is not a read of an attribute.
-            outside = known_object(unit, child.value, hidden)
-            new = rebuild(child, lambda value: _rewritten(unit, value, inner, all_))
-            kept = supported("outside", [new.value], new.value) if outside else new.value
+            outside = known_object(self.unit, child.value, self.hidden)
+            new = rebuild(child, lambda value: _rewritten(self.unit, value, self.inner, self.all_))
+            kept = supported(origins.note_outside, [new.value], new.value) if outside else new.value
             return rebuild(new, lambda part: kept if part is new.value else part)
-        return _rewritten(unit, child, inner, all_, any(child is test for test in tests))
+        decides = any(child is test for test in _conditions(self.node, self.decides))
+        return _rewritten(self.unit, child, self.inner, self.all_, decides)
 
-    if isinstance(node, gast.FunctionDef) and any(is_cache(unit, d) for d in node.decorator_list):
-        caches = [id(d) for d in node.decorator_list if is_cache(unit, d)]
-        return rebuild(
-            node, lambda child: supported("see_through", [child], child) if id(child) in caches else change(child)
-        )
-    if isinstance(node, gast.JoinedStr) and all_:
-        return _template(node, change)
-    node, before = rebuild(node, change), node
-    node = taken_at_once(unit, node, target)
-    if (owner := attribute_owner(before)) is not None:
-        kept = supported("kept_in", [load(owner.id, owner), node.value], node.value)
-        node = rebuild(node, lambda child: kept if child is node.value else child)
-    if isinstance(node, gast.Match):
-        subject = supported("matched", [node.subject, constant(_asks_numbers(node), node)], node.subject)
-        node = rebuild(node, lambda child: subject if child is node.subject else child)
-    if changes_outside(unit, before, hidden):
-        node = _kept_outside(node)
-    if isinstance(node, gast.Call) and _on_text(unit, before.func, hidden):
-        method = supported("text_method", [node.func.value, constant(node.func.attr, node)], node.func)
-        return _call_of(method, node.args, node)
-    if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
-        node = _load_attribute(node)
-    if asks_type:
-        test = constant(type(node.ops[0]).__name__, node)
-        return supported("type_test", [test, node.left.args[0], node.comparators[0]], node)
-    if not isinstance(node, gast.Call):
-        return _operator(unit, node, all_)
-    replacement = _replacement(target, all_)
-    if replacement is None and numpy:
-        node = _call_of(supported("from_numpy", [node.func], node.func), node.args, node)
-        return supported("array", [node], node)
-    if replacement is None and is_library(target) and str(target.__module__).split(".")[0] != "pcbatch":
-        return supported("array", [node], node)
-    if replacement is not None or not is_library(target):
-        args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
-        if all_ and calls_argument(target):
-            args[0] = _stand_in(unit, before.args[0], args[0], hidden)
-        node = _call_of(_substituted(unit, node.func, target, replacement, hidden), args, node)
-    return _text(node) if all_ else node
+
+def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -> Node:
+    target = resolve(unit, node.func, hidden) if isinstance(node, gast.Call) else MISSING
+    inner = hidden | hidden_inside(node)
+    written = _Written(unit, node, hidden, all_, decides, target, inner)
+    for whole in INSTEAD:
+        if (made := whole(written)) is not None:
+            return made
+    new = taken_at_once(unit, rebuild(node, written.change), target)
+    for applies, rewrite in BESIDE:
+        new = rewrite(written, new) if applies(written) else new
+    return next(rewrite(written, new) for applies, rewrite in OF_PARTS if applies(written))
+
+
+# In place of the rewriting of parts.
+
+
+def _refused_effect(w: _Written) -> Node | None:
+    """Refuse a call that Python would make anew for every example."""
+    effect = impure(w.unit, w.node, w.target, w.hidden) if isinstance(w.node, gast.Call) and w.all_ else None
+    if not isinstance(effect, Impure):
+        return None
+    words = (effect.name, effect.kind, effect.draw)
+    return supported(of_lane.refuse_impure, [constant(word, w.node) for word in words], w.node)
+
+
+def _seen_through(w: _Written) -> Node | None:
+    """Rewrite a function with a decorator that caches, which sees no values of a lane."""
+    if not isinstance(w.node, gast.FunctionDef) or not any(is_cache(w.unit, d) for d in w.node.decorator_list):
+        return None
+    caches = [id(d) for d in w.node.decorator_list if is_cache(w.unit, d)]
+    return rebuild(w.node, lambda d: supported(see_through, [d], d) if id(d) in caches else w.change(d))
+
+
+def _template(w: _Written) -> Node | None:
+    """Rewrite an f-string as a call that puts the text together, of values of the lane, too."""
+    if not isinstance(w.node, gast.JoinedStr) or not w.all_:
+        return None
+    parts = []
+    for value in w.node.values:
+        if not isinstance(value, gast.FormattedValue):
+            parts.append(w.change(value))
+            continue
+        shown = supported(texts.piece, [w.change(value.value)], value.value)
+        spec = constant("", value) if value.format_spec is None else w.change(value.format_spec)
+        parts.append(display([shown, constant(value.conversion, value), spec], value))
+    return supported(texts.template, parts, w.node)
+
+
+INSTEAD = (_refused_effect, _seen_through, _template)
+
+
+# Beside the node, which stays what it is.
+
+
+def _kept_in(w: _Written, node: Node) -> Node:
+    """Rewrite an assignment of an attribute of an object that may have existed before."""
+    owner = attribute_owner(w.node)
+    kept = supported(kept_in, [load(owner.id, owner), node.value], node.value)
+    return rebuild(node, lambda child: kept if child is node.value else child)
+
+
+def _matched(w: _Written, node: Node) -> Node:
+    """Rewrite the subject of a `match`."""
+    subject = supported(type_questions.matched, [node.subject, constant(_asks_numbers(node), node)], node.subject)
+    return rebuild(node, lambda child: subject if child is node.subject else child)
 
 
 def _asks_numbers(node: Node) -> bool:
@@ -226,98 +240,138 @@ def _call_of(function: Node, args: list[Node], call: Node) -> Node:
     return gast.copy_location(gast.Call(func=function, args=args, keywords=call.keywords), call)
 
 
-def _substituted(unit: Unit, func: Node, target: object, replacement: str | None, hidden: Names) -> Node:
-    """The function that a call means, by the support function `replacement` if there is one, else as it is copied."""
-    if replacement is not None:
-        return support_function(replacement, func)
-    if is_builtin_type(target) or _is_nested(unit, func, hidden):
-        return func  # a nested function is rewritten where it is defined
-    if isinstance(func, gast.Attribute) and func.attr in METHODS:
-        method = supported("method", [func.value, constant(func.attr, func)], func)
-        return supported("substitute", [method], func)
-    return supported("substitute", [func], func)
-
-
-def _kept_outside(node: Node) -> Node:
+def _kept_outside(w: _Written, node: Node) -> Node:
     """Rewrite what a helper puts into a container outside of it."""
     if isinstance(node, gast.Call):
-        args = [arg if isinstance(arg, gast.Starred) else supported("kept_outside", [arg], arg) for arg in node.args]
+        args = [arg if isinstance(arg, gast.Starred) else supported(kept_outside, [arg], arg) for arg in node.args]
         return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
-    return rebuild(node, lambda child: supported("kept_outside", [child], child) if child is node.value else child)
+    return rebuild(node, lambda child: supported(kept_outside, [child], child) if child is node.value else child)
 
 
-def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
-    """Whether a callee is a method of a text that is known while compiling."""
-    if not isinstance(func, gast.Attribute):
+BESIDE: tuple[tuple[Callable[[_Written], bool], Rewrite], ...] = (
+    (lambda w: attribute_owner(w.node) is not None, _kept_in),
+    (lambda w: isinstance(w.node, gast.Match), _matched),
+    (lambda w: changes_outside(w.unit, w.node, w.hidden), _kept_outside),
+)
+
+
+# Of the parts, another node: the first that applies.
+
+
+def _is_on_text(w: _Written) -> bool:
+    """Whether a node calls a method of a text that is known while compiling."""
+    if not isinstance(w.node, gast.Call) or not isinstance(w.node.func, gast.Attribute):
         return False
-    return _is_text(func.value) or isinstance(resolve(unit, func.value, hidden), str)
+    owner = w.node.func.value
+    return _is_text(owner) or isinstance(resolve(w.unit, owner, w.hidden), str)
 
 
-def _stand_in(unit: Unit, written: Node, arg: Node, hidden: Names) -> Node:
-    """A builtin that is an argument, `int` in `map(int, xs)`, as the support function that takes its place."""
-    name = _replacement(resolve(unit, written, hidden), True)
-    return arg if name is None else support_function(name, arg)
+def _on_text(w: _Written, node: Node) -> Node:
+    method = supported(sequence_operators.text_method, [node.func.value, constant(node.func.attr, node)], node.func)
+    return _call_of(method, node.args, node)
 
 
-def _load_attribute(node: Node) -> Node:
+def _type_test(w: _Written, node: Node) -> Node:
+    test = constant(type(node.ops[0]).__name__, node)
+    return supported(type_questions.type_test, [test, node.left.args[0], node.comparators[0]], node)
+
+
+def _from_numpy(w: _Written, node: Node) -> Node:
+    call = _call_of(supported(libraries.from_numpy, [node.func], node.func), node.args, node)
+    return supported(origins.array, [call], node)
+
+
+def _of_library(w: _Written, node: Node) -> Node:
+    """The call of a function of JAX or NumPy, which gives arrays; one of this package may give anything."""
+    is_own = str(w.target.__module__).split(".")[0] == "pcbatch"
+    return node if is_own else supported(origins.array, [node], node)
+
+
+def _called(w: _Written, node: Node) -> Node:
+    """The call of a function as it is copied, or of the support function that replaces it."""
+    functions = function_arguments(w.unit, w.node, w.target, w.hidden)
+    args = [supported(substitute, [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
+    if w.all_ and calls_argument(w.target):
+        new = replacement(resolve(w.unit, w.node.args[0], w.hidden))  # of `int` in `map(int, xs)`
+        args[0] = args[0] if new is None else support_function(new, args[0])
+    return _call_of(_substituted(w, node.func), args, node)
+
+
+def _substituted(w: _Written, func: Node) -> Node:
+    """The function that a call means: the support function that replaces it, or its copy."""
+    if (new := replacement(w.target, not w.all_)) is not None:
+        return support_function(new, func)
+    nested = isinstance(func, gast.Name) and func.id in w.unit.nested and func.id not in w.hidden
+    if is_builtin_type(w.target) or nested:  # which is rewritten where it is defined
+        return func
+    if isinstance(func, gast.Attribute) and func.attr in METHODS:
+        method = supported(python_numbers.method, [func.value, constant(func.attr, func)], func)
+        return supported(substitute, [method], func)
+    return supported(substitute, [func], func)
+
+
+def _load_attribute(w: _Written, node: Node) -> Node:
     """Rewrite a read of an attribute, which may be a property; names that belong to a class stay as they are."""
     name = node.attr
-    kept = not isinstance(node.ctx, gast.Load) or name in (*PARTS, "__class__") or name.startswith("__")
-    return node if kept else supported("load_attribute", [node.value, constant(name, node)], node)
+    is_known = resolve(w.unit, w.node, w.hidden) is not MISSING
+    if is_known or not isinstance(node.ctx, gast.Load) or name in (*PARTS, "__class__") or name.startswith("__"):
+        return _operator(w, node)
+    return supported(load_attribute, [node.value, constant(name, node)], node)
 
 
-def _is_nested(unit: Unit, node: Node, hidden: Names) -> bool:
-    """Whether a node names a function nested in the user's function, which is rewritten with it."""
-    return isinstance(node, gast.Name) and node.id in unit.nested and node.id not in hidden
-
-
-def _operator(unit: Unit, node: Node, all_: bool) -> Node:
-    """Return an operator as a call of its support function, text made of values too; other nodes unchanged."""
+def _operator(w: _Written, node: Node) -> Node:
+    """Return an operator as a call of its support function; other nodes unchanged."""
     sign = getattr(node, "op", None) or next(iter(getattr(node, "ops", ())), None)
-    if not all_ and isinstance(node, gast.UnaryOp | gast.Compare) and isinstance(sign, PYTHONS):
+    if not w.all_ and isinstance(node, gast.UnaryOp | gast.Compare) and isinstance(sign, PYTHONS):
         return node
     match node:
         case gast.UnaryOp() if not is_constant(node.operand):
             return supported(UNARY[type(node.op)], [node.operand], node)
-        case gast.BinOp() if type(node.op) in BINARY and not (isinstance(node.op, gast.Mod) and _is_text(node.left)):
+        case gast.BinOp(op=gast.Mod(), left=left) if _is_text(left):
+            return supported(texts.percent, [left, node.right], node) if w.all_ else node
+        case gast.BinOp() if type(node.op) in BINARY:
             return supported(BINARY[type(node.op)], [node.left, node.right], node)
         case gast.Compare() if len(node.ops) == 1:
             return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
-        case gast.Subscript(ctx=gast.Load()) if _is_computed(node.slice) or has_own(unit, "__getitem__"):
-            return supported("get_item", [node.value, index_value(node.slice)], node)
+        case gast.Subscript(ctx=gast.Load()) if is_computed(node.slice) or has_own(w.unit, "__getitem__"):
+            return supported(sequences.get_item, [node.value, index_value(node.slice)], node)
         case gast.Set():
-            return supported("set_display", node.elts, node)
+            return supported(mappings.set_display, node.elts, node)
         case gast.Dict() if not all(isinstance(key, gast.Constant) for key in node.keys):
-            return supported("dict_display", _entries(node), node)
+            return supported(mappings.dict_display, _entries(node), node)
         case gast.Attribute(attr=name) if isinstance(node.ctx, gast.Load) and name in PARTS:
-            return supported("attribute", [node.value, constant(name, node)], node)
+            return supported(python_numbers.attribute, [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
-            return supported("class_", [node.value], node)
+            return supported(type_questions.class_, [node.value], node)
         case gast.List() if isinstance(node.ctx, gast.Load) and any(isinstance(e, gast.Starred) for e in node.elts):
             stars = "".join("*" if isinstance(e, gast.Starred) else "." for e in node.elts)
             values = [e.value if isinstance(e, gast.Starred) else e for e in node.elts]
-            return supported("list_display", [constant(stars, node), *values], node)
+            return supported(sequences.list_display, [constant(stars, node), *values], node)
         case gast.AugAssign():
             old = [load(node.target.id, node.value)] if isinstance(node.target, gast.Name) else []
-            value = supported("right_operand", [node.value, *old], node.value)
+            value = supported(operators.right_operand, [node.value, *old], node.value)
             return gast.copy_location(gast.AugAssign(target=node.target, op=node.op, value=value), node)
-    return _text(node) if all_ else node
+    return node
 
 
-def _is_computed(index: Node) -> bool:
-    """Whether an index may be a value of the lane that a list takes, too: no literal, and none of several axes."""
-    if isinstance(index, gast.Slice):
-        return any(bound is not None and _is_computed(bound) for bound in (index.lower, index.upper, index.step))
-    if isinstance(index, gast.Tuple):  # the key of a dict, or the index of an array
-        axes = (gast.Slice, gast.Starred)
-        return not any(isinstance(part, axes) or is_constant(part) for part in index.elts)
-    return not is_constant(index) and integer(index) is None
+OF_PARTS: tuple[tuple[Callable[[_Written], bool], Rewrite], ...] = (
+    # A method of a known text and a test of a type are a call and a comparison of their own.
+    (_is_on_text, _on_text),
+    (lambda w: is_type_test(w.unit, w.node, w.hidden), _type_test),
+    (lambda w: isinstance(w.node, gast.Attribute), _load_attribute),
+    (lambda w: not isinstance(w.node, gast.Call), _operator),
+    # Of the other calls, those that are replaced come first: some replace functions of NumPy, which give no arrays.
+    (lambda w: replacement(w.target, not w.all_) is not None, _called),
+    (lambda w: w.all_ and is_numpy_call(w.unit, w.node, w.hidden), _from_numpy),
+    (lambda w: is_library(w.target), _of_library),
+    (lambda w: True, _called),
+)
 
 
 def _entries(node: Node) -> list[Node]:
-    """The keys and values of a dict display in turn; a dict that is spread has `SPREAD` for a key."""
+    """The keys and values of a dict display in turn; a dict that is spread has `Spread` for a key."""
     keys = [
-        support_function("SPREAD", value) if key is None else key
+        support_function(mappings.Spread, value) if key is None else key
         for key, value in zip(node.keys, node.values, strict=True)
     ]
     return [part for pair in zip(keys, node.values, strict=True) for part in pair]
@@ -325,65 +379,8 @@ def _entries(node: Node) -> list[Node]:
 
 def _as_tuple(node: Node, comparison: Node) -> Node:
     """A set after `in` as a tuple: values of a lane have no hash."""
-    display = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute) and node.func.attr == "set_display"
-    if not display or not isinstance(comparison.ops[0], gast.In | gast.NotIn):
-        return node
-    return gast.copy_location(gast.Tuple(elts=node.args, ctx=gast.Load()), node)
-
-
-def _is_type_test(unit: Unit, node: Node, hidden: Names) -> bool:
-    """Whether a node is a comparison such as `type(x) is ...`."""
-    if not isinstance(node, gast.Compare) or len(node.ops) != 1 or type(node.ops[0]) not in TYPE_TESTS:
-        return False
-    left = node.left
-    asks = isinstance(left, gast.Call) and len(left.args) == 1 and not left.keywords
-    return asks and not isinstance(left.args[0], gast.Starred) and resolve(unit, left.func, hidden) is type
-
-
-def _bound(node: Node) -> Names:
-    """The names that a scope hides from what is inside it."""
-    if isinstance(node, (*FUNCTIONS, gast.Lambda)):
-        body = [node.body] if isinstance(node, gast.Lambda) else node.body
-        return frozenset((*parameters(node.args), *(name for name, _ in bindings(body))))
-    if isinstance(node, COMPREHENSIONS):
-        return frozenset(name for generator in node.generators for name, _ in bindings([generator.target]))
-    return Names()
-
-
-def _replacement(target: Any, all_: bool) -> str | None:
-    """The support function for a call of `target`."""
-    if target is MISSING or not callable(target):
-        return None
-    name = next((name for function, name in REPLACED if target is function), None)
-    return name if all_ or name not in LANES_ONLY else None
-
-
-def _template(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Rewrite an f-string as a call that puts the text together, of values of the lane, too."""
-    parts = []
-    for value in node.values:
-        if not isinstance(value, gast.FormattedValue):
-            parts.append(change(value))
-            continue
-        shown = supported("piece", [change(value.value)], value.value)
-        spec = constant("", value) if value.format_spec is None else change(value.format_spec)
-        parts.append(_tuple([shown, constant(value.conversion, value), spec], value))
-    return supported("template", parts, node)
-
-
-def _tuple(elements: list[Node], at: Node) -> Node:
-    return gast.copy_location(gast.Tuple(elts=elements, ctx=gast.Load()), at)
-
-
-def _text(node: Node) -> Node:
-    """Rewrite f-strings and `%`, so that a traced value in a text is refused."""
-    if isinstance(node, gast.FormattedValue):
-        value = supported("shown", [node.value], node.value)
-        new = gast.FormattedValue(value=value, conversion=node.conversion, format_spec=node.format_spec)
-        return gast.copy_location(new, node)
-    if isinstance(node, gast.BinOp) and isinstance(node.op, gast.Mod) and _is_text(node.left):
-        return supported("percent", [node.left, node.right], node)
-    return node
+    asked = is_supported(node, mappings.set_display) and isinstance(comparison.ops[0], gast.In | gast.NotIn)
+    return display(node.args, node) if asked else node
 
 
 def _is_text(node: Node) -> bool:

@@ -29,15 +29,17 @@ from typing import Any, TypeVar
 import gast
 
 from pcbatch.contexts import setting
+from pcbatch.data.functions.sequences import unpacked
+from pcbatch.data.functions.users_code import own_defaults
 from pcbatch.frontend.build.operators import rewritten
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.streams import has_stream
-from pcbatch.frontend.source.tree import SUPPORT, Node, one_line, rebuild
-from pcbatch.frontend.support import operators
+from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE, Node, one_line, rebuild, support_name
 from pcbatch.ir.analysis.dataflow import reachable
-from pcbatch.ir.ops import Change, Expr
+from pcbatch.ir.effects import Change, Effects
+from pcbatch.ir.ops import Expr
 from pcbatch.ir.text.written import Written
 
 PRIMITIVE = "__prim__"
@@ -67,7 +69,7 @@ def make_expr(
     written = _written(text, shown, ins, parts)
     found = () if changes is None else (replace(changes[1], position=ins.index(changes[0])),)
     fn = _compile(unit, node, nested, ins, arity)
-    return Expr(text, ins, fn, written, found, streams=has_stream(unit, shown))
+    return Expr(text, ins, fn, written, Effects(found, streams=has_stream(unit, shown)))
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:
@@ -122,7 +124,7 @@ def _compile(unit: Unit, node: Node, nested: tuple[str, ...], ins: tuple[str, ..
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
     body = [guarded_defaults(part) for part in body]
     read = {part.id for statement in body for part in ast.walk(statement) if isinstance(part, ast.Name)}
-    constants = {**{name: value for name, value in unit.imports.items() if name in read}, SUPPORT: operators}
+    constants = {**{name: value for name, value in unit.imports.items() if name in read}, SUPPORT: SUPPORT_MODULE}
     primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, constants)
     assert primitive is not None  # all that it reads is a parameter, a global or a cell
     return kept(primitive, constants)
@@ -149,10 +151,8 @@ def _result(value: ast.expr, arity: int) -> list[ast.stmt]:
         return ast.copy_location(ast.Tuple(names, ctx), value)
 
     if not isinstance(value, ast.Tuple):  # a list of the lane may have another length
-        support = ast.copy_location(ast.Name(SUPPORT, ast.Load()), value)
-        function = ast.copy_location(ast.Attribute(support, "unpacked", ast.Load()), value)
         count = ast.copy_location(ast.Constant(arity), value)
-        value = ast.copy_location(ast.Call(function, [value, count], []), value)
+        value = ast.copy_location(ast.Call(_support_function(unpacked, value), [value, count], []), value)
     assign = ast.copy_location(ast.Assign([parts(ast.Store())], value), value)
     return [assign, ast.copy_location(ast.Return(parts(ast.Load())), value)]
 
@@ -162,7 +162,7 @@ SIMPLE = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.Attribu
 
 
 def guarded_defaults(node: N) -> N:
-    """Return the tree of a primitive with all such functions looked after (`data/functions/defaults.py`)."""
+    """Return the tree of a primitive with all such functions looked after (`data/functions/users_code.py`)."""
     guarded: N = _Guard().visit(node)
     return guarded
 
@@ -171,12 +171,13 @@ class _Guard(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
         if _makes_objects(node.args):
-            node.decorator_list.append(_own_defaults(node))
+            node.decorator_list.append(_support_function(own_defaults, node))
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         self.generic_visit(node)
-        return ast.copy_location(ast.Call(_own_defaults(node), [node], []), node) if _makes_objects(node.args) else node
+        guarded = ast.copy_location(ast.Call(_support_function(own_defaults, node), [node], []), node)
+        return guarded if _makes_objects(node.args) else node
 
 
 def _makes_objects(args: ast.arguments) -> bool:
@@ -185,9 +186,9 @@ def _makes_objects(args: ast.arguments) -> bool:
     )
 
 
-def _own_defaults(at: ast.AST) -> ast.expr:
+def _support_function(function: Callable[..., Any], at: ast.AST) -> ast.expr:
     support = ast.copy_location(ast.Name(SUPPORT, ast.Load()), at)
-    return ast.copy_location(ast.Attribute(support, "own_defaults", ast.Load()), at)
+    return ast.copy_location(ast.Attribute(support, support_name(function), ast.Load()), at)
 
 
 _kept: ContextVar[dict[Hashable, FunctionType] | None] = ContextVar("pcbatch_kept_primitives", default=None)

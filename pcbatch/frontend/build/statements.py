@@ -16,11 +16,10 @@ from pcbatch.frontend.build.iteration.element_loops import each
 from pcbatch.frontend.build.iteration.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.build.messages import assign_text, build_assert, build_print, build_raise, is_print
-from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.rewrites.growing_lists import as_loop
-from pcbatch.frontend.source.scope import bindings
+from pcbatch.frontend.source.scope import bindings, is_lambda_definition
 from pcbatch.frontend.source.streams import generator_in, is_special, lazy, needs_loop, reads_what_changes
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
 from pcbatch.ir.ops import Return

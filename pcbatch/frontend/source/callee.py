@@ -28,7 +28,7 @@ class Target:
     along: bool = False
     captured: tuple[tuple[str, str], ...] = ()
     rebound: tuple[str, ...] = ()
-    nested: Any = None  # a `Nested`, which `function_unit` makes
+    nested: Any = None  # a `Nested`, which `rewrites.nested` makes
 
     def passed_as(self, parameter: str) -> Target:
         """The target as another function knows it that gets this function as an argument."""

@@ -1,4 +1,8 @@
-"""Generator functions of the user's own code, which a `for` loop goes over: they are written out in the loop."""
+"""Generator functions of the user's own code.
+
+One that a `for` loop goes over is written out in the loop. Any other, the entry or one that goes over itself, makes the
+list of what it yields.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,26 @@ import gast
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.frontend.source.along import callee_of, is_kept
 from pcbatch.frontend.source.callee import Statics, Target
-from pcbatch.frontend.source.function_unit import Unit, make_unit
-from pcbatch.frontend.source.function_unit import definitions as defined
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.nested import function_of, lift, to_lift
+from pcbatch.frontend.source.scope import definitions as defined
 from pcbatch.frontend.source.scope import parameters, renamed
-from pcbatch.frontend.source.tree import SCOPES, Node, children, rebuild
+from pcbatch.frontend.source.tree import (
+    SCOPES,
+    Node,
+    attribute,
+    call,
+    children,
+    constant,
+    display,
+    load,
+    rebuild,
+    subscript,
+    target_of,
+    with_fields,
+)
 from pcbatch.ir.names import unused
 
 YIELDS = (gast.Yield, gast.YieldFrom)
@@ -104,3 +122,50 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
 def rebuilt_parameters(unit: Unit, names: dict[str, str]) -> tuple[str, ...]:
     """The parameters of a function that is written out, by their new names."""
     return tuple(names.get(name, name) for name in parameters(unit.node.args))
+
+
+def collect_yields(unit: Unit) -> Node:
+    """Return the tree of a function; that of a generator makes the list of what it yields.
+
+    before:  def below(n):            after:  def below(n):
+                 k = 0                            yielded = []
+                 while k < n:                     k = 0
+                     yield k                      while k < n:
+                     k += 1                           yielded.append(k)
+                                                      k += 1
+                                                  return yielded
+
+    What is left of `yield` then is an expression.
+    """
+    if isinstance(unit.node, gast.Lambda) or not is_generator(unit.node):
+        return unit.node
+    name = unused("yielded", "_", unit.names, unit.bound)
+    item = unused("item", "_", unit.names, unit.bound)
+
+    def appended(value: Node, at: Node) -> Node:
+        return gast.copy_location(gast.Expr(value=call(attribute(load(name, at), "append", at), [value], at)), at)
+
+    def change(node: Node) -> Node:
+        match node:
+            case gast.Expr(value=gast.Yield(value=value)):
+                return appended(constant(None, node) if value is None else value, node)
+            case gast.Expr(value=gast.YieldFrom(value=value)):
+                body = [appended(load(item, node), node)]
+                loop = gast.For(target=target_of(item, node), iter=value, body=body, orelse=[], type_comment=None)
+                return gast.copy_location(loop, node)
+            case gast.Return(value=value):
+                # A value goes to whoever asks the generator for it, which nobody can here: it is only evaluated.
+                kept = load(name, node)
+                if value is not None and not isinstance(value, gast.Constant):
+                    kept = subscript(display([value, kept], node), constant(1, node), node)
+                return gast.copy_location(gast.Return(value=kept), node)
+            case _ if isinstance(node, SCOPES):
+                return node
+        return rebuild(node, change)
+
+    first = unit.node.body[0]
+    empty = gast.copy_location(gast.List(elts=[], ctx=gast.Load()), first)
+    start = gast.copy_location(gast.Assign(targets=[target_of(name, first)], value=empty, type_comment=None), first)
+    last = unit.node.body[-1]
+    end = gast.copy_location(gast.Return(value=load(name, last)), last)
+    return with_fields(unit.node, body=[start, *map(change, unit.node.body), end])

@@ -16,14 +16,11 @@ from weakref import WeakKeyDictionary
 
 import gast
 
-from pcbatch.data.catalogue import FUNCTIONS, facts
+from pcbatch.data.catalogue import FUNCTIONS, NEXT, facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import Node
-
-NEXT = "builtins.next"
-"""The method of the change that `next(it)` makes."""
 
 STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"})
 

@@ -16,7 +16,6 @@ import gast
 from pcbatch.frontend.source.along import bound_function
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.rewrites.nested import lift, lift_lambda
 from pcbatch.frontend.source.tree import Node
 
 MISSING: Final = object()
@@ -48,35 +47,6 @@ def callee(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Targ
         return None
     function = resolve(unit, node.func, hidden)
     return None if function is MISSING else unit.batched(function)
-
-
-def static_value(unit: Unit, node: Node) -> Any:
-    """The object of an argument that is known while compiling; None for others, and for numbers and arrays."""
-    if isinstance(node, gast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if (passed := _passed_function(unit, node)) is not None:
-        return passed
-    value = resolve(unit, node)
-    known = value is not MISSING and (unit.batched(value) is not None or _is_parameter(unit, node))
-    return value if known else None
-
-
-def _passed_function(unit: Unit, node: Node) -> Target | None:
-    """A lambda, or a function that is defined in this one, as an argument of a function of the program."""
-    if isinstance(node, gast.Name) and node.id in unit.lifted:
-        return None
-    if isinstance(node, gast.Lambda):
-        return lift_lambda(unit, node)
-    name = node.id if isinstance(node, gast.Name) else ""
-    if name not in unit.definitions:
-        return None
-    if name not in unit.passed:
-        unit.passed.update(lift(unit, frozenset({name}), unit.definitions))
-    return unit.passed.get(name)
-
-
-def _is_parameter(unit: Unit, node: Node) -> bool:
-    return isinstance(node, gast.Name) and node.id in unit.statics
 
 
 def is_builtin(unit: Unit, node: Node, name: str) -> bool:

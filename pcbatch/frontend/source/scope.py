@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import gast
 
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line, rebuild
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line, rebuild, with_fields
 
 
 def parameters(args: Node) -> tuple[str, ...]:
@@ -49,6 +49,30 @@ def _binding_strings(node: Node) -> Iterator[tuple[str, Node]]:
         yield node.name, node
     elif isinstance(node, gast.MatchMapping) and node.rest is not None:
         yield node.rest, node
+
+
+def definitions(body: list[Node]) -> list[tuple[str, Node]]:
+    """The statements that define a function by `def` or `name = lambda`, nested scopes left out."""
+    functions: list[tuple[str, Node]] = []
+    for node in body:
+        if isinstance(node, FUNCTIONS):
+            functions.append((node.name, node))
+        elif is_lambda_definition(node):
+            functions.append((node.targets[0].id, node))
+        elif isinstance(node, gast.stmt | gast.match_case) and not isinstance(node, gast.ClassDef):
+            inner = gast.iter_child_nodes(node)
+            functions += definitions([child for child in inner if isinstance(child, gast.stmt | gast.match_case)])
+    return functions
+
+
+def is_lambda_definition(node: Node) -> bool:
+    """Whether a statement is `name = lambda ...: ...`."""
+    return (
+        isinstance(node, gast.Assign)
+        and isinstance(node.value, gast.Lambda)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], gast.Name)
+    )
 
 
 def free_names(node: Node) -> tuple[str, ...]:
@@ -134,8 +158,7 @@ def renamed(node: Node, names: Mapping[str, str]) -> Node:
     for field in ("name", "rest"):
         name = getattr(new, field, None)
         if isinstance(new, (*NAMED, gast.MatchMapping)) and isinstance(name, str) and name in names:
-            fields = {**dict(gast.iter_fields(new)), field: names[name]}
-            new = gast.copy_location(type(new)(**fields), new)
+            new = with_fields(new, **{field: names[name]})
     return new
 
 
@@ -158,8 +181,7 @@ def _function(node: Node, names: Mapping[str, str]) -> Node:
 
     new = rebuild(node, change)
     if isinstance(node, FUNCTIONS) and node.name in names:
-        fields = {**dict(gast.iter_fields(new)), "name": names[node.name]}
-        new = gast.copy_location(type(new)(**fields), new)
+        new = with_fields(new, name=names[node.name])
         new.coded = getattr(node, "coded", node.name)  # the name that its code has
     return new
 
@@ -187,3 +209,13 @@ def catches(nodes: list[Node], counts: Callable[[Node], bool]) -> bool:
         for node in nodes
         if not isinstance(node, (*FUNCTIONS, gast.Lambda))
     )
+
+
+def hidden_inside(node: Node) -> frozenset[str]:
+    """Return the names that a scope hides from what is inside it."""
+    if isinstance(node, (*FUNCTIONS, gast.Lambda)):
+        body = [node.body] if isinstance(node, gast.Lambda) else node.body
+        return frozenset((*parameters(node.args), *(name for name, _ in bindings(body))))
+    if isinstance(node, COMPREHENSIONS):
+        return frozenset(name for generator in node.generators for name, _ in bindings([generator.target]))
+    return frozenset()

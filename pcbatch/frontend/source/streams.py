@@ -18,6 +18,7 @@ from typing import Any
 import gast
 
 from pcbatch.data.catalogue import facts
+from pcbatch.data.functions import changes
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.own_classes import own_methods
@@ -74,8 +75,12 @@ IN_PLACE = {gast.Add: "__iadd__ __add__", gast.BitOr: "__ior__ __or__"}
 """Operators in place that take an iterable likewise, with the methods that objects have for them."""
 
 
-STEPS = "steps"
-"""The stream of an expression that is evaluated again and again until it raises StopIteration."""
+def steps(value: Any) -> Any:
+    """The stream of an expression that is evaluated again and again until it raises StopIteration; in trees alone."""
+    raise AssertionError("a loop takes the elements")
+
+
+STEPS = steps.__name__
 
 
 def consumer(unit: Unit, node: Node) -> str | None:
@@ -97,7 +102,7 @@ def source(unit: Unit, node: Node) -> Node:
 
 def lazy(unit: Unit, node: Node) -> str | None:
     """The name of the function whose call makes a stream, such as "map"; None for other nodes."""
-    if is_supported(node, STEPS):
+    if is_supported(node, steps):
         return STEPS
     name = _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
     if name == "iter" and (len(node.args) != 1 or _is_odd(node)):
@@ -137,8 +142,8 @@ def reads_what_changes(unit: Unit, loop: Node) -> bool:
     """Whether the elements of a `for` loop depend on what its body changes: Python makes each when it is asked for."""
     changed = {name for name, _ in bindings([loop.target, *loop.body])}
     for statement in loop.body:
-        changes = [mutation(unit, part, statement=True) for part in gast.walk(statement) if isinstance(part, gast.Call)]
-        changed |= {change.place.name for change in changes if change is not None}
+        found = [mutation(unit, part, statement=True) for part in gast.walk(statement) if isinstance(part, gast.Call)]
+        changed |= {change.place.name for change in found if change is not None}
     return not changed.isdisjoint(read_for_each(unit, loop.iter))
 
 
@@ -207,7 +212,7 @@ def has_own(unit: Unit, *names: str) -> bool:
 def of_container(unit: Unit, value: Node, path: Node, methods: str, at: Node) -> Node:
     """A variable whose part at a path gets a list in place of an iterator, by a method that may be the user's."""
     asked = [value, path, constant(methods, at)]
-    return supported("of_container", asked, at) if has_own(unit, *methods.split()) else value
+    return supported(changes.of_container, asked, at) if has_own(unit, *methods.split()) else value
 
 
 def takes_elements(unit: Unit, func: Node, target: Any) -> bool:
@@ -264,7 +269,7 @@ def as_list(node: Node) -> Node:
 
 def needs_loop(unit: Unit, node: Node) -> bool:
     """Whether a node contains what a primitive cannot hold: see `Decisions`, and control flow inside of a stream."""
-    if unit.decisions.asked and any(is_supported(part, STEPS) for part in gast.walk(node)):
+    if unit.decisions.asked and any(is_supported(part, steps) for part in gast.walk(node)):
         return True
     if not isinstance(node, COMPREHENSIONS) and not is_stream_inside(unit, node):
         spans = [unit.source.loc(keyword.value) for keyword in node.keywords]

@@ -7,13 +7,19 @@ rewriting makes new nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import gast
 
+from pcbatch.data.functions.sequences import slice_
+
 Node = Any  # a gast node: gast makes its classes at import time, so type checkers do not know them
+Function = Callable[..., Any]
 
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
+SUPPORT_MODULE = SimpleNamespace()
+"""The support functions that trees call, by name: a cell of primitives, so that no name of the user's can hide it."""
 
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef)
@@ -55,23 +61,38 @@ def call(func: Node, args: list[Node], at: Node) -> Node:
     return gast.copy_location(gast.Call(func=func, args=args, keywords=[]), at)
 
 
-def support_function(name: str, at: Node) -> Node:
+def support_name(function: Function) -> str:
+    """Return the name by which primitives find a support function in `SUPPORT_MODULE`, where it is entered."""
+    name: str = function.__name__
+    assert vars(SUPPORT_MODULE).setdefault(name, function) is function, f"two support functions are named {name}"
+    return name
+
+
+def support_function(function: Function, at: Node) -> Node:
     """Make a read of a support function, with the location of `at`."""
     module = load(SUPPORT, at)
     module.made = True  # no name of the user's
-    return gast.copy_location(gast.Attribute(value=module, attr=name, ctx=gast.Load()), at)
+    return attribute(module, support_name(function), at)
 
 
-def supported(name: str, args: list[Node], at: Node) -> Node:
-    """Make a call of a support function, with the location of `at`."""
-    return call(support_function(name, at), args, at)
+def attribute(value: Node, name: str, at: Node) -> Node:
+    """Make the read `value.name`, with the location of `at`."""
+    return gast.copy_location(gast.Attribute(value=value, attr=name, ctx=gast.Load()), at)
 
 
-def is_supported(node: Node, name: str) -> bool:
+def supported(function: Function, args: list[Node], at: Node) -> Node:
+    """Make a call of a support function, with the location of `at`.
+
+    It means the same as the Python construct that it stands for where its arguments are plain values.
+    """
+    return call(support_function(function, at), args, at)
+
+
+def is_supported(node: Node, function: Function) -> bool:
     """Whether a node is a call of a support function that `supported` has made."""
     match node:
         case gast.Call(func=gast.Attribute(value=gast.Name(id=id_), attr=attr)):
-            return bool(id_ == SUPPORT and attr == name)
+            return bool(id_ == SUPPORT and attr == function.__name__)
     return False
 
 
@@ -90,7 +111,7 @@ def index_value(index: Node) -> Node:
     match index:
         case gast.Slice():
             parts = (index.lower, index.upper, index.step)
-            return supported("slice_", [constant(None, index) if part is None else part for part in parts], index)
+            return supported(slice_, [constant(None, index) if part is None else part for part in parts], index)
         case gast.Tuple():
             return rebuild(index, index_value)
     return index
@@ -126,6 +147,11 @@ def rebuild_bodies(node: Node, statements: Callable[[list[Node]], list[Node]]) -
                 fields[name] = new
     if not fields:
         return node
+    return with_fields(node, **fields)
+
+
+def with_fields(node: Node, **fields: Any) -> Node:
+    """Make a copy of a node with some fields replaced."""
     return gast.copy_location(type(node)(**(dict(gast.iter_fields(node)) | fields)), node)
 
 
@@ -173,3 +199,13 @@ def integer(node: Node) -> int | None:
         return None if value is None else -value
     known = isinstance(node, gast.Constant) and type(node.value) is int
     return node.value if known else None
+
+
+def is_computed(index: Node) -> bool:
+    """Whether an index may be a value of the lane that a list takes, too: no literal, and none of several axes."""
+    if isinstance(index, gast.Slice):
+        return any(bound is not None and is_computed(bound) for bound in (index.lower, index.upper, index.step))
+    if isinstance(index, gast.Tuple):  # the key of a dict, or the index of an array
+        axes = (gast.Slice, gast.Starred)
+        return not any(isinstance(part, axes) or is_constant(part) for part in index.elts)
+    return not is_constant(index) and integer(index) is None

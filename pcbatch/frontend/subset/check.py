@@ -8,35 +8,23 @@ there: only constructs that would leave the primitive or need a lane of their ow
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import ModuleType
 
 import gast
 
-from pcbatch.diagnostics.impure_calls import once
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.build.messages import is_print
-from pcbatch.frontend.source.along import callee_of
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import is_generator
-from pcbatch.frontend.source.impure import impure
-from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.rewrites.growing_lists import reads_what_it_changes
-from pcbatch.frontend.source.rewrites.nested import codes_of, function_of, hidden_variables, nonlocals
+from pcbatch.frontend.source.rewrites.nested import ask, ask_called, function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.scope import bindings, outside, parameters
-from pcbatch.frontend.source.streams import (
-    becomes_list,
-    expands,
-    is_special,
-    reads_what_changes,
-    takes_list,
-)
+from pcbatch.frontend.source.streams import becomes_list, expands, is_special, reads_what_changes, takes_list
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, SUPPORT, Node, children, one_line
 from pcbatch.frontend.subset import check_statements as statements
-from pcbatch.frontend.subset.outside import refuse_change
 from pcbatch.frontend.subset.rules import (
     EXPRESSIONS,
     FORBIDDEN_BUILTINS,
@@ -45,7 +33,7 @@ from pcbatch.frontend.subset.rules import (
     NESTED,
     STATEMENTS,
 )
-from pcbatch.frontend.subset.unused_results import unused_helps, value_helps
+from pcbatch.frontend.subset.unused_results import value_helps
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +61,12 @@ class Checker:
     def __init__(self, unit: Unit, faults: Faults) -> None:
         self.unit = unit
         self.faults = faults
-        self.printed: Node = None  # the current statement's call of `print`
         loops = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.For | gast.While))
         self.in_handlers = statements.in_handlers(unit.body)
         self.looped = {id(part) for loop in loops for part in gast.walk(loop)}  # the nodes inside loops
         self.written_out: set[int] = set()  # comprehensions, lambdas and functions that become loops of the lane
-        values = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.Expr))
-        self.yields = {id(part.value) for part in values} if unit.generates else set[int]()
+        parts = (part for node in unit.body for part in gast.walk(node))
+        self.alone = {id(part.value) for part in parts if isinstance(part, gast.Expr)}  # statements of their own
         self.given_to: Node = None  # the function that gets the current node as an argument
 
     def run(self) -> None:
@@ -118,7 +105,7 @@ class Checker:
         if kind == "ClassDef" and not where.scope:
             return
         if isinstance(node, gast.stmt) and not where.scope:
-            self._statement(node, kind)
+            statements.check_statement(self.unit, self.faults, node, self.in_handlers)
         if isinstance(node, FUNCTIONS) or kind == "Lambda":
             self._function(node, where)
         elif isinstance(node, COMPREHENSIONS):
@@ -147,7 +134,7 @@ class Checker:
                 return
         if kind == "Global" and not where.scope and not self.unit.bound.keys() & set(node.names):
             return  # it only says that the names are read of the module
-        if kind in ("Yield", "YieldFrom") and not where.scope and id(node) in self.yields:
+        if kind in ("Yield", "YieldFrom") and not where.scope and self.unit.generates and id(node) in self.alone:
             return
         rule = STATEMENTS.get(kind) or EXPRESSIONS.get(kind)
         if rule is not None and (not where.function or kind in NESTED):
@@ -175,16 +162,6 @@ class Checker:
         """Whether a nested function is a function of the program, which is checked by itself."""
         return any(target.nested.node is node for target in self.unit.lifted.values())
 
-    def _ask(self, definition: Node, node: Node, why: str) -> bool:
-        """Ask for a nested function to be compiled along; False if it cannot be."""
-        code = None if definition is None else next(iter(codes_of(self.unit, definition)), None)
-        return self.unit.want(code, node, why)
-
-    def _ask_called(self, func: Node, node: Node, why: str) -> bool:
-        """Ask for a function that a node names to be compiled along; False if it cannot be."""
-        fn = callee_of(resolve(self.unit, func))[0]
-        return self.unit.want(None if fn is None else fn.__code__, node, why)
-
     def _function(self, node: Node, where: Where) -> None:
         if self._lifted(node):
             return
@@ -197,7 +174,7 @@ class Checker:
         if definition is None and any(function_of(d) is node for d in self.unit.definitions.values()):
             definition = node
         if nonlocals(node):
-            self._ask(definition, node, "it assigns a variable of the function around it")
+            ask(self.unit, definition, node, "it assigns a variable of the function around it")
         body = [node.body] if isinstance(node, gast.Lambda) else node.body
         bound = frozenset((*parameters(node.args), *(name for name, _ in bindings(body))))
         for decorator in getattr(node, "decorator_list", []):
@@ -212,7 +189,7 @@ class Checker:
         target = callee(self.unit, node, where.hidden)
         if not where.scope and target is None:
             self._consumed(node)
-        if not where.scope and node is not self.printed and is_print(self.unit, node):
+        if not where.scope and id(node) not in self.alone and is_print(self.unit, node):
             title, label = "`print` has no value", "only a statement of its own can print"
             self.faults.add("PCB119", title, node, label, helps=("write it on a line of its own",))
         if target is None and is_batch_decorator(self.unit, node.func):
@@ -228,7 +205,7 @@ class Checker:
                 self._choice(node.func.value, where, (tuple, list, dict))
             self.visit(node.func, where)
         elif where.scope and not target.inline and (not target.along or target.rebound):
-            self._ask(where.definition, node, f"it calls `{target.fn.__name__}`")
+            ask(self.unit, where.definition, node, f"it calls `{target.fn.__name__}`")
             self.faults.add(
                 "PCB206",
                 f"the batched function `{target.fn.__name__}` is called inside {where.scope}",
@@ -270,7 +247,7 @@ class Checker:
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
             why = "it gets a function that is compiled along"
-            if self.given_to is not None and self._ask_called(self.given_to, node, why):
+            if self.given_to is not None and ask_called(self.unit, self.given_to, node, why):
                 return
             helps = value_helps(self.unit, target, None if self.given_to is None else resolve(self.unit, self.given_to))
             self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
@@ -296,96 +273,3 @@ class Checker:
         if self.unit.in_class and isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
             title = f"the class-private name `{name}` is not supported"
             self.faults.add("PCB122", title, node, helps=("use one leading underscore",))
-
-    def _statement(self, node: Node, kind: str) -> None:
-        if kind == "Assign":
-            for target in node.targets:
-                self._target(target)
-        elif kind == "Delete":
-            for target in node.targets:
-                self._deleted(target)
-        elif kind in ("AnnAssign", "For"):
-            self._target(node.target)
-        elif kind == "AugAssign":
-            self._target(node.target)
-        elif kind == "Expr":
-            self._effect(node.value)
-        elif kind == "Try":
-            statements.check_try(self.unit, self.faults, node)
-        elif kind == "With":
-            statements.check_with(self.unit, self.faults, node)
-        elif kind == "Raise" and node.exc is None and id(node) in self.in_handlers:
-            pass
-        elif kind == "Raise":
-            statements.check_raise(self.unit, self.faults, node)
-            statements.check_no_walrus(self.faults, node)
-        elif kind == "Assert" and node.msg is not None:
-            statements.check_no_walrus(self.faults, node.msg)
-
-    def _deleted(self, node: Node) -> None:
-        if isinstance(node, gast.Tuple | gast.List):
-            for element in node.elts:
-                self._deleted(element)
-        elif isinstance(node, gast.Subscript | gast.Attribute):
-            self._place(node)
-        elif not isinstance(node, gast.Name) or node.id in self.unit.nested:
-            title, label = "only variables and their parts can be deleted", "it is no value of the lane"
-            self.faults.add("PCB113", title, node, label, helps=("leave the `del` out",))
-
-    def _target(self, node: Node) -> None:
-        if isinstance(node, gast.Tuple | gast.List):
-            for element in node.elts:
-                self._target(element)
-        elif isinstance(node, gast.Starred):
-            self._target(node.value)
-        elif isinstance(node, gast.Subscript | gast.Attribute):
-            self._place(node)
-
-    def _place(self, node: Node) -> None:
-        """Refuse a change of what is no part of a variable of the lane."""
-        if place_of(self.unit, node) is None:
-            refuse_change(self.unit, self.faults, node, node.value)
-
-    def _effect(self, value: Node) -> None:
-        refused = type(value).__name__ in EXPRESSIONS  # reported by the table already
-        if refused or isinstance(value, gast.Constant | gast.NamedExpr) or callee(self.unit, value) is not None:
-            return
-        if is_print(self.unit, value):
-            self.printed = value
-            statements.check_print(self.unit, self.faults, value)
-            statements.check_no_walrus(self.faults, value)
-            return
-        is_call = isinstance(value, gast.Call)
-        if getattr(value, "written_out", False):
-            return
-        if mutation(self.unit, value, statement=True) is not None:
-            return
-        if is_call and self._changes_in_place(value.func):
-            refuse_change(self.unit, self.faults, value, value.func.value)
-            return
-        if is_call and self._called_for_effect(value):
-            return
-        effect = impure(self.unit, value, resolve(self.unit, value.func), frozenset()) if is_call else None
-        if effect is not None:
-            title, helps = once(effect.name, effect.kind, effect.draw)
-            self.faults.add("PCB318", title, value, helps=helps)
-            return
-        title = "this statement has no effect on a lane"
-        self.faults.add("PCB119", title, value, "its value is not used", helps=unused_helps(self.unit, value))
-
-    def _called_for_effect(self, node: Node) -> bool:
-        """Ask that a function called for what it raises or prints is compiled along; False if it cannot be."""
-        why = "it is called for what it does, as its value is not used"
-        if isinstance(node.func, gast.Name) and node.func.id in self.unit.definitions:
-            return self._ask(self.unit.definitions[node.func.id], node, why)
-        return self._ask_called(node.func, node, why)
-
-    def _changes_in_place(self, func: Node) -> bool:
-        if not is_mutating_method(func, statement=True) or _is_at(func.value):
-            return False
-        return not isinstance(resolve(self.unit, func.value), ModuleType)  # `np.add` is no method
-
-
-def _is_at(node: Node) -> bool:
-    """Whether a node is `x.at[i]`, whose methods make new arrays."""
-    return isinstance(node, gast.Subscript) and isinstance(node.value, gast.Attribute) and node.value.attr == "at"

@@ -1,23 +1,175 @@
-"""The forms of statements that lanes lack: of `print`, `raise`, `try` and `with`, of loops, and of nested functions."""
+"""The forms of statements that lanes lack: of changes, `print`, `raise`, `try`, `with`, loops and nested functions."""
 
 from __future__ import annotations
 
+from types import FunctionType, ModuleType
+
 import gast
 
+from pcbatch.diagnostics.impure_calls import once
 from pcbatch.frontend.build.exceptions import classes_of, is_null_context, suppressed
 from pcbatch.frontend.build.iteration.iterables import LAZY
-from pcbatch.frontend.build.messages import exception_class, exception_parts, fits, is_debug_print
-from pcbatch.frontend.source.function_unit import Faults, Unit, definitions
-from pcbatch.frontend.source.resolve import builtin_name
-from pcbatch.frontend.source.scope import free_reads
+from pcbatch.frontend.build.messages import exception_class, exception_parts, fits, is_debug_print, is_print
+from pcbatch.frontend.source.function_unit import Faults, Unit
+from pcbatch.frontend.source.impure import impure
+from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
+from pcbatch.frontend.source.resolve import builtin_name, callee, resolve
+from pcbatch.frontend.source.rewrites.nested import ask, ask_called
+from pcbatch.frontend.source.scope import definitions, free_reads
 from pcbatch.frontend.source.streams import is_stream, needs_loop
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, SCOPES, Node, children, is_constant, is_none
-from pcbatch.frontend.subset.rules import LOOP_HELPS, REVERSED_HELPS
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    SCOPES,
+    Node,
+    children,
+    is_constant,
+    is_none,
+    one_line,
+)
+from pcbatch.frontend.subset.rules import EXPRESSIONS, LOOP_HELPS, REVERSED_HELPS
+from pcbatch.frontend.subset.unused_results import unused_helps
 
+SHARED = "all lanes, and all later calls, would share the change"
+NAMELESS = "no variable holds the object that this changes"
 PRINT_KEYWORDS = frozenset({"sep", "end", "flush"})
 
 
-def check_print(unit: Unit, faults: Faults, node: Node) -> None:
+def check_statement(unit: Unit, faults: Faults, node: Node, in_handlers: frozenset[int]) -> None:
+    """Record the faults of a statement itself; `in_handlers` are the nodes in handlers of exceptions."""
+    match node:
+        case gast.Assign(targets=targets):
+            for target in targets:
+                _target(unit, faults, target)
+        case gast.Delete(targets=targets):
+            for target in targets:
+                _deletion(unit, faults, target)
+        case gast.AnnAssign(target=target) | gast.For(target=target) | gast.AugAssign(target=target):
+            _target(unit, faults, target)
+        case gast.Expr(value=value):
+            _effect(unit, faults, value)
+        case gast.Try():
+            _check_try(unit, faults, node)
+        case gast.With():
+            _check_with(unit, faults, node)
+        case gast.Raise() if node.exc is not None or id(node) not in in_handlers:
+            _check_raise(unit, faults, node)
+            _check_no_walrus(faults, node)
+        case gast.Assert(msg=message) if message is not None:
+            _check_no_walrus(faults, message)
+
+
+def _deletion(unit: Unit, faults: Faults, node: Node) -> None:
+    if isinstance(node, gast.Tuple | gast.List):
+        for element in node.elts:
+            _deletion(unit, faults, element)
+    elif isinstance(node, gast.Subscript | gast.Attribute):
+        _place(unit, faults, node)
+    elif not isinstance(node, gast.Name) or node.id in unit.nested:
+        title, label = "only variables and their parts can be deleted", "it is no value of the lane"
+        faults.add("PCB113", title, node, label, helps=("leave the `del` out",))
+
+
+def _target(unit: Unit, faults: Faults, node: Node) -> None:
+    if isinstance(node, gast.Tuple | gast.List):
+        for element in node.elts:
+            _target(unit, faults, element)
+    elif isinstance(node, gast.Starred):
+        _target(unit, faults, node.value)
+    elif isinstance(node, gast.Subscript | gast.Attribute):
+        _place(unit, faults, node)
+
+
+def _place(unit: Unit, faults: Faults, node: Node) -> None:
+    """Refuse a change of what is no part of a variable of the lane."""
+    if place_of(unit, node) is None:
+        _refuse_change(unit, faults, node, node.value)
+
+
+def _effect(unit: Unit, faults: Faults, value: Node) -> None:
+    refused = type(value).__name__ in EXPRESSIONS  # reported by the table already
+    if refused or isinstance(value, gast.Constant | gast.NamedExpr) or callee(unit, value) is not None:
+        return
+    if is_print(unit, value):
+        _check_print(unit, faults, value)
+        _check_no_walrus(faults, value)
+        return
+    if getattr(value, "written_out", False) or mutation(unit, value, statement=True) is not None:
+        return
+    is_call = isinstance(value, gast.Call)
+    if is_call and _changes_in_place(unit, value.func):
+        _refuse_change(unit, faults, value, value.func.value)
+        return
+    if is_call and _called_for_effect(unit, value):
+        return
+    effect = impure(unit, value, resolve(unit, value.func), frozenset()) if is_call else None
+    if effect is not None:
+        title, helps = once(effect.name, effect.kind, effect.draw)
+        faults.add("PCB318", title, value, helps=helps)
+        return
+    title = "this statement has no effect on a lane"
+    faults.add("PCB119", title, value, "its value is not used", helps=unused_helps(unit, value))
+
+
+def _refuse_change(unit: Unit, faults: Faults, node: Node, changed: Node) -> None:
+    """Record that `node` changes the object `changed`, which is no part of a variable of the lane."""
+    helps: tuple[str, ...]
+    root = changed
+    while isinstance(root, gast.Subscript | gast.Attribute):
+        root = root.value
+    if isinstance(root, gast.Name) and root.id not in unit.nested:
+        name = root.id
+        title, label = f"`{name}` does not belong to a lane, so a lane cannot change it", SHARED
+        known = name in unit.statics
+        if isinstance(resolve(unit, root), type | FunctionType):
+            helps = (f"keep the value in a variable of the function, and return it: `{name}` is one for all lanes",)
+            faults.add("PCB117", title, node, label, helps=helps)
+            return
+        helps = (
+            (f"pass the values of `{name}` that change as arguments, and return them",)
+            if known
+            else (f"make a copy in the function, `own = {name}.copy()`, or pass `{name}` as an argument and return it",)
+        )
+    elif (found := _taken_from_dict(unit, root)) is not None:
+        place, key = found
+        title, label = f"a change of what `{place}.get` gives", "the object in the dict, or another one"
+        by_key = f"change it by its key where that is there, `if {key} in {place}:` and then `{place}[{key}]`"
+        stored = f"`{place}.setdefault` stores the default as well, and then `{place}[{key}]` is there"
+        helps = (by_key, stored) if len(root.args) == 2 else (by_key,)
+    else:
+        title, label = "a change of an object without a name", NAMELESS
+        helps = (f"assign it to a variable first: `value = {one_line(root)}`",)
+    faults.add("PCB117", title, node, label, helps=helps)
+
+
+def _taken_from_dict(unit: Unit, node: Node) -> tuple[str, str] | None:
+    """The text of the dict and of the key of `d.get(k)` or `d.get(k, default)`; None for other expressions."""
+    match node:
+        case gast.Call(func=gast.Attribute(value=value, attr="get"), args=[key, *_], keywords=[]):
+            return None if place_of(unit, value) is None else (one_line(value), one_line(key))
+    return None
+
+
+def _called_for_effect(unit: Unit, node: Node) -> bool:
+    """Ask that a function called for what it raises or prints is compiled along; False if it cannot be."""
+    why = "it is called for what it does, as its value is not used"
+    if isinstance(node.func, gast.Name) and node.func.id in unit.definitions:
+        return ask(unit, unit.definitions[node.func.id], node, why)
+    return ask_called(unit, node.func, node, why)
+
+
+def _changes_in_place(unit: Unit, func: Node) -> bool:
+    if not is_mutating_method(func, statement=True) or _is_at(func.value):
+        return False
+    return not isinstance(resolve(unit, func.value), ModuleType)  # `np.add` is no method
+
+
+def _is_at(node: Node) -> bool:
+    """Whether a node is `x.at[i]`, whose methods make new arrays."""
+    return isinstance(node, gast.Subscript) and isinstance(node.value, gast.Attribute) and node.value.attr == "at"
+
+
+def _check_print(unit: Unit, faults: Faults, node: Node) -> None:
     """Record the unsupported parts of a statement `print(...)` or `jax.debug.print(...)`."""
     if any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords):
         title = "`print` cannot unpack its arguments in a lane"
@@ -44,7 +196,7 @@ def _check_template(faults: Faults, node: Node) -> None:
         faults.add("PCB119", title, text, helps=(help,))
 
 
-def check_raise(unit: Unit, faults: Faults, node: Node) -> None:
+def _check_raise(unit: Unit, faults: Faults, node: Node) -> None:
     """Record the unsupported parts of a statement `raise`."""
     if node.exc is None:
         title = "`raise` without an exception is not supported"
@@ -71,7 +223,7 @@ def _is_caught(unit: Unit, cause: Node) -> bool:
     return bool(caught) and len(unit.bound.get(name, ())) <= len(caught)
 
 
-def check_no_walrus(faults: Faults, node: Node) -> None:
+def _check_no_walrus(faults: Faults, node: Node) -> None:
     """Record `:=` in a message, whose values are all read at its end, after every assignment."""
     if _assigns(node):
         title, label = "`:=` inside a message is not supported", "assigns while the message is put together"
@@ -85,7 +237,7 @@ def _assigns(node: Node) -> bool:
     return isinstance(node, gast.NamedExpr) or any(_assigns(child) for child in children(node))
 
 
-def check_try(unit: Unit, faults: Faults, node: Node) -> None:
+def _check_try(unit: Unit, faults: Faults, node: Node) -> None:
     """Record the unsupported parts of a statement `try`."""
     for handler in node.handlers:
         if classes_of(unit, handler.type) is None:
@@ -108,7 +260,7 @@ def check_try(unit: Unit, faults: Faults, node: Node) -> None:
                     return
 
 
-def check_with(unit: Unit, faults: Faults, node: Node) -> None:
+def _check_with(unit: Unit, faults: Faults, node: Node) -> None:
     """Record a `with` whose context a lane cannot enter."""
     if (classes := suppressed(unit, node)) is not None:
         if classes_of(unit, classes) is None:

@@ -23,14 +23,11 @@ import gast
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.data.functions import mappings, support
-from pcbatch.data.functions.defaults import same_defaults
-from pcbatch.data.functions.math_functions.arguments import of_lane
 from pcbatch.data.functions.math_functions.table import replacement as math_replacement
-from pcbatch.data.functions.python_numbers import ATTRIBUTES, part
-from pcbatch.data.functions.sequence_operators import count, index
-from pcbatch.data.functions.texts import text_method
+from pcbatch.data.functions.operators import replacement
+from pcbatch.data.functions.sequence_operators import method_of_known
 from pcbatch.data.functions.type_questions import type_
+from pcbatch.data.functions.users_code import LIBRARIES, package_of, same_defaults, substitute, without_cache
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.members import with_value
 from pcbatch.data.object_parts import INSTALLED, PACKAGES
@@ -38,15 +35,15 @@ from pcbatch.data.objects import questions
 from pcbatch.data.objects.made import made_schema, recorded
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.objects.reference import Ref
-from pcbatch.data.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, note_call, origin_of
+from pcbatch.data.origins import Origin, Tracer, array, is_noted, leaves, note, note_call, origin_of
 from pcbatch.errors import PcbatchError, Refusal
-from pcbatch.frontend.build.library_calls import LIBRARIES, PASSING, TREES
-from pcbatch.frontend.build.operators import REPLACED, in_helper
+from pcbatch.frontend.build.library_calls import PASSING, TREES
+from pcbatch.frontend.build.operators import in_helper
 from pcbatch.frontend.source.along import CACHE, Along
-from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.same_code import compile_inner
-from pcbatch.frontend.source.tree import SUPPORT
+from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE
 
 Function = Callable[..., Any]
 
@@ -72,29 +69,24 @@ SOURCE_HELP = "write `{}` in a file, so that its source can be read"
 OF_FRAMES = (globals, locals, eval, exec)
 """Builtins that read the variables of the function that calls them."""
 _JAX = str(Path(str(jax.__file__)).parent)
-# Values whose attributes are not properties of the user's, and whose operators are not methods of the user's.
-PLAIN = (Tracer, jax.Array, ModuleType, type, FunctionType, int, float, complex, str, list, dict)
 _copies: WeakKeyDictionary[FunctionType, FunctionType | None] = WeakKeyDictionary()
 
 
-def substitute(fn: Any) -> Any:
-    """Return the callable that stands in for `fn` while a primitive is traced; `fn` itself at any other time.
+def stand_in(fn: Any) -> Any:
+    """Return the callable that stands in for `fn` while a primitive is traced.
 
-    Results of the substitute are known as arrays, as numbers of Python, or as neither (see `pcbatch.data.origins`).
+    Its results are known as arrays, as numbers of Python, or as neither (see `pcbatch.data.origins`).
     """
-    if not is_noting():
-        return fn
     if (of_lanes := math_replacement(fn)) is not None:
         return of_lanes
-    replacement = next((name for function, name in REPLACED if fn is function), None)
-    if replacement is not None:
-        return getattr(support, replacement)
+    if (new := replacement(fn)) is not None:
+        return new
     if any(fn is function for function in OF_FRAMES):
         title = f"a helper calls `{fn.__name__}()`, which means other variables where it is traced"
         raise Refusal("PCB305", title, helps=("name the variables it should use",))
     if isinstance(fn, EnumType):
         return lambda *args: with_value(fn, *args) if len(args) == 1 and is_of_lane(args) else fn(*args)
-    if isinstance(fn, type) and _package(fn) not in ARRAYS:
+    if isinstance(fn, type) and package_of(fn) not in ARRAYS:
         return _constructor(fn)
     if isinstance(fn, Ref) and (called := questions.own_method(fn, "__call__")) is not None:
         return MethodType(substitute(called), fn)
@@ -102,12 +94,12 @@ def substitute(fn: Any) -> Any:
         return functools.partial(substitute(fn.func), *fn.args, **fn.keywords)
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
-    if (method := _of_sequence(fn) or mappings.reading_method(fn)) is not None:
+    if (method := method_of_known(fn)) is not None:
         return method
     if _is_rewritten(fn):
         return fn
     if isinstance(fn, CACHE):
-        return _without_cache(fn, substitute(fn.__wrapped__))
+        return without_cache(fn, substitute(fn.__wrapped__))
     if not any(fn is function for function in PASSING) and _returns_arrays(fn):
         return _with_array_results(fn)
     match fn:
@@ -126,48 +118,6 @@ def substitute(fn: Any) -> Any:
     method = inspect.getattr_static(type(fn), "__call__", None)
     copy = _copy(method) if isinstance(method, FunctionType) else None
     return _with_unknown_origins(fn) if copy is None else MethodType(copy, fn)
-
-
-def see_through(decorator: Function) -> Function:
-    """Return a decorator that caches as `decorator` does, but not for values of a lane, which are no keys."""
-    return lambda fn: _without_cache(decorator(fn), fn)
-
-
-def _without_cache(cached: Function, fn: Function) -> Function:
-    def run(*args: Any, **options: Any) -> Any:
-        of_lane = any(isinstance(leaf, Tracer) for leaf in leaves((args, options)))
-        return (fn if of_lane else cached)(*args, **options)
-
-    return run
-
-
-def load_attribute(value: Any, name: str) -> Any:
-    """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
-    if isinstance(value, RECORDS):
-        return questions.load_attribute(value, name, substitute)
-    if isinstance(value, Tracer) and name in ATTRIBUTES:
-        return part(value, name)
-    if not is_noting() or isinstance(value, PLAIN) or _package(type(value)) in LIBRARIES:
-        return getattr(value, name)
-    match inspect.getattr_static(type(value), name, None):
-        case property(fget=FunctionType() as getter):
-            return substitute(getter)(value)
-        case functools.cached_property(func=FunctionType() as getter) if name not in vars(value):
-            return substitute(getter)(value)
-    return getattr(value, name)
-
-
-def _of_sequence(fn: Any) -> Function | None:
-    """The method `count` or `index` of a tuple or list, which compare values of a lane, and any method of a text."""
-    owner = getattr(fn, "__self__", None)
-    if isinstance(fn, BuiltinFunctionType) and isinstance(owner, str):
-        return text_method(owner, fn.__name__)
-    if not isinstance(fn, BuiltinFunctionType) or not isinstance(owner, tuple | list):
-        return None
-    method = {"count": count, "index": index}.get(fn.__name__)
-    if method is None:
-        return None
-    return lambda item, *ends: method(owner, item, *ends) if of_lane((owner, item)) else fn(item, *ends)
 
 
 def _constructor(cls: type) -> Function:
@@ -201,7 +151,7 @@ def _made(cls: type, *args: Any, **options: Any) -> Any:
 def _is_rewritten(fn: Any) -> bool:
     """Whether a callable needs no copy: it reads the support module already, or is an object of this package."""
     reads_support = isinstance(fn, FunctionType) and SUPPORT in fn.__code__.co_freevars
-    return reads_support or _package(type(fn)) == "pcbatch" or _package(fn) == "pcbatch"
+    return reads_support or package_of(type(fn)) == "pcbatch" or package_of(fn) == "pcbatch"
 
 
 def _returns_arrays(fn: Any) -> bool:
@@ -212,14 +162,10 @@ def _returns_arrays(fn: Any) -> bool:
     if isinstance(owner, RECORDS):
         return False  # a method of the user's
     if isinstance(fn, BuiltinFunctionType | MethodType) and not isinstance(owner, ModuleType | None):
-        return _package(type(owner)) in LIBRARIES
+        return package_of(type(owner)) in LIBRARIES
     # A wrapper that JAX has made, by `jax.vmap` say, may have the `__module__` of the function in it.
     wrapper = isinstance(fn, FunctionType) and fn.__code__.co_filename.startswith(_JAX)
-    return wrapper or _package(fn) in LIBRARIES or _package(type(fn)) in LIBRARIES
-
-
-def _package(thing: Any) -> str:
-    return str(getattr(thing, "__module__", "")).split(".")[0]
+    return wrapper or package_of(fn) in LIBRARIES or package_of(type(fn)) in LIBRARIES
 
 
 def _with_array_results(fn: Function) -> Function:
@@ -290,7 +236,7 @@ def _make_copy(fn: FunctionType) -> FunctionType | None:
             definition = ast.copy_location(ast.Expr(tree), tree) if isinstance(tree, ast.expr) else tree  # a lambda
             if unit.in_class and any(map(_is_private, ast.walk(tree))):
                 definition = _in_class(fn, definition)
-            copy = compile_inner(fn, definition, fn.__code__.co_name, {SUPPORT: support})
+            copy = compile_inner(fn, definition, fn.__code__.co_name, {SUPPORT: SUPPORT_MODULE})
     except (PcbatchError, SyntaxError, ValueError, StopIteration):
         return None
     if copy is not None:

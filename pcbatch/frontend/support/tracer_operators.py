@@ -20,6 +20,7 @@ import numpy as np
 
 from pcbatch.data.functions import libraries, python_numbers
 from pcbatch.data.functions.texts import no_text
+from pcbatch.data.functions.users_code import LIBRARIES
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.objects.reference import Ref
@@ -38,7 +39,6 @@ COMPARISONS = "eq ne lt le gt ge".split()
 UNARY = "neg pos abs invert".split()
 COUNTING = frozenset("add sub mul floordiv mod lshift rshift pow neg pos abs invert".split())
 NAMES = {"and": "and_", "or": "or_", "pow": "power", "abs": "abs_"}
-LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
 OPERANDS = (Tracer, bool, int, float, complex, np.generic, np.ndarray, jax.Array)
 OF_LANES = (Tracer, Entries, LaneList, LaneText, Optional, Ref)
 HELP = "count with `jnp.where(c, 1, 0)` in place of the bool `c`"
@@ -107,12 +107,9 @@ def _caller(frame: FrameType) -> CodeType:
 def _in_other_code(name: str, operator: Callable[..., Any], values: tuple[Any, ...]) -> Any:
     """Compute an operator in code that is not compiled; refuses bools that count if they are Python's own."""
     if name in COUNTING and all(map(python_numbers.is_bool, values)):
-        raise Refusal(
-            "PCB303",
-            "a bool is a number here if it is Python's own, which is not known in code that is not compiled",
-            "functions without source, those of other packages and some methods that Python calls run as they are",
-            helps=(HELP,),
-        )
+        title = "a bool is a number here if it is Python's own, which is not known in code that is not compiled"
+        reason = "functions without source, those of other packages and some methods that Python calls run as they are"
+        raise Refusal("PCB303", title, reason, helps=(HELP,))
     result = operator(*values)
     if isinstance(result, Tracer) and source_of(result) is not Origin.ARRAY:
         note(result, Origin.UNKNOWN)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar, assert_never
 
-from pcbatch.ir.cfg import Block, Call, Terminator
+from pcbatch.ir.cfg import Block, Op, Terminator
 from pcbatch.ir.forks import Fork, leaves
-from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Prim, Return
 from pcbatch.ir.roles import reads, rename_reads, rename_writes, writes
-from pcbatch.ir.stack import Edge, Leaf, Pop, Push, PushJump, StackBlock, StackTerminator
+from pcbatch.ir.stack import Edge, Leaf, Pop, Push, PushJump, StackBlock, StackOp, StackTerminator
 
-AnyOp = Prim | Move | Select | Call | Push | Pop | Print | Check
+AnyOp = Op | StackOp
 AnyTerminator = Jump | Branch | Fork[Leaf] | Return | PushJump | Fail
 AnyBlock = Block | StackBlock
 BlockT = TypeVar("BlockT", Block, StackBlock)

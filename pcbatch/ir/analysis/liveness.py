@@ -12,8 +12,6 @@ all lanes have ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from pcbatch.ir.analysis.dataflow import Solution, backward, block_edges, postorder, reachable, solve
 from pcbatch.ir.analysis.def_use import (
     AnyBlock,
@@ -26,7 +24,6 @@ from pcbatch.ir.analysis.def_use import (
     may_return,
     pops,
     pushes,
-    successors,
     terminator_reads,
 )
 from pcbatch.ir.cfg import Function
@@ -38,24 +35,23 @@ Names = frozenset[str]
 NOTHING: Names = frozenset()
 
 
-def live_in(function: Function) -> dict[str, Names]:
-    """The variables live at the top of each block of a CFG function."""
-    return dict(_solve_cfg(function)[0])
+def live_in(code: Function | StackProgram) -> dict[str, Names]:
+    """The variables live at the top of each block."""
+    return _solution(code)[0]
 
 
-def live_out(function: Function) -> dict[str, Names]:
-    """The variables live at the bottom of each block of a CFG function, after the terminator has read its own."""
-    return dict(_solve_cfg(function)[1])
+def live_out(code: Function | StackProgram) -> dict[str, Names]:
+    """The variables live at the bottom of each block, after the terminator has read its own."""
+    return _solution(code)[1]
 
 
-def live_after(function: Function) -> dict[str, tuple[Names, ...]]:
-    """The variables live after each operation of each block of a CFG function."""
-    return _after_each(function.blocks, live_out(function))
-
-
-def stack_live_in(program: StackProgram) -> dict[str, Names]:
-    """The variables live at the top of each block of a stack program."""
-    return dict(_solve_stack(program)[0])
+def live_after(code: Function | StackProgram) -> dict[str, tuple[Names, ...]]:
+    """The variables live after each operation of each block."""
+    bottoms = live_out(code)
+    return {
+        block.label: _backwards(block.ops, bottoms[block.label] | set(terminator_reads(block.terminator)))
+        for block in code.blocks
+    }
 
 
 def doubtful(program: StackProgram) -> Names:
@@ -65,22 +61,12 @@ def doubtful(program: StackProgram) -> Names:
     variable is written first.
     """
     shared = (name for op in program.prologue for name in writes(op))
-    return stack_live_in(program)[program.entry].difference(program.params, shared)
-
-
-def stack_live_out(program: StackProgram) -> dict[str, Names]:
-    """The variables live after the terminator of each block of a stack program."""
-    return dict(_solve_stack(program)[1])
-
-
-def stack_live_after(program: StackProgram) -> dict[str, tuple[Names, ...]]:
-    """The variables live after each operation of each block of a stack program."""
-    return _after_each(program.blocks, stack_live_out(program))
+    return live_in(program)[program.entry].difference(program.params, shared)
 
 
 def live_at_return(program: StackProgram) -> dict[str, Names]:
     """The variables live after the return of each block that may return: those live at any of its return points."""
-    tops, outermost = stack_live_in(program), activation(program, program.entry)
+    tops, outermost = live_in(program), activation(program, program.entry)
     return {
         label: NOTHING.union(*(tops[p] for p in points), program.results if label in outermost else ())
         for label, points in return_points(program).items()
@@ -136,50 +122,35 @@ def _calls(program: StackProgram) -> tuple[tuple[str, str], ...]:
     return tuple((call.target, call.ret) for block in program.blocks for call in calls(block.terminator))
 
 
-def _solve_cfg(function: Function) -> tuple[dict[str, Names], dict[str, Names]]:
-    results = frozenset(function.results)
-    ends = {b.label: results for b in function.blocks if may_return(b.terminator)} | _shown(function.blocks)
-    return _solve(function.blocks, lambda block: successors(block.terminator), ends)
+def _solution(code: Function | StackProgram) -> tuple[dict[str, Names], dict[str, Names]]:
+    """The variables live at the tops, and at the bottoms, of blocks."""
+    if isinstance(code, Function):
+        points = dict.fromkeys((b.label for b in code.blocks if may_return(b.terminator)), tuple[str, ...]())
+        outermost = frozenset(points)
+    else:
+        points, outermost = return_points(code), activation(code, code.entry)
+    results, blocks = frozenset(code.results), tuple[AnyBlock, ...](code.blocks)
 
-
-def _solve_stack(program: StackProgram) -> tuple[dict[str, Names], dict[str, Names]]:
-    points = return_points(program)
-    outermost = activation(program, program.entry)
-    ends = {label: frozenset(program.results) for label in points if label in outermost} | _shown(program.blocks)
+    def end(block: AnyBlock) -> Names:
+        """What a failure shows, or the results: they are read when all lanes have ended."""
+        return results if block.label in points and block.label in outermost else frozenset(kept(block.terminator))
 
     def follow(block: AnyBlock) -> tuple[str, ...]:
         jumps = [edge for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump)]
         return tuple(jump.target for jump in jumps) + points.get(block.label, ())
 
-    return _solve(program.blocks, follow, ends)
-
-
-def _shown(blocks: Iterable[AnyBlock]) -> dict[str, Names]:
-    """The variables that the messages of failures show, by block: they are read when all lanes have ended."""
-    return {block.label: frozenset(kept(block.terminator)) for block in blocks if kept(block.terminator)}
-
-
-def _solve(
-    blocks: tuple[AnyBlock, ...], follow: Callable[[AnyBlock], tuple[str, ...]], ends: dict[str, Names]
-) -> tuple[dict[str, Names], dict[str, Names]]:
+    ends = {block.label: end(block) for block in blocks}
     uses = {block.label: frozenset(block_uses(block)) for block in blocks}
     kills = {block.label: frozenset(block_writes(block)) for block in blocks}
     solution = solve(
         {block.label: follow(block) for block in reversed(blocks)},
-        join=lambda label, values: ends.get(label, NOTHING).union(*values),
+        join=lambda label, values: ends[label].union(*values),
         transfer=lambda label, live: uses[label] | (live - kills[label]),
         start=NOTHING,
     )
     # Callers list the blocks in the order of the program, the solver in reverse.
     tops = {block.label: solution.leaving[block.label] for block in blocks}
     return tops, {block.label: solution.entering[block.label] for block in blocks}
-
-
-def _after_each(blocks: Iterable[AnyBlock], bottoms: dict[str, Names]) -> dict[str, tuple[Names, ...]]:
-    return {
-        block.label: _backwards(block.ops, bottoms[block.label] | set(terminator_reads(block.terminator)))
-        for block in blocks
-    }
 
 
 def _backwards(ops: tuple[AnyOp, ...], live: Names) -> tuple[Names, ...]:

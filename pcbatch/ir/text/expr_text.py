@@ -1,4 +1,4 @@
-"""The texts of expressions: the variables that one reads, its form between braces, and its value.
+"""The texts of expressions: the variables that one reads, and its form between braces.
 
 Printer, parser and interpreters share these rules, so that `{ n - 2 }` means the same to all of them.
 
@@ -16,13 +16,9 @@ from __future__ import annotations
 import ast
 import json
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from types import CodeType
-from typing import Any
 
-from pcbatch.errors import InternalError
 from pcbatch.ir.ops import Prim
 
 _CLOSES = {")": "(", "]": "[", "}": "{"}
@@ -30,10 +26,10 @@ _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 def default_reads(text: str, declared: Collection[str]) -> tuple[str, ...] | None:
     """The variables that a text reads, each once, in reading order; None if it is not a Python expression."""
-    tree = _parse(text)
+    tree = parsed(text)
     if tree is None:
         return None
-    return tuple(dict.fromkeys(name for _, name in _Reads(declared).run(tree)))
+    return tuple(dict.fromkeys(name for _, name in Reads(declared).run(tree)))
 
 
 def braced(text: str) -> str:
@@ -42,27 +38,8 @@ def braced(text: str) -> str:
     return plain if _is_plain(text, plain) else f"{{{json.dumps(text)}}}"
 
 
-def as_function(text: str, ins: tuple[str, ...], namespace: Mapping[str, Any]) -> Callable[..., Any]:
-    """Compile `text` to a function of the values of `ins`; other names come from `namespace` and the builtins."""
-    function: Callable[..., Any] = eval(_compiled(text, ins), dict(namespace))
-    return function
-
-
-@lru_cache(maxsize=4096)
-def _compiled(text: str, ins: tuple[str, ...]) -> CodeType:
-    tree = _parse(text)
-    if tree is None:
-        raise InternalError(f"cannot evaluate {text!r}: not a Python expression, and the operation has no function")
-    names = {name: f"_pcir_{i}" for i, name in enumerate(ins)}
-    reads = {id(node): names[name] for node, name in _Reads(names).run(tree)}
-    parameters = [ast.arg(f"_pcir_{i}") for i in range(len(ins))]
-    arguments = ast.arguments(posonlyargs=[], args=parameters, kwonlyargs=[], kw_defaults=[], defaults=[])
-    body = _Substitute(reads).visit(tree.body)
-    function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
-    return compile(function, "<pcir>", "eval")
-
-
-def _parse(text: str) -> ast.Expression | None:
+def parsed(text: str) -> ast.Expression | None:
+    """The tree of a text; None if it is not a Python expression."""
     try:
         with warnings.catch_warnings():  # the user's own source has warned about a doubtful escape already
             warnings.simplefilter("ignore")
@@ -115,7 +92,7 @@ def _string_end(line: str, start: int) -> int | None:
     return None
 
 
-class _Reads(ast.NodeVisitor):
+class Reads(ast.NodeVisitor):
     """Collects (node, variable) for every read of a declared variable, in reading order."""
 
     def __init__(self, declared: Collection[str]) -> None:
@@ -194,17 +171,6 @@ class _Reads(ast.NodeVisitor):
     visit_SetComp = _comprehension
     visit_DictComp = _comprehension
     visit_GeneratorExp = _comprehension
-
-
-class _Substitute(ast.NodeTransformer):
-    """Replaces nodes, known by identity, by plain names."""
-
-    def __init__(self, names: Mapping[int, str]) -> None:
-        self._names = names
-
-    def visit(self, node: ast.AST) -> Any:
-        name = self._names.get(id(node))
-        return self.generic_visit(node) if name is None else ast.Name(name, ast.Load())
 
 
 def part_text(op: Prim, leaves: list[str], whole: bool, text: str) -> str:

@@ -35,7 +35,7 @@ def _targets(dsts: Collection[str], declared: Declared) -> str:
 
 
 def _has_register(declaration: object) -> bool:
-    return isinstance(declaration, Var) and declaration.storage is not None and declaration.storage.has_register
+    return isinstance(declaration, Var) and declaration.has_register
 
 
 def _expr(expr: Expr, declared: Declared) -> str:

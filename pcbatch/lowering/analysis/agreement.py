@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 import jax.extend.core as jex
 
 from pcbatch.ir.ops import Move, Prim, Select
+from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -99,6 +100,8 @@ class _Values:
                     fn = expr.fn
                     outs = self._jaxpr(fn.closed.jaxpr, ins) if isinstance(fn, JaxprFn) else [_union(ins)] * len(dsts)
                     env |= dict(zip(dsts, outs, strict=True))
+                case _:
+                    env |= dict.fromkeys(writes(op))
         return env
 
     def _jaxpr(self, jaxpr: jex.Jaxpr, ins: Sequence[Keys]) -> list[Keys]:

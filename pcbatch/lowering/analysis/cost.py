@@ -13,7 +13,8 @@ from typing import Any
 import jax.extend.core as jex
 
 from pcbatch.data.by_width import by_width_p
-from pcbatch.ir.ops import Check, Move, Prim, Print, Select
+from pcbatch.ir.ops import Check, Prim, Print, PureOp
+from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -43,8 +44,8 @@ def op_cost(op: object, types: Any = None) -> float:
     match op:
         case Prim(expr=expr):
             return jaxpr_cost(expr.fn.closed.jaxpr) if isinstance(expr.fn, JaxprFn) else math.inf
-        case Move(dst=dst) | Select(dst=dst):
-            type_ = types.get(dst) if types is not None else None
+        case _ if isinstance(op, PureOp):
+            type_ = types.get(*writes(op)) if types is not None else None
             return float(type_.size) * 0.25 if isinstance(type_, ArrayType) else 1.0
         case Print():
             return 0.0  # paid on the host

@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from pcbatch.data.by_width import by_width_p
-from pcbatch.ir.ops import Move, Prim, Select
+from pcbatch.ir.ops import Prim, PureOp
+from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.cost import (
     EXPENSIVE,
@@ -71,8 +72,8 @@ def lane_time(op: object, types: Any, prices: Prices) -> float:
     match op:
         case Prim(expr=expr):
             return jaxpr_time(expr.fn.closed.jaxpr, prices) if isinstance(expr.fn, JaxprFn) else math.inf
-        case Move(dst=dst) | Select(dst=dst):
-            type_ = types.get(dst)
+        case _ if isinstance(op, PureOp):
+            type_ = types.get(*writes(op))
             return _elements(float(type_.size) if isinstance(type_, ArrayType) else 1.0, prices)
         case _:
             return prices.operation

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-import jax
-
 from pcbatch.data.aliasing import CAPTURED
 from pcbatch.ir.analysis.dataflow import solve
 from pcbatch.ir.analysis.def_use import may_return, predecessors
 from pcbatch.ir.analysis.liveness import live_in
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.ops import Change, Move, Prim
+from pcbatch.ir.effects import Change
+from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import writes
-from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.changed_objects import Objects, parts_at
 from pcbatch.lowering.analysis.common_objects import (
     CALLERS,
     EMPTY,
@@ -36,13 +35,9 @@ from pcbatch.lowering.analysis.common_objects import (
     joined,
     related,
 )
-from pcbatch.lowering.analysis.object_levels import Levels, has_arrays, is_array, is_builtin, levels
-from pcbatch.lowering.typing.abstract_values import Abstract
+from pcbatch.lowering.analysis.object_levels import is_builtin, levels
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.trace import Traced
-
-NO_LEVELS = Levels(False, False)
-
 
 Summary = frozenset[tuple[tuple[int, str], Part | tuple[int, str]]]
 """Pairs between results of a function, by number and level, and with its callers' parts."""
@@ -58,11 +53,10 @@ class Ownership:
         self.program, self.inferred = program, inferred
         self.functions = {f.name: f for f in program.functions if inferred.reachable.get(f.name)}
         self.summaries: dict[str, Summary] = dict.fromkeys(self.functions, frozenset())
-        self.arrays_change = any(self._changes_array(name) for name in self.functions)
+        self.objects = Objects(inferred, self.functions)
         self.states: dict[str, Mapping[str, State]] = {}
         self.stored: dict[str, frozenset[tuple[Part, Part]]] = dict.fromkeys(self.functions, frozenset())
         self.changed_fields = self._changed_fields()
-        self._levels: dict[Part, Levels] = {}
         while True:
             before = dict(self.summaries), dict(self.stored)
             for name, function in self.functions.items():
@@ -88,96 +82,6 @@ class Ownership:
                 return found
             found = more
 
-    def type(self, function: str, name: str) -> Abstract | None:
-        """Return the type of a variable; None if no reachable code assigns it."""
-        return self.inferred.types.get((function, name))
-
-    def levels(self, function: str, name: str) -> Levels:
-        """Return which objects of a variable can be changed in place."""
-        found = self._levels.get((function, name))
-        if found is None:
-            value = self.type(function, name)
-            found = self._levels[function, name] = NO_LEVELS if value is None else levels(value)
-        return found
-
-    def parts(self, function: str, name: str) -> list[Part]:
-        """Return the parts of a variable that have objects."""
-        return _parts(name, self.levels(function, name))
-
-    def _changes_array(self, name: str) -> bool:
-        """Whether a function changes an element of an array: then its arrays are those of NumPy."""
-        for block in self.functions[name].blocks:
-            for op in block.ops:
-                if isinstance(op, Prim) and any(change.sure for change in op.expr.changes):
-                    types = [self.type(name, op.expr.ins[change.position]) for change in op.expr.changes]
-                    if any(value is not None and has_arrays(value) for value in types):
-                        return True
-        return False
-
-    def changes(self, function: str, label: str, k: int, op: Prim) -> tuple[Change, ...]:
-        """Return the changes in place that Python really makes at an operation."""
-        traced = self.inferred.traced.get((function, label, k))
-        if traced is None:
-            return ()
-        return tuple(change for change in op.expr.changes if self._is_real(function, op, change, traced))
-
-    def changed_parts(self, function: str, label: str, k: int, op: Prim, change: Change) -> list[Part]:
-        """Return the parts of a variable that a change may change: its own object, or one inside, or both."""
-        root = op.expr.ins[change.position]
-        if self._is_inside(function, op, change):
-            return [(root, INNER)]
-        traced = self.inferred.traced[function, label, k]
-        mixed = change.method and not is_builtin(self.type(function, root)) and self.levels(function, root).inner
-        both = mixed and self._changes_inside(function, op, change, traced)
-        return [(root, OWN), (root, INNER)] if both else [(root, OWN)]
-
-    def _is_inside(self, function: str, op: Prim, change: Change) -> bool:
-        """Whether a change may be one of an object inside the variable's own, and not of that itself."""
-        root = op.expr.ins[change.position]
-        value = self.type(function, root)
-        if value is not None and is_array(value):
-            return False
-        if change.inner or not change.augments or not self.levels(function, root).inner:
-            return change.inner
-        others = [name for k, name in enumerate(op.expr.ins) if k != change.position]
-        return change.unclear or self.arrays_change or any(self.levels(function, name).own for name in others)
-
-    def _is_real(self, function: str, op: Prim, change: Change, traced: Traced) -> bool:
-        value = self.type(function, op.expr.ins[change.position])
-        if value is None or levels(value) == NO_LEVELS:
-            return False
-        if not change.sure:
-            return levels(value).own and (self.arrays_change or not is_array(value))
-        return not self._passes_on(function, op, change, traced)
-
-    def _passes_on(self, function: str, op: Prim, change: Change, traced: Traced) -> bool:
-        """Whether the variable is after the operation what it was before: a method has changed nothing."""
-        return next(self._changed_leaves(function, op, change, traced), None) is None
-
-    def _changes_inside(self, function: str, op: Prim, change: Change, traced: Traced) -> bool:
-        """Whether a method has changed more than attributes that are numbers."""
-        return any(axes > 0 or keys > 1 for axes, keys in self._changed_leaves(function, op, change, traced))
-
-    def _changed_leaves(self, function: str, op: Prim, change: Change, traced: Traced) -> Iterator[tuple[int, int]]:
-        """Yield the axes of each array of the variable that the operation gives anew, and the number of keys that lead
-        to it; many keys where the variable has another structure than before."""
-        out = traced.outs[-1]
-        ins = [self.type(function, name) for name in op.expr.ins]
-        counts = [0 if value is None else len(value.arrays) for value in ins]
-        first = sum(counts[: change.position])
-        given = traced.closed.jaxpr.invars[first : first + counts[change.position]]
-        before = sum(len(value.arrays) for value in traced.outs[:-1])
-        new = traced.closed.jaxpr.outvars[before : before + len(out.arrays)]
-        old = ins[change.position]
-        if old is None or (old.tree, old.leaves) != (out.tree, out.leaves):
-            yield 0, 2
-            return
-        paths = jax.tree_util.tree_flatten_with_path(jax.tree.unflatten(old.tree, range(len(old.leaves))))[0]
-        keys = [len(path) for path, k in paths if isinstance(old.leaves[k], ArrayType)]
-        for one, other, type_, count in zip(given, new, old.arrays, keys, strict=True):
-            if one is not other:
-                yield len(type_.shape), count
-
     def _solve(self, name: str, function: Function) -> None:
         reachable = self.inferred.reachable[name]
         blocks = {block.label: block for block in function.blocks if block.label in reachable}
@@ -186,7 +90,7 @@ class Ownership:
         entry = function.blocks[0].label
         live = live_in(function)
         start = related(
-            {}, ((part, (CALLERS + part[0], part[1])) for p in function.params for part in self.parts(name, p))
+            {}, ((part, (CALLERS + part[0], part[1])) for p in function.params for part in self.objects.parts(name, p))
         )
         solution = solve(
             sources,
@@ -212,7 +116,7 @@ class Ownership:
             case Move(dst=dst, src=src):
                 if dst == src:
                     return state
-                sources: Sources = {(dst, part[1]): [Source(part)] for part in self.parts(function, src)}
+                sources: Sources = {(dst, part[1]): [Source(part)] for part in self.objects.parts(function, src)}
                 return assigned(state, [dst], sources)
             case Prim():
                 traced = self.inferred.traced.get((function, label, k))
@@ -226,23 +130,23 @@ class Ownership:
                 return assigned(state, list(writes(op)), {}) if writes(op) else state
 
     def _prim(self, function: str, label: str, k: int, op: Prim, traced: Traced) -> Sources:
-        real = self.changes(function, label, k, op)
+        real = self.objects.changes(function, label, k, op)
         # What is stored may equal what was there: nothing shows then, but it is another object.
-        stored = real or tuple(change for change in op.expr.changes if change.sure)
+        stored = real or tuple(change for change in op.expr.effects.changes if change.sure)
         sources: dict[Part, list[Source]] = {}
         for j, (dst, value) in enumerate(zip(op.dsts, traced.outs, strict=True)):
-            for part in _parts(dst, levels(value)):
+            for part in parts_at(dst, levels(value)):
                 if stored and j == len(op.dsts) - 1:
                     sources[part] = self._changed(function, op, stored[0], part[1], traced)
                 elif real:
                     sources[part] = self._value(function, op, real[0], traced)
                 else:
                     sources[part] = self._ties(function, op, traced, j, part[1])
-                    if stored and is_builtin(self.type(function, op.expr.ins[stored[0].position])):
+                    if stored and is_builtin(self.objects.type(function, op.expr.ins[stored[0].position])):
                         sources[part] += self._value(function, op, stored[0], traced)
         for j, own, place in traced.fields.held:
             if not (real and j == len(op.dsts) - 1):  # a list in which an element is stored is none of the field
-                for part in _parts(op.dsts[j], levels(traced.outs[j])):
+                for part in parts_at(op.dsts[j], levels(traced.outs[j])):
                     if own or part[1] == INNER:
                         sources[part].append(Source(field_part(place, INNER)))
         return sources
@@ -250,7 +154,7 @@ class Ownership:
     def _stores(self, function: str, op: Prim, traced: Traced, state: State) -> Iterator[tuple[Part, Part]]:
         """Yield the pairs of fields of records with what a primitive stores in them."""
         for j, place in traced.fields.stored:
-            for part in self.parts(function, op.expr.ins[j]):
+            for part in self.objects.parts(function, op.expr.ins[j]):
                 yield from _stored_pairs(state, field_part(place, OWN), part, op.dsts)
 
     def _ties(self, function: str, op: Prim, traced: Traced, j: int, level: str) -> list[Source]:
@@ -264,8 +168,8 @@ class Ownership:
                 continue
             source = op.expr.ins[alias.source]
             part = (source, OWN if alias.own_source else INNER)
-            if part in self.parts(function, source):
-                found.append(Source(part, alias.source in op.expr.takes and not alias.own_source))
+            if part in self.objects.parts(function, source):
+                found.append(Source(part, alias.source in op.expr.effects.takes and not alias.own_source))
         if level == INNER and j in traced.repeated:
             found += [Source(REPEATED), Source(REPEATED)]
         return found
@@ -273,14 +177,14 @@ class Ownership:
     def _changed(self, function: str, op: Prim, change: Change, level: str, traced: Traced) -> list[Source]:
         """The sources of a variable after a change in place of its object."""
         root = op.expr.ins[change.position]
-        mine = [Source(part) for part in self.parts(function, root) if part[1] == level]
-        if op.expr.sync:
+        mine = [Source(part) for part in self.objects.parts(function, root) if part[1] == level]
+        if op.expr.effects.syncs:
             return [*mine, *self._put_back(function, op, level)]
         return mine if level == OWN else [*mine, *self._stored(function, op, change, traced)]
 
     def _put_back(self, function: str, op: Prim, level: str) -> list[Source]:
         """The sources of a variable of which a part, or which itself, has changed by the name of another one."""
-        parts = self.parts(function, op.expr.ins[-1])
+        parts = self.objects.parts(function, op.expr.ins[-1])
         if len(op.expr.ins) == 2:
             return [Source(part, stays=True) for part in parts if part[1] == level]
         return [] if level == OWN else [Source(part, stays=part[1] == OWN) for part in parts]
@@ -290,14 +194,14 @@ class Ownership:
         these themselves only where tracing has found that it does."""
         tied = {alias.source for alias in traced.aliases if alias.own_source}
         others = [(k, name) for k, name in enumerate(op.expr.ins) if k != change.position]
-        parts = [(k, part) for k, name in others for part in self.parts(function, name)]
+        parts = [(k, part) for k, name in others for part in self.objects.parts(function, name)]
         return [Source(part) for k, part in parts if k in tied or part[1] == INNER or not change.spreads]
 
     def _value(self, function: str, op: Prim, change: Change, traced: Traced) -> list[Source]:
         """The sources of what a method returns that changes its object."""
         root = op.expr.ins[change.position]
-        found = [Source((root, INNER), change.removes)] if self.levels(function, root).inner else []
-        if not is_builtin(self.type(function, root)):  # a method of a class may return the object itself
+        found = [Source((root, INNER), change.removes)] if self.objects.levels(function, root).inner else []
+        if not is_builtin(self.objects.type(function, root)):  # a method of a class may return the object itself
             found.append(Source((root, OWN)))
         return [*found, *self._stored(function, op, change, traced)]
 
@@ -309,7 +213,7 @@ class Ownership:
         summary = self.summaries[op.func]
         sources: dict[Part, list[Source]] = {}
         for j, (dst, result) in enumerate(zip(op.dsts, callee.results, strict=True)):
-            for part in _parts(dst, self.levels(op.func, result)):
+            for part in parts_at(dst, self.objects.levels(op.func, result)):
                 changed = result if j and result in callee.changed else None
                 if changed is not None and part[1] == OWN:
                     sources[part] = [Source((given[changed], OWN))]
@@ -337,11 +241,7 @@ class Ownership:
         return (given[part[0].removeprefix(CALLERS)], part[1])
 
     def _has(self, function: str, part: Part) -> bool:
-        return part == OUTSIDE or is_field(part) or part in self.parts(function, part[0])
-
-
-def _parts(name: str, found: Levels) -> list[Part]:
-    return [(name, level) for level, there in ((OWN, found.own), (INNER, found.inner)) if there]
+        return part == OUTSIDE or is_field(part) or part in self.objects.parts(function, part[0])
 
 
 def _stored_pairs(state: State, field: Part, part: Part, gone: Collection[str]) -> Iterator[tuple[Part, Part]]:

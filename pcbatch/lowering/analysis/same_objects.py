@@ -51,8 +51,8 @@ def _passed_on(
     match op:
         case Move(dst=dst, src=src):
             pairs = [(dst, src)]
-        case Prim(dsts=dsts, expr=expr) if expr.changes:
-            pairs = [(dsts[-1], expr.ins[expr.changes[0].position])]
+        case Prim(dsts=dsts, expr=expr) if expr.effects.changes:
+            pairs = [(dsts[-1], expr.ins[expr.effects.changes[0].position])]
         case Prim(dsts=dsts, expr=expr):
             traced = ownership.inferred.traced.get((function, label, k))
             for j, dst in enumerate(dsts):
@@ -92,8 +92,8 @@ def _changed_parts(
     ownership: Ownership, function: str, label: str, k: int, op: Op, found: frozenset[Part]
 ) -> Iterator[Part]:
     if isinstance(op, Prim):
-        for change in ownership.changes(function, label, k, op):
-            yield from ownership.changed_parts(function, label, k, op, change)
+        for change in ownership.objects.changes(function, label, k, op):
+            yield from ownership.objects.changed_parts(function, label, k, op, change)
     elif isinstance(op, Call) and op.func in ownership.functions:
         callee = ownership.functions[op.func]
         for param, arg in zip(callee.params, op.args, strict=True):

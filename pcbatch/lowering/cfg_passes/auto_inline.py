@@ -6,23 +6,27 @@ before:  func @f(x): y = call @half(x); return        after:  func @f(x): half.x
 Functions that are recursive, directly or through others, stay: for their calls a lane has a stack. Callees come first,
 so that a function is judged together with what was inlined into it. A body that is called once moves. One that is
 called more often is copied only if it costs less than a trip, because lanes in two copies of it do not run together; or
-if each call gives it large constants of its own (`analysis.own_constants`).
+if each call gives it large constants of its own.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
+from math import prod
 
 from pcbatch.ir.analysis.callgraph import call_counts, recursive, sccs
 from pcbatch.ir.analysis.loops import loops
-from pcbatch.ir.cfg import CfgProgram, Function
-from pcbatch.lowering.analysis import own_constants
+from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.lowering.analysis.constants import constants
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.inline import Inliner
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 
 MAX_COST = 64.0  # of a body that is copied, per lane, about one arithmetic operation each
 MAX_BLOCKS = 4  # of a body that is copied
+MOST_SITES = 4  # calls of a function that is copied for its constants
+LARGE = 1024  # numbers of one example that would be copied for a call
 MAX_COPIED = 64  # operations that all copies of one body may have together
 
 
@@ -31,7 +35,7 @@ def run(program: CfgProgram) -> CfgProgram:
     never_inlined = recursive(program) | {program.entry}
     sites = call_counts(program)
     functions = {f.name: f for f in program.functions}
-    copied = own_constants.functions(program) - never_inlined
+    copied = _with_own_constants(program) - never_inlined
     inlined: dict[str, Function] = {}
     grown: dict[str, Function] = {}
     for name in (name for component in sccs(program) for name in component):
@@ -54,3 +58,36 @@ def _small(function: Function, sites: int) -> bool:
     if len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED or loops(function):
         return False
     return sum(op_cost(op, function.types) for op in ops) <= MAX_COST
+
+
+def _with_own_constants(program: CfgProgram) -> frozenset[str]:
+    """Return the functions to be copied to each of their calls, which gives them large values that never change.
+
+    before:  a = call @rnn(w.forward, xs)              In one body for both calls, every lane would hold a copy of the
+             b = call @rnn(w.backward, ys)             weights that it runs with, and products would be of two batches.
+
+    A copy of the body for each call reads the weights where they are, which is what lanes that share them need.
+    """
+    sites: dict[str, list[tuple[Function, Call]]] = defaultdict(list)
+    for function in program.functions:
+        for op in function.ops:
+            if isinstance(op, Call):
+                sites[op.func].append((function, op))
+    again = [name for name, calls in sites.items() if len(calls) > 1]
+    few = [name for name in again if len(sites[name]) <= MOST_SITES]
+    if not few:
+        return frozenset()
+    inner = [program.function(name) for name in again if name != program.entry]
+    roots = constants(program, varying=((f.name, p) for f in inner for p in f.params))
+
+    def own_numbers(callee: Function) -> int:
+        """Count the numbers of the arguments that differ from call to call, and are parameters of the entry in each."""
+        total = 0
+        for k, param in enumerate(callee.params):
+            sources = {roots.get((caller.name, call.args[k])) for caller, call in sites[callee.name]}
+            type_ = callee.types[param]
+            if type_ is not None and None not in sources and len(sources) > 1:
+                total += prod(type_.shape)
+        return total
+
+    return frozenset(name for name in few if own_numbers(program.function(name)) >= LARGE)

@@ -30,7 +30,7 @@ def run(program: CfgProgram) -> CfgProgram:
 def run_stack(program: StackProgram) -> StackProgram:
     """Propagate copies in the merged program, between calls."""
     entered = {label for b in program.blocks for call in calls(b.terminator) for label in (call.target, call.ret)}
-    live = liveness.stack_live_out(program)
+    live = liveness.live_out(program)
     return replace(program, blocks=_propagate(program.blocks, {program.entry} | entered, live))
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from pcbatch.ir.analysis import liveness
 from pcbatch.ir.analysis.def_use import AnyOp, BlockT, terminator_reads
-from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.ops import Check, Print
+from pcbatch.ir.cfg import CfgProgram, Function
+from pcbatch.ir.ops import PureOp
 from pcbatch.ir.roles import reads, writes
-from pcbatch.ir.stack import Push, StackProgram
+from pcbatch.ir.stack import Pop, Push, StackProgram
 
 
 def run(program: CfgProgram) -> CfgProgram:
@@ -27,7 +27,7 @@ def run(program: CfgProgram) -> CfgProgram:
 def run_stack(program: StackProgram) -> StackProgram:
     """Remove dead operations from the merged program, and pushes of slots that are not popped any more."""
     while True:  # a removed pop makes its pushes dead, and these what they read
-        live = liveness.stack_live_out(program)
+        live = liveness.live_out(program)
         popped = liveness.slots_live_out(program)
         blocks = tuple(_sweep(block, live[block.label], popped[block.label]) for block in program.blocks)
         if blocks == program.blocks:
@@ -56,8 +56,6 @@ def _sweep(block: BlockT, live_out: frozenset[str], popped: frozenset[str]) -> B
 
 
 def _is_needed(op: AnyOp, live: frozenset[str], popped: frozenset[str]) -> bool:
-    if isinstance(op, Call | Print | Check):
-        return True
     if isinstance(op, Push):
         return op.dst in popped
-    return any(v in live for v in writes(op))
+    return not isinstance(op, PureOp | Pop) or any(v in live for v in writes(op))

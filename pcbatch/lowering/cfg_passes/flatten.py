@@ -10,7 +10,6 @@ unreachable blocks disappear. Where the dtype of a definition is narrower than t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, assert_never
@@ -20,28 +19,14 @@ import jax.extend.core as jex
 
 from pcbatch.data import checks as containers
 from pcbatch.data.objects.made import HEAP
-from pcbatch.data.objects.tables import TABLES
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.analysis.def_use import jump_to
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
 from pcbatch.ir.message import Field
-from pcbatch.ir.names import Fresh
-from pcbatch.ir.ops import (
-    CAPACITY,
-    ERROR,
-    LIMIT,
-    Branch,
-    Check,
-    Expr,
-    Fail,
-    Move,
-    Prim,
-    Print,
-    Select,
-    unset,
-)
+from pcbatch.ir.ops import CAPACITY, ERROR, LIMIT, Branch, Check, Expr, Fail, Move, Prim, Print, Select, unset
 from pcbatch.ir.text.expr_text import part_text
-from pcbatch.ir.types import BOOL, ArrayType
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.cfg_passes.leaves import Leaves, array_leaves, cast, constant, leaf_move, no_value
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.stack_passes.parallel_moves import parallel_moves
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
@@ -50,7 +35,7 @@ from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 from pcbatch.lowering.typing.convert_types import convert
 from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.inferred import Inferred, branch_targets
-from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
+from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.made_records import functions_with_heap
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, TracedCheck, check_outputs, restrict
@@ -61,89 +46,48 @@ KINDS = {containers.CAPACITY: CAPACITY, containers.LIMIT: LIMIT}
 
 def run(program: CfgProgram, inferred: Inferred) -> CfgProgram:
     """The typed program, over array leaves. `inferred` must have passed `check_types`."""
-    functions = {function.name: function for function in program.functions}
-    variables: dict[str, list[str]] = {name: [] for name in functions}
+    variables: dict[str, list[str]] = {function.name: [] for function in program.functions}
     for function_name, variable in inferred.types:
         variables[function_name].append(variable)
-    typed = tuple(
-        _Flattener(program.entry, functions, function, inferred, variables[name]).function()
-        for name, function in functions.items()
-        if inferred.reachable.get(name)
-    )
-    return CfgProgram(program.entry, typed)
-
-
-def array_leaves(name: str, value: Abstract) -> tuple[tuple[str, ArrayType], ...]:
-    """Return the variables that take the place of `name`, one for each array leaf, with their types."""
-    pairs = zip(leaf_names(name, value), value.leaves, strict=True)
-    return tuple((leaf, type_) for leaf, type_ in pairs if isinstance(type_, ArrayType))
+    with_heap = functions_with_heap(program.functions, inferred) if inferred.heap is not None else frozenset[str]()
+    typed: list[Function] = []
+    for function in program.functions:
+        if inferred.reachable.get(function.name):
+            uses_heap = function.name == program.entry or function.name in with_heap
+            leaves = Leaves(inferred, function.name, variables[function.name], uses_heap)
+            typed.append(_Flattener(program, function, inferred, leaves, with_heap).function())
+    return CfgProgram(program.entry, tuple(typed))
 
 
 class _Flattener:
-    """Flattens one function. Names of leaves depend on the variable and its structure only."""
+    """Flattens one function."""
 
     def __init__(
-        self,
-        entry: str,
-        functions: Mapping[str, Function],
-        function: Function,
-        inferred: Inferred,
-        variables: Sequence[str],
+        self, program: CfgProgram, function: Function, inferred: Inferred, leaves: Leaves, with_heap: frozenset[str]
     ) -> None:
-        self.entry, self.functions, self.source, self.inferred = entry, functions, function, inferred
-        self.types: dict[str, ArrayType] = {}
+        self.program, self.source, self.inferred = program, function, inferred
+        self.leaves, self.types, self.fresh, self.abstract = leaves, leaves.types, leaves.fresh, leaves.abstract
+        self.with_heap = with_heap  # the functions that have the records as a parameter and a result
         self.show = Show(lambda v: inferred.types.get((function.name, v)))
-        for variable in variables:
-            self.types.update(array_leaves(variable, inferred.types[function.name, variable]))
-        tables = inferred.args.get(TABLES)
-        table_leaves = array_leaves(TABLES, tables) if tables is not None else ()
-        self.tables = tuple(leaf for leaf, _ in table_leaves)  # parameters of every function
-        self.types.update(table_leaves)
-        heap_leaves = array_leaves(HEAP, inferred.heap) if inferred.heap is not None else ()
-        self.heap = tuple(leaf for leaf, _ in heap_leaves)
-        # It is a parameter and a result of these functions.
-        self.with_heap = functions_with_heap(functions.values(), inferred) if self.heap else frozenset[str]()
-        self.types.update(heap_leaves if function.name == entry or function.name in self.with_heap else ())
-        self.fresh = Fresh(set(self.types))
-        self.converted: dict[str, Abstract] = {}  # temporaries that hold values before a conversion
-
-    def abstract(self, name: str, function: str = "") -> Abstract:
-        """Return the type of a variable, of another function if one is named."""
-        if not function and name in self.converted:
-            return self.converted[name]
-        if name == HEAP and self.inferred.heap is not None:
-            return self.inferred.heap
-        return self.inferred.types[function or self.source.name, name]
-
-    def temporary(self, name: str, value: Abstract) -> str:
-        """Return a new variable of a type, which holds a value that is to be converted."""
-        temp = self.fresh(name)
-        self.converted[temp] = value
-        self.types.update(array_leaves(temp, value))
-        self.types.setdefault(temp, BOOL)
-        return temp
-
-    def leaves(self, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(leaf for n in names for leaf, _ in array_leaves(n, self.abstract(n)))
 
     def results(self) -> tuple[str, ...]:
         """The leaves of the results; there are none if the function never returns."""
         name = self.source.name
-        return self.leaves([r for r in self.source.results if (name, r) in self.inferred.types])
+        return self.leaves.of([r for r in self.source.results if (name, r) in self.inferred.types])
 
     def function(self) -> Function:
         reachable = self.inferred.reachable[self.source.name]
         blocks = drop_unreachable(tuple(self.block(block) for block in self.source.blocks if block.label in reachable))
-        entry = self.source.name == self.entry
+        entry = self.source.name == self.program.entry
         if entry:
-            made = tuple(no_value(leaf, self.types[leaf], self.source.loc) for leaf in self.heap)
+            made = tuple(no_value(leaf, self.types[leaf], self.source.loc) for leaf in self.leaves.heap)
             blocks = (replace(blocks[0], ops=(*made, *blocks[0].ops)), *blocks[1:])
-        heap = self.heap if self.source.name in self.with_heap and not entry else ()
+        heap = self.leaves.heap if self.source.name in self.with_heap and not entry else ()
         for temp, name in self.fresh.origins.items():
             self.types.setdefault(temp, self.types[name] if name in self.types else self.types[temp])
         return replace(
             self.source,
-            params=self.leaves(self.source.params) + self.tables + heap,
+            params=self.leaves.of(self.source.params) + self.leaves.tables + heap,
             results=self.results() + heap,
             blocks=blocks,
             types=self.types,
@@ -186,7 +130,7 @@ class _Flattener:
         targets = branch_targets(terminator, cond)
         if len(targets) == 1:
             return jump_to(targets[0])
-        return replace(terminator, cond=self.leaves([terminator.cond])[0])
+        return replace(terminator, cond=self.leaves.of([terminator.cond])[0])
 
     def prim(self, op: Prim, traced: Traced | None) -> list[Op]:
         """Flatten a primitive: each leaf of a result is passed on, computed, or a constant."""
@@ -195,15 +139,15 @@ class _Flattener:
             op, traced = replace(op, dsts=(*op.dsts, HEAP)), replace(traced, outs=(*traced.outs, traced.heap))
         wider = {dst: out for dst, out in zip(op.dsts, traced.outs, strict=True) if differs(out, self.abstract(dst))}
         if wider:
-            temps = {dst: self.temporary(dst, out) for dst, out in wider.items()}
+            temps = {dst: self.leaves.temporary(dst, out) for dst, out in wider.items()}
             ops = self._prim(replace(op, dsts=tuple(temps.get(dst, dst) for dst in op.dsts)), traced)
             return ops + [part for dst, temp in temps.items() for part in self.convert(dst, temp, op.loc)]
         return self._prim(op, traced)
 
     def _prim(self, op: Prim, traced: Traced) -> list[Op]:
         """Flatten a primitive that gives values with the structures of its variables."""
-        in_leaves = self.leaves(op.expr.ins) + (self.tables if traced.tables else ())
-        in_leaves += () if traced.heap is None else self.heap
+        in_leaves = self.leaves.of(op.expr.ins) + (self.leaves.tables if traced.tables else ())
+        in_leaves += () if traced.heap is None else self.leaves.heap
         outvars = traced.closed.jaxpr.outvars
         invars = _passed_on(traced.closed.jaxpr)
         moves: list[tuple[str, str]] = []
@@ -296,23 +240,18 @@ class _Flattener:
         sources, dsts = leaf_names(src, value), leaf_names(dst, target)
         for to, want, have_name, have in zip(dsts, target.leaves, sources, value.leaves, strict=True):
             if isinstance(want, ArrayType):
-                ops.append(self._leaf(to, want, have_name, have, loc))
+                ops.append(leaf_move(to, want, have_name, have, loc))
         return ops
 
-    def _leaf(self, dst: str, want: ArrayType, src: str, have: ArrayType | Known, loc: Loc | None) -> Op:
-        if isinstance(have, Known):
-            return constant(dst, have, want, loc)
-        return Move(dst, src, loc) if have.dtype == want.dtype else cast(dst, src, have, want, loc)
-
     def call(self, op: Call) -> list[Op]:
-        callee = self.functions[op.func]
+        callee = self.program.function(op.func)
         ops: list[Op] = []
         args: list[str] = []
         for param, arg in zip(callee.params, op.args, strict=True):
             want = self.abstract(param, callee.name)
             have = self.abstract(arg)
             if differs(have, want):
-                arg, source, have = self.temporary(arg, want), arg, want
+                arg, source, have = self.leaves.temporary(arg, want), arg, want
                 ops += self.convert(arg, source, op.loc)
             for leaf, w, h in zip(leaf_names(arg, have), want.leaves, have.leaves, strict=True):
                 if isinstance(w, ArrayType):
@@ -325,21 +264,21 @@ class _Flattener:
             have = self.abstract(result, callee.name)
             want = self.abstract(dst)
             if differs(have, want):
-                temp = self.temporary(dst, have)
+                temp = self.leaves.temporary(dst, have)
                 after += self.convert(dst, temp, op.loc)
-                dsts += self.leaves([temp])
+                dsts += self.leaves.of([temp])
                 continue
             for leaf, w, h in zip(leaf_names(dst, want), want.leaves, have.leaves, strict=True):
                 dsts += self._result(leaf, w, h, op.loc, after)
-        heap = self.heap if op.func in self.with_heap else ()
-        return [*ops, Call((*dsts, *heap), op.func, (*args, *self.tables, *heap), op.loc), *after]
+        heap = self.leaves.heap if op.func in self.with_heap else ()
+        return [*ops, Call((*dsts, *heap), op.func, (*args, *self.leaves.tables, *heap), op.loc), *after]
 
     def _argument(self, leaf: str, want: ArrayType, have: ArrayType | Known, loc: Loc | None, ops: list[Op]) -> str:
         if isinstance(have, ArrayType) and have.dtype == want.dtype:
             return leaf
         temp = self.fresh(leaf)
         self.types[temp] = want
-        ops.append(self._leaf(temp, want, leaf, have, loc))
+        ops.append(leaf_move(temp, want, leaf, have, loc))
         return temp
 
     def _result(
@@ -376,23 +315,3 @@ def _passed_on(jaxpr: Any) -> dict[Any, int]:
 def no_way_back(call: Call) -> Fail:
     """Return the terminator of a block after a call that never returns; no lane reaches it."""
     return Fail(ERROR, "RuntimeError", (f"@{call.func} returned",), call.loc)
-
-
-def constant(dst: str, value: Known, type_: ArrayType, loc: Loc | None) -> Prim:
-    """Return the operation `dst = value`, a scalar of the given type that is known while compiling."""
-    number: Any = value.value
-    closed = jax.make_jaxpr(lambda: jax.numpy.full((), number, jax.numpy.dtype(type_.dtype)))()
-    return Prim((dst,), Expr(repr(value.value), (), JaxprFn(closed, [None])), loc)
-
-
-def no_value(dst: str, type_: ArrayType, loc: Loc | None) -> Prim:
-    """Return an operation that stores zeros in a variable which has no value yet."""
-    stored = storage_type(type_)
-    closed = jax.make_jaxpr(lambda: from_storage(zeros(stored, ()), type_))()
-    return Prim((dst,), Expr("unset", (), JaxprFn(closed, [None])), loc)
-
-
-def cast(dst: str, src: str, have: ArrayType, want: ArrayType, loc: Loc | None) -> Prim:
-    """Return the operation that converts `src` to the wider dtype of `dst`."""
-    closed = jax.make_jaxpr(lambda x: x.astype(want.dtype))(to_aval(have))
-    return Prim((dst,), Expr(f"{src}.astype('{want.dtype}')", (src,), JaxprFn(closed, [None])), loc)

@@ -28,7 +28,7 @@ def run(program: CfgProgram) -> CfgProgram:
 
 def run_stack(program: StackProgram) -> StackProgram:
     """Forward destinations in the merged program."""
-    live = liveness.stack_live_after(program)
+    live = liveness.live_after(program)
     return replace(program, blocks=tuple(_block(block, live[block.label]) for block in program.blocks))
 
 

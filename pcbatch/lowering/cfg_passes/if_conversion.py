@@ -23,7 +23,7 @@ from pcbatch.ir.analysis.dataflow import Worklist
 from pcbatch.ir.analysis.def_use import jump_to, predecessors, successors
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.names import TypedFresh
-from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, EffectOp, Expr, Jump, Move, Prim, Return, Select
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import HOST, WRITES_PART, all_equations, op_cost
@@ -95,7 +95,7 @@ class _Converter:
         block = self.blocks.get(label)
         if block is None or len(self.preds[label]) != 1 or label == self.source.blocks[0].label:
             return None
-        if any(isinstance(op, Call | Print) or not is_speculable(op) for op in block.ops):
+        if any(isinstance(op, Call | EffectOp) or not is_speculable(op) for op in block.ops):
             return None
         return block if sum(op_cost(op, self.new.types) for op in block.ops) <= MAX_COST else None
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.names import TypedFresh
-from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Move, Prim, Print, Return
+from pcbatch.ir.ops import RETURN, Branch, Check, EffectOp, Expr, Fail, Move, Prim, Return
 from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.types import BOOL
 from pcbatch.lowering.typing.jax_types import to_aval
@@ -60,7 +60,7 @@ class _Lowering:
             if isinstance(op, Check):
                 checks.append(op)
                 continue
-            if isinstance(op, Call | Print) and checks:
+            if isinstance(op, Call | EffectOp) and checks:
                 after = self.label()
                 self.end(label, ops, checks, after)
                 label, ops, checks = after, [], []

@@ -97,7 +97,12 @@ def _entries(program: CfgProgram) -> frozenset[str]:
 
 
 def _changes(op: Op) -> bool:
-    return isinstance(op, Prim) and bool(op.expr.changes)
+    return isinstance(op, Prim) and bool(op.expr.effects.changes)
+
+
+def _augments(op: Prim | Call) -> bool:
+    """Whether an operation is `x += v`, which changes an object of some types only."""
+    return isinstance(op, Prim) and not all(change.sure for change in op.expr.effects.changes)
 
 
 class _Checker:
@@ -105,6 +110,7 @@ class _Checker:
 
     def __init__(self, ownership: Ownership, function: Function, entry: bool, inside: frozenset[Part]) -> None:
         self.ownership, self.function, self.entry, self.inside = ownership, function, entry, inside
+        self.objects = ownership.objects
         self.live = live_after(function)
         self.linked: set[Loc] = set()
         self.in_place: set[Loc] = set()
@@ -126,20 +132,20 @@ class _Checker:
         yield from self._returned()
 
     def _prim(self, block: Block, k: int, op: Prim, state: State) -> Iterator[Diagnostic]:
-        for change in self.ownership.changes(self.function.name, block.label, k, op):
+        for change in self.objects.changes(self.function.name, block.label, k, op):
             root = op.expr.ins[change.position]
-            parts = self.ownership.changed_parts(self.function.name, block.label, k, op, change)
-            self.changed = user_classes(self.ownership.type(self.function.name, root))
+            parts = self.objects.changed_parts(self.function.name, block.label, k, op, change)
+            self.changed = user_classes(self.objects.type(self.function.name, root))
             if any(part in state.get(part, NONE) for part in parts):
                 yield self._repeated(op, root)
-            if op.expr.sync:  # what else may show the change was looked at where it was made
+            if op.expr.effects.syncs:  # what else may show the change was looked at where it was made
                 continue
             yield from self._shown(block, k, op, root, parts, state)
         traced = self.ownership.inferred.traced.get((self.function.name, block.label, k))
         if traced is not None:
             for j, place in traced.fields.stored:
                 name = op.expr.ins[j]
-                yield from self._stored(block, k, op, place, self.ownership.parts(self.function.name, name), state)
+                yield from self._stored(block, k, op, place, self.objects.parts(self.function.name, name), state)
             yield from self._fields(block, k, op, traced.fields.changed, state)
 
     def _stored(
@@ -186,15 +192,15 @@ class _Checker:
                 continue
             position = callee.params.index(result)
             root = op.args[position]
-            parts = self.ownership.parts(self.function.name, root)
-            self.changed = user_classes(self.ownership.type(self.function.name, root))
+            parts = self.objects.parts(self.function.name, root)
+            self.changed = user_classes(self.objects.type(self.function.name, root))
             if (op.func, result) not in self.inside:
                 parts = [part for part in parts if part[1] == OWN]  # what stands in it stays as it is
             elif (root, INNER) in state.get((root, INNER), NONE):
                 yield self._repeated(op, root)
             held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))
             others = (arg for other, arg in enumerate(op.args) if other != position)
-            again = [arg for arg in others if not held.isdisjoint(self.ownership.parts(self.function.name, arg))]
+            again = [arg for arg in others if not held.isdisjoint(self.objects.parts(self.function.name, arg))]
             if again:
                 yield self._given_twice(op, root, again[0])
             else:
@@ -232,7 +238,7 @@ class _Checker:
         for param in sorted(params.difference(self.function.results[1:])):
             if not self.entry:
                 self.linked |= {loc for loc, _ in self._definitions(root)}
-                if isinstance(op, Prim) and op.loc is not None and not all(change.sure for change in op.expr.changes):
+                if op.loc is not None and _augments(op):
                     self.in_place.add(op.loc)
                 yield self._callers(op, root, param)
 
@@ -242,7 +248,7 @@ class _Checker:
         for later in range(k + 1, len(block.ops)):
             op = block.ops[later]
             if isinstance(op, Prim) and name in op.expr.ins:
-                real = self.ownership.changes(self.function.name, block.label, later, op)
+                real = self.objects.changes(self.function.name, block.label, later, op)
                 return op.expr.ins[real[0].position] if real else ""
         return ""
 
@@ -250,7 +256,7 @@ class _Checker:
         """The variables that have the values of operation k still after those that bring others up to date."""
         written: set[str] = set()
         for op in block.ops[k + 1 :]:
-            if not (isinstance(op, Prim) and op.expr.sync):
+            if not (isinstance(op, Prim) and op.expr.effects.syncs):
                 break
             written |= set(writes(op))
             k += 1
@@ -266,7 +272,7 @@ class _Checker:
     def _returned(self) -> Iterator[Diagnostic]:
         same = callers_objects(self.ownership, self.function)
         for param in self.function.changed:
-            if self.ownership.levels(self.function.name, param).own and param not in same:
+            if self.objects.levels(self.function.name, param).own and param not in same:
                 title = f"`{param}` is changed in place for the caller, and is another object in the end"
                 helps = (f"give the other object a name of its own, and leave `{param}` what it was",)
                 yield Diagnostic(CODE, title, _label(self.function.loc), notes=(NOTE,), helps=helps)
@@ -293,7 +299,7 @@ class _Checker:
             helps = (f"make a copy before: `old = {changed}.copy()`",)
         else:
             title = f"this changes `{changed}`, and `{shown}` may be the same object or hold it"
-            element = any(isinstance(each, Prim) and each.expr.takes for _, each in self._definitions(root))
+            element = any(isinstance(each, Prim) and each.expr.effects.takes for _, each in self._definitions(root))
             copy = INDEX_LOOP if element else _copy(changed, shown, dst, tie)
             helps = (copy, f"where `{shown}` is to change as well, use one name for both")
             if isinstance(tie, Prim) and "kept_iterator(" in tie.expr.text:
@@ -313,7 +319,7 @@ class _Checker:
 
     def _callers(self, op: Prim | Call, root: str, param: str) -> Diagnostic:
         name = original_name(root)
-        if name == param and isinstance(op, Prim) and not all(change.sure for change in op.expr.changes):
+        if name == param and _augments(op):
             title = f"this changes the caller's `{param}` in place, if it is a list, a dict or an array"
             help = (
                 f"call the method that changes it, `{param}.extend(...)`, or make a new one, `{param} = {param} + ...`"
@@ -353,7 +359,7 @@ def _copy(changed: str, shown: str, dst: str, tie: Op | None) -> str:
         return f"{where}, make a copy: `{dst} = {source}.copy()`"
     if isinstance(tie, Prim) and TEMPORARY.search(tie.expr.text):
         return INDEX_LOOP
-    if isinstance(tie, Prim) and tie.expr.changes:
+    if isinstance(tie, Prim) and tie.expr.effects.changes:
         return f"{where}, store a copy in `{dst}`: `{source}.copy()` in place of `{source}`"
     if isinstance(tie, Prim) and PART.fullmatch(tie.expr.text):
         view = f"; of an array, `{tie.expr.text}` is a view" if tie.expr.text.endswith(":]") else ""

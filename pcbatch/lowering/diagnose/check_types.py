@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 
 from pcbatch.data.mappings.lane_set import DictView
+from pcbatch.data.objects.made import mentions_made
+from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_iterator import LaneIterator
 from pcbatch.data.sequences.lane_range import LaneRange
+from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal, Restart
 from pcbatch.ir import message as messages
@@ -18,12 +23,13 @@ from pcbatch.ir.analysis.callgraph import calls, recursive
 from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.analysis.def_use import may_return
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.ops import RETURN, Fail, Prim
+from pcbatch.ir.message import Message, variables
+from pcbatch.ir.ops import RETURN, Fail, Prim, Print
 from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.analysis.unbound_reads import unbound_reads
+from pcbatch.lowering.cfg_passes.fail_unbound import unbound_reads
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
-from pcbatch.lowering.diagnose import check_literals, check_messages
+from pcbatch.lowering.diagnose import check_literals
 from pcbatch.lowering.diagnose.primitive_errors import NONE, diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
@@ -60,7 +66,7 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     diagnostics += [diagnostic for _, diagnostic in unbound]
     if not diagnostics:
         diagnostics += _no_result(program, inferred) or check_literals.run(program, inferred)
-        diagnostics += check_messages.run(program, inferred)
+        diagnostics += _messages_without_text(program, inferred)
     _raise(diagnostics, inferred)
 
 
@@ -286,3 +292,48 @@ def _bad_result(function: Function, value: Abstract, loc: Loc | None) -> Diagnos
         _label(loc or function.loc),
         helps=("return arrays, numbers, texts, or tuples, dicts and registered pytrees of them",),
     )
+
+
+def _messages_without_text(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
+    """Return a diagnostic for each message whose text is not known.
+
+    refused:  print(node)    where `node` refers to a record: the text of all it leads to; `print(node.word)` is none
+    refused:  print(c)       where `c` is a bool on some paths and another number on others
+    """
+    records = inferred.heap is not None or any(value.tree.node_data() for value in inferred.args.values())
+    found: list[Diagnostic] = []
+    for function, message, loc in _messages(program, inferred):
+        for name in variables(message):
+            value = inferred.types.get((function, name))
+            if value is not None and Origin.MIXED in value.origins:
+                shown = None if loc is None else Label(loc)
+                found.append(Diagnostic("PCB304", MIXED, shown, helps=MIXED_HELPS))
+            if value is not None and records and _has_records(value):
+                found.append(_record_shown(value, loc))
+    return list(dict.fromkeys(found))
+
+
+def _messages(program: CfgProgram, inferred: Inferred) -> Iterator[tuple[str, Message, Loc | None]]:
+    for function in program.functions:
+        for block in function.blocks:
+            if block.label not in inferred.reachable.get(function.name, ()):
+                continue
+            yield from ((function.name, op.message, op.loc) for op in block.ops if isinstance(op, Print))
+            if isinstance(block.terminator, Fail):
+                yield function.name, block.terminator.message, block.terminator.loc
+
+
+def _has_records(value: Abstract) -> bool:
+    parts = jax.tree.leaves(_nodes(value), is_leaf=lambda part: isinstance(part, RECORDS))
+    return any(isinstance(part, RECORDS) for part in parts)
+
+
+def _nodes(value: Abstract) -> object:
+    return jax.tree.unflatten(value.tree, list(range(len(value.leaves))))
+
+
+def _record_shown(value: Abstract, loc: Loc | None) -> Diagnostic:
+    primary = None if loc is None else Label(loc, f"this shows {value}")
+    kind = "record that is made in a lane" if mentions_made(value.tree) else "packed object"
+    title = f"the text of a {kind} is not known in a lane"
+    return Diagnostic("PCB320", title, primary, helps=("show what it holds: `print(node.word)`",))

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from pcbatch.diagnostics.diagnostic import Label, Loc
 from pcbatch.ir.cfg import Block, CfgProgram
-from pcbatch.ir.interpret import LaneError, interpret_cfg
+from pcbatch.ir.interpret import LaneError, Watch, interpret
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.diagnose.traceback_spans import spans, traceback_frames
 from pcbatch.lowering.typing.trace import JaxprFn, is_key_array
@@ -42,7 +42,7 @@ def find(program: CfgProgram, args: Sequence[Any], kinds: Sequence[str]) -> Witn
     """Run one lane with these arguments, and return the first operation that gives a value of one of `kinds` ("nan",
     "inf"); None if there is none within `MOST_STEPS` blocks."""
     try:
-        interpret_cfg(_watching(program, kinds), args, max_steps=MOST_STEPS)
+        interpret(_watching(program, kinds), args, Watch(MOST_STEPS))
     except _Found as found:
         return found.witness
     except LaneError:

@@ -20,8 +20,8 @@ from pcbatch.diagnostics.lane_words import readable
 from pcbatch.lowering.diagnose.resolve_names import MISSING, Names, held, meaning
 
 OUTSIDE = (
-    "call `{}` before the batched function, for each example, and pass what it gives as an argument: texts by "
-    "`pcbatch.texts`, lists by `pcbatch.ragged`"
+    "call `{}` before the batched function, for each example, and pass what it gives as an argument: texts "
+    "and lists by `pcbatch.ragged`"
 )
 WRITTEN = "or write what it computes as statements: loops, conditions, operators and functions of `math` and `jnp`"
 OF_TEXTS = (

@@ -12,6 +12,7 @@ import jax.extend.core as jex
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.lowering.typing.trace import JaxprFn
 
 T = TypeVar("T")
@@ -101,6 +102,5 @@ def as_call(fn: Callable[..., Any], eqn: Any) -> Any | None:
 
 
 def _aval(aval: Any) -> jax.ShapeDtypeStruct:
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    struct: jax.ShapeDtypeStruct = make(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
+    struct: jax.ShapeDtypeStruct = array_struct(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
     return struct

@@ -89,7 +89,7 @@ def _gathering(program: StackProgram) -> tuple[str, ...]:
     expensive = expensive_blocks(program)
     if not expensive:
         return ()
-    registers = [v for v, var in program.vars.items() if var.storage is not None and var.storage.has_register]
+    registers = [v for v, var in program.vars.items() if var.has_register]
     agreeing = {block.label for block, keys in zip(program.blocks, keys_of(program, registers), strict=True) if keys}
     return tuple(label for label in expensive if label not in agreeing)
 

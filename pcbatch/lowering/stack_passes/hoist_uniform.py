@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.analysis.dataflow import postorder
-from pcbatch.ir.ops import Prim, Print, PureOp
+from pcbatch.ir.ops import EffectOp, Prim, PureOp
 from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.stack import Pop, Push, StackOp, StackProgram, Storage, Var
 from pcbatch.lowering.analysis.constants import definition, roots
@@ -50,7 +50,7 @@ def run(program: StackProgram, shared: frozenset[str]) -> StackProgram:
 
 
 def _is_shared(op: StackOp, same: Collection[str]) -> bool:
-    if isinstance(op, Print):
+    if isinstance(op, EffectOp):
         return False
     if isinstance(op, Push):
         return op.dst in same

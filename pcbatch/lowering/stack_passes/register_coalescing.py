@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pcbatch.ir.analysis.def_use import rename_block
-from pcbatch.ir.analysis.liveness import stack_live_after, stack_live_in
+from pcbatch.ir.analysis.liveness import live_after, live_in
 from pcbatch.ir.analysis.union_find import UnionFind
 from pcbatch.ir.ops import Move
 from pcbatch.ir.roles import writes
@@ -84,7 +84,7 @@ def _mergeable(dst: Var | None, src: Var | None) -> bool:
 
 
 def _have_registers(*vars: Var) -> bool:
-    return all(var.storage is not None and var.storage.has_register for var in vars)
+    return all(var.has_register for var in vars)
 
 
 def _same_type(dst: Var, src: Var) -> bool:
@@ -94,7 +94,7 @@ def _same_type(dst: Var, src: Var) -> bool:
 
 def _interference(program: StackProgram) -> Interference:
     """Pairs of variables of which one is written (not as a copy of the other) while the other is live."""
-    live = stack_live_after(program)
+    live = live_after(program)
     conflicts: Interference = defaultdict(set)
 
     def clash(v: str, others: set[str]) -> None:
@@ -106,7 +106,7 @@ def _interference(program: StackProgram) -> Interference:
         for op, after in zip(block.ops, live[block.label], strict=True):
             for v in writes(op):
                 clash(v, (set(after) | set(writes(op))) - {v, op.src if isinstance(op, Move) else v})
-    at_entry = set(stack_live_in(program)[program.entry])
+    at_entry = set(live_in(program)[program.entry])
     for v in program.params:  # which are written together, before the first block
         clash(v, at_entry - {v})
     return conflicts

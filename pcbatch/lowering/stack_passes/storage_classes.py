@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir.analysis.def_use import kept, terminator_reads
-from pcbatch.ir.analysis.liveness import stack_live_in
+from pcbatch.ir.analysis.liveness import live_in
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Pop, Push, StackProgram, Storage, Var
 
@@ -19,7 +19,7 @@ from pcbatch.ir.stack import Pop, Push, StackProgram, Storage, Var
 def run(program: StackProgram) -> StackProgram:
     """Give every variable its storage class; shared ones keep theirs."""
     registers = set(program.params) | set(program.results)
-    registers.update(v for names in stack_live_in(program).values() for v in names)
+    registers.update(v for names in live_in(program).values() for v in names)
     registers.update(v for block in program.blocks for v in kept(block.terminator))
     slots = {op.dst for op in program.ops if isinstance(op, Push | Pop)}
     read, mentioned = _uses(program)

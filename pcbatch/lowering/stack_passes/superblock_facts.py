@@ -14,11 +14,12 @@ from typing import assert_never
 
 from pcbatch.ir.analysis.dataflow import failing
 from pcbatch.ir.analysis.def_use import edges
-from pcbatch.ir.analysis.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
+from pcbatch.ir.analysis.liveness import doubtful, live_at_return, live_in, slots_live_in
 from pcbatch.ir.analysis.must_assign import stack_written
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.names import Fresh
-from pcbatch.ir.ops import Jump, Prim, Print, Return
+from pcbatch.ir.ops import EffectOp, Jump, Prim, Return
+from pcbatch.ir.roles import writes
 from pcbatch.ir.stack import Edge, Leaf, Push, PushJump, StackBlock, StackOp, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.block_frequency import cycles, loop_levels
@@ -60,7 +61,7 @@ class Facts:
         unsure = doubtful(program)
         return cls(
             blocks={block.label: block for block in program.blocks},
-            live=stack_live_in(program),
+            live=live_in(program),
             returned=live_at_return(program),
             slots=slots_live_in(program),
             doubtful=unsure,
@@ -90,12 +91,12 @@ class Facts:
         match op:
             case Prim():
                 return op_cost(op) if is_speculable(op) else math.inf
-            case Print():
+            case _ if isinstance(op, EffectOp):
                 return math.inf
             case Push(dst=dst):
                 return PUSHED + MOVED * self.size((dst,))
             case _:
-                return MOVED * self.size((op.dst,))
+                return MOVED * self.size(writes(op))
 
     def size(self, names: Iterable[str]) -> float:
         """Count the elements per lane of some variables together."""

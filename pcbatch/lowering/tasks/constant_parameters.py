@@ -17,12 +17,12 @@ from functools import partial
 
 from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.names import Fresh
-from pcbatch.ir.ops import Fail, Move, Prim, Select
+from pcbatch.ir.ops import Fail, Move, Prim, PureOp, Select
 from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.tasks import Sync, TaskBlock, TaskEdge, TaskOp, TaskProgram, bindings
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import Definition, propagate
-from pcbatch.lowering.cfg_passes.flatten import constant
+from pcbatch.lowering.cfg_passes.leaves import constant
 from pcbatch.lowering.tasks.linear_results import is_sum_of_two
 from pcbatch.lowering.tasks.tail_duplication import without_unreached
 from pcbatch.lowering.typing.abstract_values import Known
@@ -58,7 +58,7 @@ def _definitions(program: TaskProgram) -> list[Definition[Place]]:
     found: list[Definition[Place]] = []
     for block in program.blocks:
         for op in block.ops:
-            if isinstance(op, Prim | Move | Select):
+            if isinstance(op, PureOp):
                 targets, operands = ([(block.label, v) for v in names] for names in (writes(op), reads(op)))
                 found.append(Definition(tuple(targets), tuple(operands), op))
         for label, args in bindings(block):
@@ -90,8 +90,10 @@ def _evaluated(
             return [_value(one.op, operands, types), *(rest for _ in one.targets[1:])]
         case Select():
             return [values[one.operands[1]] if values[one.operands[1]] == values[one.operands[2]] else None]
-        case _:
+        case None | Move():
             return operands
+        case _:
+            return [None for _ in one.targets]
 
 
 def _value(op: Prim, operands: Sequence[int | None], types: Mapping[str, ArrayType | None]) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pcbatch.ir.forks import map_leaves
-from pcbatch.ir.ops import Fail, Move, Prim, Select
+from pcbatch.ir.ops import Fail, PureOp
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.tasks import (
     OpenFrame,
@@ -43,7 +43,7 @@ def _used(block: TaskBlock, needed: Mapping[str, frozenset[str]]) -> tuple[froze
     for k in reversed(range(len(block.ops))):
         op = block.ops[k]
         match op:
-            case Prim() | Move() | Select():
+            case _ if isinstance(op, PureOp):
                 if not used.isdisjoint(writes(op)):
                     kept.add(k)
                     used |= {*reads(op)}

@@ -33,8 +33,8 @@ from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Prim, PureOp
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import inner_jaxprs, op_cost
-from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
+from pcbatch.lowering.cfg_passes.leaves import constant, no_value
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import Site, tails
 from pcbatch.lowering.typing.abstract_values import Known

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.names import TypedFresh
-from pcbatch.ir.ops import Fail, Move, Prim, PureOp, Select
+from pcbatch.ir.ops import Fail, PureOp, Select
 from pcbatch.ir.tasks import OpenFrame, Spawn, SpawnInto, TaskBlock, TaskEdge, TaskJump, TaskOp, TaskProgram
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
@@ -75,7 +75,7 @@ class _Joining:
         ops, terminator = copied(block, dict(edge.args), self.new)
         if not isinstance(terminator, TaskJump):
             return None
-        pure = tuple(op for op in ops if isinstance(op, Prim | Move | Select))
+        pure = tuple(op for op in ops if isinstance(op, PureOp))
         spawns = tuple(op for op in ops if isinstance(op, Spawn))
         opens = any(isinstance(op, OpenFrame) for op in ops)
         return _Arm(pure, opens, spawns, terminator, block.steps) if spawns else None

@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.analysis.dataflow import block_edges, reachable
 from pcbatch.ir.analysis.liveness import live_after, live_in
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.names import Fresh
-from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Prim, PureOp, Return
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.tasks import (
     Finish,
@@ -46,8 +46,8 @@ from pcbatch.ir.tasks import (
 )
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import Local, constants, shared_values
-from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.inline import identifier
+from pcbatch.lowering.cfg_passes.leaves import constant, no_value
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.tasks.alike_failures import without_messages
 from pcbatch.lowering.tasks.linear_results import has_checked_sums, linear_calls
@@ -259,7 +259,7 @@ class _FunctionLowering:
             if p in needed and (callee.name, p) not in self.whole.roots
         )
 
-    def operation(self, body: _Body, op: PureOp | Call | Print | Check, site: Site, live: frozenset[str]) -> None:
+    def operation(self, body: _Body, op: Op, site: Site, live: frozenset[str]) -> None:
         match op:
             case Call():
                 body.steps += 1  # lanes come back to a block of its own
@@ -279,7 +279,7 @@ class _FunctionLowering:
                     return
                 body.ops.append(Spawn(tuple(map(self.name, op.dsts)), way, False, op.loc))
                 body.state = Pending(True, body.state.calls | {op.dsts})
-            case Prim() | Move() | Select():
+            case _ if isinstance(op, PureOp):
                 behind = self.stores.get((site[0], site[1] - 1))
                 append = self.appends.get(site)
                 if append is not None and append.arrays in body.state.calls:

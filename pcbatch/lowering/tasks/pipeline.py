@@ -12,13 +12,12 @@ from pcbatch.ir.verifier import verify
 from pcbatch.lowering.jaxpr_passes import fuse_products
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.tasks import (
-    append_in_arms,
+    appends,
     constant_parameters,
     dead_parameters,
     deferred,
     join_spawns,
     lower_tasks,
-    one_list,
     peel,
     tail_duplication,
 )
@@ -26,7 +25,7 @@ from pcbatch.lowering.tasks.alike_failures import without_messages
 
 ProgramT = TypeVar("ProgramT", CfgProgram, TaskProgram)
 
-CFG_PASSES = (append_in_arms.run, one_list.run, deferred.run)
+CFG_PASSES = (appends.run, deferred.run)
 
 PASSES = (
     dead_parameters.run,

@@ -18,18 +18,9 @@ from dataclasses import replace
 from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.names import TypedFresh
-from pcbatch.ir.ops import Fail, Move, Prim, Select
+from pcbatch.ir.ops import Fail, PureOp
 from pcbatch.ir.roles import rename_reads, rename_writes, writes
-from pcbatch.ir.tasks import (
-    Finish,
-    Sync,
-    TaskBlock,
-    TaskEdge,
-    TaskJump,
-    TaskOp,
-    TaskProgram,
-    bindings,
-)
+from pcbatch.ir.tasks import Finish, Sync, TaskBlock, TaskEdge, TaskJump, TaskOp, TaskProgram, bindings
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
 
@@ -58,12 +49,12 @@ def references(block: TaskBlock) -> Iterator[str]:
 
 def cost(block: TaskBlock) -> float:
     """The estimated cost per record of the pure operations of a block."""
-    return sum(op_cost(op) for op in block.ops if isinstance(op, Prim | Move | Select))
+    return sum(op_cost(op) for op in block.ops if isinstance(op, PureOp))
 
 
 def is_cheap_test(block: TaskBlock, limit: float) -> bool:
     """Whether a block may be computed for records that do not need it: pure, harmless, and of a cost up to a limit."""
-    pure = all(isinstance(op, Prim | Move | Select) and is_speculable(op) for op in block.ops)
+    pure = all(isinstance(op, PureOp) and is_speculable(op) for op in block.ops)
     return pure and not isinstance(block.terminator, Fail) and not block.joins and cost(block) <= limit
 
 
@@ -151,7 +142,7 @@ def copied(block: TaskBlock, args: Mapping[str, str], fresh: Callable[[str], str
     ops: list[TaskOp] = []
     for op in block.ops:
         op = rename_reads(op, new)
-        if isinstance(op, Prim | Move | Select):
+        if isinstance(op, PureOp):
             names |= {v: fresh(v) for v in writes(op)}
             op = rename_writes(op, new)
         ops.append(op)

@@ -1,4 +1,4 @@
-"""Whether tasks pay: what they move and open, against what lanes waste.
+"""Whether a program can run as tasks, and whether that pays: what tasks move and open, against what lanes waste.
 
 Costs are those of `lowering/analysis/cost.py`, in about one arithmetic operation each. A task moves its record once per
 visit, and opens, fills and leaves a frame; lanes wait for each other and compute for those that stand elsewhere. So
@@ -13,8 +13,12 @@ Loops that keep results in order to put off what they do with them pay for few e
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pcbatch.ir.analysis.callgraph import recursive
+from pcbatch.ir.cfg import Call, CfgProgram
+from pcbatch.ir.ops import Check, Print
 from pcbatch.ir.tasks import OpenFrame, Spawn, TaskBlock, TaskProgram
 from pcbatch.lowering.tasks.tail_duplication import cost
 
@@ -26,6 +30,29 @@ MOVED = 8192  # numbers in a record or a frame up to which frames pay for a sing
 ONE_EXAMPLE = 32.0  # cost of all blocks from which on frames pay for a single example
 FEW_EXAMPLES = 4  # up to which it pays that loops put off what they do with results, if these are as small
 SMALL = 24  # numbers in a record or a frame of these
+
+NO_CALLS, NOT_RECURSIVE = "no function is called that was not inlined", "no function calls itself"
+NO_RECURSION = (NO_CALLS, NOT_RECURSIVE)
+
+
+def reasons_against(program: CfgProgram) -> Iterator[str]:
+    """Yield what keeps the calls of a program from running side by side, in a few words each."""
+    if not any(isinstance(op, Call) for f in program.functions for op in f.ops):
+        yield NO_CALLS
+        return
+    if not recursive(program):
+        yield NOT_RECURSIVE
+    for f in program.functions:
+        for block in f.blocks:
+            if any(isinstance(op, Print) for op in block.ops):
+                yield f"`{f.name}` prints, and the order of lines is kept"
+            if any(isinstance(op, Check) for op in block.ops):
+                yield f"`{f.name}` has checks"
+
+
+def why_not(program: CfgProgram) -> str | None:
+    """The first reason against tasks; None if there is none."""
+    return next(reasons_against(program), None)
 
 
 @dataclass(frozen=True, slots=True)

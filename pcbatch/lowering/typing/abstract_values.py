@@ -21,7 +21,7 @@ from pcbatch.data.origins import Origin, kind_of, met
 from pcbatch.diagnostics.short_repr import Shown, clipped, short
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
-from pcbatch.lowering.typing.pytree import flatten, without_order
+from pcbatch.lowering.typing.pytree import without_order
 
 LONGEST = 120  # characters of the type of a variable in a message
 NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
@@ -135,12 +135,6 @@ def is_array(value: object) -> bool:
 def known(value: object) -> Abstract:
     """Return the abstract value of a static value: one leaf, whatever is inside."""
     return Abstract(jax.tree.structure(0), (Known(value),))
-
-
-def abstract_of(tree_of_types: Any) -> Abstract:
-    """Return the abstract value of a pytree whose leaves are `ArrayType`."""
-    leaves, tree = flatten(tree_of_types)
-    return Abstract(tree, tuple(leaves))
 
 
 class JoinError(Exception):

@@ -12,15 +12,16 @@ import jax.numpy as jnp
 
 from pcbatch.data.checks import collecting
 from pcbatch.data.columns import Unset
-from pcbatch.data.elements import Rows, prepare
-from pcbatch.data.mappings.covering import covered, with_keys_of
+from pcbatch.data.elements import prepare
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.ordered_keys import keeping_order
+from pcbatch.data.mappings.stored_table import StoredTable, covered
 from pcbatch.data.members import MemberValue, of_member
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import NONE
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin, note, noting
+from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.stored import UnlikeError
@@ -28,7 +29,7 @@ from pcbatch.data.texts.text_parts import TextParts
 from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Leaf, array_type, is_array, with_origins
-from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval
 from pcbatch.lowering.typing.pytree import children_of, flatten
 
 
@@ -109,9 +110,9 @@ def _columns(columns: Any, want: Any) -> Any:
     return jax.tree.unflatten(tree, [_columns(a, b) for a, b in zip(children, wanted, strict=True)])
 
 
-def _entries(value: Any, want: Any) -> Entries:
+def _entries(value: Any, want: Any) -> StoredTable:
     zeros = _zeros(want)
-    return with_keys_of(covered(value, zeros), zeros)
+    return covered(value, zeros).with_keys_of(zeros)
 
 
 def _zeros(want: Any) -> Any:
@@ -120,8 +121,6 @@ def _zeros(want: Any) -> Any:
 
 def zeros(type_: ArrayType) -> Any:
     """Return an array of zeros of a type, or of keys made of zeros."""
-    from pcbatch.lowering.typing.jax_types import from_storage, storage_type
-
     stored = storage_type(type_)
     return from_storage(jnp.zeros(stored.shape, stored.dtype), type_)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from pcbatch.data.objects.made_classes import classes_in
 from pcbatch.data.objects.packed import mentions, packed_in
@@ -28,14 +28,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.ir.roles import reads
 from pcbatch.lowering.typing import traced_draws
-from pcbatch.lowering.typing.abstract_values import (
-    Abstract,
-    JoinError,
-    join_leaves,
-    known,
-    materialise,
-    of_example,
-)
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, join_leaves, known, materialise, of_example
 from pcbatch.lowering.typing.inferred import NOTHING, Conflict, Inferred, OpKey, Place, branch_targets
 from pcbatch.lowering.typing.instances import Instances, TooManyError, base_of
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
@@ -216,6 +209,8 @@ class _Inference:
                     pass
                 case Select() | Check():
                     raise NotImplementedError("selections and checks are made after type inference")
+                case _:
+                    assert_never(op)
         self._terminator(function, block)
 
     def _prim(self, function: str, key: OpKey, op: Prim) -> None:

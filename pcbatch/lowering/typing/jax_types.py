@@ -67,10 +67,12 @@ def is_symbolic(size: object) -> bool:
     return not isinstance(size, int | np.integer)
 
 
+array_struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+
+
 def to_aval(type_: ArrayType, lanes: tuple[int, ...] = ()) -> jax.ShapeDtypeStruct:
     """Return the abstract value that JAX traces a type with; `lanes` are leading axes before its shape."""
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    aval: jax.ShapeDtypeStruct = make(lanes + type_.shape, jax_dtype(type_), weak_type=type_.weak)
+    aval: jax.ShapeDtypeStruct = array_struct(lanes + type_.shape, jax_dtype(type_), weak_type=type_.weak)
     return aval
 
 

@@ -19,17 +19,19 @@ import jax
 
 from pcbatch.data.capacity import capacity, rounded
 from pcbatch.data.columns import Shape, Unset
-from pcbatch.data.elements import Rows, list_class, prepare, text_of
-from pcbatch.data.mappings.covering import covered, of_lane
+from pcbatch.data.container import lane_value
+from pcbatch.data.elements import prepare
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.ordered_keys import keeping_order, with_ordered_keys
+from pcbatch.data.mappings.stored_table import covered
 from pcbatch.data.members import MemberValue
 from pcbatch.data.objects import made_classes
-from pcbatch.data.objects import reference as references
 from pcbatch.data.objects.packed import erased
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin, met
+from pcbatch.data.rows import Rows
+from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.stored import Stored, is_table, parts
 from pcbatch.data.texts.lane_bytes import LaneBytes
@@ -160,7 +162,7 @@ def _entries(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     leads: list[Shape] = []
 
     def covering(*values: Any) -> Any:
-        leads[:] = (of_lane(value).around for value in values)
+        leads[:] = (lane_value(value).around for value in values)
         return covered(*values)
 
     made = made_of(covering, x, y)
@@ -191,7 +193,7 @@ def _as_text(x: Any) -> Rows | None:
     """The type of a text of the lane for a text; None for anything else."""
     if isinstance(x, Cell):
         known = x.leaf.value if isinstance(x.leaf, Known) else None
-        return _of_known(text_of(known)) if isinstance(known, str | bytes) and not isinstance(known, Enum) else None
+        return _of_known(lane_value(known)) if isinstance(known, str | bytes) and not isinstance(known, Enum) else None
     return x if type(x) in (LaneText, LaneBytes) else None
 
 
@@ -232,12 +234,10 @@ def _is_made(x: Any) -> bool:
 
 def joined_references(x: Ref, y: Ref | None, lead: int, error: JoinError) -> Ref:
     """Join a reference with another one, or with None."""
-    merged = references.joined(x, y)
-    if merged is None:
+    type_ = x.covering(y)
+    if type_ is None:
         raise JoinError("they are records of two arguments, which were packed apart", "packed")
-    if y is not None:
-        merged = Ref(_cells(x.pcbatch_id, y.pcbatch_id, lead), merged.pcbatch_type)
-    return merged
+    return Ref(x.pcbatch_id if y is None else _cells(x.pcbatch_id, y.pcbatch_id, lead), type_)
 
 
 def _nodes(x: Any, y: Any, lead: int, error: JoinError) -> Any:
@@ -344,7 +344,7 @@ def lane_list_of(element: Any, room: int) -> Rows:
     origins = tuple(part.origin if isinstance(part, Cell) else Origin.ARRAY for part in parts(element))
     columns = jax.tree.map(lambda cell: _stacked(cell, room), with_ordered_keys(element))
     length = Cell(Known(room), Origin.NUMBER)  # as long as nothing changes it
-    made: Rows = list_class().tree_unflatten(origins, (columns, length))
+    made: Rows = LaneList.tree_unflatten(origins, (columns, length))
     return made
 
 

@@ -16,7 +16,7 @@ from pcbatch.diagnostics.byte_sizes import amount
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import TooLargeError
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import jax_dtype, storage_type
+from pcbatch.lowering.typing.jax_types import jax_dtype
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.layout import Layout
 
@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 @dataclass(slots=True)
-class Memory:
+class MachineMemory:
     """The memory that machines of a program need, for any number of lanes."""
 
     layout: Layout
@@ -51,17 +51,14 @@ class Memory:
     input: int = field(init=False)  # bytes of the arguments and results of one input of a queue
 
     def __post_init__(self) -> None:
-        types = self._types()
         program, registers = self.layout.program, self.layout.registers
-        self.lane = CONTROL + sum(size_of(types[v]) for v in registers)
+        self.lane = CONTROL + sum(map(self._size, registers))
         self.frame = 0 if self.layout.frames is None else self.layout.frames.bytes()
         results = {*program.results, *self.layout.shown} & set(registers)
-        self.input = CONTROL + sum(
-            size_of(types[v]) for v in (*results, *(v for v in program.params if v in registers))
-        )
+        self.input = CONTROL + sum(map(self._size, (*results, *(v for v in program.params if v in registers))))
 
-    def _types(self) -> dict[str, ArrayType]:
-        return {v: storage_type(t) for v, var in self.layout.program.vars.items() if (t := var.type) is not None}
+    def _size(self, name: str) -> int:
+        return size_of(self.layout.stored_type(name))
 
     def total(self, width: int, depth: int, slots: int = 0) -> int:
         """Return the bytes of a machine's state on one device.
@@ -143,16 +140,16 @@ class Memory:
 
     def parts(self, width: int, depth: int, slots: int) -> Iterator[Part]:
         """Yield the memory of each variable in a machine's state, see `total`."""
-        types = self._types()
+        type_ = self.layout.stored_type
         for v in self.layout.registers:
-            yield Part(f"`{v}` {types[v]} in a register of each lane", size_of(types[v]), width)
+            yield Part(f"`{v}` {type_(v)} in a register of each lane", self._size(v), width)
         yield from self._framed(width, depth)
         if self.layout.frames is not None:
             yield Part("return addresses in frames", 4, width * (depth + 2))
         if slots:
             params = [v for v in self.layout.program.params if v in self.layout.registers]
             for names, what in ((params, "as an input"), (self.layout.program.results, "as a result")):
-                yield from (Part(f"`{v}` {types[v]} {what}", size_of(types[v]), slots) for v in names if v in types)
+                yield from (Part(f"`{v}` {type_(v)} {what}", self._size(v), slots) for v in names)
 
     def _framed(self, width: int, depth: int) -> Iterator[Part]:
         plan = self.layout.frames

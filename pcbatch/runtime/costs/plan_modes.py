@@ -20,7 +20,7 @@ from pcbatch.lowering.analysis.block_frequency import flow, has_cycle, inner_loo
 from pcbatch.lowering.analysis.lane_time import ALONE, TOGETHER, lane_time
 from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
-from pcbatch.options import Dense, Few, Mode, Strips
+from pcbatch.plan import Dense, Few, Mode, Strips
 from pcbatch.runtime.vm import indexed_access
 from pcbatch.runtime.vm.block_body import lanes_last_registers
 
@@ -213,14 +213,14 @@ class Costs:
         return _stream_lanes(inputs, all(block.words <= LIGHT for block in self.blocks))
 
     def narrows(self, wanted: bool | None) -> bool:
-        """Whether narrower machines for the end of a stream are worth compiling; `wanted` is the option `narrow`."""
+        """Whether narrower machines for the end of a stream are worth compiling; `wanted` is `narrow` of the plan."""
         return len(self.blocks) <= NARROWS if wanted is None else wanted
 
     def narrower(self, lanes: int, wanted: bool | None = None) -> tuple[int, ...]:
         """Return the lanes of the machines in which the last lanes of so many should go on, from wide to narrow.
 
         It pays where a trip takes as long for the lanes as to start its kernels, and lanes end at different times. The
-        second is not known; if they end together, the run takes a few per cent longer. `wanted` is the option `narrow`.
+        second is not known; if they end together, the run takes a few per cent longer. `wanted`: `narrow` of the plan.
         """
         eighth = 0 if is_symbolic(lanes) else lanes // EIGHTH
         share = self._computed_share(lanes) if eighth >= LEAST_NARROW and self._arrays <= NARROW_ARRAYS else 0.0
@@ -299,7 +299,7 @@ def _cost(
 ) -> BlockCost:
     types = {v: var.type for v, var in program.vars.items()}
     used = block_uses(block) | block_writes(block)
-    registers = {v for v in used if (s := program.vars[v].storage) is not None and s.has_register}
+    registers = {v for v in used if program.vars[v].has_register}
     slots = [*(op.dst for op in pops(block)), *(op.dst for op in pushes(block))]
     touched = {v for op in block.ops for v in indexed_access.in_part(op)}
     sizes = [storage_type(t).size for v in (*(registers - touched), *slots) if (t := types[v]) is not None]
@@ -307,6 +307,7 @@ def _cost(
         len(slots) * prices.access + sum(lane_time(op, types, prices) for op in block.ops)
         for prices in (ALONE, TOGETHER)
     )
+    cuts = [indexed_access.cut(op) for op in block.ops if isinstance(op, Prim)]
     return BlockCost(
         block.label,
         block_cost(block, types),
@@ -316,13 +317,13 @@ def _cost(
         expensive,
         loops,
         inner,
-        any(isinstance(edge, Jump) and edge.target == block.label for edge in edges(block.terminator)),
-        any(cut.stored for op in block.ops if isinstance(op, Prim) and (cut := indexed_access.cut(op)) is not None),
-        tuple(storage_type(t).size for v in sorted(registers & set(last)) if (t := types[v]) is not None),
-        block.rounds,
-        alone,
-        together,
-        bool(slots),
+        jumps=any(isinstance(edge, Jump) and edge.target == block.label for edge in edges(block.terminator)),
+        stores=any(cut is not None and cut.stored for cut in cuts),
+        last=tuple(storage_type(t).size for v in sorted(registers & set(last)) if (t := types[v]) is not None),
+        rounds=block.rounds,
+        alone=alone,
+        together=together,
+        frames=bool(slots),
     )
 
 

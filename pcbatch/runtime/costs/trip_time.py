@@ -8,8 +8,8 @@ from typing import Any, assert_never
 
 import jax
 
-from pcbatch.lowering.typing.jax_types import storage_type
-from pcbatch.options import Dense, Few, Mode, Strips
+from pcbatch.lowering.typing.jax_types import array_struct, storage_type
+from pcbatch.plan import Dense, Few, Mode, Strips
 from pcbatch.runtime.costs.plan_modes import BlockCost, Costs
 from pcbatch.runtime.vm.block_body import BlockCode
 from pcbatch.runtime.vm.lane_window import everyone
@@ -32,24 +32,23 @@ def xla_cost(code: BlockCode, width: int) -> XlaCost | None:
 
     The block is traced and lowered for it.
     """
-    shape: Any = jax.ShapeDtypeStruct  # untyped in JAX
 
     def values(names: tuple[str, ...], *lead: int) -> dict[str, Any]:
         types = {v: storage_type(code.type(v)) for v in names}
-        return {v: shape((*lead, *t.shape), t.dtype) for v, t in types.items()}
+        return {v: array_struct((*lead, *t.shape), t.dtype) for v, t in types.items()}
 
     def body(registers: Any, popped: Any, shared: Any, mask: Any) -> Any:
         done = code.run(everyone(mask), registers, popped, shared, mask)
         return done.updates, done.placed, done.saved, done.conditions
 
     registers = {
-        v: shape((*x.shape[1:], width), x.dtype) if v in code.lanes_last else x
+        v: array_struct((*x.shape[1:], width), x.dtype) if v in code.lanes_last else x
         for v, x in values(code.reads, width).items()
     }
     args = registers, values(code.pops, width), values(code.shared)
     analysis = None
     with contextlib.suppress(NotImplementedError):  # a platform without it
-        analysis = jax.jit(body).lower(*args, shape((width,), bool)).cost_analysis()
+        analysis = jax.jit(body).lower(*args, array_struct((width,), bool)).cost_analysis()
     if not isinstance(analysis, dict):
         return None
     return XlaCost(*(float(analysis.get(key, 0.0)) / width for key in ("flops", "transcendentals", "bytes accessed")))

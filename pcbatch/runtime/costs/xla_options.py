@@ -32,6 +32,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import visits
 from pcbatch.lowering.analysis.cost import inner_jaxprs, most_expensive_kernel
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import CALLS
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.lowering_platform import lowering_platform
 
@@ -48,24 +49,21 @@ LOOPS_IN_GRAPHS: dict[str, Any] = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
     "xla_gpu_graph_min_graph_size": 1,  # by default, the loop of a small program is not worth a graph
 }
+GRAPHS = "--xla_gpu_enable_command_buffer"
 OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
-_struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/users/performance.md
 
 
-def compiler_options(
-    kernel: float, lanes: int, in_place: bool = True, command_buffers: bool = True
-) -> dict[str, Any] | None:
+def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[str, Any] | None:
     """Return options for the `jax.jit` of a run outside any trace; None for XLA's defaults.
 
     Args:
         kernel: The `typical_kernel` of the program.
         lanes: The number of lanes.
         in_place: Whether XLA may analyse the order of reads and writes, see `keeps_in_place`.
-        command_buffers: Whether loops become parts of CUDA graphs.
     """
     match lowering_platform():
-        case "cuda" if command_buffers and _known(tuple(LOOPS_IN_GRAPHS.items())):
+        case "cuda" if not _is_set(GRAPHS) and _known(tuple(LOOPS_IN_GRAPHS.items())):
             return LOOPS_IN_GRAPHS
         case "cpu":
             return _for_cpu(kernel, lanes, in_place)
@@ -117,7 +115,7 @@ def lowered_text(eqn: Any, *lanes: int) -> str | None:
         return ""
     compute = partial(eqn.primitive.bind, **eqn.params)
     try:
-        ins = [_struct((*lanes, *v.aval.shape), v.aval.dtype) for v in eqn.invars]
+        ins = [array_struct((*lanes, *v.aval.shape), v.aval.dtype) for v in eqn.invars]
         text: str = jax.jit(jax.vmap(compute) if lanes else compute).lower(*ins).as_text()
     except Exception:
         return None
@@ -127,6 +125,11 @@ def lowered_text(eqn: Any, *lanes: int) -> str | None:
 def _older_emitters() -> bool:
     """Whether XLA's flags ask for its older emitters: with `IN_PLACE` they overwrite registers that are still read."""
     return OLDER_EMITTERS in os.environ.get("XLA_FLAGS", "").lower().split()
+
+
+def _is_set(flag: str) -> bool:
+    """Whether the user has set a flag of XLA, over which an option of ours would go."""
+    return any(given.partition("=")[0] == flag for given in os.environ.get("XLA_FLAGS", "").split())
 
 
 def typical_kernel(program: StackProgram) -> float:

@@ -60,5 +60,5 @@ class OfMachine(Auto):
 
 
 def pick(name: object) -> Emitter:
-    """Return the emitter for the option `emitter=`: one of `EMITTERS`, else `Auto`."""
+    """Return the emitter that a plan names: one of `EMITTERS`, else `Auto`."""
     return EMITTERS[name] if isinstance(name, str) and name in EMITTERS else Auto()

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 import jax
 import jax.numpy as jnp
 
-from pcbatch.options import Dense, Few, Mode, Strips
+from pcbatch.plan import Dense, Few, Mode, Strips
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import PATIENCE, PATIENCE_WHEN_EXPENSIVE, BlockLike, Blocks, StepLike
 from pcbatch.runtime.vm.lane_reductions import any_lane, count_lanes

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.runtime.execute import narrowing
+from pcbatch.runtime.execute.call_values import gathered, placed
 from pcbatch.runtime.execute.program_cache import device_program
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
 from pcbatch.runtime.vm.block_body import Values
@@ -188,7 +189,7 @@ def run_batch(executable: PcExecutable, args: Mapping[str, Any], sharding: LaneS
     """Run all lanes to their end, or until stacks may not grow any more."""
     lanes = sharding.each
     growth = executable.stacks.repeated_growth("run", sharding, lanes, 0)
-    call = _donated(executable, args) if sharding.over is None else (executable.placed(args, sharding), {})
+    call = _donated(executable, args) if sharding.over is None else (placed(executable, args, sharding), {})
     # A program that was compiled for stacks that grew later is used again, but makes no trip (`go` is false) if it is
     # known that they will grow: running it to find that out would be in vain.
     go = np.bool_(not growth.known) if growth.grows else None
@@ -198,7 +199,7 @@ def run_batch(executable: PcExecutable, args: Mapping[str, Any], sharding: LaneS
         go = np.bool_(not growth.known)
         out, state = executable.jitted(run_again, lanes)(state, go, spread=sharding, depth=growth.depth)
     growth.remember()
-    return executable.gathered(out, sharding)
+    return gathered(executable, out, sharding)
 
 
 def _donated(executable: PcExecutable, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -10,13 +10,14 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import from_storage, is_key
+from pcbatch.runtime.execute.program_cache import device_program
 from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
 from pcbatch.runtime.vm import timeline, wide_counters
@@ -24,6 +25,9 @@ from pcbatch.runtime.vm.layout import reg
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Status
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.execute.executor import PcExecutable
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,10 @@ class ArgumentSharding:
     def is_mapped(self, name: str, value: Any) -> bool:
         """Whether the value of a parameter has an axis of lanes."""
         return jnp.ndim(value) > len(self._type(name).shape)
+
+    def mapped(self, args: Mapping[str, Any]) -> tuple[bool, ...]:
+        """Return which parameters have a value of each lane, in order."""
+        return tuple([self.is_mapped(v, args[v]) for v in self.program.params])
 
     def sharded(self, args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
         """Shard the arguments of a call, in a trace or out of one."""
@@ -140,3 +148,52 @@ def totals(trips: Any, counts: tuple[Any, ...], sharding: LaneSharding) -> tuple
     """Trips and counts, summed over devices."""
     plus = partial(functools.reduce, wide_counters.plus)
     return sharding.total(jnp.sum, trips), tuple(sharding.total(plus, count) for count in counts)
+
+
+# Onto devices and back, outside traces.
+
+
+def placed(executable: PcExecutable, args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
+    """Shard the arguments of a call onto their devices."""
+    if sharding.over is None:
+        return executable.arguments.sharded(args, sharding)
+    mapped, common = executable.arguments.split(args)
+    # Each by itself, where it is: arguments may be on several devices.
+    deal = executable.jitted(_deal, sharding.each)
+    mapped = {v: deal(sharding.laid(x), spread=sharding) for v, x in mapped.items()}
+    names = sharding.dealt({}, {}, executable.prints).names
+    return sharding.placed(ShardedArguments(mapped, common, sharding.ends(sharding.inputs), names))
+
+
+def gathered(executable: PcExecutable, out: RawResult, sharding: LaneSharding) -> RawResult:
+    """The raw results of all devices in the order of the inputs."""
+    if sharding.over is None:
+        return out
+    if not sharding.blocks:
+        of_all: RawResult = executable.jitted(_collect, sharding.each)(sharding.fetched(out), spread=sharding)
+        return of_all
+    # The results of lanes stay where they are.
+    rows: RawResult = executable.jitted(_rows, sharding.each)(replace(out, trips=None, counts=()), spread=sharding)
+    sums = sharding.fetched((out.trips, out.counts))
+    trips, counts = executable.jitted(_totals, sharding.each)(sums, spread=sharding)
+    return replace(rows, trips=trips, counts=counts)
+
+
+@device_program("spread")
+def _deal(executable: PcExecutable, array: Any, *, spread: LaneSharding) -> Any:
+    return spread.deal(array)
+
+
+@device_program("spread")
+def _collect(executable: PcExecutable, out: RawResult, *, spread: LaneSharding) -> RawResult:
+    return collected(out, spread)
+
+
+@device_program("spread")
+def _rows(executable: PcExecutable, out: RawResult, *, spread: LaneSharding) -> RawResult:
+    return in_order(out, spread)
+
+
+@device_program("spread")
+def _totals(executable: PcExecutable, each: tuple[Any, Any], *, spread: LaneSharding) -> tuple[Any, Any]:
+    return totals(*each, spread)

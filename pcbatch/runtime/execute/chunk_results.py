@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from pcbatch.runtime.vm.raw_result import RawResult
+
 NOBODY = -1  # the owner of a slot without results
 FIRST_ROWS = 1024  # room for results where their number is unknown
 
@@ -24,9 +26,9 @@ class ChunkResults:
         self.tree: Any = None
         self.leaves: list[np.ndarray] = []
         self.written = np.zeros(self.room, bool)
-        self._expected: tuple[Any, np.ndarray] | None = None
+        self._expected: tuple[RawResult, np.ndarray] | None = None
 
-    def expect(self, rows: Any, owners: np.ndarray) -> None:
+    def expect(self, rows: RawResult, owners: np.ndarray) -> None:
         """Take note of results that a program will leave: rows by slot, and the input of each, or `NOBODY`."""
         self._expected = rows, owners
 
@@ -38,10 +40,10 @@ class ChunkResults:
             self._put(owners.ravel()[slots], slots, rows)
             self._expected = None
 
-    def _put(self, owners: np.ndarray, slots: np.ndarray, rows: Any) -> None:
+    def _put(self, owners: np.ndarray, slots: np.ndarray, rows: RawResult) -> None:
         leaves, self.tree = jax.tree.flatten(rows)
-        shape = (int(np.prod(rows[1].shape)),)  # a status for each slot of each device
-        arrays = [np.asarray(leaf).reshape(shape + leaf.shape[rows[1].ndim :]) for leaf in leaves]
+        shape = (int(np.prod(rows.status.shape)),)  # one for each slot of each device
+        arrays = [np.asarray(leaf).reshape(shape + leaf.shape[rows.status.ndim :]) for leaf in leaves]
         if not self.leaves:
             self.leaves = [np.zeros((self.room, *x.shape[1:]), x.dtype) for x in arrays]
         self._make_room(int(owners.max(initial=-1)) + 1)
@@ -61,7 +63,7 @@ class ChunkResults:
             self.leaves = [np.concatenate([x, np.zeros((more, *x.shape[1:]), x.dtype)]) for x in self.leaves]
             self.written = np.concatenate([self.written, np.zeros(more, bool)])
 
-    def all(self, count: int) -> tuple[Any, np.ndarray]:
-        """Return the first `count` rows, as a tree of arrays, and which of them have been written."""
+    def all(self, count: int) -> tuple[RawResult, np.ndarray]:
+        """Return the first `count` rows, and which of them have been written."""
         self._make_room(count)
         return jax.tree.unflatten(self.tree, [x[:count] for x in self.leaves]), self.written[:count]

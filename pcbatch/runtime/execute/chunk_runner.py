@@ -12,24 +12,24 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.execute import queue_programs, refill
+from pcbatch.runtime.execute import refill
 from pcbatch.runtime.execute.chunk_results import NOBODY, ChunkResults
-from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
+from pcbatch.runtime.execute.host_loop import FOREVER, HostLoop, RunCounts
 from pcbatch.runtime.execute.program_cache import device_program
-from pcbatch.runtime.execute.queue_programs import QueueBuffers, QueueStatus, load, with_shared
-from pcbatch.runtime.execute.queue_runner import QueueRunner
+from pcbatch.runtime.execute.queue_programs import QueueBuffers, load, with_shared
+from pcbatch.runtime.execute.queue_run import QueueRun
 from pcbatch.runtime.execute.refill import Queue
-from pcbatch.runtime.execute.state_arrays import named, placed, trips_array
-from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
+from pcbatch.runtime.execute.run_kinds import decoded, encoded
+from pcbatch.runtime.execute.state_arrays import named, part, placed, trips_array
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.machine import failed
@@ -80,6 +80,7 @@ class DeviceChunk(NamedTuple):
         sharded: the arguments.
         owners: int[devices, each], the number of the input in each slot.
         first: the number of the first input.
+        size: how many there are.
         number: chunks that have come, this one included.
         digest: a digest of all of them, if a checkpoint may ask for it.
     """
@@ -87,6 +88,7 @@ class DeviceChunk(NamedTuple):
     sharded: ShardedArguments
     owners: np.ndarray
     first: int
+    size: int
     number: int
     digest: str
 
@@ -161,115 +163,119 @@ class ChunkSource:
             mapped = {v: _by_device(x, sharding) for v, x in chunk.rows.items()}
             sharded = sharding.placed(ShardedArguments(mapped, self.common, ends, names))
         self.common = sharded.common  # sent once
-        return DeviceChunk(sharded, owners, first, self.number, digest)
+        return DeviceChunk(sharded, owners, first, chunk.inputs, self.number, digest)
+
+
+def map_chunks(
+    executable: PcExecutable, pieces: Iterable[Chunk], common: Mapping[str, Any], flow: ChunkPlan, mesh: Devices
+) -> RawResult:
+    """Run inputs that come in chunks from the host. The results are on the host too, in NumPy arrays."""
+    sharding = LaneSharding(mesh, flow.size)
+    total = FOREVER if flow.total is None else flow.total
+    width = min(flow.lanes or executable.costs.stream_lanes(total), -(-total // sharding.devices))
+    sharding = replace(sharding, inputs=sharding.each * sharding.devices)
+    return ChunkRunner(executable, sharding, width, flow, iter(pieces), common).run()
 
 
 class ChunkRunner:
     """One `map` over inputs that come in chunks.
 
     Attributes:
-        queue: runs the inputs of one chunk after the other.
-        total: inputs in all; None: unknown.
-        held: the checkpoint that the run is continued from.
+        executable: the program.
+        sharding: which inputs of a chunk are on which device.
+        lanes: lanes on each device, before they are fewer than that at the end.
+        flow: how the inputs come.
+        watch: the host's part.
         source: the chunks.
         results: the results so far.
+        queue: runs the inputs of one chunk after the other.
         current: the chunk whose inputs the queue takes.
         ahead: the chunk after it, already sent; None if there is none.
         owners: int[devices, slots], the input that each slot of the queue is for.
     """
 
+    queue: QueueRun
     current: DeviceChunk
     owners: np.ndarray
 
     def __init__(
         self,
-        queue: QueueRunner,
-        total: int | None,
+        executable: PcExecutable,
+        sharding: LaneSharding,
+        lanes: int,
+        flow: ChunkPlan,
         chunks: Iterator[Chunk],
         common: Mapping[str, Any],
-        held: ChunkCheckpoint | None = None,
     ) -> None:
-        digests = queue.watch is not None and queue.watch.save is not None
-        self.queue, self.total, self.held = queue, total, held
-        self.source = ChunkSource(chunks, common, queue.sharding, queue.executable.prints, digests)
-        self.results = ChunkResults(total)
+        self.executable, self.sharding, self.lanes, self.flow = executable, sharding, lanes, flow
+        self.watch = flow.watch or HostLoop(monitored=False)
+        self.source = ChunkSource(chunks, common, sharding, executable.prints, self.watch.save is not None)
+        self.results = ChunkResults(flow.total)
         self.ahead: DeviceChunk | None = None
 
     def run(self) -> RawResult:
         """Run every chunk, to the end of all its inputs, or until it is stopped. There must be one."""
-        queue = self.queue
-        if self.held is None:
-            buffers = self._begin()
+        watch = self.watch
+        if self.flow.held is None:
+            self._begin()
         else:
-            with queue.untimed():
-                buffers = self._resume(self.held)
-        queue.snapshot = self._checkpoint
-        while queue.watch is None or queue.watch.may_continue():
-            self._count_from(self.current)
-            buffers, status = queue.until_taken(buffers, self._meanwhile)
-            if self.ahead is None or queue.stopped:
+            with watch.untimed():
+                self._resume(self.flow.held)
+        while watch.may_continue():
+            self._step(more=True, meanwhile=self._meanwhile)
+            while self.queue.counts.waiting and not watch.stopped:
+                self._step(more=True)
+            if self.ahead is None or watch.stopped:
                 break
-            buffers, self.current = self._next(buffers, self.ahead, status), self.ahead
-        if not queue.stopped:
-            self._count_from(self.current)
-            buffers = queue.to_the_end(buffers)
-            queue.growth.remember()
-        return self._outcome(buffers)
+            with watch.untimed():
+                self._next(self.ahead)
+        while not self.queue.ended and watch.may_continue():
+            self._step()
+        if self.queue.ended:
+            self.queue.remember()
+        return self._outcome()
 
-    def _count_from(self, chunk: DeviceChunk) -> None:
-        self.queue.finished, self.queue.total = chunk.first, self.total
+    def _step(self, more: bool = False, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self.queue = self.queue.moved(self.watch, more, meanwhile)
+        self.watch.between(self.queue.counts, self._checkpoint)
 
-    def _begin(self) -> QueueBuffers:
+    def _begin(self) -> None:
         first = self.source.next()
         assert first is not None
-        queue, self.current = self.queue, first
+        self.current = first
         # Slots behind those of a chunk's inputs are for what lanes bring from the chunk before.
-        self.owners = np.pad(first.owners, ((0, 0), (0, queue.lanes)), constant_values=NOBODY)
-        return queue.begin(first.sharded, queue.sharding.each + queue.lanes)
+        self.owners = np.pad(first.owners, ((0, 0), (0, self.lanes)), constant_values=NOBODY)
+        with self.watch.untimed():
+            queue = QueueRun.before(self.executable, self.sharding, self.lanes, first.sharded, self.lanes)
+        self.queue = replace(queue, counts=RunCounts(self.flow.total), size=first.size)
 
-    def _checkpoint(self, buffers: QueueBuffers) -> ChunkCheckpoint:
-        queue, current = self.queue, self.current
-        about = {
-            "size": queue.sharding.inputs,
-            "lanes": queue.lanes,
-            "width": int(buffers.queue.item.shape[-1]),
-            "depth": queue.depth,
-            "grows": queue.growth.grows,
-            "standing": asdict(queue.counts),
-            "pieces": current.number,
-            "seen": current.digest,
-        }
-        results = {f"results/{k}": rows for k, rows in enumerate(self.results.leaves)}
-        state = {f"state/{name}": x for name, x in named(buffers).items()}
-        return ChunkCheckpoint(about, {"owners": self.owners, "written": self.results.written, **results, **state})
+    def _checkpoint(self) -> ChunkCheckpoint:
+        about = {"queue": encoded(self.queue), "pieces": self.current.number, "seen": self.current.digest}
+        results = {"written": self.results.written, "results": self.results.leaves}
+        return ChunkCheckpoint(about, named({"owners": self.owners, **results, "state": self.queue.state}))
 
-    def _resume(self, held: ChunkCheckpoint) -> QueueBuffers:
-        about, queue = held.about, self.queue
-        self.current = self.source.replay(about["pieces"])
-        if self.current.digest != about["seen"]:
+    def _resume(self, held: ChunkCheckpoint) -> None:
+        self.current = self.source.replay(held.about["pieces"])
+        if self.current.digest != held.about["seen"]:
             raise StreamMismatch
-        queue.growth.depth, queue.growth.grows = about["depth"], about["grows"]
-        queue.counts = RunCounts(**about["standing"])
-        sizes = {"lanes": about["width"], "slots": queue.sharding.each + queue.lanes, "depth": queue.depth}
-        make = partial(queue_programs.begin, queue.executable, spread=queue.sharding, **sizes)
-        types = jax.eval_shape(make, self.current.sharded)
-        state = {name.removeprefix("state/"): x for name, x in held.arrays.items() if name.startswith("state/")}
-        rows = [held.arrays[f"results/{k}"] for k in range(sum(name.startswith("results/") for name in held.arrays))]
-        self.results.restore(rows, held.arrays["written"])
+        queue: QueueRun = decoded(held.about["queue"], self.executable, self.sharding.mesh)
+        queue = replace(queue, sharding=self.sharding).typed(self.current.sharded, self.lanes)
+        self.queue = replace(queue, state=placed(queue.state, part("state", held.arrays), self.sharding.mesh))
+        self.results.restore([*part("results", held.arrays).values()], held.arrays["written"])
         self.owners = np.array(held.arrays["owners"])
-        buffers: QueueBuffers = placed(QueueBuffers(*types), state, queue.sharding.mesh)
-        return buffers
 
     def _meanwhile(self) -> None:
         """Send the next chunk, and fetch the results of the last, while the devices run."""
         self.ahead = self.source.next()
         self.results.gather()
 
-    def _next(self, buffers: QueueBuffers, chunk: DeviceChunk, status: QueueStatus) -> QueueBuffers:
+    def _next(self, chunk: DeviceChunk) -> None:
         """Give the queue its next chunk; the results of the last are left for `ChunkResults.gather`."""
         queue, owners = self.queue, self.owners
-        rows, q, stored = queue.brief(_next, buffers.queue, buffers.shared, chunk.sharded, depth=queue.depth)
-        items = np.asarray(status.item).reshape(len(owners), -1)
+        q, shared, _ = queue.state
+        items = np.asarray(q.item).reshape(len(owners), -1)  # before the program takes them
+        program = self.executable.jitted(_next, self.lanes)
+        rows, q, stored = program(q, shared, chunk.sharded, spread=self.sharding, depth=queue.depth)
         device, lane = np.nonzero(items < owners.shape[1])
         running = items[device, lane]
         carried = np.full(items.shape, NOBODY)
@@ -277,24 +283,24 @@ class ChunkRunner:
         owners[device, running] = NOBODY
         self.results.expect(rows, owners)
         self.owners = np.concatenate([chunk.owners, carried], axis=1)
-        return QueueBuffers(q, buffers.shared, stored)
+        self.queue = replace(queue, state=QueueBuffers(q, shared, stored), first=chunk.first, size=chunk.size)
+        self.current = chunk
 
-    def _outcome(self, buffers: QueueBuffers) -> RawResult:
-        queue, watch = self.queue, self.queue.watch
-        executable, depth = queue.executable, queue.depth
+    def _outcome(self) -> RawResult:
+        queue, watch, executable = self.queue, self.watch, self.executable
         self.results.gather()
-        if watch is not None and watch.save is not None and (self.held is not None or queue.counts.trips):
-            watch.save(partial(self._checkpoint, buffers))
-        rows, trips, counts = queue.call(_last, buffers.queue, buffers.shared, depth=depth)
-        self.results.expect(rows, self._done(buffers.queue))
+        if watch.save is not None and (self.flow.held is not None or queue.counts.trips):
+            watch.save(self._checkpoint)
+        q, shared, _ = queue.state
+        out: RawResult = executable.jitted(_last, self.lanes)(q, shared, spread=self.sharding, depth=queue.depth)
+        self.results.expect(replace(out, trips=None, counts=()), self._done(q))
         self.results.gather()
-        leaves, written = self.results.all(self.source.inputs if self.total is None else self.total)
-        values, status, pc, depths, back, shown = leaves
-        status = np.where(written, status, int(Status.RUNNING)).astype(status.dtype)
-        values = [np.where(_rows_of(written, x), x, failed(x.dtype)).astype(x.dtype) for x in values]
-        values = tuple(map(executable.arguments.as_leaf, executable.program.results, values))
-        trips = trips if watch is None else trips_array(queue.counts.trips)
-        return RawResult(values, status, trips, counts, pc, depths, back, shown, depth)
+        rows, written = self.results.all(self.source.inputs if self.flow.total is None else self.flow.total)
+        status = np.where(written, rows.status, int(Status.RUNNING)).astype(rows.status.dtype)
+        known = [np.where(_rows_of(written, x), x, failed(x.dtype)).astype(x.dtype) for x in rows.values]
+        values = tuple(map(executable.arguments.as_leaf, executable.program.results, known))
+        trips = trips_array(queue.counts.trips) if watch.monitored else out.trips
+        return replace(rows, values=values, status=status, trips=trips, counts=out.counts, depth=queue.depth)
 
     def _done(self, q: Queue) -> np.ndarray:
         """The owners of slots that have results."""
@@ -303,7 +309,7 @@ class ChunkRunner:
         device, lane = np.nonzero(items < owners.shape[1])
         owners[device, items[device, lane]] = NOBODY
         for slots, following in zip(owners, np.asarray(q.following).reshape(-1), strict=True):
-            slots[int(following) : self.queue.sharding.each] = NOBODY
+            slots[int(following) : self.sharding.each] = NOBODY
         return owners
 
 
@@ -316,18 +322,18 @@ def _by_device(array: np.ndarray, sharding: LaneSharding) -> np.ndarray:
     return np.swapaxes(array.reshape(sharding.each, sharding.devices, *array.shape[1:]), 0, 1)
 
 
-def _rows(out: RawResult) -> tuple[Any, ...]:
+def _rows(out: RawResult) -> RawResult:
     """The parts of a raw result that every input has; keys as their raw words, which NumPy can hold."""
     key = jax.dtypes.prng_key
     values = tuple(jax.random.key_data(x) if jnp.issubdtype(x.dtype, key) else x for x in out.values)
-    return values, out.status, out.pc, out.depths, out.back, out.shown
+    return replace(out, values=values, trips=None, counts=())
 
 
 @device_program("spread", "depth", donate=(0,))
 def _next(
     executable: PcExecutable, q: Queue, shared: Values, given: ShardedArguments, *, spread: LaneSharding, depth: int
-) -> tuple[Any, Queue, Values]:
-    def body(sharded: tuple[Queue, Values, ShardedArguments], common: Any) -> tuple[Any, Queue, Values]:
+) -> tuple[RawResult, Queue, Values]:
+    def body(sharded: tuple[Queue, Values, ShardedArguments], common: Any) -> tuple[RawResult, Queue, Values]:
         q, shared, given = sharded
         _, stored = load(executable, given, common, spread)
         return _rows(executable.results.of_queue(with_shared(q, shared), depth)), refill.reopen(q, given.end), stored
@@ -336,14 +342,13 @@ def _next(
 
 
 @device_program("spread", "depth")
-def _last(
-    executable: PcExecutable, q: Queue, shared: Values, *, spread: LaneSharding, depth: int
-) -> tuple[Any, jax.Array, tuple[jax.Array, ...]]:
-    def body(sharded: tuple[Queue, Values], _: None) -> tuple[Any, jax.Array, tuple[jax.Array, ...]]:
+def _last(executable: PcExecutable, q: Queue, shared: Values, *, spread: LaneSharding, depth: int) -> RawResult:
+    def body(sharded: tuple[Queue, Values], _: None) -> RawResult:
         out = executable.results.of_queue(with_shared(*sharded), depth)
-        return _rows(out), out.trips, out.counts
+        return replace(_rows(out), trips=out.trips, counts=out.counts)
 
-    rows, trips, counts = spread.run(body, (q, shared), None)
-    if spread.mesh is not None:
-        trips, counts = jnp.sum(trips), tuple(functools.reduce(wide_counters.plus, count) for count in counts)
-    return rows, trips, counts
+    out: RawResult = spread.run(body, (q, shared), None)
+    if spread.mesh is None:
+        return out
+    counts = tuple(functools.reduce(wide_counters.plus, count) for count in out.counts)
+    return replace(out, trips=jnp.sum(out.trips), counts=counts)

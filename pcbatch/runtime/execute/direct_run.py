@@ -21,7 +21,8 @@ from pcbatch.runtime.execute.batch_programs import run_whole
 from pcbatch.runtime.execute.dealt_program import cores, dealt
 from pcbatch.runtime.execute.program_cache import DeviceProgram
 from pcbatch.runtime.execute.stack_depths import StackGrowth
-from pcbatch.runtime.scalar import worth
+from pcbatch.runtime.lowering_platform import lowering_platform
+from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.scalar.words import array_for, from_word, to_word
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.raw_result import RawResult
@@ -78,6 +79,27 @@ class DirectRuns:
             program = _program(executable, growth.sharding.each, growth.depth, mapped, words)
             self._made.setdefault(key, DirectRun(program, growth.depth, grows, mapped, words))
         return self._made[key]
+
+
+def direct_run(executable: PcExecutable, sharding: LaneSharding, mapped: tuple[bool, ...]) -> DirectRun | None:
+    """Return the direct run of so many lanes, of arguments that are `mapped`; None where a run has more to decide.
+    Outside traces."""
+    lanes, machine = sharding.inputs, executable.machine
+    native = isinstance(machine, ScalarMachine) and lowering_platform() == "cpu" and not machine.counts
+    if not native or sharding.over is not None or executable.donated or executable.width(lanes) < lanes:
+        return None
+    return executable.direct.at(executable, executable.stacks.last_growth("run", sharding, lanes, 0), mapped)
+
+
+def run_directly(executable: PcExecutable, direct: DirectRun, args: Sequence[Any], sharding: LaneSharding) -> RawResult:
+    """Run all lanes to their end, or until stacks may not grow any more."""
+    growth = executable.stacks.last_growth("run", sharding, sharding.inputs, 0)
+    outputs = direct.program(*args)
+    while growth.grow_if_full(outputs[1]):
+        direct = executable.direct.at(executable, growth, direct.mapped)
+        outputs = direct.program(*args)
+    growth.remember()
+    return direct.raw(outputs)
 
 
 def _words(executable: PcExecutable) -> Mapping[str, np.dtype]:

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.options import Options
 from pcbatch.runtime.costs import plan_modes, xla_options
-from pcbatch.runtime.costs.memory import Memory
-from pcbatch.runtime.execute import call_values, refill
+from pcbatch.runtime.costs.memory import MachineMemory
+from pcbatch.runtime.execute import call_values
 from pcbatch.runtime.execute.batch_programs import run_batch, run_whole
-from pcbatch.runtime.execute.call_values import ArgumentSharding, ResultReader
-from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, ChunkRunner
-from pcbatch.runtime.execute.direct_run import DirectRun, DirectRuns
-from pcbatch.runtime.execute.host_loop import FOREVER, TripBudget
+from pcbatch.runtime.execute.call_values import ArgumentSharding, ResultReader, gathered, placed
+from pcbatch.runtime.execute.direct_run import DirectRuns, direct_run, run_directly
+from pcbatch.runtime.execute.host_loop import TripBudget
 from pcbatch.runtime.execute.machines import machine_of
-from pcbatch.runtime.execute.program_cache import DeviceProgram, ProgramCache, device_program
-from pcbatch.runtime.execute.queue_programs import started
-from pcbatch.runtime.execute.queue_runner import QueueRunner
+from pcbatch.runtime.execute.program_cache import DeviceProgram, ProgramCache
+from pcbatch.runtime.execute.queue_run import run_queue_through
 from pcbatch.runtime.execute.stack_depths import StackDepth
-from pcbatch.runtime.execute.traced_tasks import run_by_tasks
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import ScalarMachine
-from pcbatch.runtime.scalar.worth import Widths, beside, one_by_one
+from pcbatch.runtime.scalar.worth import Widths, one_by_one
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
+from pcbatch.runtime.tasks.executable import CHUNK, run_chunks
+from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import layout
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import Policy
@@ -44,7 +42,7 @@ from pcbatch.runtime.vm.status import Site
 AT_ONCE = 1 << 26  # bytes of the state of lanes that run one after the other; more of them are dealt out in rounds
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class PcExecutable:
     """A stack program with the machine that runs it, and the ways to run it.
 
@@ -70,7 +68,7 @@ class PcExecutable:
     tasks: TaskExecutable | None = None
     machine: Machine = field(init=False)
     costs: plan_modes.Costs = field(init=False)
-    memory: Memory = field(init=False)
+    memory: MachineMemory = field(init=False)
     stacks: StackDepth = field(init=False)
     programs: ProgramCache = field(init=False)
     arguments: ArgumentSharding = field(init=False)
@@ -78,27 +76,22 @@ class PcExecutable:
     timed: bool = False
     forms: StackProgram | None = None
     tapes: dict[Any, tuple[int, ...]] = field(default_factory=dict)
-    _smooth: Machine | None = None
-    _profiling: PcExecutable | None = None
-    _counting: PcExecutable | None = None
-    _one_by_one: PcExecutable | None = None
     _paces: dict[Any, TripBudget] = field(default_factory=dict)
     _task_devices: dict[Devices, DeviceTasks] = field(default_factory=dict)
-    _direct: DirectRuns = field(default_factory=DirectRuns)
+    direct: DirectRuns = field(default_factory=DirectRuns)
 
     def __post_init__(self) -> None:
         self.costs = plan_modes.costs(
-            self.program, self.options.modes, self.schedule == "drain", self.schedule == "sweep"
+            self.program, self.options.plan.modes, self.schedule == "drain", self.schedule == "sweep"
         )
         self.machine = machine_of(self.program, self.options, self.schedule, self.costs, self.timed)
         self.costs = self.machine.costs if isinstance(self.machine, ScalarMachine) else self.costs
         prints = any(isinstance(op, Print) for op in self.program.ops)
-        self.memory = Memory(self.machine.layout, self.options.memory)
+        self.memory = MachineMemory(self.machine.layout, self.options.memory)
         self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
         self.programs = ProgramCache(
             xla_options.typical_kernel(self.program),
             not isinstance(self.machine, ScalarMachine) and not xla_options.has_loops(self.program),
-            self.options.command_buffers,
         )
         self.arguments = ArgumentSharding(self.program, prints)
         self.results = ResultReader(self.program, self.machine, self.timed)
@@ -110,123 +103,68 @@ class PcExecutable:
         """The machine for programs whose XLA options the user chooses."""
         return replace(self.machine, isolate_reads=True)
 
-    @property
+    @cached_property
     def smooth(self) -> Machine:
         """The machine for programs that JAX differentiates: what it saves has tangents. It does not print: the run
         that it differentiates does."""
-        if self._smooth is None:
-            apart = layout.make(self.program, self.options.max_steps, self.options.stats, floats_apart=True)
-            silent = tuple(replace(code, prints=()) for code in apart.codes)
-            self._smooth = replace(self.traced_machine.trip_by_trip, layout=replace(apart, codes=silent))
-        return self._smooth
+        apart = layout.make(self.program, self.options.max_steps, self.options.stats, floats_apart=True)
+        silent = tuple(replace(code, prints=()) for code in apart.codes)
+        return replace(self.traced_machine.trip_by_trip, layout=replace(apart, codes=silent))
 
-    @property
+    @cached_property
     def one_by_one(self) -> PcExecutable:
         """An executable of the same program whose lanes run one after the other, with stacks of the same depth."""
-        if self._one_by_one is None:
-            assert self.forms is not None
-            options = replace(self.options, emitter="scalar", fork="never")
-            self._one_by_one = PcExecutable(self.forms, options, self.schedule, self.static_depth)
-            self._one_by_one.stacks = self.stacks
-        return self._one_by_one
-
-    def runs_one_by_one(self, lanes: int) -> bool:
-        """Whether so many lanes run one after the other inside a trace: on a CPU, if that is estimated to be faster."""
-        if self.forms is None or lowering_platform() != "cpu" or is_symbolic(lanes):
-            return False
-        return lanes in beside(self.one_by_one.alone, self.costs, self.tasks is not None)
+        assert self.forms is not None
+        options = replace(self.options, plan=replace(self.options.plan, emitter="scalar", fork="never"))
+        alone = PcExecutable(self.forms, options, self.schedule, self.static_depth)
+        alone.stacks = self.stacks
+        return alone
 
     @property
     def alone(self) -> Widths:
         """The numbers of lanes that are faster by this executable, one after the other, than together."""
         return one_by_one(self.costs, str(self.schedule)) if isinstance(self.machine, ScalarMachine) else Widths()
 
+    @cached_property
     def profiling(self) -> PcExecutable:
         """An executable of the same program with statistics over time: its XLA programs are others, so that this one
         pays nothing for them."""
-        if self._profiling is None:
-            self._profiling = PcExecutable(self.program, self.options, self.schedule, self.static_depth, timed=True)
-        return self._profiling
+        return PcExecutable(self.program, self.options, self.schedule, self.static_depth, timed=True)
 
+    @cached_property
     def counting(self) -> PcExecutable:
         """An executable of the same program that counts the visits of tasks and lanes, for profiles."""
-        if self._counting is None:
-            assert self.tasks is not None
-            tasks = TaskExecutable(self.tasks.program, replace(self.tasks.options, stats=True))
-            options = replace(self.options, stats=True)
-            self._counting = PcExecutable(self.program, options, self.schedule, self.static_depth, tasks=tasks)
-        return self._counting
+        assert self.tasks is not None
+        tasks = TaskExecutable(self.tasks.program, replace(self.tasks.options, stats=True))
+        options = replace(self.options, stats=True)
+        return PcExecutable(self.program, options, self.schedule, self.static_depth, tasks=tasks)
 
     # Ways to run it
 
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> RawResult:
+        """Run all inputs to their end: by tasks where they are to run so many, else by lanes. Outside traces."""
+        tasks = self.tasks_for(lanes)
+        if tasks is None or LaneSharding(mesh, 0).far:
+            return self.run_lanes(args, lanes, mesh)
+        named, mapped = self.named(tasks), frozenset(self.arguments.split(args)[0])
+        by_task = frozenset(v for v, name in named.items() if name in mapped)
+        runs = tasks if mesh is None else self.tasks_on(tasks, mesh)
+        outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, lanes)
+        return completed(outcome, args, mapped, partial(self.run_lanes, mesh=mesh), self.machine.layout.exit)
+
+    def tasks_for(self, lanes: int) -> TaskExecutable | None:
+        """Return the program of tasks, if it is to run so many inputs of a call. Outside traces."""
+        return self.tasks if self.tasks is not None and self.tasks.takes(min(lanes, CHUNK)) else None
+
+    def run_lanes(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end. Outside traces."""
         sharding = LaneSharding(mesh, lanes)
-        if (direct := self.direct(sharding, self.mapped(args))) is not None:
-            return self._run_directly(direct, [args[v] for v in self.params], sharding)
+        if (direct := direct_run(self, sharding, self.arguments.mapped(args))) is not None:
+            return run_directly(self, direct, [args[v] for v in self.params], sharding)
         width = self.width(sharding.each)
         if width is not sharding.each and width < sharding.each:
             return self.map(args, lanes, width, mesh)
         return run_batch(self, args, sharding)
-
-    def mapped(self, args: Mapping[str, Any]) -> tuple[bool, ...]:
-        """Return which parameters have a value of each lane, in order."""
-        return tuple([self.arguments.is_mapped(v, args[v]) for v in self.params])
-
-    def direct(self, sharding: LaneSharding, mapped: tuple[bool, ...]) -> DirectRun | None:
-        """Return the direct run of so many lanes, of arguments that are `mapped`; None where a run has more to decide.
-        Outside traces."""
-        lanes = sharding.inputs
-        native = isinstance(self.machine, ScalarMachine) and lowering_platform() == "cpu" and not self.machine.counts
-        if not native or sharding.over is not None or self.donated or self.width(lanes) < lanes:
-            return None
-        return self._direct.at(self, self.stacks.last_growth("run", sharding, lanes, 0), mapped)
-
-    def _run_directly(self, direct: DirectRun, args: Sequence[Any], sharding: LaneSharding) -> RawResult:
-        """Run all lanes to their end, or until stacks may not grow any more."""
-        growth = self.stacks.last_growth("run", sharding, sharding.inputs, 0)
-        outputs = direct.program(*args)
-        while growth.grow_if_full(outputs[1]):
-            direct = self._direct.at(self, growth, direct.mapped)
-            outputs = direct.program(*args)
-        growth.remember()
-        return direct.raw(outputs)
-
-    def run_traced(
-        self, given: ShardedArguments, lanes: int, through: int | None = None, smooth: bool = False
-    ) -> RawResult:
-        """Run on one device inside a trace, where stacks have a fixed depth and the host decides nothing.
-
-        Args:
-            given: the arguments.
-            lanes: the number of inputs.
-            through: the lanes of the machine, if not all inputs run at once.
-            smooth: whether JAX differentiates it.
-        """
-        if not smooth and self.runs_one_by_one(lanes):
-            return self.one_by_one.run_traced(given, lanes)
-        sharding, depth = LaneSharding(None, lanes), self.stacks.traced()
-        if not is_symbolic(lanes):
-            slots = 0 if through is None else lanes
-            self.memory.check(sharding, min(through or lanes, lanes), depth, slots)
-        if smooth:
-            args = self.arguments.natural({**given.mapped, **given.common})
-            state = self.smooth.advance(self.smooth.start(args, lanes, depth, given.end, given.names))
-            return self.results.of_state(state, depth)
-        width = (through or self.width(lanes)) if is_symbolic(lanes) else min(through or self.width(lanes), lanes)
-        if through is None and given.end is None and self._by_tasks(lanes):
-            return run_by_tasks(self, given, lanes)
-        if through is None and (width is lanes or width == lanes):
-            out: RawResult = run_whole(self, given, spread=sharding, depth=depth, keep=False, traced=True)[0]
-            return out
-        end = jnp.int32(lanes) if given.end is None else given.end
-        given = replace(given, end=end)
-        queue, stored = started(self, given, given.common, sharding, width, lanes, depth)
-        return self.results.of_queue(refill.run(self.traced_machine, queue, stored), depth)
-
-    def _by_tasks(self, lanes: int) -> bool:
-        """Whether so many inputs run by tasks inside a trace."""
-        return self.tasks is not None and not is_symbolic(lanes) and self.tasks.takes(lanes)
 
     def named(self, tasks: TaskExecutable) -> dict[str, str]:
         """The parameters of a program of tasks, each with its name here."""
@@ -236,7 +174,7 @@ class PcExecutable:
         """The executable of a program of tasks on several devices."""
 
         def place(args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
-            given = self.placed({names[v]: x for v, x in args.items()}, sharding)
+            given = placed(self, {names[v]: x for v, x in args.items()}, sharding)
             mapped, common = (
                 {v: part[names[v]] for v in args if names[v] in part} for part in (given.mapped, given.common)
             )
@@ -244,7 +182,7 @@ class PcExecutable:
 
         names = self.named(tasks)
         if over not in self._task_devices:
-            self._task_devices[over] = DeviceTasks(tasks, over, place, self.gathered)
+            self._task_devices[over] = DeviceTasks(tasks, over, place, partial(gathered, self))
         return self._task_devices[over]
 
     def map(
@@ -256,24 +194,7 @@ class PcExecutable:
     ) -> RawResult:
         """Run all inputs through `lanes` lanes on each device (None: the program decides). Outside traces."""
         sharding = LaneSharding(mesh, inputs)
-        width = self.queue_width(lanes, sharding)
-        self.stacks.initial(sharding, width, sharding.each)
-        return QueueRunner(self, sharding, width).run(self.placed(args, sharding))
-
-    def map_chunks(
-        self,
-        pieces: Iterable[Chunk],
-        common: Mapping[str, Any],
-        flow: ChunkPlan,
-        mesh: Devices = None,
-    ) -> RawResult:
-        """Run inputs that come in chunks from the host. The results are on the host too, in NumPy arrays."""
-        sharding = LaneSharding(mesh, flow.size)
-        total = FOREVER if flow.total is None else flow.total
-        wanted = flow.lanes or self.costs.stream_lanes(total)
-        width = min(wanted, -(-total // sharding.devices))
-        queue = QueueRunner(self, replace(sharding, inputs=sharding.each * sharding.devices), width, flow.watch)
-        return ChunkRunner(queue, flow.total, iter(pieces), common, flow.held).run()
+        return run_queue_through(self, args, sharding, self.queue_width(lanes, sharding))
 
     def width(self, inputs: int) -> int:
         """The lanes of the machine that a plain call makes for this number of inputs on a device."""
@@ -285,12 +206,12 @@ class PcExecutable:
     def narrower(self, lanes: int, always: bool = False) -> tuple[int, ...]:
         """The widths of the machines in which the last of so many lanes go on (`always`: by `narrow=True`)."""
         here = self.machine.waits_for_lanes and not self.prints and lowering_platform() == "cpu"
-        return self.costs.narrower(lanes, always or self.options.narrow) if here else ()
+        return self.costs.narrower(lanes, always or self.options.plan.narrow) if here else ()
 
     @property
     def narrows(self) -> bool:
         """Whether the last lanes of a queue go on in narrower machines."""
-        return self.costs.narrows(self.options.narrow) and self.machine.waits_for_lanes
+        return self.costs.narrows(self.options.plan.narrow) and self.machine.waits_for_lanes
 
     def queue_width(self, lanes: int | None, sharding: LaneSharding) -> int:
         """The lanes on each device of a queue that is to have `lanes` of them (None: the program decides)."""
@@ -322,34 +243,6 @@ class PcExecutable:
         """The jitted program of this executable, for this number of lanes. Only outside traces."""
         return self.programs.jitted(program, self, lanes)
 
-    # Arguments
-
-    def placed(self, args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
-        """Shard the arguments of a call onto their devices. Only outside traces."""
-        if sharding.over is None:
-            return self.arguments.sharded(args, sharding)
-        mapped, common = self.arguments.split(args)
-        # Each by itself, where it is: arguments may be on several devices.
-        deal = self.jitted(_deal, sharding.each)
-        mapped = {v: deal(sharding.laid(x), spread=sharding) for v, x in mapped.items()}
-        names = sharding.dealt({}, {}, self.prints).names
-        return sharding.placed(ShardedArguments(mapped, common, sharding.ends(sharding.inputs), names))
-
-    # Results
-
-    def gathered(self, out: RawResult, sharding: LaneSharding) -> RawResult:
-        """The raw results of all devices in the order of the inputs. Only outside traces."""
-        if sharding.over is None:
-            return out
-        if not sharding.blocks:
-            collected: RawResult = self.jitted(_collect, sharding.each)(sharding.fetched(out), spread=sharding)
-            return collected
-        # The results of lanes stay where they are.
-        rows: RawResult = self.jitted(_rows, sharding.each)(replace(out, trips=None, counts=()), spread=sharding)
-        totals = sharding.fetched((out.trips, out.counts))
-        trips, counts = self.jitted(_totals, sharding.each)(totals, spread=sharding)
-        return replace(rows, trips=trips, counts=counts)
-
     # The compiled program, for those who look at it
 
     @property
@@ -377,23 +270,3 @@ class PcExecutable:
         """The jaxpr of the whole run."""
         run = partial(run_whole, self, spread=LaneSharding(mesh, lanes), depth=self.depth, keep=False)
         return jax.make_jaxpr(lambda args: jax.tree.leaves(run(args)))(args)
-
-
-@device_program("spread")
-def _deal(executable: PcExecutable, array: Any, *, spread: LaneSharding) -> Any:
-    return spread.deal(array)
-
-
-@device_program("spread")
-def _collect(executable: PcExecutable, out: RawResult, *, spread: LaneSharding) -> RawResult:
-    return call_values.collected(out, spread)
-
-
-@device_program("spread")
-def _rows(executable: PcExecutable, out: RawResult, *, spread: LaneSharding) -> RawResult:
-    return call_values.in_order(out, spread)
-
-
-@device_program("spread")
-def _totals(executable: PcExecutable, each: tuple[Any, Any], *, spread: LaneSharding) -> tuple[Any, Any]:
-    return call_values.totals(*each, spread)

@@ -101,13 +101,14 @@ class HostLoop:
     """The host's part in a monitored run: the budget of each program, and what happens between two of them.
 
     Attributes:
-        pace: the measured time per trip, and the programs that are compiled.
         trips: trips that are left, on each device; None: no limit.
         until: the time of `time.monotonic` at which the run stops. It moves on while programs are compiled.
         report: is called with the counts between two programs.
         save: is called with a function that gives the state, when `every` seconds have passed since the last time.
         every: seconds between two checkpoints.
         interrupted: whether the user wants the run to stop.
+        monitored: whether the host looks in between; if not, each program may run to the end.
+        pace: the measured time per trip, and the programs that are compiled.
         why: why the run has stopped: "interrupted", "time" or "trips"; None while it has not.
 
     Example:
@@ -118,13 +119,14 @@ class HostLoop:
         ...     loop.between(counts(state), lambda: state)
     """
 
-    pace: TripBudget
     trips: int | None = None
     until: float | None = None
     report: Report | None = None
     save: Callable[[Any], None] | None = None
     every: float = 0.0
     interrupted: Callable[[], bool] = lambda: False
+    monitored: bool = True
+    pace: TripBudget = field(default_factory=TripBudget, init=False)
     why: str | None = field(default=None, init=False)
     _saved: float = field(default_factory=time.monotonic, init=False)
 
@@ -169,6 +171,8 @@ class HostLoop:
             self.trips -= run.made
 
     def _trips_of(self, key: Hashable, began: float) -> int:
+        if not self.monitored:
+            return FOREVER
         trips = self.pace.trips if key in self.pace.met else 0
         self.pace.met.add(key)
         if self.until is not None and self.pace.each and trips:

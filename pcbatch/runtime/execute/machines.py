@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pcbatch.ir.stack import StackProgram
 from pcbatch.options import Options
-from pcbatch.runtime import emit
+from pcbatch.runtime import emit, kernel
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.costs.plan_modes import Costs
 from pcbatch.runtime.scalar import for_one_lane, left_in, scalar
@@ -26,10 +26,10 @@ def machine_of(program: StackProgram, options: Options, schedule: str | Policy, 
     Raises:
         UsageError: PCB428, the program cannot be the kernel that the options ask for.
     """
-    one_by_one = options.emitter == "scalar"
+    one_by_one = options.plan.emitter == "scalar"
     machine = Machine(
         layout.make(program, options.max_steps, options.stats or timed, timed, rows=one_by_one),
-        emit.pick(options.emitter),
+        emit.pick(options.plan.emitter),
         POLICIES[schedule] if isinstance(schedule, str) else schedule,
         costs.expensive,
         costs.modes,
@@ -38,8 +38,6 @@ def machine_of(program: StackProgram, options: Options, schedule: str | Policy, 
     )
     if one_by_one and not left_in(rows := for_one_lane(machine.layout)):
         return scalar(machine, rows, costs)
-    if (sizes := options.kernel) is None:
+    if (sizes := options.plan.kernel) is None:
         return machine
-    from pcbatch.runtime.kernel import in_kernel  # Pallas takes half a second to import
-
-    return in_kernel(machine, program.blocks[machine.layout.index[program.entry]].function, sizes)
+    return kernel.in_kernel(machine, program.blocks[machine.layout.index[program.entry]].function, sizes)

@@ -54,12 +54,10 @@ class ProgramCache:
     Attributes:
         kernel: the size of a typical kernel, by which XLA's options are chosen.
         in_place: Whether XLA may analyse the order of reads and writes.
-        command_buffers: Whether loops become parts of CUDA graphs.
     """
 
     kernel: float
     in_place: bool
-    command_buffers: bool
     _jitted: dict[tuple[DeviceProgram, str, Any], Any] = field(default_factory=dict)
     _of_calls: dict[tuple[DeviceProgram, str, int], Any] = field(default_factory=dict)  # to choose options takes time
 
@@ -79,7 +77,7 @@ class ProgramCache:
         return found
 
     def _with_options(self, program: DeviceProgram, executable: Any, lanes: int) -> Any:
-        options = xla_options.compiler_options(self.kernel, lanes, self.in_place, self.command_buffers)
+        options = xla_options.compiler_options(self.kernel, lanes, self.in_place)
         key = program, lowering_platform(), options is None or tuple(options)
         if key not in self._jitted:
             jitted = jax.jit(

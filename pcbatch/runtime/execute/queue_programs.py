@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.execute import refill as queue
+from pcbatch.runtime.execute.batch_programs import own_buffers
 from pcbatch.runtime.execute.program_cache import device_program
 from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
@@ -96,7 +97,7 @@ def run_to_the_end(
     lanes: int,
     slots: int,
     depth: int,
-    widths: tuple[tuple[int, int], ...],
+    widths: tuple[int, ...],
     grows: bool,
 ) -> QueueResult:
     """Run a queue to its end, in ever narrower machines. Nothing runs any more once a lane has no room."""
@@ -108,7 +109,7 @@ def run_to_the_end(
         narrowed: list[tuple[State, jax.Array]] = []
         full: list[jax.Array] = []
         halted = jnp.zeros((), bool)
-        for width, narrower in widths:
+        for width, narrower in zip(widths, (*widths[1:], 0), strict=True):
             if width < q.lanes:
                 narrowed.append((_without_shared(q).state, q.item))
                 state, item = queue.narrow(machine, q.state, q.item, width, slots)
@@ -208,11 +209,11 @@ def narrow_queue(
 
 
 @device_program("spread", "depth")
-def read_queue(executable: PcExecutable, q: Queue, shared: Values, *, spread: LaneSharding, depth: int) -> RawResult:
-    """Read the raw result of a queue, by slot."""
+def read_queue(executable: PcExecutable, begun: QueueBuffers, *, spread: LaneSharding, depth: int) -> RawResult:
+    """Read the raw result of a queue, by slot, into buffers of its own."""
 
-    def body(given: tuple[Queue, Values], _: None) -> RawResult:
-        return executable.results.of_queue(with_shared(*given), depth)
+    def body(begun: QueueBuffers, _: None) -> RawResult:
+        return own_buffers(executable.results.of_queue(with_shared(begun.queue, begun.shared), depth))
 
-    outcome: RawResult = spread.run(body, (q, shared), None)
-    return outcome
+    out: RawResult = spread.run(body, begun, None)
+    return out

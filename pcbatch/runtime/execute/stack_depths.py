@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.runtime.costs.memory import Memory
+from pcbatch.runtime.costs.memory import MachineMemory
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, to_host
 from pcbatch.runtime.vm.status import Status
 
@@ -35,7 +35,7 @@ class StackDepth:
 
     static: int | None
     asked: int | None
-    memory: Memory
+    memory: MachineMemory
     needed: int = field(init=False)
     _history: dict[Hashable, tuple[int, ...]] = field(default_factory=dict)  # of machines of one kind and size
 

@@ -23,6 +23,12 @@ def _part(key: Any) -> str:
     return str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))))
 
 
+def part(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays of one part of a state, by their path in it."""
+    prefix = f"{name}/"
+    return {path.removeprefix(prefix): x for path, x in arrays.items() if path.startswith(prefix)}
+
+
 def fitting(types: Any, arrays: Mapping[str, np.ndarray]) -> bool:
     """Return whether arrays have the names, shapes and dtypes of a state. One device may be an axis in
     front, or none."""

@@ -6,11 +6,10 @@ failed or found no room, are run by lanes when all chunks have ended, by a run o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +17,9 @@ import numpy as np
 
 from pcbatch.runtime.execute import task_places, task_programs
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
-from pcbatch.runtime.execute.run_state import Running, RunState, begin, like
-from pcbatch.runtime.execute.state_arrays import placed, trips_array
+from pcbatch.runtime.execute.queue_run import begin_lanes
+from pcbatch.runtime.execute.run_state import Running, RunState
+from pcbatch.runtime.execute.state_arrays import part, placed, trips_array
 from pcbatch.runtime.execute.task_places import Waiting
 from pcbatch.runtime.execute.task_programs import Chunk, TaskBuffers, TaskProgress
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
@@ -31,8 +31,6 @@ from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pcbatch.runtime.execute.executor import PcExecutable
 
 
@@ -42,18 +40,18 @@ class TaskRun(RunState):
 
     Attributes:
         sizes: of the machine of lists.
+        by_tasks: the counts of what tasks have done.
         first: the number of the first example of the chunk; that of all examples when tasks are through.
         begun: whether the chunk has begun.
         done: examples that have results, of chunks that have ended.
-        by_tasks: the counts of what tasks have done.
         again: the run of the rest by lanes, whose arrays are part of `state`.
     """
 
     sizes: Sizes
+    by_tasks: RunCounts
     first: int = 0
     begun: bool = False
     done: int = 0
-    by_tasks: RunCounts = field(default_factory=lambda: RunCounts(None))
     again: RunState | None = None
 
     @staticmethod
@@ -71,36 +69,21 @@ class TaskRun(RunState):
         counts = RunCounts(inputs, waiting=inputs)
         buffers = task_programs.empty_buffers(executable, task_programs.stored_args(executable, args), inputs)
         sizes = executable.tasks.begins_with(lanes)
-        return TaskRun(executable, LaneSharding(None, inputs), lanes, 0, True, counts, buffers, sizes, by_tasks=counts)
+        return TaskRun(executable, LaneSharding(None, inputs), lanes, 0, True, counts, buffers, sizes, counts)
 
-    @staticmethod
-    def described(executable: PcExecutable, args: Any, inputs: int, shape: Mapping[str, Any]) -> TaskRun:
-        """Return a run of this shape (see `shape`) with the types of its arrays."""
-        found, sizes = shape["tasks"], Sizes(**shape["tasks"]["sizes"])
-        state = jax.eval_shape(
-            lambda args: task_programs.empty_buffers(executable, task_programs.stored_args(executable, args), inputs),
-            args,
-        )
-        if found["begun"]:
-            state = state._replace(machine=task_programs.described_machine(executable, sizes))
-        by_lanes = None
-        if found["again"] is not None:
-            rows = np.zeros(found["rows"], np.int32)
-            given = jax.eval_shape(partial(_natural_rows, executable), state.args, rows)
-            by_lanes = like(executable, given, found["rows"], None, found["again"])
-            state = state._replace(lanes=by_lanes.state)
-        counts, by_tasks = RunCounts(**found["standing"]), RunCounts(**found["by_tasks"])
-        return TaskRun(
-            executable, LaneSharding(None, inputs), int(found["lanes"]), 0, True, counts, state, sizes,
-            int(found["first"]), bool(found["begun"]), int(found["done"]), by_tasks, by_lanes,
-        )  # fmt: skip
+    def described(self, args: Any) -> Self:
+        def begin(args: Any) -> TaskBuffers:
+            stored = task_programs.stored_args(self.executable, args)
+            return task_programs.empty_buffers(self.executable, stored, self.sharding.inputs)
 
-    def shape(self) -> dict[str, Any]:
-        again = self.by_lanes
-        about = {"lanes": self.lanes, "sizes": asdict(self.sizes), "first": self.first, "begun": self.begun}
-        about |= {"done": self.done, "standing": asdict(self.counts), "by_tasks": asdict(self.by_tasks)}
-        rows = 0 if again is None else again.sharding.inputs
-        return {"tasks": {**about, "rows": rows, "again": None if again is None else again.shape()}}
+        state = jax.eval_shape(begin, args)
+        if self.begun:
+            state = state._replace(machine=task_programs.described_machine(self.executable, self.sizes))
+        if self.again is not None:
+            rows = np.zeros(self.again.sharding.inputs, np.int32)
+            given = jax.eval_shape(partial(_natural_rows, self.executable), state.args, rows)
+            state = state._replace(lanes=self.again.described(given).state)
+        return replace(self, state=state)
 
     @property
     def tasks(self) -> TaskExecutable:
@@ -123,15 +106,16 @@ class TaskRun(RunState):
         """The examples that the machine runs."""
         return Chunk(np.int32(self.first), np.int32(min(self.lanes, self.sharding.inputs - self.first)))
 
-    def advanced(self, watch: HostLoop) -> RunState:
-        later = self
-        while not later.ended and watch.may_continue():
-            later = later._with_lanes(watch) if later.through else later._with_tasks(watch)
-        return later
+    def moved(self, watch: HostLoop) -> Self:
+        return self._with_lanes(watch) if self.through else self._with_tasks(watch)
+
+    def remember(self) -> None:
+        if self.again is not None:
+            self.again.remember()
 
     # Tasks
 
-    def _with_tasks(self, watch: HostLoop) -> TaskRun:
+    def _with_tasks(self, watch: HostLoop) -> Self:
         """The run after one program of tasks, and what follows on the host."""
         watch.pace = self.executable.pace(self.lanes, "tasks")
         buffers: TaskBuffers = self.state
@@ -144,17 +128,16 @@ class TaskRun(RunState):
             seen = jax.device_get(seen)
             run.made = int(seen.trips)
         later = replace(self, state=buffers._replace(machine=s), begun=True)._counted(seen)
-        if not seen.left or seen.stuck:
-            with watch.untimed():
-                later = later._larger(bool(seen.no_frames)) if seen.left else later._ended()
-        watch.between(later.counts, lambda: later)
-        return later
+        if seen.left and not seen.stuck:
+            return later
+        with watch.untimed():
+            return later._larger(bool(seen.no_frames)) if seen.left else later._ended()
 
     def _empty(self) -> Any:
         plan = self.tasks.plan(self.lanes == 1)
         return state.on_device(plan, self.sizes, self.tasks.options.stats)
 
-    def _counted(self, seen: TaskProgress) -> TaskRun:
+    def _counted(self, seen: TaskProgress) -> Self:
         size, open_ = int(self.chunk.size), int(np.sum(seen.open))
         behind = self.sharding.inputs - self.first - size
         counts = self.by_tasks.after(
@@ -162,7 +145,7 @@ class TaskRun(RunState):
         )
         return replace(self, counts=counts, by_tasks=counts)
 
-    def _larger(self, no_frames: bool) -> TaskRun:
+    def _larger(self, no_frames: bool) -> Self:
         """The run with more room; or, if there may be none, without what is left of its chunk."""
         larger = self.sizes.larger(pool_is_empty=no_frames)
         if not self.tasks.may_have(larger, self.lanes):
@@ -171,7 +154,7 @@ class TaskRun(RunState):
         machine = grow(self.state.machine, old=self.sizes, new=larger)
         return replace(self, state=self.state._replace(machine=machine), sizes=larger)
 
-    def _ended(self) -> TaskRun:
+    def _ended(self) -> Self:
         """The run after its chunk; what the machine has not finished is left to lanes."""
         self.tasks.remember(self.sizes)
         values, todo, counts = self._kept()
@@ -189,21 +172,19 @@ class TaskRun(RunState):
 
     # Lanes
 
-    def _with_lanes(self, watch: HostLoop) -> TaskRun:
-        """The run after lanes have gone on with the rest, as far as the watch allows."""
-        if self.again is None:
+    def _with_lanes(self, watch: HostLoop) -> Self:
+        """The run after one program of lanes for the rest."""
+        if (by_lanes := self.by_lanes) is None:
             with watch.untimed():
-                return self._joined(self._begin_lanes())
-        by_lanes = self.by_lanes
-        assert by_lanes is not None
-        with _seen_from_outside(watch, lambda counts: self._together(counts), self._joined):
-            return self._joined(by_lanes.advanced(watch))
+                by_lanes = self._begin_lanes()
+        return self._joined(by_lanes.moved(watch))
 
     def _begin_lanes(self) -> RunState:
         rows = np.flatnonzero(np.asarray(self.state.todo)).astype(np.int32)
-        return begin(self.executable, _natural_rows(self.executable, self.state.args, rows), len(rows), None, None)
+        args = _natural_rows(self.executable, self.state.args, rows)
+        return begin_lanes(self.executable, args, len(rows), None, None)
 
-    def _joined(self, by_lanes: RunState) -> TaskRun:
+    def _joined(self, by_lanes: RunState) -> Self:
         buffers = self.state._replace(lanes=by_lanes.state)
         return replace(self, again=replace(by_lanes, state=()), state=buffers, counts=self._together(by_lanes.counts))
 
@@ -212,15 +193,13 @@ class TaskRun(RunState):
         sums = {name: getattr(tasks, name) + getattr(lanes, name) for name in ("trips", "busy", "offered")}
         return replace(lanes, total=self.sharding.inputs, finished=self.done + lanes.finished, **sums)
 
-    def restored(self, arrays: Mapping[str, np.ndarray]) -> RunState:
+    def restored(self, arrays: Mapping[str, np.ndarray]) -> Self:
         run = replace(self, state=placed(self.state, arrays, None))
         if self.again is None:
             return run
-        prefix = "lanes/"
-        mine = {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
         by_lanes = run.by_lanes
         assert by_lanes is not None
-        return run._joined(by_lanes.restored(mine))  # stacks may have more room now
+        return run._joined(by_lanes.restored(part("lanes", arrays)))  # stacks may have more room now
 
     # What there is to see
 
@@ -270,19 +249,3 @@ def _natural_rows(executable: PcExecutable, args: Mapping[str, Any], rows: Any) 
     """The arguments of some examples, as a call gives them."""
     taken = {v: jnp.take(x, rows, axis=0) if task_programs.is_mapped(executable, v, x) else x for v, x in args.items()}
     return executable.arguments.natural(taken)
-
-
-@contextmanager
-def _seen_from_outside(
-    watch: HostLoop, counts: Callable[[RunCounts], RunCounts], whole: Callable[[RunState], RunState]
-) -> Iterator[None]:
-    """Let what a run reports and saves inside be that of the run that it is a part of."""
-    report, save = watch.report, watch.save
-    if report is not None:
-        watch.report = lambda inner: report(counts(inner))
-    if save is not None:
-        watch.save = lambda snapshot: save(lambda: whole(snapshot()))
-    try:
-        yield
-    finally:
-        watch.report, watch.save = report, save

@@ -14,9 +14,9 @@ import numpy as np
 
 from pcbatch.ir.analysis.def_use import calls, may_return
 from pcbatch.ir.ops import Fail, Prim
-from pcbatch.lowering.typing.jax_types import storage_type
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.runtime.kernel import touches
-from pcbatch.runtime.kernel.memory import Rows
+from pcbatch.runtime.kernel.memory import KernelRows
 from pcbatch.runtime.kernel.rules import hoisted
 from pcbatch.runtime.kernel.rules.evaluation import apply, literal
 from pcbatch.runtime.kernel.rules.padding import reshaped
@@ -28,9 +28,6 @@ from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.status import reached
 from pcbatch.runtime.vm.step import Jumps, resolved
 
-make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-
-
 Operand = tuple[str, str]  # its kind and its name
 REGISTER, POPPED, SHARED, CONSTANT, MASK, BACK = "register", "popped", "shared", "constant", "mask", "back"
 
@@ -41,7 +38,7 @@ class Operands(Protocol):
     def value(self, kind: str, name: str) -> jax.Array:
         """Return an operand, padded, in its own dtype."""
 
-    def rows(self, kind: str, name: str) -> Rows:
+    def rows(self, kind: str, name: str) -> KernelRows:
         """Return the array in memory that an operand is."""
 
 
@@ -126,7 +123,7 @@ class BlockRun:
         known = None if isinstance(v, jex.Literal) else self._env.get(v)
         return known if isinstance(known, Columns) else self._operand(v)
 
-    def _rows(self, v: Any) -> Rows:
+    def _rows(self, v: Any) -> KernelRows:
         """Return the array in memory that a variable stands for."""
         return self._operands.rows(*(self._block.versions.get(v) or self._block.names[v]))
 
@@ -251,12 +248,12 @@ def _traced(layout: Layout, code: BlockCode, tile: int, in_memory: Collection[st
     """Trace a block whose primitives are cut or not; None if a store in place is impossible."""
 
     def spec(name: str, *lead: int) -> Any:
-        type_ = storage_type(code.type(name))
-        return make((*lead, *type_.shape), type_.dtype)
+        type_ = layout.stored_type(name)
+        return array_struct((*lead, *type_.shape), type_.dtype)
 
     registers, popped = ({v: spec(v, tile) for v in names} for names in (code.reads, code.pops))
     shared = {v: spec(v) for v in code.shared}
-    args = registers, popped, shared, make((tile,), jnp.bool_), make((tile,), jnp.int32)
+    args = registers, popped, shared, array_struct((tile,), jnp.bool_), array_struct((tile,), jnp.int32)
     run = partial(_visit, layout, code)
     closed, shapes = jax.make_jaxpr(run, return_shape=True)(*args)
     jaxpr, constants = hoisted(closed)

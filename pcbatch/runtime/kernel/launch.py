@@ -12,9 +12,10 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from pcbatch.errors import UsageError
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.runtime.kernel import qualify
-from pcbatch.runtime.kernel.memory import SPARE, Memory, Order, from_stored, stored_dtype
-from pcbatch.runtime.kernel.plan import KernelPlan
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
+from pcbatch.runtime.kernel.memory import SPARE, KernelMemory, Order, from_stored, stored_dtype
 from pcbatch.runtime.kernel.tile import TRIPS, Tile
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.vm.block_body import Values
@@ -28,31 +29,20 @@ def launched(plan: KernelPlan, carry: Values, shared: Values, budget: jax.Array)
 
     `carry` and `shared` are those of a `State`.
     """
-    lanes = carry["pc"].shape[0]
-    depth = depth_of_state(plan, carry)
-    tiles = -(-lanes // plan.tile)
 
-    def body(memory: Memory) -> None:
-        number = pl.program_id(0)  # known at the top of a kernel only
-        tile = Tile.of(plan, memory, lanes, depth, number)
-        end = tile.run(tile.begin(), memory.refs["budget"][0])
+    def body(tile: Tile) -> Values:
+        end = tile.run(tile.begin(), tile.memory.refs["budget"][0])
         tile.end(end)
-        memory.refs[TRIPS][number] = end[TRIPS]
+        return end
 
-    out = called(plan, body, tiles, shared, {"budget": budget}, carry, {TRIPS: ((tiles,), jnp.int32)})
+    out = called(plan, body, shared, {"budget": budget}, carry)
     return {key: out[key] for key in carry}, jnp.max(out[TRIPS])
-
-
-def depth_of_state(plan: KernelPlan, carry: Values) -> int:
-    """Return the nested calls that the frames of a state have room for."""
-    return 0 if plan.layout.frames is None else depth_of(carry["frames"], carry["pc"].shape[0])
 
 
 def _shaped(array: jax.Array) -> Any:
     """Return the type of a result like this array. Inside a `shard_map`, JAX asks for the axes that it varies over."""
-    struct: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
     type_: Any = jax.typeof(array)
-    return struct(array.shape, array.dtype, manual_axis_type=type_.manual_axis_type)
+    return array_struct(array.shape, array.dtype, manual_axis_type=type_.manual_axis_type)
 
 
 def _check_sizes(plan: KernelPlan, arrays: Values) -> None:
@@ -64,27 +54,26 @@ def _check_sizes(plan: KernelPlan, arrays: Values) -> None:
 
 def called(
     plan: KernelPlan,
-    body: Callable[[Memory], None],
-    tiles: int,
+    body: Callable[[Tile], Values],
     shared: Values,
     reads: Values,
     state: Values,
-    results: dict[str, tuple[tuple[int, ...], Any]],
 ) -> Values:
     """Call a kernel.
 
     Args:
         plan: The machine.
-        body: Traced inside of the kernel; it gets all arrays, flat, by name.
-        tiles: The number of tiles.
+        body: Traced inside of the kernel, for a tile whose memory has all arrays, flat; it gives what its loop carries.
         shared: The values that all lanes share, by variable.
         reads: More arrays that it reads.
-        state: Arrays that it reads and writes.
-        results: Shapes and dtypes of arrays that it writes.
+        state: Arrays that it reads and writes, those of the machine's state among them.
 
     Returns:
-        The arrays of `state` and `results`.
+        The arrays of `state`, and the `TRIPS` of each tile.
     """
+    lanes = state["pc"].shape[0]
+    depth = 0 if plan.layout.frames is None else depth_of(state["frames"], lanes)
+    tiles = -(-lanes // plan.tile)
     interpret = lowering_platform() == "cpu"
     spare = SPARE if interpret else 0
 
@@ -98,9 +87,8 @@ def called(
     _check_sizes(plan, {**reads, **state})
     inputs = {key: flat(x) for key, x in (*reads.items(), *state.items())}
     written = [inputs[key] for key in state]
-    fresh = [jnp.zeros(shape, dtype) for shape, dtype in results.values()]
-    outs = [_shaped(x) for x in (*written, *map(flat, fresh))]
-    names = [*reads, *state, *results]
+    outs = [_shaped(x) for x in (*written, flat(jnp.zeros((tiles,), jnp.int32)))]
+    names = [*reads, *state, TRIPS]
 
     def barrier() -> None:
         if not interpret:  # there one operation follows the other
@@ -109,7 +97,9 @@ def called(
     def kernel(*refs: Any) -> None:
         # What is written is an input and an output at the same place: it is touched as an output only.
         arrays = dict(zip(names, (*refs[: len(reads)], *refs[len(inputs) :]), strict=True))
-        body(Memory(arrays, Order(barrier, frozenset((*state, *results)))))
+        number = pl.program_id(0)  # known at the top of a kernel only
+        memory = KernelMemory(arrays, Order(barrier, frozenset((*state, TRIPS))))
+        arrays[TRIPS][number] = body(Tile.of(plan, memory, lanes, depth, number))[TRIPS]
 
     how: Any = {"interpret": True}
     if not interpret:
@@ -122,8 +112,8 @@ def called(
         name="machine",
         **how,
     )
-    found = dict(zip((*state, *results), call(*inputs.values()), strict=True))
-    wanted = {key: (x.shape, x.dtype) for key, x in state.items()} | results
+    found = dict(zip((*state, TRIPS), call(*inputs.values()), strict=True))
+    wanted: dict[str, Any] = {key: (x.shape, x.dtype) for key, x in state.items()} | {TRIPS: ((tiles,), jnp.int32)}
 
     def natural(key: str) -> jax.Array:
         shape, dtype = wanted[key]

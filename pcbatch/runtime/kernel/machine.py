@@ -10,13 +10,12 @@ import jax.numpy as jnp
 
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.jax_types import is_symbolic
-from pcbatch.options import Dense, Kernel
+from pcbatch.plan import Dense, Kernel
 from pcbatch.runtime import emit
 from pcbatch.runtime.execute.refill import Queue
-from pcbatch.runtime.kernel import plan as plans
-from pcbatch.runtime.kernel import qualify
+from pcbatch.runtime.kernel import kernel_plan, qualify
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
 from pcbatch.runtime.kernel.launch import launched
-from pcbatch.runtime.kernel.plan import KernelPlan
 from pcbatch.runtime.kernel.refill import drained
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.vm.block_body import Values
@@ -143,7 +142,7 @@ def planned(machine: Machine, sizes: Kernel) -> Planned:
     tile, warps = (16, 8) if qualify.uses_arrays(machine.layout) else (32, 1)
     name = machine.schedule.name
     tile, warps = sizes.tile or tile, sizes.warps or warps
-    plan = plans.make(machine.layout, name, machine.expensive, tile, warps, sizes.spins)
+    plan = kernel_plan.make(machine.layout, name, machine.expensive, tile, warps, sizes.spins)
     refused = qualify.of_blocks(plan)
     larger = [each for block in plan.blocks if (each := qualify.prefers_all_lanes(plan, block)) is not None]
     found = [*refused, *larger]

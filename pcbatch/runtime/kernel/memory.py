@@ -22,10 +22,9 @@ from jax.experimental.pallas import triton
 
 from pcbatch.runtime.kernel.rules import padded_shape
 from pcbatch.runtime.kernel.rules.padding import along
-from pcbatch.runtime.vm.word_packing import LARGE, SMALL
+from pcbatch.runtime.vm.word_packing import LARGE, SMALL, UNSIGNED
 
 SPARE = 1  # elements behind each array, in interpret mode
-_UNSIGNED = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint64}
 
 
 def stored_dtype(dtype: Any) -> Any:
@@ -62,6 +61,9 @@ class Places:
             at, on = at + here * stride, on & (here < self.shape[axis])
             stride *= self.shape[axis]
         return at, on
+
+
+SCALAR = Places((), 1)
 
 
 @dataclass(slots=True)
@@ -104,7 +106,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class KernelMemory:
     """The flat arrays of a kernel by name. Methods are traced inside of it."""
 
     refs: Mapping[str, Any]
@@ -147,7 +149,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class KernelRows:
     """An array in memory as the jaxpr of a block sees it: of a register the rows of a tile's lanes, [tile, ...].
 
     Attributes:
@@ -160,7 +162,7 @@ class Rows:
         lanes: The number of rows that there are.
     """
 
-    memory: Memory
+    memory: KernelMemory
     name: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -222,7 +224,7 @@ def to_words(value: jax.Array, words: Any) -> jax.Array:
         return value
     if value.dtype == np.bool_:
         value = value.astype(jnp.int32)
-    bits = _UNSIGNED[value.dtype.itemsize]
+    bits = UNSIGNED[value.dtype.itemsize]
     return (value if value.dtype == bits else jax.lax.bitcast_convert_type(value, bits)).astype(words)
 
 
@@ -233,10 +235,5 @@ def from_words(words: jax.Array, dtype: Any) -> jax.Array:
     dtype = jnp.dtype(dtype)
     if dtype == np.bool_:
         return words != 0
-    bits = words.astype(_UNSIGNED[dtype.itemsize])
+    bits = words.astype(UNSIGNED[dtype.itemsize])
     return bits if bits.dtype == dtype else jax.lax.bitcast_convert_type(bits, dtype)
-
-
-def size_of(shape: tuple[int, ...]) -> int:
-    """Return the number of elements of a shape."""
-    return math.prod(shape)

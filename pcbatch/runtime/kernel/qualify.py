@@ -14,7 +14,7 @@ from pcbatch.ir.stack import StackBlock
 from pcbatch.lowering.analysis.cost import all_equations
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.kernel.block_kernel import SHARED, BlockKernel
-from pcbatch.runtime.kernel.plan import KernelPlan
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
 from pcbatch.runtime.kernel.rules import check
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.policies import POLICIES, Policy
@@ -70,8 +70,10 @@ def _of_block(plan: KernelPlan, traced: BlockKernel) -> Iterator[Obstacle]:
         yield Obstacle(str(refused).partition(" (/")[0], block.label, _place(block, refused.primitive))
     whole = {traced.names[v] for v in traced.used_whole if v in traced.names}
     for v in (v for v in traced.code.shared if (SHARED, v) in whole):
-        if plan.type(v).size > MOST_SHARED:
-            text = f"every tile reads all of a shared array {tuple(plan.type(v).shape)}, and holds at most"
+        if plan.layout.stored_type(v).size > MOST_SHARED:
+            text = (
+                f"every tile reads all of a shared array {tuple(plan.layout.stored_type(v).shape)}, and holds at most"
+            )
             yield Obstacle(f"{text} {MOST_SHARED:,} elements", block.label, _place(block, ""))
 
 

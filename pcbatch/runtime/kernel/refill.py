@@ -6,6 +6,7 @@ by a prefix sum. Which tile takes an input changes neither its result nor its st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,12 +14,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.experimental import pallas as pl
 
 from pcbatch.runtime.execute.refill import Queue
-from pcbatch.runtime.kernel.launch import called, depth_of_state
-from pcbatch.runtime.kernel.memory import Memory, Places, from_stored, size_of, to_stored
-from pcbatch.runtime.kernel.plan import KernelPlan
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
+from pcbatch.runtime.kernel.launch import called
+from pcbatch.runtime.kernel.memory import SCALAR, Places, from_stored, to_stored
 from pcbatch.runtime.kernel.rules.padding import any_
 from pcbatch.runtime.kernel.tile import TRIPS, Tile
 from pcbatch.runtime.vm.block_body import Values
@@ -26,7 +26,6 @@ from pcbatch.runtime.vm.layout import reg
 from pcbatch.runtime.vm.status import Status, parked
 
 ITEM, FOLLOWING = "item", "following"
-SCALAR = Places((), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class Inbox:
         fresh[ITEM] = jnp.where(takes, new, jnp.where(free, nobody, carry[ITEM]))
         for v in self.inputs:
             shape, dtype = plan.shape_and_dtype(v)
-            stored = memory.load(f"input:{v}", Places(shape, size_of(shape)), new, takes)
+            stored = memory.load(f"input:{v}", Places(shape, math.prod(shape)), new, takes)
             tile.put(v, fresh, takes, from_stored(stored, dtype))
         entry = plan.layout.index[plan.layout.program.entry]
         fresh["pc"] = jnp.where(takes, entry, jnp.where(free, plan.layout.exit, carry["pc"]))
@@ -99,7 +98,7 @@ class Inbox:
             name = key.removeprefix(reg(""))
             shape, _ = plan.shape_and_dtype(name)
             value = to_stored(tile.value(name, carry, done))
-            memory.store(f"out:{key}", Places(shape, size_of(shape)), carry[ITEM], done, value)
+            memory.store(f"out:{key}", Places(shape, math.prod(shape)), carry[ITEM], done, value)
 
 
 def drained(
@@ -115,17 +114,13 @@ def drained(
         going: bool[]: whether anything runs.
         waits_for_room: Whether a lane without room for a call waits for the host, and keeps its input.
     """
-    carry, lanes = q.state.carry, q.lanes
-    depth = depth_of_state(plan, carry)
     names = tuple(key.removeprefix(reg("")) for key in inputs)
     reads: Values = {f"input:{v}": x for v, x in zip(names, inputs.values(), strict=True)}
     reads |= {"end": q.end, "budget": jnp.where(going, budget, 0)}
     out = {f"out:{key}": x for key, x in q.out.items()}
-    tiles = -(-lanes // plan.tile)
 
-    def body(memory: Memory) -> None:
-        number = pl.program_id(0)
-        tile = Tile.of(plan, memory, lanes, depth, number)
+    def body(tile: Tile) -> Values:
+        memory = tile.memory
         inbox = Inbox(tile, q.slots, memory.refs["end"][0], names, tuple(q.out), waits_for_room)
         budget = memory.refs["budget"][0]
         carry = tile.begin() | {ITEM: memory.load(ITEM, SCALAR, tile.ids, tile.there)}
@@ -133,10 +128,10 @@ def drained(
         carry = tile.run(carry, budget, inbox.refilled)
         tile.end(carry)
         memory.store(ITEM, SCALAR, tile.ids, tile.there, carry[ITEM])
-        memory.refs[TRIPS][number] = carry[TRIPS]
+        return carry
 
-    state = {**carry, **out, ITEM: q.item, FOLLOWING: q.following.reshape(1)}
-    found = called(plan, body, tiles, q.state.shared, reads, state, {TRIPS: ((tiles,), jnp.int32)})
+    state = {**q.state.carry, **out, ITEM: q.item, FOLLOWING: q.following.reshape(1)}
+    found = called(plan, body, q.state.shared, reads, state)
     return _read(q, found)
 
 

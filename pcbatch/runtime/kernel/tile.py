@@ -15,8 +15,18 @@ import jax.numpy as jnp
 from jax import lax
 
 from pcbatch.runtime.kernel.block_kernel import REGISTER, SHARED, BlockKernel
-from pcbatch.runtime.kernel.memory import Memory, Places, Rows, from_stored, from_words, in_order, to_stored, to_words
-from pcbatch.runtime.kernel.plan import KernelPlan
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
+from pcbatch.runtime.kernel.memory import (
+    SCALAR,
+    KernelMemory,
+    KernelRows,
+    Places,
+    from_stored,
+    from_words,
+    in_order,
+    to_stored,
+    to_words,
+)
 from pcbatch.runtime.kernel.rules.padding import any_, picked
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.frames import Column
@@ -42,7 +52,7 @@ class Tile:
     """
 
     plan: KernelPlan
-    memory: Memory
+    memory: KernelMemory
     lanes: int
     depth: int
     first: jax.Array
@@ -50,7 +60,7 @@ class Tile:
     there: jax.Array
 
     @classmethod
-    def of(cls, plan: KernelPlan, memory: Memory, lanes: int, depth: int, number: jax.Array) -> Tile:
+    def of(cls, plan: KernelPlan, memory: KernelMemory, lanes: int, depth: int, number: jax.Array) -> Tile:
         """Return the tile of a number, int32[]."""
         first = number * plan.tile
         ids = first + lax.broadcasted_iota(jnp.int32, (plan.tile,), 0)
@@ -61,18 +71,18 @@ class Tile:
     def begin(self) -> Values:
         """Return what the loop of trips carries, read from memory."""
         exit_ = jnp.int32(self.plan.layout.exit)
-        pc = self.memory.load("pc", Places((), 1), self.ids, self.there).astype(jnp.int32)
+        pc = self.memory.load("pc", SCALAR, self.ids, self.there).astype(jnp.int32)
         carry: Values = {"pc": jnp.where(self.there, pc, exit_), TRIPS: jnp.int32(0)}
         for key in self.plan.counters:
-            carry[key] = self.memory.load(key, Places((), 1), self.ids, self.there)
+            carry[key] = self.memory.load(key, SCALAR, self.ids, self.there)
         return carry | {reg(v): self._row(v, self.there) for v in self.plan.carried}
 
     def end(self, carry: Values) -> None:
         """Write what the loop has carried back to memory."""
         self.memory.order.begin()
-        self.memory.store("pc", Places((), 1), self.ids, self.there, carry["pc"])
+        self.memory.store("pc", SCALAR, self.ids, self.there, carry["pc"])
         for key in self.plan.counters:
-            self.memory.store(key, Places((), 1), self.ids, self.there, carry[key])
+            self.memory.store(key, SCALAR, self.ids, self.there, carry[key])
         for v in self.plan.carried:
             self._store_row(v, self.there, carry[reg(v)])
 
@@ -97,7 +107,7 @@ class Tile:
     def _row(self, name: str, mask: jax.Array) -> jax.Array:
         places = self.plan.places(name, self.lanes)
         stored = self.memory.load(reg(name), places, self.ids, mask)
-        return from_stored(stored, self.plan.type(name).dtype)
+        return from_stored(stored, self.plan.layout.stored_type(name).dtype)
 
     def _store_row(self, name: str, mask: jax.Array, value: jax.Array) -> None:
         places = self.plan.places(name, self.lanes)
@@ -130,7 +140,7 @@ class Tile:
         column = self.plan.layout.frames.columns[name]
         row = (carry["depth"] + 1) * self.lanes + self.ids
         words = self.memory.load(column.buffer, self._places(column), row, mask)
-        return from_words(words, self.plan.type(name).dtype)
+        return from_words(words, self.plan.layout.stored_type(name).dtype)
 
     def _places(self, column: Column) -> Places:
         assert self.plan.layout.frames is not None
@@ -264,18 +274,18 @@ class _Operands:
             return jnp.full(self.here.shape, plan.layout.exit, jnp.int32)
         return tile.address(self.carry, self.here)
 
-    def rows(self, kind: str, name: str) -> Rows:
+    def rows(self, kind: str, name: str) -> KernelRows:
         """Return the array in memory that an operand is."""
         tile, plan = self.tile, self.tile.plan
         if kind == REGISTER:
             shape, dtype = plan.shape_and_dtype(name)
             shape, strides = (plan.tile, *shape), plan.strides(name, tile.lanes)
-            return Rows(tile.memory, reg(name), shape, strides, dtype, tile.first, tile.lanes)
+            return KernelRows(tile.memory, reg(name), shape, strides, dtype, tile.first, tile.lanes)
         if kind == SHARED:
             shape, dtype = plan.shape_and_dtype(name)
-            return Rows(tile.memory, f"shared:{name}", shape, in_order(shape), dtype)
+            return KernelRows(tile.memory, f"shared:{name}", shape, in_order(shape), dtype)
         x = self.block.constants[int(name)]
-        return Rows(tile.memory, self._constant(name), tuple(x.shape), in_order(x.shape), x.dtype)
+        return KernelRows(tile.memory, self._constant(name), tuple(x.shape), in_order(x.shape), x.dtype)
 
     def _constant(self, name: str) -> str:
         return f"constant:{self.tile.plan.numbers_of(self.block)[int(name)]}"

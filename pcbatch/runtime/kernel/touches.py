@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.runtime.kernel.memory import Rows, within
+from pcbatch.runtime.kernel.memory import KernelRows, within
 from pcbatch.runtime.kernel.rules import Unsupported, padded_shape
 from pcbatch.runtime.kernel.rules.indexing import OPERATIONS, clamped, fill_value, inside, mode, operation
 from pcbatch.runtime.kernel.rules.padding import along, filled, picked, reshaped, where
@@ -69,7 +69,7 @@ def puts_index_together(eqn: Any) -> bool:
     return jnp.issubdtype(out.dtype, jnp.integer) and all(v.aval.ndim > 1 and v.aval.shape[-1] == 1 for v in eqn.invars)
 
 
-def load(eqn: Any, rows: Rows, operands: Sequence[Any]) -> jax.Array:
+def load(eqn: Any, rows: KernelRows, operands: Sequence[Any]) -> jax.Array:
     """Return what an equation reads of an array in memory."""
     match eqn.primitive.name:
         case "gather":
@@ -84,13 +84,13 @@ def load(eqn: Any, rows: Rows, operands: Sequence[Any]) -> jax.Array:
             return _window(rows, p["start_indices"], p["strides"] or [1] * len(sizes), sizes)
 
 
-def _window(rows: Rows, starts: Sequence[Any], steps: Sequence[int], sizes: Sequence[int]) -> jax.Array:
+def _window(rows: KernelRows, starts: Sequence[Any], steps: Sequence[int], sizes: Sequence[int]) -> jax.Array:
     full = padded_shape(sizes)
     places = [s + along(n, k, len(full)) * step for k, (s, n, step) in enumerate(zip(starts, full, steps, strict=True))]
     return rows.load(places, within(full, sizes), full)
 
 
-def _gather(eqn: Any, rows: Rows, indices: Any) -> jax.Array:
+def _gather(eqn: Any, rows: KernelRows, indices: Any) -> jax.Array:
     d, out = eqn.params["dimension_numbers"], eqn.outvars[0].aval
     fills, _ = mode(eqn.params["mode"])
     kept = [k for k in range(len(rows.shape)) if k not in (*d.collapsed_slice_dims, *d.operand_batching_dims)]
@@ -109,7 +109,7 @@ def _gather(eqn: Any, rows: Rows, indices: Any) -> jax.Array:
     return where(valid, found, fill)
 
 
-def scatter(eqn: Any, rows: Rows, operands: Sequence[Any]) -> None:
+def scatter(eqn: Any, rows: KernelRows, operands: Sequence[Any]) -> None:
     """Store what an equation scatters into an array in memory.
 
     Args:

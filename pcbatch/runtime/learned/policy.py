@@ -6,7 +6,9 @@ decides: the cheap block for which most waits, and an expensive one only if noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.learned import encodings, policy_file
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.diagnostics.short_repr import short
+from pcbatch.errors import UsageError
+from pcbatch.runtime.learned import encodings
 from pcbatch.runtime.learned.summary import Summary
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
@@ -36,7 +41,7 @@ class StateTable:
 class Learned:
     """A schedule that `pcbatch.learn_schedule` has learned: which block runs next, by what waits.
 
-    Given as `schedule=` to the function that it was learned for. Results never depend on it.
+    Given as `plan=pcbatch.Plan(schedule=...)` to the function that it was learned for. Results never depend on it.
 
     Attributes:
         machine: "tasks" if calls run side by side, "lanes" if not.
@@ -49,7 +54,7 @@ class Learned:
 
     Example:
         >>> policy = pcbatch.Learned.load("tagger.json")  # doctest: +SKIP
-        >>> fast = tagger.with_options(schedule=policy)  # doctest: +SKIP
+        >>> fast = tagger.with_options(plan=pcbatch.Plan(schedule=policy))  # doctest: +SKIP
     """
 
     machine: str
@@ -131,23 +136,14 @@ class Learned:
 
     def html(self, path: str | Path) -> None:
         """Write the report as a page for a browser, with a bar for each policy; it loads nothing else."""
-        page = "" if self.summary is None else self.summary.html()
-        Path(path).write_text(page or f"<!doctype html><pre>{self.report()}</pre>", encoding="utf-8")
+        page = f"<!doctype html><pre>{self.report()}</pre>" if self.summary is None else self.summary.html()
+        Path(path).write_text(page, encoding="utf-8")
 
     def save(self, path: str | Path) -> None:
         """Write the policy to a file, as JSON."""
-        Path(path).write_text(policy_file.to_json(self._fields()), encoding="utf-8")
-
-    def _fields(self) -> dict[str, Any]:
-        return {
-            "machine": self.machine,
-            "labels": self.labels,
-            "expensive": self.expensive,
-            "source": self.source,
-            "blocks": self.blocks,
-            "tables": [[t.encoding, t.states, t.actions] for t in self.tables],
-            "summary": None if self.summary is None else self.summary.fields(),
-        }
+        fields = asdict(self) | {"tables": [(t.encoding, t.states, t.actions) for t in self.tables]}
+        text = json.dumps({"format": FORMAT, "version": VERSION, **fields}, indent=1) + "\n"
+        Path(path).write_text(text, encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Learned:
@@ -156,13 +152,78 @@ class Learned:
         Raises:
             UsageError: the file holds no policy, or one of another version.
         """
-        found = policy_file.of_json(Path(path).read_text(encoding="utf-8"), str(path))
+        found = _fields_of(Path(path).read_text(encoding="utf-8"), str(path))
         tables = tuple(
             StateTable(e, tuple(map(tuple, states)), tuple(actions)) for e, states, actions in found["tables"]
         )
         try:
             summary = None if found["summary"] is None else Summary.of_fields(found["summary"])
         except (KeyError, TypeError):
-            raise policy_file.damaged(str(path)) from None
+            raise _damaged(str(path)) from None
         labels, expensive = tuple(found["labels"]), tuple(found["expensive"])
         return cls(found["machine"], labels, expensive, found["source"], found["blocks"], tables, summary)
+
+
+# Files: one object with a format, a version and the fields of the policy, all of them checked.
+
+FORMAT, VERSION = "pcbatch learned schedule", 1
+
+
+def _fields_of(text: str, path: str) -> Mapping[str, Any]:
+    """Return the fields of a policy from the text of a file.
+
+    Raises:
+        UsageError: The text is no policy, or one of another version. (PCB426)
+    """
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise _refused(f"{short(path)} holds no learned schedule", "give a file that `policy.save(path)` has written")
+    if found.get("version") != VERSION:
+        title = f"{short(path)} holds a learned schedule of version {short(found.get('version'))}, not {VERSION}"
+        raise _refused(title, "learn it again with `pcbatch.learn_schedule`")
+    if not _is_whole(found):
+        raise _damaged(path)
+    return found
+
+
+def _damaged(path: str) -> UsageError:
+    """Return the error about a file whose fields are not those of a policy."""
+    return _refused(f"the learned schedule in {short(path)} is damaged", "learn it again, or copy the file again")
+
+
+def _is_whole(found: Mapping[str, Any]) -> bool:
+    """Whether the fields have the types of a policy, and every number is one of its blocks."""
+    labels, expensive, tables = (found.get(key) for key in ("labels", "expensive", "tables"))
+    if not (isinstance(labels, list) and labels and all(isinstance(label, str) for label in labels)):
+        return False
+    if not (_are_blocks(expensive, labels) and isinstance(tables, list) and found.get("machine") in (TASKS, LANES)):
+        return False
+    texts = all(isinstance(found.get(key), str) for key in ("source", "blocks"))
+    return texts and isinstance(found.get("summary"), dict | None) and all(_is_table(table, labels) for table in tables)
+
+
+def _is_table(table: object, labels: list[str]) -> bool:
+    if not (isinstance(table, list) and len(table) == 3 and table[0] in encodings.ENCODINGS):
+        return False
+    _, states, actions = table
+    if not (_are_blocks(actions, labels) and isinstance(states, list) and len(states) == len(actions)):
+        return False
+    return all(
+        isinstance(state, list) and len(state) == len(labels) and all(_is_number(x, len(labels) + 2) for x in state)
+        for state in states
+    )
+
+
+def _are_blocks(numbers: object, labels: list[str]) -> bool:
+    return isinstance(numbers, list) and all(_is_number(k, len(labels)) for k in numbers)
+
+
+def _is_number(value: object, end: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
+
+
+def _refused(title: str, help: str) -> UsageError:
+    return UsageError(Diagnostic("PCB426", title, helps=(help,)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.diagnostics.tables import table
@@ -99,11 +99,7 @@ class Summary:
             f"<h1>{name}: visits by policy</h1><table>{rows}</table><pre>{html.escape(self.text())}</pre></html>\n"
         )
 
-    def fields(self) -> dict[str, Any]:
-        """Return the summary as what JSON has."""
-        return asdict(self)
-
     @classmethod
     def of_fields(cls, fields: Mapping[str, Any]) -> Summary:
-        """Return the summary from what `fields` gave."""
+        """Return the summary from its fields in JSON."""
         return cls(**{**fields, "blocks": tuple(BlockVisits(**block) for block in fields["blocks"])})

@@ -82,24 +82,24 @@ class Tally:
         if self.max_steps is None:
             return counts, pc
         late = (pc < exit) & (counts["steps"] >= self.max_steps)
-        stopped = parked(pc + offset, self.blocks, Status.STEP_LIMIT)
-        stop = self.xp.where(late, stopped, counts["stop"]).astype(self.xp.int32)
-        return {**counts, "stop": stop}, self.xp.where(late, exit, pc).astype(self.xp.int32)
+        counts = self._stopped(counts, late, pc + offset, Status.STEP_LIMIT)
+        return counts, self.xp.where(late, exit, pc).astype(self.xp.int32)
 
     def admit(self, counts: Values, number: int, active: Any, depth: Any) -> tuple[Values, Any]:
         """Return the counts and the lanes that may call, bool[lanes], of active lanes that call at this depth."""
         if self.max_depth is None:
             return counts, active
         full = active & (depth >= self.max_depth)
-        stopped = parked(number, self.blocks, Status.STACK_FULL)
-        stop = self.xp.where(full, stopped, counts["stop"]).astype(self.xp.int32)
-        return {**counts, "stop": stop}, active & ~full
+        return self._stopped(counts, full, number, Status.STACK_FULL), active & ~full
+
+    def _stopped(self, counts: Values, lanes: Any, number: Any, why: Status) -> Values:
+        stop = self.xp.where(lanes, parked(number, self.blocks, why), counts["stop"])
+        return {**counts, "stop": stop.astype(self.xp.int32)}
 
     def fail(self, counts: Values, number: int, active: Any, why: Status, shown: Mapping[str, Any]) -> Values:
         """Return the counts after active lanes have failed at the end of block `number`; `shown` is for the message."""
         xp = self.xp
-        stop = xp.where(active, parked(number, self.blocks, why), counts["stop"]).astype(xp.int32)
-        out = {**counts, "stop": stop}
+        out = self._stopped(counts, active, number, why)
         for name, value in shown.items():
             old = counts[show(name)]
             out[show(name)] = xp.where(lane_mask(active, old), xp.broadcast_to(xp.asarray(value), old.shape), old)

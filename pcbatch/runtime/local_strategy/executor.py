@@ -27,8 +27,8 @@ from pcbatch.ir.roles import rename_reads
 from pcbatch.lowering.typing.jax_types import storage_type, to_storage
 from pcbatch.options import Options
 from pcbatch.runtime.local_strategy.counters import Tally, show
+from pcbatch.runtime.local_strategy.function_plans import FunctionPlan, Planner, shown_name, type_of
 from pcbatch.runtime.local_strategy.host import Host
-from pcbatch.runtime.local_strategy.plan import FunctionPlan, Planner, shown_name, type_of
 from pcbatch.runtime.local_strategy.staged import Staged
 from pcbatch.runtime.sharding.lane_sharding import Devices, trace_without_mesh
 from pcbatch.runtime.vm.block_body import Values
@@ -101,14 +101,13 @@ class LocalExecutable:
         Raises:
             UsageError: The program is recursive and JAX is tracing (PCB411), or several devices were asked for.
         """
-        _check_alone(mesh)
         traced = is_tracing(args)
-        if not self.on_host:
+        if traced or not self.on_host:
+            self._check_traceable(mesh)
             whole = partial(self._whole, lanes=lanes)
             out: RawResult = trace_without_mesh(whole, args) if traced else self.jitted(args, lanes=lanes)
             return self.outcome(out, self.depth, lanes, mesh)
-        if traced:
-            raise self._untraceable()
+        _check_alone(mesh)
         plan, stored = self._start(args)
         limit = self.options.max_depth or self._deepest(lanes)
         results, counts = self._host(limit).run(plan, stored, lanes)
@@ -158,9 +157,7 @@ class LocalExecutable:
         Raises:
             UsageError: The program is recursive, which makes it many programs.
         """
-        _check_alone(mesh)
-        if self.on_host:
-            raise self._untraceable()
+        self._check_traceable(mesh)
         return self.jitted.lower(args, lanes=lanes)
 
     @property
@@ -178,9 +175,7 @@ class LocalExecutable:
         Raises:
             UsageError: The program is recursive.
         """
-        _check_alone(mesh)
-        if self.on_host:
-            raise self._untraceable()
+        self._check_traceable(mesh)
         return jax.make_jaxpr(partial(self._whole, lanes=lanes))(args)
 
     def where(self, pc: int, back: int | None = None) -> Site:
@@ -194,16 +189,14 @@ class LocalExecutable:
         named = rename_reads(block.terminator, lambda v: shown_name(function, v))
         return Site(locs[0] if locs else None, fail=named if isinstance(named, Fail) else None)
 
-    def _untraceable(self) -> UsageError:
-        names = ", ".join(f"`{name}`" for name in sorted(recursive(self.program)))
-        return UsageError(
-            Diagnostic(
-                "PCB411",
-                'strategy "local" keeps recursion on the host, so a recursive function cannot be traced or lowered',
-                notes=(f"recursive here: {names}",),
-                helps=('use strategy="pc", or call the function outside `jax.jit` and other transformations',),
-            )
-        )
+    def _check_traceable(self, mesh: Devices) -> None:
+        """Refuse several devices, and programs that are not one."""
+        _check_alone(mesh)
+        if self.on_host:
+            names = ", ".join(f"`{name}`" for name in sorted(recursive(self.program)))
+            title = 'strategy "local" keeps recursion on the host, so a recursive function cannot be traced or lowered'
+            help = 'use strategy="pc", or call the function outside `jax.jit` and other transformations'
+            raise UsageError(Diagnostic("PCB411", title, notes=(f"recursive here: {names}",), helps=(help,)))
 
 
 def needs_pc(what: str, *helps: str) -> UsageError:

@@ -20,8 +20,8 @@ from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Fail, Return
 from pcbatch.lowering.typing.jax_types import zeros
 from pcbatch.runtime.local_strategy.counters import Tally
-from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, StraightCode, as_stored, land
-from pcbatch.runtime.local_strategy.staged import Staged
+from pcbatch.runtime.local_strategy.function_plans import FunctionPlan, Item, LocalBlock, StraightCode, as_stored
+from pcbatch.runtime.local_strategy.staged import Staged, StagedCall
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.status import why
@@ -51,14 +51,14 @@ class Host:
         """Return the results, [lanes, ...] each in storage form (of failed lanes: junk), and the counts."""
         return _HostRun(self, lanes).run(plan, args)
 
-    def pieces(self, plan: FunctionPlan, block: BlockPlan) -> tuple[CompiledPiece, ...]:
+    def pieces(self, plan: FunctionPlan, block: LocalBlock) -> tuple[CompiledPiece, ...]:
         """Return the pieces of a block, which are compiled when they first run."""
         key = (plan.key, block.index)
         if key not in self._pieces:
             self._pieces[key] = tuple(self._split(plan, block))
         return self._pieces[key]
 
-    def _split(self, plan: FunctionPlan, block: BlockPlan) -> list[CompiledPiece]:
+    def _split(self, plan: FunctionPlan, block: LocalBlock) -> list[CompiledPiece]:
         groups: list[tuple[list[Item], Call | None]] = []
         items: list[Item] = []
         for item in block.items:
@@ -78,21 +78,21 @@ class Host:
         return out[::-1]
 
     def _piece(
-        self, plan: FunctionPlan, block: BlockPlan, items: tuple[Item, ...], call: Call | None, keeps: tuple[str, ...]
+        self, plan: FunctionPlan, block: LocalBlock, items: tuple[Item, ...], call: Call | None, keeps: tuple[str, ...]
     ) -> CompiledPiece:
         used: dict[str, None] = {}
         defined: set[str] = set()
         for item in items:
-            used.update((v, None) for v in _uses(item) if v not in defined)
+            used |= dict.fromkeys(v for v in _uses(item) if v not in defined)
             defined.update(_makes(item))
         last = call is None
         if last:
-            used.update((v, None) for v in (*block.written, *block.cond) if v not in defined)
+            used |= dict.fromkeys(v for v in (*block.written, *block.cond) if v not in defined)
 
         def piece(given: Values, old: Values, active: Any, counts: Values, depth: Any) -> tuple[Values, Any, Values]:
-            env, going, counts = self.staged.items(plan, block, items, given, active, counts, depth)
+            env, going, counts = StagedCall(self.staged, plan, depth).items(block, items, given, active, counts)
             if last:
-                return land(block, env, old, going), env[block.cond[0]] if block.cond else None, counts
+                return plan.landed(block, env, old, going), env[block.cond[0]] if block.cond else None, counts
             # Masked, so that no junk is seen outside.
             masked = {v: env[v] if v in plan.shared else _or_zero(going, env[v]) for v in keeps}
             return masked, None, counts
@@ -103,7 +103,7 @@ class Host:
         return CompiledPiece(
             call=call,
             needs=tuple(used),
-            old=block.updates if last else (),
+            old=tuple(v for v in block.written if v not in plan.shared) if last else (),
             counts=counting,
             run=jax.jit(piece) if busy else None,
         )
@@ -118,7 +118,7 @@ class _Replaced:
 
 
 @dataclass(slots=True)
-class _Frame:
+class _Activation:
     """One activation: an open call of a function, for the lanes that make it."""
 
     plan: FunctionPlan
@@ -126,7 +126,7 @@ class _Frame:
     registers: Values
     pc: np.ndarray  # int32[lanes]
     active: np.ndarray  # bool[lanes]: of the block that runs
-    block: BlockPlan
+    block: LocalBlock
     left: tuple[CompiledPiece, ...] = ()  # the pieces of the block that have not run
     values: Values = field(default_factory=dict)  # that the block has computed so far
     instead: _Replaced | None = None  # the activation that this one replaces
@@ -160,18 +160,18 @@ class _HostRun:
                 return results, self.counts
             self._resume(frames[-1], results)
 
-    def _enter(self, plan: FunctionPlan, args: Sequence[Any], active: np.ndarray, depth: int) -> _Frame:
+    def _enter(self, plan: FunctionPlan, args: Sequence[Any], active: np.ndarray, depth: int) -> _Activation:
         registers = plan.enter(args, self.lanes, self._zero)
         pc = np.where(active, 0, plan.exit).astype(np.int32)
         self.counts, pc = self.tally.arrive(self.counts, plan.offset, plan.exit, pc)
-        return _Frame(plan, depth, registers, pc, active, plan.blocks[0])
+        return _Activation(plan, depth, registers, pc, active, plan.blocks[0])
 
     def _zero(self, *what: Any) -> jax.Array:
         if what not in self._zeros:
             self._zeros[what] = zeros(*what)
         return self._zeros[what]
 
-    def _advance(self, frame: _Frame) -> _Frame | None:
+    def _advance(self, frame: _Activation) -> _Activation | None:
         """Run an activation until a call, and return the callee's activation; None when all lanes have returned."""
         while frame.left or self._begin(frame):
             piece, frame.left = frame.left[0], frame.left[1:]
@@ -191,11 +191,11 @@ class _HostRun:
                 return self._called(frame, piece.call, frame.depth + 1)
         return None
 
-    def _called(self, frame: _Frame, call: Call, depth: int) -> _Frame:
+    def _called(self, frame: _Activation, call: Call, depth: int) -> _Activation:
         callee = self.host.staged.planner.callee(frame.plan, call)
         return self._enter(callee, [frame.env[a] for a in call.args], frame.active, depth)
 
-    def _ends(self, frame: _Frame, call: Call) -> bool:
+    def _ends(self, frame: _Activation, call: Call) -> bool:
         """Whether all lanes that have not returned from the activation return the results of this call.
 
         Then the callee replaces the activation: calls in tail position use no depth. Results that lanes share forbid
@@ -210,7 +210,7 @@ class _HostRun:
         )
         return alike and bool(np.all(frame.active | (frame.pc == frame.plan.exit)))
 
-    def _begin(self, frame: _Frame) -> bool:
+    def _begin(self, frame: _Activation) -> bool:
         """Start the earliest block that some lane waits for; blocks with a call in tail position come last.
 
         Return whether there is one.
@@ -228,7 +228,7 @@ class _HostRun:
         self.counts = self.tally.block(self.counts, frame.block.number, frame.active)
         return True
 
-    def _piece(self, frame: _Frame, piece: CompiledPiece) -> Any:
+    def _piece(self, frame: _Activation, piece: CompiledPiece) -> Any:
         env = frame.env
         given = {v: env[v] for v in piece.needs}
         old = {v: frame.registers[v] for v in piece.old}
@@ -243,7 +243,7 @@ class _HostRun:
             frame.values |= out
         return cond
 
-    def _check(self, frame: _Frame) -> bool:
+    def _check(self, frame: _Activation) -> bool:
         """Remove failed lanes from the active ones; without any active lane, end the block. Return whether there are
         active lanes."""
         frame.active = self.tally.remaining(self.counts, frame.active)
@@ -253,11 +253,11 @@ class _HostRun:
         frame.left, frame.values = (), {}
         return False
 
-    def _drop(self, frame: _Frame) -> None:
+    def _drop(self, frame: _Activation) -> None:
         going = self.tally.remaining(self.counts, np.ones_like(frame.active))
         frame.pc = np.where(going, frame.pc, frame.plan.exit).astype(np.int32)
 
-    def _jump(self, frame: _Frame, cond: Any) -> None:
+    def _jump(self, frame: _Activation, cond: Any) -> None:
         plan = frame.plan
         to = plan.target(frame.block, None if cond is None else np.asarray(cond), np.where)
         frame.pc = np.where(frame.active, to, frame.pc).astype(np.int32)
@@ -268,12 +268,12 @@ class _HostRun:
         self.counts, frame.pc = self.tally.arrive(self.counts, plan.offset, plan.exit, frame.pc)
         frame.values = {}
 
-    def _resume(self, frame: _Frame, results: Sequence[Any]) -> None:
+    def _resume(self, frame: _Activation, results: Sequence[Any]) -> None:
         call = self._pending(frame)
         frame.values |= {d: as_stored(r, frame.plan.type(d)) for d, r in zip(call.dsts, results, strict=True)}
         self._check(frame)
 
-    def _pending(self, frame: _Frame) -> Call:
+    def _pending(self, frame: _Activation) -> Call:
         """Return the call that the activation waits for: the one before the pieces that have not run."""
         pieces = self.host.pieces(frame.plan, frame.block)
         call = pieces[len(pieces) - len(frame.left) - 1].call
@@ -281,14 +281,14 @@ class _HostRun:
         return call
 
 
-def _is_tail(plan: FunctionPlan, block: BlockPlan) -> bool:
+def _is_tail(plan: FunctionPlan, block: LocalBlock) -> bool:
     """Whether a block ends with a call in tail position: one whose results the function returns."""
     last = block.items[-1] if block.items else None
     ends = isinstance(last, Call) and isinstance(block.terminator, Return)
     return ends and last.dsts == plan.function.results  # type: ignore[union-attr]
 
 
-def _results(frame: _Frame) -> tuple[Any, ...]:
+def _results(frame: _Activation) -> tuple[Any, ...]:
     """Return the results of an activation, with those of lanes of the activations that it replaced."""
     values = tuple(frame.registers[r] for r in frame.plan.function.results)
     if (left := frame.instead) is None:

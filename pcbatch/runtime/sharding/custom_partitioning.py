@@ -34,7 +34,7 @@ from jax.interpreters import mlir
 from jax.sharding import NamedSharding
 
 from pcbatch.lowering.typing.trace import is_key_array
-from pcbatch.runtime.sharding.lane_sharding import lane_axes, partition_spec, without_mesh
+from pcbatch.runtime.sharding.lane_sharding import lane_axes, partition_spec, places_along, without_mesh
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult
 
@@ -228,7 +228,7 @@ def _split(job: SplittableRun) -> Callable[..., Any]:
 
     def partition(mesh: Any, shapes: Sequence[Any], _: Any) -> tuple[Any, Any, Any, Any]:
         axes, ins, outs = shardings(mesh, shapes)
-        devices = functools.reduce(lambda n, name: n * mesh.shape[name], axes, 1)
+        devices = places_along(mesh, axes)
 
         def part(*operands: Any) -> list[Any]:
             out = job.part(job.lanes // devices)(*operands)
@@ -248,8 +248,8 @@ def _axes(job: SplittableRun, mesh: Any, shapes: Sequence[Any]) -> tuple[str, ..
     """Return the axes of the mesh that lanes are split over: those of the first operand with split lanes, or none."""
     for shape, mapped in zip(shapes, job.mapped, strict=True):
         if mapped and isinstance(shape.sharding, NamedSharding) and (axes := lane_axes(shape.sharding)):
-            parts = functools.reduce(lambda n, name: n * mesh.shape[name], axes, 1)
-            if job.lanes % parts == 0:  # else XLA would pad operands with junk: then every device runs all lanes
+            # Where they do not divide, XLA would pad operands with junk: then every device runs all lanes.
+            if job.lanes % places_along(mesh, axes) == 0:
                 return axes
     return ()
 

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
-from pcbatch.lowering.typing.jax_types import is_symbolic
+from pcbatch.lowering.typing.jax_types import array_struct, is_symbolic
 from pcbatch.lowering.typing.trace import is_key_array
 
 
@@ -100,8 +100,7 @@ def trace_without_mesh(fn: Callable[..., Any], *args: Any) -> Any:
         with without_mesh():
             return fn(*jax.tree.unflatten(tree, flat))
 
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    shapes = [make(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
+    shapes = [array_struct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
     # JAX sees one equation of it under the mesh, a jitted function.
     closed, like = jax.make_jaxpr(jax.jit(bare), return_shape=True)(*shapes)
     out = _cast(jex.jaxpr_as_fun(closed)(*flat), varying(args))
@@ -160,7 +159,7 @@ class LaneSharding:
         """The number of machines, which is that of the devices that differ."""
         if self.over is None:
             return 1
-        return math.prod(self.mesh.shape[name] for name in self.axes) if self.blocks else int(self.mesh.size)
+        return places_along(self.mesh, self.axes) if self.blocks else int(self.mesh.size)
 
     @property
     def each(self) -> int:
@@ -195,8 +194,7 @@ class LaneSharding:
             return {**mapped, **common}
 
         def on(sharding: NamedSharding) -> Callable[[Any], Any]:
-            make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-            return lambda x: make(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False), sharding=sharding)
+            return lambda x: array_struct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False), sharding=sharding)
 
         return {
             **jax.tree.map(on(self._on(self._front)), dict(mapped)),
@@ -358,6 +356,11 @@ def lane_axes(sharding: NamedSharding) -> tuple[str, ...]:
     """Return the names of the mesh axes that the first axis of an array is split over."""
     first = sharding.spec[0] if len(sharding.spec) else None
     return first if isinstance(first, tuple) else () if first is None else (first,)
+
+
+def places_along(mesh: Any, axes: Sequence[str]) -> int:
+    """Return the number of devices along some axes of a mesh."""
+    return math.prod(mesh.shape[name] for name in axes)
 
 
 def partition_spec(*axes: Any) -> Any:

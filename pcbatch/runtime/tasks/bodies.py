@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from pcbatch.ir.ops import Move, Prim, Return, Select
+from pcbatch.ir.ops import Prim, PureOp, Return
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage, Var
 from pcbatch.ir.tasks import TaskBlock, TaskProgram
 from pcbatch.lowering.stack_passes.block_layout import DOMINANT, EXPENSIVE, block_cost
@@ -39,7 +39,7 @@ def stack_program(program: TaskProgram, sent: Mapping[str, Sequence[str]], singl
 
 
 def _stack_block(block: TaskBlock, sent: Sequence[str]) -> StackBlock:
-    pure = [op for op in block.ops if isinstance(op, Prim | Move | Select)]
+    pure = [op for op in block.ops if isinstance(op, PureOp)]
     ops = (*map(Pop, block.params), *pure, *(Push(v, v) for v in sent))
     return StackBlock(block.label, ops, Return(), block.function)
 

@@ -51,7 +51,6 @@ class TaskOptions:
         policy: the learned schedule; None: the order of the machine itself.
         for_one: whether one example is to run so.
         most: the examples up to which they are to run so; None: any number.
-        command_buffers: whether loops become parts of CUDA graphs.
     """
 
     width: int | None = None
@@ -65,7 +64,6 @@ class TaskOptions:
     policy: Learned | None = None
     for_one: bool = True
     most: int | None = None
-    command_buffers: bool = True
 
 
 @dataclass(eq=False)
@@ -178,7 +176,7 @@ class TaskExecutable:
 
     def xla_options(self, now: Sizes) -> dict[str, Any] | None:
         """Return options for the `jax.jit` of a run with machines of these sizes."""
-        return xla_options.compiler_options(self.kernel, now.width, self.in_place, self.options.command_buffers)
+        return xla_options.compiler_options(self.kernel, now.width, self.in_place)
 
     @cached_property
     def kernel(self) -> float:
@@ -269,16 +267,23 @@ class TaskExecutable:
         failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
         return failed, failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
 
-    def stored(self, args: Mapping[str, Any], lanes: int, single: bool | None = None) -> tuple[Values, Values]:
+    def stored(
+        self,
+        args: Mapping[str, Any],
+        lanes: int,
+        single: bool | None = None,
+        around: Callable[[Any], Any] = lambda f: f,
+    ) -> tuple[Values, Values]:
         """Return the values that blocks read without records, and the arguments of each example, in storage form.
 
-        `single`: whether constants have one value, as in the plan for one example; None: if there is one.
+        `single`: whether constants have one value, as in the plan for one example; None: if there is one. `around`:
+        wraps the functions of the primitives that compute shared values.
         """
         program, single = self.program, lanes == 1 if single is None else single
         stored = {v: to_storage(value, self._type(v)) for v, value in args.items()}
         shared = {v: from_storage(stored[v], self._type(v)) for v in stored if v in program.shared}
         for op in program.prologue:
-            evaluate(op, shared)
+            evaluate(op, shared, around)
         fixed = {v: to_storage(value, self._type(v)) for v, value in shared.items()}
         mapped = {v: self._mapped(v, value, lanes) for v, value in stored.items() if v not in fixed}
         for v in program.constants:

@@ -15,7 +15,7 @@ from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import Finish, Give, Spawn, SpawnInto, Start, Sync, TaskJump
 from pcbatch.runtime.tasks import lists, pool, reading, steps
 from pcbatch.runtime.tasks.lists import Entry
-from pcbatch.runtime.tasks.plan import DEST, FRAME, FROM, ROOT, SERIAL, BlockPlan
+from pcbatch.runtime.tasks.plan import DEST, FRAME, FROM, ROOT, SERIAL, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.pool import Mask, Tally, either, guarded, select, wide
 from pcbatch.runtime.tasks.reading import Machine, Read
 from pcbatch.runtime.tasks.sites import opens
@@ -40,6 +40,70 @@ class Given(NamedTuple):
     row: jax.Array | None = None  # int32[width]: the slot, if records differ in it
     rows: bool = False  # whether it is all rows of an array, from the slot on
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is written to one place, the same of each frame."""
+        return not self.adds and self.row is None and not self.rows
+
+
+def fill_new_frame(s: Values, slots: int, frame: jax.Array, ok: jax.Array, known: list[Given]) -> list[Given]:
+    """Write results of one array to frames in which nothing is yet, as one row each; return the others."""
+    array = s[known[0].key]
+    row = [jnp.zeros((len(ok), *array.shape[1:]), array.dtype)] * slots
+    for one in known:
+        if one.is_fixed:
+            row[one.slot] = jnp.where(wide(one.mask, one.value), one.value.astype(array.dtype), row[one.slot])
+    filled = pool.put(pool.rows(array, slots), frame, ok, jnp.stack(row, axis=1))
+    s[known[0].key] = filled.reshape(array.shape)
+    return [one for one in known if not one.is_fixed]
+
+
+def fill_open_frame(s: Values, slots: int, frame: jax.Array, one: Given) -> jax.Array | None:
+    """Write a result to its place in frames, or add it to what is there; return the place, if it is one."""
+    if one.rows:
+        filled = pool.put_rows(pool.rows(s[one.key], slots), frame, one.slot, one.mask, one.value)
+        s[one.key] = filled.reshape(s[one.key].shape)
+        return None
+    write = pool.add_result if one.adds else pool.put_result
+    dest: jax.Array = frame * I32(slots) + (I32(one.slot) if one.row is None else one.row)
+    write(s, one.key, dest, one.mask, one.value)
+    return dest
+
+
+@dataclass
+class _Records:
+    """The records that a visit pushes, by list and rank: those of one rank in one go, as no place has two of them."""
+
+    entries: dict[str, dict[int, Entry]] = field(default_factory=dict)
+
+    def add(self, target: str, rank: int, mask: Mask, columns: Values) -> None:
+        """Note records for a list."""
+        entries = self.entries.setdefault(target, {})
+        if (old := entries.get(rank)) is None:
+            entries[rank] = Entry(mask, columns)
+            return
+        assert mask is not None and old.mask is not None
+        merged = {name: select(old.mask, old.columns[name], x) for name, x in columns.items()}
+        entries[rank] = Entry(old.mask | mask, merged)
+
+    def add_frame(self, label: str, frame: jax.Array, ready: jax.Array) -> None:
+        """Note the frames that go on with the block after a `sync`."""
+        self.add(label, len(self.entries.get(label, ())), ready, {FRAME: frame})
+
+    def add_ready(self, s: Values, joins: Sequence[str], frame: jax.Array, ready: jax.Array) -> None:
+        """Note the frames that go on, each with the block that it waits for."""
+        if len(joins) == 1:
+            self.add_frame(joins[0], frame, ready)
+            return
+        after = s[pool.AFTER].at[frame].get(mode="promise_in_bounds")
+        for k, label in enumerate(joins):
+            self.add_frame(label, frame, ready & (after == k))
+
+    def ordered(self, plan: TaskPlan) -> list[tuple[BlockPlan, list[Entry]]]:
+        """Return the records of each list, by rank."""
+        ranks = {target: [entries[rank] for rank in sorted(entries)] for target, entries in self.entries.items()}
+        return [(plan.block(target), entries) for target, entries in ranks.items()]
+
 
 def visit(machine: Machine, block: BlockPlan, state: Values, k: jax.Array, width: int) -> Values:
     """Return the state after a visit of a block that pops k records, at most `width`."""
@@ -57,45 +121,21 @@ class _Visit:
     k: jax.Array
     width: int
     ok: jax.Array  # bool[width]: the places that have popped a record: those in front
-    pushed: dict[str, dict[int, Entry]] = field(default_factory=dict)
+    pushed: _Records = field(default_factory=_Records)
     given: list[Given] = field(default_factory=list)
     frame: jax.Array | None = None  # int32[width]: the open frame of each place
 
     def run(self) -> Values:
         self.s[VISITS] = self.s[VISITS] + 1
         read = reading.read(self.machine, self.block, self.s, self.k, self.ok)
-        self._frames(read)
+        self.frame = _frame_of(self.machine, self.block, self.s, self.k, self.ok, read)
         self._end(read)
         # The jump first: what is started now comes to lie above the rest of the task.
-        ordered = {target: [entries[rank] for rank in sorted(entries)] for target, entries in self.pushed.items()}
-        pushed = [(self.machine.plan.block(target), entries) for target, entries in ordered.items()]
-        lists.push(self.s, pushed, self.k, self.ok)
+        lists.push(self.s, self.pushed.ordered(self.machine.plan), self.k, self.ok)
         if self.machine.recorder is not None:
             self.machine.recorder.append(self.s, self.block, read.rows, self.k)
-        self._count(read)
+        _count(self.machine, self.block, self.s, self.k, self.ok, read)
         return self.s
-
-    # Frames
-
-    def _frames(self, read: Read) -> None:
-        """Open a frame, give one back, or find the one that is open."""
-        block = self.block
-        held = read.frame
-        if block.block.joins and not opens(block.block):
-            assert held is not None
-            pool.give_back(self.s, held, self.k)
-        elif block.takes:
-            assert read.dest is not None
-            self.frame = pool.take(self.s, self.k, self.width)
-            self.s[pool.DEST] = pool.put(self.s[pool.DEST], self.frame, self.ok, read.dest)
-            if self.machine.plan.roots:
-                assert read.root is not None
-                self.s[pool.ROOT] = pool.put(self.s[pool.ROOT], self.frame, self.ok, read.root)
-        else:  # of a block after a `sync` that opens a frame: the one that it has, whose destination stays
-            self.frame = held
-        if self.machine.recorder is not None and opens(block.block):
-            assert self.frame is not None
-            self.machine.recorder.opened(self.s, self.frame, self.k, self.ok)
 
     # The end of the block
 
@@ -194,32 +234,17 @@ class _Visit:
         """Write the results that are known already to the open frame."""
         for key in dict.fromkeys(one.key for one in self.given):
             assert self.frame is not None
-            array, mine = self.s[key], [one for one in self.given if one.key == key]
-            set_, added = ([one for one in mine if one.adds is adds] for adds in (False, True))
-            slots = self.machine.plan.sites.slots_of[key]
-            if opens(self.block.block) and slots > 1 and slots * math.prod(array.shape[1:]) <= ROW:
-                # Nothing is in the frame yet: one row is written sooner than several places.
-                row = [jnp.zeros((self.width, *array.shape[1:]), array.dtype)] * slots
-                fixed = [one for one in set_ if one.row is None and not one.rows]
-                for one in fixed:
-                    row[one.slot] = jnp.where(wide(one.mask, one.value), one.value.astype(array.dtype), row[one.slot])
-                filled = pool.put(pool.rows(array, slots), self.frame, self.ok, jnp.stack(row, axis=1))
-                self.s[key] = filled.reshape(array.shape)
-                set_ = [one for one in set_ if one.row is not None or one.rows]
-            for one in (*set_, *added):
-                if one.rows:
-                    frames = pool.rows(self.s[key], slots)
-                    filled = pool.put_rows(frames, self.frame, one.slot, one.mask, one.value)
-                    self.s[key] = filled.reshape(array.shape)
-                    continue
-                write = pool.add_result if one.adds else pool.put_result
-                dest = self.frame * I32(slots) + (I32(one.slot) if one.row is None else one.row)
-                write(self.s, key, dest, one.mask, one.value)
-                if one.adds:
+            known, slots = [one for one in self.given if one.key == key], self.machine.plan.sites.slots_of[key]
+            # Nothing is in a new frame yet: one row, if it is short, is written sooner than several places.
+            if opens(self.block.block) and slots > 1 and slots * math.prod(self.s[key].shape[1:]) <= ROW:
+                known = fill_new_frame(self.s, slots, self.frame, self.ok, known)
+            for one in sorted(known, key=lambda one: one.adds):
+                dest = fill_open_frame(self.s, slots, self.frame, one)
+                if one.adds and dest is not None:
                     self._check_sum(key, dest, one.mask, [one.value], read)
 
     def _push(self, target: str, rank: int, mask: Mask, values: Values, dest: jax.Array | None, read: Read) -> None:
-        """Note records for a list; those of one rank are pushed in one go, as no place has two of them."""
+        """Note records for a list, with the columns that it has."""
         extra = {DEST: dest, ROOT: read.root, FRAME: self.frame, SERIAL: None}
         columns: Values = {}
         for name in self.machine.plan.block(target).columns:
@@ -230,14 +255,7 @@ class _Visit:
                 columns[name] = self.machine.recorder.origin(self.s, self.block, target, rank, self.width)
             else:
                 columns[name] = extra[name] if name in extra else values[name]
-        entries = self.pushed.setdefault(target, {})
-        if rank not in entries:
-            entries[rank] = Entry(mask, columns)
-            return
-        old = entries[rank]
-        assert mask is not None and old.mask is not None
-        merged = {name: select(old.mask, old.columns[name], x) for name, x in columns.items()}
-        entries[rank] = Entry(old.mask | mask, merged)
+        self.pushed.add(target, rank, mask, columns)
 
     def _failed(self, failed: jax.Array, mask: jax.Array, read: Read) -> jax.Array:
         """The examples that have failed, with those of tasks that fail now."""
@@ -308,20 +326,7 @@ class _Visit:
         delta = jnp.where(self.ok, inherited.total(self.ok), 0) - done.astype(I32)
         ready = pool.count_down(self.s, frame, delta, done, self.machine.sizes.lanes)
         if finished is not False:
-            self._push_ready(frame, ready)
-
-    def _push_ready(self, frame: jax.Array, ready: jax.Array) -> None:
-        joins = self.machine.plan.joins
-        if len(joins) == 1:
-            self._push_frame(joins[0], frame, ready)
-            return
-        after = self.s[pool.AFTER].at[frame].get(mode="promise_in_bounds")
-        for k, label in enumerate(joins):
-            self._push_frame(label, frame, ready & (after == k))
-
-    def _push_frame(self, label: str, frame: jax.Array, ready: jax.Array) -> None:
-        entries = self.pushed.setdefault(label, {})
-        entries[len(entries)] = Entry(ready, {FRAME: frame})
+            self.pushed.add_ready(self.s, plan.joins, frame, ready)
 
     def _wait(self, started: Tally, synced: Tally, read: Read) -> None:
         """Count what the open frame waits for; the task itself is one, until it stands at the `sync`."""
@@ -345,14 +350,35 @@ class _Visit:
                 here = self._mask(mask) & (missing == 0)
                 ready[leaf.target] = ready[leaf.target] | here if leaf.target in ready else here
         for target, here in ready.items():
-            self._push_frame(target, self.frame, here)
+            self.pushed.add_frame(target, self.frame, here)
 
-    def _count(self, read: Read) -> None:
-        if self.machine.plan.max_steps is not None and self.block.block.steps:
-            each = self.block.block.steps
-            self.s[steps.STEPS] = steps.added(self.s[steps.STEPS], each, read.root, self.k, self.ok)
-        if not self.machine.stats:
-            return
-        counts = (jnp.uint32(1), self.k.astype(jnp.uint32), jnp.uint32(self.width))
-        for key, n in zip(PER_BLOCK, counts, strict=True):
-            self.s[key] = wide_counters.added(self.s[key], self.block.number, n)
+
+def _frame_of(
+    machine: Machine, block: BlockPlan, s: Values, k: jax.Array, ok: jax.Array, read: Read
+) -> jax.Array | None:
+    """Open a frame in each place, give its own back, or return the one that is open."""
+    frame = read.frame  # of a block after a `sync` that opens a frame: the one that it has, whose destination stays
+    if block.block.joins and not opens(block.block):
+        assert frame is not None
+        pool.give_back(s, frame, k)
+        return None
+    if block.takes:
+        assert read.dest is not None
+        frame = pool.take(s, k, len(ok))
+        s[pool.DEST] = pool.put(s[pool.DEST], frame, ok, read.dest)
+        if machine.plan.roots:
+            assert read.root is not None
+            s[pool.ROOT] = pool.put(s[pool.ROOT], frame, ok, read.root)
+    if machine.recorder is not None and opens(block.block):
+        assert frame is not None
+        machine.recorder.opened(s, frame, k, ok)
+    return frame
+
+
+def _count(machine: Machine, block: BlockPlan, s: Values, k: jax.Array, ok: jax.Array, read: Read) -> None:
+    """Count the blocks that examples have run, and visits."""
+    if machine.plan.max_steps is not None and (each := block.block.steps):
+        s[steps.STEPS] = steps.added(s[steps.STEPS], each, read.root, k, ok)
+    if machine.stats:
+        for key, n in zip(PER_BLOCK, (jnp.uint32(1), k.astype(jnp.uint32), jnp.uint32(len(ok))), strict=True):
+            s[key] = wide_counters.added(s[key], block.number, n)

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.analysis.def_use import block_uses, block_writes, pops, pushes, terminator_reads
-from pcbatch.ir.analysis.liveness import stack_live_out
+from pcbatch.ir.analysis.liveness import live_out
 from pcbatch.ir.ops import Fail, Move, Prim, Print, PureOp, Select
-from pcbatch.ir.roles import reads
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.agreement import keys_of
@@ -144,44 +144,57 @@ class BlockCode:
         mask: jax.Array,
         loaded: Values,
     ) -> dict[str, Operand]:
-        match op:
-            case Prim(dsts=dsts, expr=expr):
-                given = [env[v] for v in expr.ins]
-                cut = self.cuts.get(position)
-                # A register that the block has given a new value is no longer `Whole`: then all of it is an operand.
-                if cut is not None and all(isinstance(given[k], Whole) for k in cut.registers):
-                    outs, read = indexed_access.run(cut, given, window, mask, position in self.by_lanes_last)
-                    loaded.update({indexed_access.load_key(position, step): value for step, value in read.items()})
-                    return dict(zip(dsts, outs, strict=True))
-                if position in self.by_lanes_last and isinstance(expr.fn, JaxprFn):
-                    outs = operands.applied_lanes_last(expr.fn.closed, given, window)
-                    cast = zip(outs, expr.fn.casts, strict=True)
-                    return dict(zip(dsts, (operands.converted(x, c) for x, c in cast), strict=True))
-                one = (lambda *args: [expr.fn(*args)]) if len(dsts) == 1 else expr.fn  # type: ignore[misc]
-                return dict(zip(dsts, operands.batched(one, given, window), strict=True))
-            case Move(dst=dst, src=src):
-                return {dst: operands.moved(env[src], window)}
-            case Select(dst=dst):
-                ins = [env[v] for v in (op.cond, op.on_true, op.on_false)]
-                return {dst: operands.batched(lambda c, a, b: [jnp.where(c, a, b)], ins, window)[0]}
-            case _:
-                assert_never(op)
+        if isinstance(op, Prim):
+            given, fn = [env[v] for v in op.expr.ins], op.expr.fn
+            cut = self.cuts.get(position)
+            # A register that the block has given a new value is no longer `Whole`: then all of it is an operand.
+            if cut is not None and all(isinstance(given[k], Whole) for k in cut.registers):
+                outs, read = indexed_access.run(cut, given, window, mask, position in self.by_lanes_last)
+                loaded.update({indexed_access.load_key(position, step): value for step, value in read.items()})
+                return dict(zip(op.dsts, outs, strict=True))
+            if position in self.by_lanes_last and isinstance(fn, JaxprFn):
+                outs = operands.applied_lanes_last(fn.closed, given, window)
+                cast = zip(outs, fn.casts, strict=True)
+                return dict(zip(op.dsts, (operands.converted(x, c) for x, c in cast), strict=True))
+        return evaluated(op, env, window)
 
     def _batch(self, name: str, stored: Any) -> Batch:
         return Batch(from_storage(stored, self.type(name)))
 
     def _stored(self, operand: Operand, name: str, window: Window) -> Any:
-        type_ = self.type(name)
-        if isinstance(operand, Common) and is_key(type_):
-            operand = Common(to_storage(operand.value, type_))
-            return operands.everywhere(operand, window)
-        return to_storage(operands.everywhere(operand, window), type_)
+        return stored(operand, self.type(name), window)
 
     def type(self, name: str) -> ArrayType:
         """Return the type of a variable; programs are typed before they are emitted."""
         type_ = self.vars[name].type
         assert type_ is not None, name
         return type_
+
+
+def stored(operand: Operand, type_: ArrayType, window: Window) -> Any:
+    """Return the values of an operand at all places of a window, [width, ...], in storage form."""
+    if isinstance(operand, Common) and is_key(type_):
+        return operands.everywhere(Common(to_storage(operand.value, type_)), window)
+    return to_storage(operands.everywhere(operand, window), type_)
+
+
+def evaluated(op: PureOp, env: Mapping[str, Operand], window: Window) -> dict[str, Operand]:
+    """Return the results of one pure operation for all places of a window, by variable."""
+    if isinstance(op, Move):
+        return {op.dst: operands.moved(env[op.src], window)}
+    ins = [env[v] for v in reads(op)]
+    return dict(zip(writes(op), operands.batched(function_of(op), ins, window), strict=True))
+
+
+def function_of(op: PureOp) -> Callable[..., list[Any]]:
+    """Return a pure operation as a function of what it reads, in order, which returns what it writes."""
+
+    def compute(*values: Any) -> list[Any]:
+        env = dict(zip(reads(op), values, strict=True))
+        evaluate(op, env)
+        return [env[v] for v in writes(op)]
+
+    return compute
 
 
 def evaluate(op: PureOp, env: Values, around: Callable[[Any], Any] = lambda fn: fn) -> None:
@@ -207,9 +220,9 @@ def compile_blocks(program: StackProgram, rows: bool = False) -> tuple[BlockCode
 
     `rows`: the elements of a lane are neighbours in all registers, see `lanes_last_registers`.
     """
-    live_out = stack_live_out(program)
+    after = live_out(program)
     place = _places(program)
-    codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
+    codes = [_compile(program, k, block, after[block.label], place) for k, block in enumerate(program.blocks)]
     codes = [replace(code, keys=keys) for code, keys in zip(codes, keys_of(program, place), strict=True)]
     if rows:
         return tuple(codes)
@@ -232,7 +245,7 @@ def _parted(block: StackBlock) -> set[str]:
 
 def _places(program: StackProgram) -> dict[str, int]:
     """Return the registers of a program, in order, with their numbers."""
-    return {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
+    return {v: k for k, (v, var) in enumerate(program.vars.items()) if var.has_register}
 
 
 def _by_lanes_last(block: StackBlock, beside: Collection[str]) -> frozenset[int]:
@@ -307,7 +320,3 @@ def _compile(
         prints=prints_of(block.ops),
         scope=scope(block),
     )
-
-
-def _has_register(var: Var) -> bool:
-    return var.storage is not None and var.storage.has_register

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from pcbatch.ir.analysis.def_use import holds
 from pcbatch.ir.stack import StackBlock
-from pcbatch.options import Mode
+from pcbatch.plan import Mode
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_reductions import any_lane, count_lanes, least
 from pcbatch.runtime.vm.lane_window import Window
@@ -208,7 +208,7 @@ class Emitter(Protocol):
 
     @property
     def name(self) -> str:
-        """The name for the option `emitter=`."""
+        """The name that a plan has for it."""
 
     @property
     def visits_singly(self) -> bool:

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from pcbatch.data.by_width import by_width_p
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import SCATTERS
+from pcbatch.lowering.jaxpr_passes.parts import cut_out
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
 from pcbatch.lowering.typing.jax_types import integer_limits
 from pcbatch.lowering.typing.trace import JaxprFn
@@ -165,34 +166,22 @@ class _Cutter:
         constants = set(self.closed.jaxpr.constvars)
         read = [v for k in touches for v in eqns[k].invars[1:] if isinstance(v, jex.Var) and v in constants]
         read += [v for v in self.closed.jaxpr.outvars if isinstance(v, jex.Var) and v in constants]
-        if read:
-            yield self._constants(list(dict.fromkeys(read)))
+        if read:  # constants that touches read, and those that are results
+            yield self._segment([], list(dict.fromkeys(read)))
         for k in [*touches, len(eqns)]:
             if k > start:
-                yield self._segment(eqns[start:k], eqns[k:])
+                later = [v for vs in (*(eqn.invars for eqn in eqns[k:]), self.closed.jaxpr.outvars) for v in vs]
+                used_later = {v for v in later if isinstance(v, jex.Var)}
+                defined = [v for eqn in eqns[start:k] for v in eqn.outvars]
+                yield self._segment(eqns[start:k], [v for v in defined if v in used_later])
             if k < len(eqns):
                 yield Touch(eqns[k])
             start = k + 1
 
-    def _constants(self, read: Sequence[Any]) -> Segment:
-        """The segment that gives the constants which touches read, and those that are results."""
-        part = self.closed.jaxpr.replace(
-            invars=[], outvars=list(read), eqns=[], debug_info=self.closed.jaxpr.debug_info.with_unknown_names()
-        )
-        return Segment(jex.ClosedJaxpr(part, self.closed.consts), (), tuple(read))
-
-    def _segment(self, eqns: Sequence[Any], after: Sequence[Any]) -> Segment:
+    def _segment(self, eqns: Sequence[Any], outs: Sequence[Any]) -> Segment:
         jaxpr = self.closed.jaxpr
-        defined = [v for eqn in eqns for v in eqn.outvars]
-        used_later = {v for eqn in after for v in eqn.invars if isinstance(v, jex.Var)}
-        used_later |= {v for v in jaxpr.outvars if isinstance(v, jex.Var)}
-        outs = [v for v in defined if v in used_later]
-        inner = {*defined, *jaxpr.constvars}
-        ins = list(dict.fromkeys(v for e in eqns for v in e.invars if isinstance(v, jex.Var) and v not in inner))
-        part = jaxpr.replace(
-            invars=ins, outvars=outs, eqns=list(eqns), debug_info=jaxpr.debug_info.with_unknown_names()
-        )
-        return Segment(jex.ClosedJaxpr(part, self.closed.consts), tuple(ins), tuple(outs))
+        consts = dict(zip(jaxpr.constvars, self.closed.consts, strict=True))
+        return Segment(*cut_out(jaxpr, eqns, outs, consts), tuple(outs))
 
 
 def _large(var: Any) -> bool:

@@ -17,12 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
+
+from pcbatch.lowering.jaxpr_passes.parts import cut_out, evaluated
 
 T = TypeVar("T")
 
@@ -78,15 +81,10 @@ class _Evaluation:
     width: int
 
     def run(self, jaxpr: Any, consts: Sequence[Any], operands: Sequence[Placed]) -> list[Placed]:
-        env = {v: Placed(c, None) for v, c in zip(jaxpr.constvars, consts, strict=True)}
-        env.update(zip(jaxpr.invars, operands, strict=True))
+        def literal(v: Any) -> Placed:
+            return Placed(np.asarray(v.val, _dtype(v)), None)
 
-        def look(v: Any) -> Placed:
-            return Placed(np.asarray(v.val, _dtype(v)), None) if isinstance(v, jex.Literal) else env[v]
-
-        for eqn in jaxpr.eqns:
-            env.update(zip(eqn.outvars, self.equation(jaxpr, eqn, [look(v) for v in eqn.invars]), strict=True))
-        return [look(v) for v in jaxpr.outvars]
+        return evaluated(jaxpr, [Placed(c, None) for c in consts], operands, partial(self.equation, jaxpr), literal)
 
     def equation(self, jaxpr: Any, eqn: Any, ins: Sequence[Placed]) -> list[Placed]:
         name = eqn.primitive.name
@@ -145,15 +143,7 @@ class _Evaluation:
 
 def _alone(jaxpr: Any, eqn: Any) -> Callable[..., Any]:
     """One equation of a jaxpr as a function of its variables, each once."""
-    ins = list(dict.fromkeys(v for v in eqn.invars if isinstance(v, jex.Var)))
-    part = jaxpr.replace(
-        constvars=[],
-        invars=ins,
-        outvars=list(eqn.outvars),
-        eqns=[eqn],
-        debug_info=jaxpr.debug_info.with_unknown_names(),
-    )
-    function: Callable[..., Any] = jex.jaxpr_as_fun(jex.ClosedJaxpr(part, []))
+    function: Callable[..., Any] = jex.jaxpr_as_fun(cut_out(jaxpr, [eqn], eqn.outvars)[0])
     return function
 
 

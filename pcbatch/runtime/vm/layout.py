@@ -27,6 +27,7 @@ import numpy as np
 from pcbatch.ir.analysis.def_use import calls, kept
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type, zeros
 from pcbatch.runtime.vm import frames as frame_plans
 from pcbatch.runtime.vm import register_groups as grouping
@@ -80,6 +81,12 @@ class Layout:
     def kept(self, key: str, rows: Any) -> Any:
         """Return an array [lanes, ...] with its axes as in the state: the inverse of `rows`."""
         return lanes_last(rows) if key in self.lanes_last else rows
+
+    def stored_type(self, name: str) -> ArrayType:
+        """Return the storage type of a variable."""
+        type_ = self.program.vars[name].type
+        assert type_ is not None, name
+        return storage_type(type_)
 
     def arrival(self, target: str) -> int:
         """Return the program counter of a lane that has jumped to a block: where nobody waits for it, it has failed."""
@@ -143,14 +150,13 @@ def make(
         floats_apart: Whether frames keep floating numbers in buffers of their own instead of as bits in words.
         rows: Whether the elements of a lane are neighbours in all registers.
     """
-    storage = {v: var.storage for v, var in program.vars.items()}
     unused = never_awaited(program) if max_steps is None and not stats else frozenset()
     codes = tuple(replace(code, awaited=code.block.label not in unused) for code in compile_blocks(program, rows))
     return Layout(
         program=program,
         codes=codes,
         index={block.label: k for k, block in enumerate(program.blocks)},
-        registers=tuple(v for v, s in storage.items() if s is not None and s.has_register),
+        registers=tuple(v for v, var in program.vars.items() if var.has_register),
         lanes_last=frozenset(reg(v) for code in codes[:1] for v in code.lanes_last),  # the same in every block
         frames=frame_plans.plan(program, floats_apart),
         shown=tuple(dict.fromkeys(v for block in program.blocks for v in kept(block.terminator))),
@@ -179,8 +185,7 @@ def register_groups(layout: Layout, lanes: Any) -> Groups:
     stores = any(code.stores for code in layout.codes)
     if is_symbolic(lanes) or stores or not grouping.ENABLED:
         return Groups()
-    types = {v: storage_type(t) for v in layout.registers if (t := layout.program.vars[v].type) is not None}
-    dtypes = {reg(v): t.dtype for v, t in types.items() if t.shape == ()}
+    dtypes = {reg(v): t.dtype for v in layout.registers if (t := layout.stored_type(v)).shape == ()}
     writes = [tuple(map(reg, code.updates)) for code in layout.codes]
     return grouping.groups_of(grouping.plan(writes, dtypes, lanes))
 
@@ -194,8 +199,7 @@ def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
         depth: The nested calls that there is room for.
         args: Values of registers by variable, [lanes, ...] in storage form; all others begin with zeros.
     """
-    types = {v: storage_type(t) for v, var in layout.program.vars.items() if (t := var.type) is not None}
-    registers = {reg(v): args[v] if v in args else zeros(types[v], (lanes,)) for v in layout.registers}
+    registers = {reg(v): args[v] if v in args else zeros(layout.stored_type(v), (lanes,)) for v in layout.registers}
     carry: Values = {key: layout.kept(key, value) for key, value in registers.items()}
     carry["pc"] = jnp.full((lanes,), layout.index[layout.program.entry], layout.pc_type)
     if layout.frames is not None:

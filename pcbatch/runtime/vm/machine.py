@@ -18,8 +18,8 @@ import numpy as np
 
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import as_result, from_storage, integer_limits, storage_type, to_storage
-from pcbatch.options import Mode
+from pcbatch.lowering.typing.jax_types import as_result, from_storage, integer_limits, to_storage
+from pcbatch.plan import Mode
 from pcbatch.runtime.vm import frames, timeline
 from pcbatch.runtime.vm import layout as layouts
 from pcbatch.runtime.vm.block_body import Values, evaluate
@@ -120,7 +120,7 @@ class Machine:
         shared = {v: to_storage(value, _type(program, v)) for v, value in env.items()}
         per_input = {
             v: jnp.broadcast_to(value, (inputs, *value.shape))
-            if value.ndim == len(_stored_shape(program, v))  # unbatched, but the program keeps it in a register
+            if value.ndim == len(self.layout.stored_type(v).shape)  # unbatched, but the program keeps it in a register
             else value
             for v, value in stored.items()
         }
@@ -274,10 +274,6 @@ class Machine:
 
 def _type(program: StackProgram, name: str) -> Any:
     return program.vars[name].type
-
-
-def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
-    return storage_type(_type(program, name)).shape
 
 
 def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:

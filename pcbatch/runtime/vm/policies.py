@@ -29,7 +29,7 @@ FAIR = 1024  # trips
 
 @runtime_checkable
 class Policy(Protocol):
-    """The protocol of the option `schedule=`: an object with a `name` and a method that makes one trip of the machine.
+    """The protocol of a plan's schedule: an object with a `name` and a method that makes one trip of the machine.
 
     `trip` is traced by JAX once per program, so it decides with JAX operations on `blocks.waiting(carry)`, and may use
     Python freely on what is known then: `len(blocks)`, `blocks.expensive`, `blocks.holding(text)`.

@@ -7,7 +7,6 @@ depths and statistics for the active lanes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple, assert_never
 
 import jax
@@ -81,7 +80,7 @@ class StepContext:
         Returns:
             The parts of the state that the block writes, by state key: those that `written` names.
         """
-        return step_block(self, code, carry, window, prints_enabled, continues_visit)[0]
+        return Visit(self, code, carry, window).run(prints_enabled, continues_visit)[0]
 
     def extra(self, code: BlockCode, carry: Values, window: Window, popped: Values, computed: Computed) -> Values:
         """Return more values that are computed with a step, before it writes anything; for subclasses."""
@@ -108,78 +107,125 @@ def waits(carry: Values, code: BlockLike) -> jax.Array:
     return mask
 
 
-def step_block(
-    stage: StepContext,
-    code: BlockCode,
-    carry: Values,
-    window: Window,
-    prints_enabled: bool | jax.Array = True,
-    continues_visit: bool | jax.Array = False,
-) -> tuple[Values, Computed]:
-    """Run one block as `StepContext.step` does; return what it writes, and what it computed before that."""
-    layout = stage.layout
-    compute = partial(_compute, stage, code, carry, window)
-    computed = isolated(compute) if stage.isolate_reads and _mixes(code, window) else compute()
-    mask, over_limit, depth, done, jumps, *_ = computed
-    if code.prints:
-        prints.emit(code.prints, mask & prints_enabled, window.name(carry[NAME]), done.printed, layout.may_be_full)
-    out: Values = {reg(v): array for v, array in done.placed.items()}
-    together = {reg(v): new for v, new in done.updates.items() if reg(v) in stage.groups.place}
-    out |= stage.groups.write(carry, together, window, mask)
-    for v, new in done.updates.items():
-        if reg(v) not in together:
-            out[reg(v)] = window.write(carry[reg(v)], new, mask, v in code.lanes_last)
-    if layout.frames is not None:
-        assert depth is not None
-        write = layout.frames.rows if stage.in_rows else layout.frames.write
-        out |= write(carry, window, depth, done.saved, jumps.back, mask)
-    out |= _move(layout, code, carry, window, depth, mask, over_limit, jumps)
-    return out | _count(layout, code, carry, window, mask, continues_visit), computed
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One step of one block: what it reads and computes, and then what it writes."""
 
+    stage: StepContext
+    code: BlockCode
+    carry: Values
+    window: Window
 
-def _compute(stage: StepContext, code: BlockCode, carry: Values, window: Window) -> Computed:
-    layout = stage.layout
-    mask, over_limit = _within_limit(layout, carry, window)
-    depth, popped = None, {}
-    if layout.frames is not None:
-        depth = window.read(carry["depth"])
-        popped = layout.frames.read(carry, window, depth, code.pops)
-    registers = {v: stage.register(carry, v) for v in code.reads}
-    mask, agreed = agreeing({v: window.read(registers[v]) for v in code.keys}, mask)
-    done = code.run(window, registers, popped, stage.shared, mask, agreed)
-    jumps = _jumps(layout, code, carry, window, depth, done.conditions)
-    computed = Computed(mask, over_limit, depth, done, jumps, {}, agreed)
-    return computed._replace(extra=stage.extra(code, carry, window, popped, computed))
+    @property
+    def layout(self) -> Layout:
+        """The machine's arrays."""
+        return self.stage.layout
 
+    def run(
+        self, prints_enabled: bool | jax.Array = True, continues_visit: bool | jax.Array = False
+    ) -> tuple[Values, Computed]:
+        """Return what the step writes, as `StepContext.step` does, and what it computed before that."""
+        stage, code, window = self.stage, self.code, self.window
+        computed = isolated(self._computed) if stage.isolate_reads and self._mixes else self._computed()
+        mask, depth, done = computed.mask, computed.depth, computed.done
+        if code.prints:
+            names = window.name(self.carry[NAME])
+            prints.emit(code.prints, mask & prints_enabled, names, done.printed, self.layout.may_be_full)
+        out: Values = {reg(v): array for v, array in done.placed.items()}
+        together = {reg(v): new for v, new in done.updates.items() if reg(v) in stage.groups.place}
+        out |= stage.groups.write(self.carry, together, window, mask)
+        for v, new in done.updates.items():
+            if reg(v) not in together:
+                out[reg(v)] = window.write(self.carry[reg(v)], new, mask, v in code.lanes_last)
+        if self.layout.frames is not None:
+            assert depth is not None
+            write = self.layout.frames.rows if stage.in_rows else self.layout.frames.write
+            out |= write(self.carry, window, depth, done.saved, computed.jumps.back, mask)
+        return out | self._moved(computed) | self._counted(mask, continues_visit), computed
 
-def _mixes(code: BlockCode, window: Window) -> bool:
-    """Whether the block reads and writes parts of one buffer, so that XLA would copy it."""
-    reads_frames = bool(code.pops or may_return(code.block.terminator))
-    writes_frames = bool(code.pushes or calls(code.block.terminator))
-    # Lanes of a window that is not dense are gathered from registers and scattered into them. A block that stores into
-    # a part of a register must not be isolated: the loop would carry the whole register.
-    return ((reads_frames and writes_frames) or not window.dense) and not code.stores
+    def _computed(self) -> Computed:
+        stage, code, window = self.stage, self.code, self.window
+        mask, over_limit = self._within_limit()
+        depth, popped = None, {}
+        if self.layout.frames is not None:
+            depth = window.read(self.carry["depth"])
+            popped = self.layout.frames.read(self.carry, window, depth, code.pops)
+        registers = {v: stage.register(self.carry, v) for v in code.reads}
+        mask, agreed = agreeing({v: window.read(registers[v]) for v in code.keys}, mask)
+        done = code.run(window, registers, popped, stage.shared, mask, agreed)
+        computed = Computed(mask, over_limit, depth, done, self._jumps(depth, done.conditions), {}, agreed)
+        return computed._replace(extra=stage.extra(code, self.carry, window, popped, computed))
 
+    @property
+    def _mixes(self) -> bool:
+        """Whether the block reads and writes parts of one buffer, so that XLA would copy it."""
+        code = self.code
+        reads_frames = bool(code.pops or may_return(code.block.terminator))
+        writes_frames = bool(code.pushes or calls(code.block.terminator))
+        # Lanes of a window that is not dense are gathered from registers and scattered into them. A block that stores
+        # into a part of a register must not be isolated: the loop would carry the whole register.
+        return ((reads_frames and writes_frames) or not self.window.dense) and not code.stores
 
-def _within_limit(layout: Layout, carry: Values, window: Window) -> tuple[jax.Array, jax.Array | None]:
-    """Return the places that run the block, and those that have used up their steps."""
-    if layout.max_steps is None:
-        return window.here, None
-    over_limit = window.here & (window.read(carry["steps"]) >= layout.max_steps)
-    return window.here & ~over_limit, over_limit
+    def _within_limit(self) -> tuple[jax.Array, jax.Array | None]:
+        """Return the places that run the block, and those that have used up their steps."""
+        here = self.window.here
+        if self.layout.max_steps is None:
+            return here, None
+        over_limit = here & (self.window.read(self.carry["steps"]) >= self.layout.max_steps)
+        return here & ~over_limit, over_limit
 
+    def _jumps(self, depth: jax.Array | None, conditions: Values) -> Jumps:
+        layout, terminator = self.layout, self.code.block.terminator
+        if isinstance(terminator, Fail):
+            return Jumps(_uniform_pc(layout, self.window, reached(terminator, self.code.index, layout.exit)))
+        back = None
+        if may_return(terminator) and layout.frames is not None:
+            assert depth is not None
+            back = layout.frames.back(self.carry, self.window, depth).astype(layout.pc_type)
+        return resolved(layout, self.window, terminator, back, conditions)
 
-def _jumps(
-    layout: Layout, code: BlockCode, carry: Values, window: Window, depth: jax.Array | None, conditions: Values
-) -> Jumps:
-    terminator = code.block.terminator
-    if isinstance(terminator, Fail):
-        return Jumps(_uniform_pc(layout, window, reached(terminator, code.index, layout.exit)))
-    back = None
-    if may_return(terminator) and layout.frames is not None:
-        assert depth is not None
-        back = layout.frames.back(carry, window, depth).astype(layout.pc_type)
-    return resolved(layout, window, terminator, back, conditions)
+    def _moved(self, computed: Computed) -> Values:
+        """Return the new program counters and depths.
+
+        A lane that calls deeper than there is room for is parked before the callee's first block: the call itself is
+        done, so that the lane goes on from there when stacks have grown.
+        """
+        layout, carry, window = self.layout, self.carry, self.window
+        mask, over_limit, depth, jumps = computed.mask, computed.over_limit, computed.depth, computed.jumps
+        out: Values = {}
+        pc = jumps.pc
+        if layout.frames is not None and (jumps.enters is not None or jumps.leaves is not None):
+            assert depth is not None
+            new_depth = depth
+            if jumps.enters is not None:
+                new_depth = new_depth + jumps.enters.astype(depth.dtype)
+                max_depth = frame_plans.depth_of(carry["frames"], window.lanes)
+                pc = jnp.where(jumps.enters & (new_depth > max_depth), parked(pc, layout.exit, Status.STACK_FULL), pc)
+            if jumps.leaves is not None:
+                new_depth = new_depth - jumps.leaves.astype(depth.dtype)
+            out["depth"] = window.write(carry["depth"], new_depth, mask)
+        if over_limit is not None:
+            # Such a lane has not run the block, but its program counter says that it stopped before it.
+            stopped = parked(self.code.index, layout.exit, Status.STEP_LIMIT)
+            pc = jnp.where(over_limit, jnp.asarray(stopped, pc.dtype), pc)
+            mask = mask | over_limit
+        out["pc"] = window.write(carry["pc"], pc.astype(layout.pc_type), mask)
+        return out
+
+    def _counted(self, mask: jax.Array, continues_visit: bool | jax.Array) -> Values:
+        """Return the new steps of lanes and statistics of blocks, if the program has them."""
+        layout, carry, window = self.layout, self.carry, self.window
+        out: Values = {}
+        if layout.max_steps is not None:
+            out["steps"] = window.write(carry["steps"], window.read(carry["steps"]) + 1, mask)
+        if layout.stats:
+            active = jnp.sum(mask, dtype=jnp.uint32)
+            ran = active > 0  # emitters without tests run blocks for no lane, which is no visit
+            visits = (ran & jnp.logical_not(continues_visit)).astype(jnp.uint32)
+            counts = (visits, active, jnp.where(ran, jnp.uint32(window.width), jnp.uint32(0)))
+            for key, count in zip(PER_BLOCK, counts, strict=True):
+                out[key] = wide_counters.added(carry[key], self.code.index, count)
+        return out
 
 
 def resolved(layout: Layout, window: Window, edge: Edge, back: jax.Array | None, conditions: Values) -> Jumps:
@@ -224,59 +270,6 @@ def _select_jumps(cond: jax.Array, a: Jumps, b: Jumps) -> Jumps:
 
 def _uniform_pc(layout: Layout, window: Window, pc: int) -> jax.Array:
     return jnp.full((window.width,), pc, layout.pc_type)
-
-
-def _move(
-    layout: Layout,
-    code: BlockCode,
-    carry: Values,
-    window: Window,
-    depth: jax.Array | None,
-    mask: jax.Array,
-    over_limit: jax.Array | None,
-    jumps: Jumps,
-) -> Values:
-    """Return the new program counters and depths.
-
-    A lane that calls deeper than there is room for is parked before the callee's first block: the call itself is done,
-    so that the lane goes on from there when stacks have grown.
-    """
-    out: Values = {}
-    pc = jumps.pc
-    if layout.frames is not None and (jumps.enters is not None or jumps.leaves is not None):
-        assert depth is not None
-        new_depth = depth
-        if jumps.enters is not None:
-            new_depth = new_depth + jumps.enters.astype(depth.dtype)
-            max_depth = frame_plans.depth_of(carry["frames"], window.lanes)
-            pc = jnp.where(jumps.enters & (new_depth > max_depth), parked(pc, layout.exit, Status.STACK_FULL), pc)
-        if jumps.leaves is not None:
-            new_depth = new_depth - jumps.leaves.astype(depth.dtype)
-        out["depth"] = window.write(carry["depth"], new_depth, mask)
-    moved = mask
-    if over_limit is not None:
-        # Such a lane has not run the block, but its program counter says that it stopped before it.
-        pc = jnp.where(over_limit, jnp.asarray(parked(code.index, layout.exit, Status.STEP_LIMIT), pc.dtype), pc)
-        moved = mask | over_limit
-    out["pc"] = window.write(carry["pc"], pc.astype(layout.pc_type), moved)
-    return out
-
-
-def _count(
-    layout: Layout, code: BlockCode, carry: Values, window: Window, mask: jax.Array, continues_visit: bool | jax.Array
-) -> Values:
-    """Return the new steps of lanes and statistics of blocks, if the program has them."""
-    out: Values = {}
-    if layout.max_steps is not None:
-        out["steps"] = window.write(carry["steps"], window.read(carry["steps"]) + 1, mask)
-    if layout.stats:
-        active = jnp.sum(mask, dtype=jnp.uint32)
-        ran = active > 0  # emitters without tests run blocks for no lane, which is no visit
-        visits = (ran & jnp.logical_not(continues_visit)).astype(jnp.uint32)
-        counts = (visits, active, jnp.where(ran, jnp.uint32(window.width), jnp.uint32(0)))
-        for key, count in zip(PER_BLOCK, counts, strict=True):
-            out[key] = wide_counters.added(carry[key], code.index, count)
-    return out
 
 
 def written(layout: Layout, code: BlockCode) -> tuple[str, ...]:

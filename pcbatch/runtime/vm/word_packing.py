@@ -18,7 +18,7 @@ from pcbatch.ir.types import ArrayType
 Dtype = np.dtype[Any]
 SMALL: Dtype = np.dtype(np.uint32)
 LARGE: Dtype = np.dtype(np.uint64)
-_UNSIGNED: dict[int, Dtype] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: SMALL, 8: LARGE}
+UNSIGNED: dict[int, Dtype] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: SMALL, 8: LARGE}
 
 
 def word(type_: ArrayType, floats_apart: bool = False) -> Dtype:
@@ -53,7 +53,7 @@ def pack(value: Any, lanes: int, word: Dtype) -> jax.Array:
         value = value.astype(np.uint8)
     elif not _is_standard(value.dtype):
         value = value.astype(_stand_in(value.dtype))
-    unsigned = _UNSIGNED[value.dtype.itemsize]
+    unsigned = UNSIGNED[value.dtype.itemsize]
     bits = value if value.dtype == unsigned else jax.lax.bitcast_convert_type(value, unsigned)
     size = math.prod(bits.shape[1:])
     return bits.reshape(lanes, size).astype(LARGE if unsigned == LARGE else SMALL)
@@ -77,7 +77,7 @@ def unpack(words: jax.Array, type_: ArrayType) -> Any:
 
 
 def _from_bits(words: jax.Array, dtype: Dtype) -> jax.Array:
-    bits = words.astype(_UNSIGNED[dtype.itemsize])
+    bits = words.astype(UNSIGNED[dtype.itemsize])
     return bits if bits.dtype == dtype else jax.lax.bitcast_convert_type(bits, dtype)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache, partial, singledispatch
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -70,11 +70,12 @@ class Operation(Protocol):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return the results and their tangents. A tangent is None where it is zero by its type or its origin."""
+        return jvp_rule(self, primals, tangents)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         """Return the cotangents of the arguments that are None, in which the operation is linear; None for the others.
         A cotangent is None where it is zero."""
-        raise not_linear()
+        return transpose_rule(self, cotangents, args)
 
 
 class Differentiable(Operation, Protocol):
@@ -87,6 +88,33 @@ class Differentiable(Operation, Protocol):
         """Return the cotangents of the arguments that are `wanted`, None for the others, by operations that JAX may
         differentiate. A cotangent is None where it is zero. The parts of a tape have none: the tape is a function of
         the arguments of its run, and the derivative through it is in theirs."""
+        return pullback_rule(self, cotangents, args, wanted)
+
+
+# The rules of operations whose derivatives are operations that are made of them, such as that of a run which records.
+# Such a rule is entered for its class where both are known.
+
+
+@singledispatch
+def jvp_rule(
+    operation: Operation, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The rule `jvp` of an operation."""
+    raise NotImplementedError(operation)
+
+
+@singledispatch
+def transpose_rule(operation: Operation, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    """The rule `transpose` of an operation: most are not linear in any operand."""
+    raise not_linear()
+
+
+@singledispatch
+def pullback_rule(
+    operation: Differentiable, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]
+) -> Sequence[Any]:
+    """The rule `pullback` of an operation."""
+    raise NotImplementedError(operation)
 
 
 @dataclass(frozen=True)
@@ -265,6 +293,15 @@ def repeat_lanes(array: Any, axis: int | None, lanes: int, size: int) -> Any:
         return jnp.broadcast_to(array, (lanes * size, *array.shape))
     first = jnp.moveaxis(array, axis, 0)
     return jnp.broadcast_to(first, (lanes, *first.shape)).reshape(lanes * size, *first.shape[1:])
+
+
+def batched_per_lane(operation: Operation, operand: Callable[[int, Any, Axis], Any], size: int) -> BatchedOperation:
+    """The batched operation, of elements folded into lanes, whose results all have a value for each lane."""
+
+    def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
+        return unfolded_outs(outs, [True] * len(outs), size)
+
+    return BatchedOperation(operation, operand, results, results)
 
 
 def unfolded(array: Any, size: int) -> Any:

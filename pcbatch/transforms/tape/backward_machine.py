@@ -20,7 +20,7 @@ import numpy as np
 
 from pcbatch.ir.stack import StackBlock
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import storage_type
+from pcbatch.lowering.typing.jax_types import storage_type, zeros
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.frames import Frames
 from pcbatch.runtime.vm.lane_window import Window
@@ -28,7 +28,7 @@ from pcbatch.runtime.vm.layout import Layout, reg
 from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import Body, Load, LoadedPart, PoppedSlot, ReadRegister, SharedValue, Store
-from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, source_env, zero_where_inactive
+from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, zero_where_inactive
 from pcbatch.transforms.tape.indexed_vjp import InPlace
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.plan import BlockTape, Tape
@@ -37,7 +37,6 @@ from pcbatch.transforms.tape.uniform_cotangents import (
     defer,
     deferred_key,
     deferred_keys,
-    pulled_back,
     total,
 )
 
@@ -140,19 +139,15 @@ def start(
     """
     carry = at_records(layout, {}, jnp.full((lanes,), -1, jnp.int32))
     for v in layout.floats:
-        type_ = layout.type(v)
         cotangent = cotangents.get(v)
-        if cotangent is None:
-            cotangent = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
+        cotangent = zeros(layout.type(v), (lanes,)) if cotangent is None else cotangent
         carry[ct(v)] = layout.forward.kept(reg(v), cotangent)
     if layout.frames is not None:
         for buffer, width in layout.frames.widths.items():
             carry[ct(buffer)] = jnp.zeros(((depth + 2) * lanes, width), layout.frames.dtype(buffer))
-    for v in layout.small_shared:
-        type_ = layout.type(v)
-        carry[own(v)] = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
+    carry |= {own(v): zeros(layout.type(v), (lanes,)) for v in layout.small_shared}
     for block in layout.tape.blocks:
-        if block.deferred_cts:
+        if block.deferred:
             if defers and not block.keys:
                 carry[deferred_key(block, "n")] = jnp.zeros((), jnp.int32)
                 buffers = block.deferred_layout.empty(capacity(lanes))
@@ -199,7 +194,7 @@ class BackwardContext:
         if self.layout.frames is not None:
             buffers = [self.layout.frames.columns[v].buffer for v in tape.slots]
         names = [RECORD, "pc", *(ct(v) for v in (*registers, *buffers)), *(own(v) for v in tape.small_shared)]
-        return (*dict.fromkeys(names), *(deferred_keys(tape, self.defers) if tape.deferred_cts else ()))
+        return (*dict.fromkeys(names), *(deferred_keys(tape, self.defers) if tape.deferred else ()))
 
     def step(
         self,
@@ -285,19 +280,20 @@ def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, wind
     memory = InPlace(cotangents, window, mask, body.updates.keys())
     pulled = pull(body, replayed.env, outputs, window.width, memory, context.needs, context.in_pieces)
     registers, slots, small_shared = _distribute(tape, carry, window, incoming, pulled)
-    deferred = {n: x for n in tape.deferred_cts if (x := pulled.get(n, outputs.get(n))) is not None}
+    cts = {n: x for n in tape.reads.deferred_cts if (x := pulled.get(n, outputs.get(n))) is not None}
+    deferred = {n: zero_where_inactive(mask, x) for n, x in cts.items()}
     at_once = bool(tape.keys) or not context.defers
     return BlockCotangents(
         registers,
         memory.arrays,
         slots,
         small_shared,
-        {} if at_once else {n: zero_where_inactive(mask, x) for n, x in deferred.items()},
+        {} if at_once else deferred,
         replayed.record,
         replayed.depth,
         replayed.link,
         mask,
-        pulled_back(tape, replayed.env, deferred, mask, context.needs) if at_once and deferred else {},
+        tape.of_shared(replayed.env, deferred, window.width, context.needs) if at_once and deferred else {},
     )
 
 
@@ -313,7 +309,7 @@ def _replay(context: BackwardContext, tape: BlockTape, carry: Values, window: Wi
     keys = {s.name: s.key for s in tape.body.sources if isinstance(s, SharedValue)}
     values |= {keys[v]: jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in tape.small_shared}
     mask, agreed = tape.agreeing(values, window.here)
-    env = replay(tape.body, source_env(tape.body, values, known, width, agreed), width, context.in_pieces)
+    env = replay(tape.body, values, known, width, agreed, context.in_pieces)
     return _Replayed(record, depth, link, mask, env)
 
 

@@ -19,10 +19,11 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.ir.ops import Move, Prim, Print, Select
+from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Pop, Push
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
-from pcbatch.runtime.vm.block_body import BlockCode
+from pcbatch.runtime.vm.block_body import BlockCode, function_of
 from pcbatch.runtime.vm.indexed_access import Cut, Segment, Touch, load_key
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.jaxpr_pieces import COSTLY, SHIFTS, any_of, inlined, only_linear, pieces
@@ -189,11 +190,12 @@ class _Builder:
                     pass
                 case Move(dst=dst, src=src):
                     self._set(dst, self._value(src))
-                case Select():
-                    ins = tuple(map(self._value, (op.cond, op.on_true, op.on_false)))
-                    self._node(lambda c, a, b: [jnp.where(c, a, b)], ins, (op.dst,), linear=True, selects=True)
                 case Prim():
                     self._prim(position, op)
+                case _:
+                    is_select = isinstance(op, Select)  # linear in the values that it chooses from
+                    ins = tuple(map(self._value, reads(op)))
+                    self._node(function_of(op), ins, writes(op), linear=is_select, selects=is_select)
         return self
 
     def body(self) -> Body:

@@ -42,19 +42,36 @@ class Memory(Protocol):
 Env = dict[int, Operand]  # values by number
 
 
-def source_env(
+def replay(
     body: Body,
     values: Mapping[str, Any],
     shared: Mapping[str, Any],
     width: int,
     agreed: Mapping[str, Any] = MappingProxyType({}),
+    in_pieces: bool = False,
 ) -> Env:
-    """The sources of a block as values of its type, from `width` records and from shared values, in storage form.
+    """All values of a block, computed again from `width` records and from shared values, in storage form.
 
-    `values` are [width, ...] by `Source.key`, `shared` by variable. A shared value may be among `values` as well: then
-    each lane has a copy, and a cotangent, of its own. `agreed` are the values of registers that are the same in all
-    records, by name. Sources in neither are read by nothing, and zero here.
+    Args:
+        body: The block. Its loaded parts are among its sources; its expensive results may be among `values`.
+        values: By `Source.key`, [width, ...]. A shared value may be one of them: then each lane has a copy, and a
+            cotangent, of its own. Sources that have no value are read by nothing, and zero here.
+        shared: By variable.
+        width: The number of records.
+        agreed: The values of registers that are the same in all records, by name.
+        in_pieces: See `pull`.
     """
+    env = _sources(body, values, shared, width, agreed)
+    for step in body.steps:
+        if isinstance(step, Node) and not all(out in env for out in step.outs):
+            env.update(zip(step.outs, _computed(step, [env[i] for i in step.ins], width, in_pieces), strict=True))
+    return env
+
+
+def _sources(
+    body: Body, values: Mapping[str, Any], shared: Mapping[str, Any], width: int, agreed: Mapping[str, Any]
+) -> Env:
+    """The sources of a block as values of its type, and those expensive results that are at hand."""
     env: Env = {}
     for source in body.sources:
         if isinstance(source, SharedValue) and source.key not in values:
@@ -66,18 +83,6 @@ def source_env(
         else:
             env[source.number] = Batch(from_storage(zeros(storage_type(source.type), (width,)), source.type))
     env.update({result.number: Batch(values[result.key]) for result in body.expensive if result.key in values})
-    return env
-
-
-def replay(body: Body, env: Env, width: int, in_pieces: bool = False) -> Env:
-    """All values of the block, for `width` records. Loaded parts are among the sources, expensive results may be.
-
-    `in_pieces`: see `pull`.
-    """
-    env = dict(env)
-    for step in body.steps:
-        if isinstance(step, Node) and not all(out in env for out in step.outs):
-            env.update(zip(step.outs, _computed(step, [env[i] for i in step.ins], width, in_pieces), strict=True))
     return env
 
 

@@ -11,6 +11,8 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from pcbatch.lowering.jaxpr_passes.parts import cut_out, evaluated
+
 EXPENSIVE = 16  # products per element of a result that is worth recording
 
 # Primitives whose pullback only moves and adds cotangents: zero stays zero, whatever the values are.
@@ -80,37 +82,23 @@ def _is_call(eqn: Any) -> bool:
 
 
 def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-    env: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
-
-    def look(v: Any) -> Any:
-        return v.val if isinstance(v, jex.Literal) else env[v]
-
-    for eqn in jaxpr.eqns:
+    def equation(eqn: Any, operands: list[Any]) -> list[Any]:
         if _is_call(eqn):
             inner = eqn.params["jaxpr"]
-            outs = _evaluated(inner.jaxpr, inner.consts, [look(v) for v in eqn.invars])
-        else:  # as a jaxpr of one equation: JAX knows how to apply each primitive with its parameters
-            alone = _piece(jaxpr, [eqn], list(eqn.outvars), {})
-            outs = jex.jaxpr_as_fun(alone.closed)(*(env[v] for v in alone.ins))
-        env.update(zip(eqn.outvars, outs, strict=True))
-    return [look(v) for v in jaxpr.outvars]
+            return _evaluated(inner.jaxpr, inner.consts, operands)
+        # As a jaxpr of one equation: JAX knows how to apply each primitive with its parameters.
+        closed, ins = cut_out(jaxpr, [eqn], eqn.outvars)
+        values = {v: x for v, x in zip(eqn.invars, operands, strict=True) if isinstance(v, jex.Var)}
+        outs: list[Any] = jex.jaxpr_as_fun(closed)(*(values[v] for v in ins))
+        return outs
+
+    return evaluated(jaxpr, consts, args, equation, lambda v: v.val)
 
 
 def _piece(
     jaxpr: Any, eqns: Sequence[Any], outs: Sequence[Any], consts: Mapping[Any, Any], expensive: bool = False
 ) -> JaxprPiece:
-    defined = {v for eqn in eqns for v in eqn.outvars}
-    used = list(dict.fromkeys(v for e in eqns for v in e.invars if isinstance(v, jex.Var) and v not in defined))
-    ins = [v for v in used if v not in consts]
-    constants = [v for v in used if v in consts]
-    part = jaxpr.replace(
-        constvars=constants,
-        invars=ins,
-        outvars=list(outs),
-        eqns=list(eqns),
-        debug_info=jaxpr.debug_info.with_unknown_names(),
-    )
-    return JaxprPiece(jex.ClosedJaxpr(part, [consts[v] for v in constants]), tuple(ins), tuple(outs), expensive)
+    return JaxprPiece(*cut_out(jaxpr, eqns, outs, consts), tuple(outs), expensive)
 
 
 def pieces(closed: jex.ClosedJaxpr, uniform: set[Any], deferred: set[Any]) -> Iterator[JaxprPiece]:

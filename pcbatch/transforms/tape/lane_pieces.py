@@ -23,6 +23,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.interpreters.partial_eval import dce_jaxpr
 
+from pcbatch.lowering.jaxpr_passes.parts import cut_out
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.vm import lanes_last
 from pcbatch.runtime.vm.lanes_last import Placed
@@ -146,13 +147,4 @@ def _part(
         wanted = {v for vs in (*(e.invars for e in later), jaxpr.outvars) for v in vs if isinstance(v, jex.Var)}
         passing = [v for v in jaxpr.invars if v in dear] if k == 0 else []
         outs = [v for v in (*defined, *passing) if v in wanted]
-    read = (v for vs in (*(e.invars for e in eqns), outs) for v in vs)
-    used = list(dict.fromkeys(v for v in read if isinstance(v, jex.Var) and v not in defined))
-    part = jaxpr.replace(
-        constvars=[v for v in used if v in consts],
-        invars=[v for v in used if v not in consts],
-        outvars=outs,
-        eqns=eqns,
-        debug_info=jaxpr.debug_info.with_unknown_names(),
-    )
-    return jex.ClosedJaxpr(part, [consts[v] for v in used if v in consts])
+    return cut_out(jaxpr, eqns, outs, consts)[0]

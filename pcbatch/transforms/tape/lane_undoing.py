@@ -54,7 +54,7 @@ class LaneUndoing:
     def of(cls, layout: Layout, tape: Tape) -> LaneUndoing:
         """Return the steps for a machine of lanes that saves floating numbers as such, and the plan of its tape."""
         around = cycles(layout.program)
-        again = [around[block.code.block.label] > 0 for block in tape.blocks]
+        again = [around[block.source.label] > 0 for block in tape.blocks]
         size = sum(block.bytes() for block, often in zip(tape.blocks, again, strict=True) if often)
         rows = max(LEAST_ROWS, min(MOST_ROWS, TAPE_BYTES // max(1, size)))
         sizes = [rows + 1 if often else 2 for often in again]

@@ -8,8 +8,8 @@ Counters do not stop where the room ends: a tape that was too short tells how lo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,41 +17,44 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.ir.ops import PureOp
+from pcbatch.ir.roles import reads, writes
+from pcbatch.ir.stack import StackBlock
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.lane_window import agreeing
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import (
-    Body,
     LoadedPart,
     PoppedSlot,
     ReadRegister,
-    Recordable,
     SharedValue,
     body_of,
 )
 from pcbatch.transforms.tape.pullback_reads import reads_of
-from pcbatch.transforms.tape.record_layout import RecordedBlock, RecordLayout, record_layout, stored_as
+from pcbatch.transforms.tape.record_layout import RecordLayout, record_layout, stored_as
+from pcbatch.transforms.tape.recorded_block import RecordedBlock
 
 SMALL = 32  # elements of a shared value of whose cotangent each lane has a sum of its own
 STATUS = "tape:status"  # int32[lanes]
 HEAD = "tape:head"  # state key: the lane's last record
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BlockTape(RecordedBlock):
-    """The records of one block: which values they hold, and what its pullback does with shared values."""
+    """The records of one block of lanes, whose number is its program counter.
 
-    index: int  # the program counter of the block
+    `numbers`: `link`, the lane's record before; where frames are undone, `depth`, the nested calls; and, where
+    constants are read for many records at once, the `lane`.
+    """
+
     code: BlockCode
-    body: Body
-    recorded: tuple[Recordable, ...]
-    constants: tuple[ReadRegister, ...]  # registers that never change (arguments of the run): read, and not recorded
     slots: tuple[str, ...]  # floating slots that it pops or pushes
     small_shared: tuple[str, ...]  # shared values of whose cotangent each lane has a sum of its own
-    deferred: tuple[str, ...]  # other shared values, whose cotangents are pulled back from many records at once
-    deferred_cts: tuple[int, ...]  # numbers of values whose cotangents are deferred, and made into those of `deferred`
-    alias_of: Mapping[int, int]  # numbers of other values, with the same cotangent as one of `deferred_cts`
+
+    @property
+    def source(self) -> StackBlock:
+        return self.code.block
 
     @property
     def keys(self) -> dict[str, str]:
@@ -63,22 +66,11 @@ class BlockTape(RecordedBlock):
         mask, agreed = agreeing({key: values[key] for key in self.keys}, mask)
         return mask, {self.keys[key]: x for key, x in agreed.items()}
 
-    @cached_property  # the host asks for it in every gradient
-    def record_layout(self) -> RecordLayout:
-        """The columns of one record, with the lane's link to the record before."""
-        types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: stored_as(s.type) for s in self.recorded}
-        types["link"] = (), np.int32
-        if self.slots:
-            types["depth"] = (), np.int32
-        if self.deferred and self.constants:
-            types["lane"] = (), np.int32
-        return record_layout(types)
-
     @cached_property
     def deferred_layout(self) -> RecordLayout:
         """The columns of the deferred cotangents of one record, and of the number of the record."""
         types = {**self.body.outputs, **self.body.edge}
-        columns = {str(number): stored_as(types[number]) for number in self.deferred_cts}
+        columns = {str(number): stored_as(types[number]) for number in self.reads.deferred_cts}
         return record_layout({**columns, "record": ((), np.int32)}) if columns else RecordLayout({}, {})
 
     def read(self, known: Mapping[str, Any], record: jax.Array) -> dict[str, Any]:
@@ -103,14 +95,13 @@ class Tape:
 
     def keys(self) -> tuple[str, ...]:
         """The state keys of the tape: the lanes' last records, and the count and buffers of each block."""
-        return (HEAD, *(key for block in self.blocks for key in (block.count, *block.buffers.values())))
+        return (HEAD, *(key for block in self.blocks for key in block.state_keys))
 
     def empty(self, lanes: int, rows: Sequence[int]) -> Values:
         """The tape before the first trip. `rows` of each block's buffers: its records at most, and `lanes` more."""
         state: Values = {HEAD: jnp.full((lanes,), -1, jnp.int32)}
         for block, count in zip(self.blocks, rows, strict=True):
-            state[block.count] = jnp.zeros((), jnp.int32)
-            state |= {block.key(name): array for name, array in block.record_layout.empty(count).items()}
+            state |= block.empty(count)
         return state
 
 
@@ -121,6 +112,15 @@ def plan_tape(layout: Layout, shared: frozenset[str]) -> Tape:
     constant = {v for v in layout.registers if v not in changed and v in layout.program.params}
     blocks = (_plan_block(layout, code, wanted, constant) for code in layout.codes)
     return Tape(tuple(block for block in blocks if block is not None), shared)
+
+
+def computed_of(variables: Collection[str], prologue: Sequence[PureOp]) -> frozenset[str]:
+    """Some variables, and those that are computed of them before the first trip."""
+    found = set(variables)
+    for op in prologue:
+        if found & set(reads(op)):
+            found |= set(writes(op))
+    return frozenset(found)
 
 
 def _type(layout: Layout, name: str) -> Any:
@@ -139,18 +139,9 @@ def _plan_block(layout: Layout, code: BlockCode, wanted: set[str], constant: set
     deferred = tuple(s.name for s in shared if s.type.size > SMALL)
     if deferred:  # cut once more, where it meets them
         body = body_of(code, frozenset(deferred))
-    reads, sources = reads_of(body, small)
-    constants = tuple(s for s in sources if isinstance(s, ReadRegister) and s.name in constant - {*code.keys})
-    recorded = tuple(s for s in sources if s not in constants)
-    return BlockTape(
-        code.index,
-        code,
-        body,
-        recorded,
-        constants,
-        slots,
-        small,
-        deferred if reads.deferred_cts else (),
-        reads.deferred_cts,
-        reads.alias_of,
-    )
+    found = reads_of(body, small)
+    deferred = deferred if found.deferred_cts else ()
+    unchanging = frozenset(constant - {*code.keys})
+    block = BlockTape(code.index, body, found, unchanging, deferred, ("link",), code, slots, small)
+    numbers = ("link", *(["depth"] if slots else []), *(["lane"] if deferred and block.constants else []))
+    return replace(block, numbers=numbers)

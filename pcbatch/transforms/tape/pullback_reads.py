@@ -22,12 +22,12 @@ Results that are expensive to compute again are offered as inputs besides the so
 needs them; the equations that would compute them are then dead, and so perhaps are some sources.
 
 The pullback of a block with deferred cotangents (`uniform_cotangents.py`) has two parts: a trip stores the cotangents
-at the edge of what it undoes (`read_by_trips`), and later one pullback continues from there for many records
-(`read_by_deferred`). A record has what either reads.
+at the edge of what it undoes, and later one pullback continues from there for many records (`_read_later`). A record
+has what either reads.
 
 Cotangents at the edge are often equal: in `tanh(w @ x + b)` with `w` and `b` deferred, those of the product and of the
-sum. They are then one variable of the jaxpr, which is stored once; `TripReads.alias_of` maps the other values to the
-one that has it.
+sum. They are then one variable of the jaxpr, which is stored once; `PullbackReads.alias_of` maps the other values to
+the one that has it.
 """
 
 from __future__ import annotations
@@ -41,18 +41,19 @@ import jax.numpy as jnp
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from pcbatch.transforms.tape.block_ssa import Body, ExpensiveResult, Load, Recordable, SharedValue, Store
-from pcbatch.transforms.tape.block_vjp import Env, pull, pull_shared, replay, source_env
+from pcbatch.transforms.tape.block_vjp import Env, pull, pull_shared, replay
 from pcbatch.transforms.tape.record_layout import struct_of
 
 WIDTH = 2  # records that a pullback is traced for: not one, a size that JAX may treat specially
 
 
-class TripReads(NamedTuple):
-    """The values that a trip of the backward machine reads, and the cotangents that it defers."""
+class PullbackReads(NamedTuple):
+    """What the pullback of a block reads, and which cotangents it gives and defers."""
 
-    keys: set[str]  # of sources and expensive results
+    sources: tuple[Recordable, ...]  # what it reads of records
+    pulled: frozenset[int]  # the sources that get a cotangent, by number
     deferred_cts: tuple[int, ...]  # values whose cotangents are deferred, by number
-    alias_of: Mapping[int, int]  # values with the same cotangent as one of `deferred_cts`
+    alias_of: Mapping[int, int]  # other values with the same cotangent as one of `deferred_cts`
 
 
 class ProbeMemory:
@@ -72,26 +73,18 @@ class ProbeMemory:
 class _Traced(NamedTuple):
     """A pullback that was traced."""
 
-    keys: set[str]  # of the inputs that it reads
+    keys: set[str]  # of the sources and expensive results that it reads
     results: Any  # the tree of its results, with variables of the jaxpr as leaves
 
 
-def reads_of(body: Body, small_shared: Sequence[str]) -> tuple[TripReads, list[Recordable]]:
-    """The reads of a trip, and the values that a record needs, for the trip or for what it leaves for later."""
-    found = read_by_trips(body, small_shared)
-    keys = found.keys
-    if found.deferred_cts:
-        keys = keys | read_by_deferred(body, small_shared, (*found.deferred_cts, *found.alias_of), keys)
-    sources = (*body.sources, *body.expensive)
-    return found, [s for s in sources if not isinstance(s, SharedValue) and s.key in keys]
-
-
-def read_by_trips(body: Body, small_shared: Sequence[str]) -> TripReads:
-    """The values that the backward machine reads in a trip, and the cotangents that it leaves for later."""
+def reads_of(body: Body, small_shared: Sequence[str] = ()) -> PullbackReads:
+    """What a record of a block is read for: by the trip that undoes it, or for what that leaves for later."""
+    given: set[int] = set()
 
     def pullback(env: Env, cts: Mapping[int, Any]) -> Any:
         memory = ProbeMemory()
         pulled = pull(body, env, cts, WIDTH, memory)
+        given.update(s.number for s in body.sources if s.number in pulled)
         edge = {n: ct for n in body.edge if (ct := pulled.get(n, cts.get(n))) is not None}
         summed = [s for s in body.sources if not isinstance(s, SharedValue) or s.name in small_shared]
         return [pulled[s.number] for s in summed if s.number in pulled], memory.used, edge
@@ -104,7 +97,11 @@ def read_by_trips(body: Body, small_shared: Sequence[str]) -> TripReads:
         first = stored.setdefault(_identity(edge[number]), number)
         if first != number:
             alias_of[number] = first
-    return TripReads(traced.keys, tuple(stored.values()), alias_of)
+    keys = traced.keys
+    if stored:
+        keys = keys | _read_later(body, small_shared, (*stored.values(), *alias_of), keys)
+    sources = (s for s in (*body.sources, *body.expensive) if not isinstance(s, SharedValue) and s.key in keys)
+    return PullbackReads(tuple(sources), frozenset(given), tuple(stored.values()), alias_of)
 
 
 def _identity(result: Any) -> Any:
@@ -112,7 +109,7 @@ def _identity(result: Any) -> Any:
     return result if isinstance(result, jex.Var) else id(result)
 
 
-def read_by_deferred(body: Body, small_shared: Sequence[str], numbers: Sequence[int], recorded: set[str]) -> set[str]:
+def _read_later(body: Body, small_shared: Sequence[str], numbers: Sequence[int], recorded: set[str]) -> set[str]:
     """The keys of the values that the cotangents of deferred variables are computed from, besides the cotangents of the
     values `numbers`. Expensive results are among them only if they are `recorded` anyway."""
 
@@ -139,8 +136,8 @@ def _trace(
 
     def function(values: list[Any], shared: list[Any], cts: list[Any]) -> Any:
         records = {s.key: x for s, x in zip(per_record, values, strict=True)}
-        env = source_env(body, records, {s.name: x for s, x in zip(uniform, shared, strict=True)}, WIDTH)
-        return pullback(replay(body, env, WIDTH), dict(zip(numbers, cts, strict=True)))
+        env = replay(body, records, {s.name: x for s, x in zip(uniform, shared, strict=True)}, WIDTH)
+        return pullback(env, dict(zip(numbers, cts, strict=True)))
 
     structs = [struct_of(s.type, (WIDTH,)) for s in per_record], [struct_of(s.type, ()) for s in uniform]
     cts = [struct_of(types[n], (WIDTH,)) for n in numbers]

@@ -110,32 +110,3 @@ def active_first(window: Window, mask: jax.Array) -> jax.Array | None:
     if window.width == 1 or (not window.dense and mask is window.here):
         return None
     return first_lanes(mask, window.width)
-
-
-class RecordedBlock:
-    """The base of what a tape holds of one block, records in buffers; `index` is the number of the block."""
-
-    index: int
-
-    @property
-    def record_layout(self) -> RecordLayout:
-        """The columns of one record."""
-        raise NotImplementedError
-
-    def key(self, name: str) -> str:
-        """The state key of a part of the records."""
-        return f"tape:{self.index}:{name}"
-
-    @property
-    def count(self) -> str:
-        """The state key of the number of records."""
-        return self.key("n")
-
-    @property
-    def buffers(self) -> dict[str, str]:
-        """State keys of the records' buffers."""
-        return {name: self.key(name) for name in self.record_layout.buffers}
-
-    def bytes(self) -> int:
-        """The number of bytes of one record."""
-        return sum(width * np.dtype(dtype).itemsize for width, dtype in self.record_layout.buffers.values())

@@ -14,7 +14,7 @@ from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.lane_reductions import count_lanes
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import Layout
-from pcbatch.runtime.vm.step import Computed, StepContext, step_block
+from pcbatch.runtime.vm.step import Computed, StepContext, Visit
 from pcbatch.transforms.tape.block_ssa import (
     Body,
     ExpensiveResult,
@@ -24,12 +24,12 @@ from pcbatch.transforms.tape.block_ssa import (
     Recordable,
     SharedValue,
 )
-from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
+from pcbatch.transforms.tape.block_vjp import replay, spread_over
 from pcbatch.transforms.tape.plan import HEAD, BlockTape, Tape
-from pcbatch.transforms.tape.record_layout import active_first, append, reordered
+from pcbatch.transforms.tape.record_layout import active_first, reordered
 
-ORDER = "order"  # among the rows of a step: the places of the window whose rows they are, int32[width]
 MOST_COUNTED = 2**30  # records: counters stop here, before int32 overflows
+ORDER = "order"  # among the rows of a step: the places of the window whose rows they are, int32[width]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RecordingContext(StepContext):
         chosen: bool | jax.Array = True,
         goes_on: bool | jax.Array = False,
     ) -> Values:
-        out, computed = step_block(self, code, carry, window, chosen, goes_on)
+        out, computed = Visit(self, code, carry, window).run(chosen, goes_on)
         assert isinstance(self.layout, RecordingLayout)
         block = self.layout.tape.block(code.index)
         return out if block is None else out | _append_records(self.layout, block, carry, window, computed)
@@ -134,7 +134,7 @@ def recorded_values(
                 assert_never(source)
     if expensive := [s for s in recorded if isinstance(s, ExpensiveResult)]:
         # The block has computed them already: XLA merges the two computations.
-        env = replay(body, source_env(body, values, shared, width, agreed), width)
+        env = replay(body, values, shared, width, agreed)
         values |= {s.key: spread_over(env[s.number], width) for s in expensive}
     return values
 
@@ -142,10 +142,8 @@ def recorded_values(
 def _append_records(
     layout: RecordingLayout, block: BlockTape, carry: Values, window: Window, computed: Computed
 ) -> Values:
-    mask, before = computed.mask, carry[block.count]
-    rows, order = dict(computed.extra), computed.extra.get(ORDER)
-    rows.pop(ORDER, None)
-    out = {block.key(name): append(carry[block.key(name)], before, each) for name, each in rows.items()}
+    mask, before, order = computed.mask, carry[block.count], computed.extra.get(ORDER)
+    out = block.appended(carry, computed.extra)
     out[block.count] = jnp.minimum(before, MOST_COUNTED) + count_lanes(mask)
     # The records of active lanes stand behind the last one in this order.
     record = layout.tape.record_id(before + jnp.arange(window.width, dtype=jnp.int32), block)

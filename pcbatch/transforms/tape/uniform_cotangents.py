@@ -18,7 +18,7 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import reg
 from pcbatch.transforms.tape.block_ssa import SharedValue
-from pcbatch.transforms.tape.block_vjp import Env, pull_shared, replay, source_env, zero_where_inactive
+from pcbatch.transforms.tape.block_vjp import replay, zero_where_inactive
 from pcbatch.transforms.tape.needs import Needs, any_in_record
 from pcbatch.transforms.tape.plan import STATUS, BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import active_first, append, reordered
@@ -98,7 +98,7 @@ def _flush_chunk(block: BlockTape, state: Values, known: Values, stride: int, ne
     columns = layout.read(buffers, jnp.arange(chunk, dtype=jnp.int32))
     filled = jnp.arange(chunk, dtype=jnp.int32) < state[n]
     if not needs.tangents:  # else the pullback masks those with tangents of zero, too
-        filled = filled & any_in_record([columns[str(number)] for number in block.deferred_cts])
+        filled = filled & any_in_record([columns[str(number)] for number in block.reads.deferred_cts])
     pulled = _pull_chunk(block, columns, filled, known, stride, needs)
     sums = {total(v): state[total(v)] + pulled[v] for v in block.deferred if v in pulled}
     rest = {deferred_key(block, name): _without_first(state[deferred_key(block, name)], chunk) for name in buffers}
@@ -124,25 +124,15 @@ def _pull_chunk(
         if isinstance(source, SharedValue) and source.name in block.small_shared:
             shared = known[source.name]
             values[source.key] = jnp.broadcast_to(shared, (width, *jnp.shape(shared)))
-    env = replay(block.body, source_env(block.body, values, known, width), width)
-    return pulled_back(block, env, {n: columns[str(n)] for n in block.deferred_cts}, mask, needs)
-
-
-def pulled_back(
-    block: BlockTape, env: Env, deferred: Mapping[int, Any], mask: jax.Array, needs: Needs
-) -> dict[str, Any]:
-    """The cotangents of shared values by name, from those that are deferred, by number, of the records in `mask`."""
-    cotangents = {n: zero_where_inactive(mask, ct) for n, ct in deferred.items()}
-    cotangents |= {n: cotangents[first] for n, first in block.alias_of.items() if first in cotangents}
-    pulled = pull_shared(block.body, env, cotangents, mask.shape[0], needs)
-    numbers = {s.name: s.number for s in block.body.sources if isinstance(s, SharedValue)}
-    return {v: pulled[numbers[v]] for v in block.deferred if numbers[v] in pulled}
+    env = replay(block.body, values, known, width)
+    deferred = {n: zero_where_inactive(mask, columns[str(n)]) for n in block.reads.deferred_cts}
+    return block.of_shared(env, deferred, width, needs)
 
 
 def flush(tape: Tape, carry: Values, known: Values, stride: int, needs: Needs) -> Values:
     """Pull back all deferred cotangents, so that the sums are complete."""
     for block in tape.blocks:
-        if block.deferred_cts and not block.keys:
+        if block.deferred and not block.keys:
             n = deferred_key(block, "n")
 
             def more(s: Values, n: str = n) -> Any:

@@ -13,17 +13,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.ir.tasks import TaskProgram
-from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import from_storage, storage_type, to_storage
+from pcbatch.lowering.typing.jax_types import storage_type, zeros
 from pcbatch.runtime.tasks.plan import FROM
 from pcbatch.runtime.tasks.pool import guarded, written
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
-from pcbatch.runtime.vm.block_body import Values, evaluate
+from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.word_packing import is_float
-from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp
 from pcbatch.transforms.tasks.plan import FULL, JOINS, LOG, SERIALS, VISITS, WIDTH, TaskBlockTape, TaskTape
 from pcbatch.transforms.tasks.recorder import offsets
 from pcbatch.transforms.tasks.undo import (
@@ -64,7 +61,7 @@ def argument_cotangents(
     for block in tape.blocks:
         if block.late:
             c = _in_slices(u, block, c, undone)
-        elif block.deferred_cts:
+        elif block.deferred:
             c = _in_slices(u, block, c, pulled_later)
     each = {v: c[of_constant(v)] for block in tape.blocks for v in block.moved}
     entry = tape.linked(tape.plan.entry.label)
@@ -78,7 +75,7 @@ def argument_cotangents(
 
 def _undoing(tape: TaskTape, fixed: Values, lanes: int, parts: Mapping[str, Any]) -> Undoing:
     pad = parts[WIDTH].shape[0]
-    room = {b.block.number: _length(parts, b) - 2 * pad for b in tape.blocks}
+    room = {b.block.number: b.rows(parts) - 2 * pad for b in tape.blocks}
     joins = parts[SERIALS].shape[0] - pad
     number = jnp.arange(joins, dtype=I32)
     known = jnp.where(number < parts[JOINS], parts[SERIALS][:joins], lanes + joins + number)
@@ -98,11 +95,6 @@ def _undoing(tape: TaskTape, fixed: Values, lanes: int, parts: Mapping[str, Any]
     return Undoing(tape, parts, fixed, lanes, pad, places, rows_of, found)
 
 
-def _length(parts: Mapping[str, Any], block: TaskBlockTape) -> int:
-    length: int = parts[block.keys[1]].shape[0]
-    return length
-
-
 def _start(u: Undoing, cotangents: Sequence[Any]) -> Values:
     """The cotangents before anything is undone: those of results at their places."""
     c: Values = {NEXT: jnp.where(u.parts[FULL], -1, u.parts[VISITS] - 1)}  # what is left of a full tape means nothing
@@ -111,37 +103,25 @@ def _start(u: Undoing, cotangents: Sequence[Any]) -> Values:
     for results in plan.sites.results:
         for key, type_ in zip(results.keys, results.types, strict=True):
             if is_float(type_) and (key in used or results is plan.entry.results):
-                c[of_place(key)] = jnp.zeros((rows * results.slots, *type_.shape), jnp.dtype(type_.dtype))
+                c[of_place(key)] = zeros(type_, (rows * results.slots,))
     for key, type_ in plan.sites.cells.items():
         if is_float(type_) and key in used:
-            c[of_place(key)] = jnp.zeros((rows, *type_.shape), jnp.dtype(type_.dtype))
+            c[of_place(key)] = zeros(type_, (rows,))
     for key, ct in zip(plan.entry.results.keys, cotangents, strict=True):
         if ct is not None and of_place(key) in c:
             array = c[of_place(key)]
             c[of_place(key)] = array.at[: u.lanes].set(ct.astype(array.dtype))
     for block in u.tape.blocks:
-        length = _length(u.parts, block)
+        length = block.rows(u.parts)
         if block.block.label in u.tape.links:
-            for v in block.fed:
-                c[of_record(block.block.label, v)] = _zeros(u.tape.plan.program, v, length)
+            types = {s.name: s.type for s in block.body.sources}
+            c |= {of_record(block.block.label, v): zeros(storage_type(types[v]), (length,)) for v in block.fed}
         c |= {of_constant(v): jnp.zeros_like(u.fixed[v]) for v in block.moved}
         if not block.late:
-            types = {**block.body.outputs, **block.body.edge}
-            for n in block.deferred_cts:
-                stored = storage_type(types[n])
-                c[of_deferred(block, n)] = jnp.zeros((length, *stored.shape), jnp.dtype(stored.dtype))
+            deferred = {**block.body.outputs, **block.body.edge}
+            cts = block.reads.deferred_cts
+            c |= {of_deferred(block, n): zeros(storage_type(deferred[n]), (length,)) for n in cts}
     return c | {TOTAL + v: jnp.zeros_like(u.fixed[v]) for v in u.tape.deferred}
-
-
-def _zeros(program: TaskProgram, name: str, length: int) -> Any:
-    stored = storage_type(_type(program, name))
-    return jnp.zeros((length, *stored.shape), jnp.dtype(stored.dtype))
-
-
-def _type(program: TaskProgram, name: str) -> ArrayType:
-    type_ = program.types[name]
-    assert type_ is not None
-    return type_
 
 
 def _undo_log(u: Undoing, c: Values) -> Values:
@@ -205,23 +185,3 @@ def _in_slices(
 
         first, c = lax.while_loop(go, some, (first, c))
     return c
-
-
-def shared_cotangents(
-    program: TaskProgram, args: Mapping[str, Any], sums: Mapping[str, Any], wanted: Sequence[str]
-) -> dict[str, Any]:
-    """Return the cotangents of shared parameters, from those of all that is computed of them before a run."""
-    if not program.prologue:
-        return {v: sums[v] for v in wanted if v in sums}
-
-    def shared(*values: Any) -> dict[str, Any]:
-        given = {**args, **dict(zip(wanted, values, strict=True))}
-        stored = {v: to_storage(x, _type(program, v)) for v, x in given.items() if v in program.shared}
-        env = {v: from_storage(x, _type(program, v)) for v, x in stored.items()}
-        for op in program.prologue:
-            evaluate(op, env, zero_preserving_vjp)
-        return {v: to_storage(env[v], _type(program, v)) for v in sums if v in env}
-
-    known = {v: x for v, x in sums.items() if v in program.shared}
-    cts = jax.vjp(shared, *(args[v] for v in wanted))[1](known)
-    return dict(zip(wanted, cts, strict=True))

@@ -7,7 +7,7 @@ is and nothing can fail (`TaskRecordedRun.trusts`): what has no gradient then is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,16 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.capacity import rounded
-from pcbatch.runtime.vm.lane_window import lane_mask
-from pcbatch.runtime.vm.machine import poison
-from pcbatch.transforms.backward import Backward
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.transforms.backward import Backward, of_shared_arguments
 from pcbatch.transforms.gradient_run import GradientRun
-from pcbatch.transforms.primitive.derived import at_once, one_by_one
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, fold_lanes, unfolded_outs
+from pcbatch.transforms.primitive.operation import Axis, bind, fold_lanes
 from pcbatch.transforms.recorded_run import RecordedRun, Room, run_compiled, traced_rows
-from pcbatch.transforms.tape.block_vjp import zero_where_inactive
+from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp, zero_where_inactive
+from pcbatch.transforms.tape.needs import any_in_record
 from pcbatch.transforms.tape.plan import Tape
-from pcbatch.transforms.tasks.backward import argument_cotangents, shared_cotangents
+from pcbatch.transforms.tasks.backward import argument_cotangents
 from pcbatch.transforms.tasks.plan import EXAMPLES, FULL, ROOTS, TODO, TaskTape
 from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun
 
@@ -43,21 +42,16 @@ class TaskBackward(Backward):
     def _recorder(self) -> TaskRecordedRun:
         return TaskRecordedRun(self.run, self.tape)
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The state keys of the parts of the tape, in order."""
-        return self.tape.keys
-
     def lower(self, *args: Any) -> Sequence[Any]:
-        count = len(self.moved)
-        given, cts = args[:count], list(args[count + len(self.keys) :])
-        parts = dict(zip(self.keys, args[count : count + len(self.keys)], strict=True))
+        given, parts, cts = self.operands(args)
         todo = parts[TODO] | parts[FULL]
-        by_tasks = self._by_tasks(given, parts, [zero_where_inactive(~todo, ct) for ct in cts])
-        if self.complete:
+        wrong = None
+        if self._recorder.trusts and not self.complete:
+            asked = jnp.any(jnp.array([any_in_record([ct]) for ct in cts]), axis=0)
+            wrong = (asked & parts[TODO]) | parts[FULL]
+        by_tasks = self._by_tasks(given, parts, [zero_where_inactive(~todo, ct) for ct in cts], wrong)
+        if self.complete or wrong is not None:
             return by_tasks
-        if self._recorder.trusts:
-            return self._told(by_tasks, parts, cts)
         lanes = self._lanes()
         left = [zero_where_inactive(todo, ct) for ct in cts]
 
@@ -72,14 +66,6 @@ class TaskBackward(Backward):
         by_lanes = jax.lax.cond(jnp.any(todo) | (after > 0), again, nothing, [*given, *left])
         return [a + b for a, b in zip(by_tasks, by_lanes, strict=True)]
 
-    def _told(self, found: Sequence[Any], parts: dict[str, Any], cts: Sequence[Any]) -> list[Any]:
-        """The cotangents of the arguments that are moved; NaN for examples that have none."""
-        asked = jnp.any(jnp.array([jnp.any((ct != 0).reshape(self.run.lanes, -1), axis=1) for ct in cts]), axis=0)
-        wrong = (asked & parts[TODO]) | parts[FULL]
-        mapped = [m for m, is_moved in zip(self.run.mapped, self.moved, strict=False) if is_moved]
-        each = [wrong if is_mapped else jnp.any(wrong) for is_mapped in mapped]
-        return [poison(lane_mask(bad, ct), ct) for bad, ct in zip(each, found, strict=True)]
-
     def _lanes(self) -> GradientRun:
         """Return the operation that computes this gradient by lanes, inside a trace."""
         assert self.again is not None
@@ -87,14 +73,15 @@ class TaskBackward(Backward):
         room = Room(traced_rows(recorded), self.executable.stacks.traced(), self.run.elements)
         return GradientRun(self.run, self.moved, self.again, room)
 
-    def _by_tasks(self, args: Sequence[Any], parts: dict[str, Any], cts: Sequence[Any]) -> list[Any]:
-        """The cotangents of the arguments that are moved."""
+    def _by_tasks(
+        self, args: Sequence[Any], parts: dict[str, Any], cts: Sequence[Any], wrong: jax.Array | None
+    ) -> list[Any]:
+        """The cotangents of the arguments that are moved; NaN for examples that are `wrong`."""
         run, recorder = self.run, self._recorder
         tasks, given = recorder.tasks, recorder.task_arguments(*args)
         named = self.executable.named(tasks)
-        recorded = parts[EXAMPLES].shape[0]
+        recorded, roots = parts[EXAMPLES].shape[0], parts[ROOTS]
         fixed, _ = tasks.stored(given, run.lanes, single=False)
-        roots = parts[ROOTS]
         if recorded != run.lanes:  # an element of several that were recorded together
             fixed = {v: _spread(x, roots, recorded) if v in tasks.program.constants else x for v, x in fixed.items()}
         of_results = iter(cts)
@@ -102,26 +89,20 @@ class TaskBackward(Backward):
         entering = [_spread(ct, roots, recorded) if ct is not None else None for ct in results]
         each, sums = argument_cotangents(self.tape, fixed, recorded, parts, entering)
         by_name = {name: v for v, name in named.items()}
-        shared = [
-            by_name[n] for k, n in enumerate(run.names) if self.moved[k] and by_name.get(n) in tasks.program.shared
-        ]
-        of_shared = shared_cotangents(tasks.program, given, sums, shared)
-        out = []
-        for k, name in enumerate(run.names):
-            if not self.moved[k]:
-                continue
-            v, x = by_name.get(name), args[k]
-            ct = of_shared.get(v) if v in of_shared else each.get(v)  # type: ignore[arg-type]
-            if ct is None:
-                ct = jnp.zeros_like(x)
-            elif v not in of_shared:
-                ct = ct.at[roots].get(mode="clip") if recorded != run.lanes else ct
-                ct = ct if run.mapped[k] else ct.sum(0)
-            out.append(ct.astype(x.dtype))
-        return out
+        moved = {by_name.get(name) for name, is_moved in zip(run.names, self.moved, strict=False) if is_moved}
+
+        def stored(arguments: Mapping[str, Any]) -> Values:
+            return tasks.stored(arguments, run.lanes, single=False, around=zero_preserving_vjp)[0]
+
+        def of_examples(name: str) -> Any:
+            ct = each.get(by_name.get(name, ""))
+            return ct if ct is None or recorded == run.lanes else ct.at[roots].get(mode="clip")
+
+        of_shared = of_shared_arguments(stored, given, [v for v in tasks.program.shared if v in moved], sums)
+        return self.of_arguments(args, {named[v]: ct for v, ct in of_shared.items()}, of_examples, wrong)
 
     def impl(self, *args: Any) -> Sequence[Any]:
-        parts = dict(zip(self.keys, args[len(self.moved) :], strict=False))
+        parts = self.operands(args)[1]
         todo = np.asarray(parts[TODO]) | bool(np.any(parts[FULL]))
         done = replace(self, complete=True)
         out = run_compiled(done, self.executable, self.run.lanes, *args)
@@ -132,14 +113,14 @@ class TaskBackward(Backward):
     def _again(self, todo: np.ndarray, *args: Any) -> list[Any]:
         """The cotangents of arguments from those examples that tasks have not finished, by lanes."""
         assert self.again is not None
-        count = len(self.moved)
+        given, _, cotangents = self.operands(args)
         which = np.flatnonzero(todo)
         # The number of lanes is a power of two, so that few programs are compiled; the last example fills up.
         filled = np.concatenate([which, np.full(rounded(len(which)) - len(which), which[-1])]).astype(np.int32)
         run = replace(self.run, lanes=len(filled))
-        given = [x[filled] if m else x for x, m in zip(args[:count], run.mapped, strict=True)]
+        given = [x[filled] if m else x for x, m in zip(given, run.mapped, strict=True)]
         first = jnp.arange(len(filled)) < len(which)
-        cts = [zero_where_inactive(first, ct[filled]) for ct in args[count + len(self.keys) :]]
+        cts = [zero_where_inactive(first, ct[filled]) for ct in cotangents]
         recorder = RecordedRun(run, self.again, silent=True)
         parts = recorder.split(bind(recorder, *given))[1]
         outs = bind(Backward(run, self.moved, self.again), *given, *parts.values(), *cts)
@@ -149,27 +130,11 @@ class TaskBackward(Backward):
             for k, ct in zip(moved, outs, strict=True)
         ]
 
-    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
-        count, keys = len(self.moved), self.keys
-        if all(axis is None for axis in axes[: count + len(keys)]):  # elements differ in cotangents alone
-            return at_once(self, size, axes)
-        if any(m and not mapped for m, mapped in zip(self.moved, self.run.mapped, strict=False)):
-            return one_by_one(self, size, axes)
-        if axes[count + keys.index(FULL)] is not None:  # each element has a tape of its own
-            return one_by_one(self, size, axes)
-        run = self.run.folded(size, axes[:count])
+    def _tape_per_element(self, axes: Sequence[Axis]) -> bool:
+        return axes[len(self.moved) + self.keys.index(FULL)] is not None
 
-        def operand(k: int, x: Any, axis: Axis) -> Any:
-            if k < count:
-                return self.run.folded_operand(run, size, k, x, axis)
-            if count <= k < count + len(keys):
-                return fold_lanes(x, axis, size) if keys[k - count] in (TODO, ROOTS) else x
-            return fold_lanes(x, axis, size)
-
-        def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
-            return unfolded_outs(outs, [True] * len(outs), size)
-
-        return BatchedOperation(replace(self, run=run), operand, results, results)
+    def _folded(self, key: str, x: Any, axis: Axis, size: int) -> Any:
+        return fold_lanes(x, axis, size) if key in (TODO, ROOTS) else x
 
 
 def _spread(x: Any, roots: Any, lanes: int) -> Any:

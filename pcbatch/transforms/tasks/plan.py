@@ -17,14 +17,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
-import jax
-import numpy as np
-
-from pcbatch.ir.forks import leaves
-from pcbatch.ir.roles import reads, writes
-from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, TaskProgram, spawns, starts
+from pcbatch.ir.tasks import TaskBlock, TaskProgram
 from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import (
@@ -34,13 +28,13 @@ from pcbatch.transforms.tape.block_ssa import (
     Node,
     PoppedSlot,
     ReadRegister,
-    Recordable,
     SharedValue,
     body_of,
 )
-from pcbatch.transforms.tape.block_vjp import pull, replay, source_env
-from pcbatch.transforms.tape.pullback_reads import ProbeMemory, reads_of
-from pcbatch.transforms.tape.record_layout import RecordedBlock, RecordLayout, record_layout, stored_as, struct_of
+from pcbatch.transforms.tape.plan import computed_of
+from pcbatch.transforms.tape.pullback_reads import reads_of
+from pcbatch.transforms.tape.recorded_block import RecordedBlock
+from pcbatch.transforms.tasks.exits import Push, exits
 
 LOG, VISITS = "tape:log", "tape:log:n"  # the visits that are undone one by one, and how many
 SERIALS, JOINS = "tape:serials", "tape:serials:n"  # of the frames of joins, in the order of visits
@@ -60,33 +54,19 @@ class TaskBlockTape(RecordedBlock):
 
     Attributes:
         block: the block.
-        body: its body.
-        recorded: the values in a row.
-        constants: floating constants of the example that are read again when a row is undone.
         sent: the floating variables that the end of the block uses and whose cotangents are wanted.
         fed: the parameters that get cotangents from here.
         moved: the constants of the example whose cotangents are wanted.
-        deferred: the shared values whose cotangents come from many rows at once.
-        deferred_cts: as in `tape/plan.py`.
-        alias_of: likewise.
-        numbers: the columns of numbers.
     """
 
     block: BlockPlan
-    body: Body
-    recorded: tuple[Recordable, ...]
-    constants: tuple[ReadRegister, ...]
     sent: frozenset[str]
     fed: tuple[str, ...]
     moved: frozenset[str]
-    deferred: tuple[str, ...]
-    deferred_cts: tuple[int, ...]
-    alias_of: Mapping[int, int]
-    numbers: tuple[str, ...]
 
-    @cached_property
-    def index(self) -> int:  # type: ignore[override]
-        return self.block.number
+    @property
+    def source(self) -> TaskBlock:
+        return self.block.block
 
     @property
     def late(self) -> bool:
@@ -97,17 +77,6 @@ class TaskBlockTape(RecordedBlock):
     def joins(self) -> bool:
         """Whether a row has the results of a frame."""
         return self.block.block.joins
-
-    @cached_property
-    def record_layout(self) -> RecordLayout:
-        """The columns of a row of this block, with their types."""
-        types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: stored_as(s.type) for s in self.recorded}
-        return record_layout(types | dict.fromkeys(self.numbers, ((), np.int32)))
-
-    @cached_property
-    def keys(self) -> tuple[str, ...]:
-        """The state keys of the count and of the buffers."""
-        return (self.count, *self.buffers.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +103,9 @@ class TaskTape:
     links: Mapping[str, tuple[Link, ...]]
     moved: frozenset[str]
 
-    @cached_property
-    def by_number(self) -> Mapping[int, TaskBlockTape]:
-        """The blocks with rows, by their number in the program."""
-        return {block.block.number: block for block in self.blocks}
-
     def of(self, block: BlockPlan) -> TaskBlockTape | None:
         """The rows of a block, or None if it has none."""
-        return self.by_number.get(block.number)
+        return next((tape for tape in self.blocks if tape.index == block.number), None)
 
     def linked(self, label: str) -> TaskBlockTape | None:
         """The block of this label, if cotangents of its records are looked for."""
@@ -151,7 +115,7 @@ class TaskTape:
     def keys(self) -> tuple[str, ...]:
         """The state keys of the parts of the tape, in order."""
         fixed = (LOG, VISITS, SERIALS, JOINS, FRAMES, TODO, ROOTS, FULL, WIDTH, EXAMPLES)
-        return (*(key for block in self.blocks for key in block.keys), *fixed)
+        return (*(key for block in self.blocks for key in block.state_keys), *fixed)
 
     @property
     def deferred(self) -> tuple[str, ...]:
@@ -162,7 +126,7 @@ class TaskTape:
 def plan_task_tape(plan: TaskPlan, params: frozenset[str]) -> TaskTape:
     """Plan the tape for gradients by these parameters of the program."""
     moved = moved_variables(plan.program, params)
-    bodies = {block.label: body_of(block.code, _shared(block, moved)) for block in plan.blocks}
+    bodies = {block.label: body_of(block.code, moved.intersection(block.code.shared)) for block in plan.blocks}
     active = active_parameters(plan, bodies, moved)
     blocks = tuple(
         tape for b in plan.blocks if (tape := _plan_block(plan, b, bodies[b.label], active[b.label], moved)) is not None
@@ -188,15 +152,9 @@ def tapeable(plan: TaskPlan) -> bool:
 
 def moved_variables(program: TaskProgram, params: frozenset[str]) -> frozenset[str]:
     """Return the floating variables that change with these parameters, before any task runs."""
-    moved = set(params)
-    for op in program.prologue:
-        if moved & set(reads(op)):
-            moved |= set(writes(op))
-    return frozenset(v for v in moved if (t := program.types[v]) is not None and is_float(t))
-
-
-def _shared(block: BlockPlan, moved: frozenset[str]) -> frozenset[str]:
-    return frozenset(v for v in block.code.shared if v in moved)
+    return frozenset(
+        v for v in computed_of(params, program.prologue) if (t := program.types[v]) is not None and is_float(t)
+    )
 
 
 def _plan_block(
@@ -208,55 +166,31 @@ def _plan_block(
         return None
     pushes = {v: n for v, n in body.pushes.items() if v in sent}
     body = replace(body, pushes=pushes, outputs={n: t for n, t in body.outputs.items() if n in set(pushes.values())})
-    found, sources = reads_of(body, ())
-    registers = tuple(s for s in sources if isinstance(s, ReadRegister))
+    found = reads_of(body)
+    pops = [s for s in body.sources if isinstance(s, PoppedSlot) and is_float(s.type) and s.number in found.pulled]
     deferred = tuple(s.name for s in body.sources if isinstance(s, SharedValue) and s.name in moved)
-    loads = any(isinstance(s, LoadedPart) for s in body.sources) and constants
-    return TaskBlockTape(
-        block=block,
-        body=body,
-        recorded=tuple(s for s in sources if s not in registers),
-        constants=registers,
-        sent=sent,
-        fed=tuple(v for v in _pulled(body) if v in active),
-        moved=constants,
+    tape = TaskBlockTape(
+        block.number,
+        body,
+        found,
+        unchanging=frozenset(block.code.reads),
         deferred=deferred if found.deferred_cts else (),
-        deferred_cts=found.deferred_cts,
-        alias_of=found.alias_of,
-        numbers=tuple(_numbers(plan, block, sent, bool(registers or constants or loads))),
+        numbers=(),
+        block=block,
+        sent=sent,
+        fed=tuple(dict.fromkeys(s.name for s in pops if s.name in active)),
+        moved=constants,
     )
-
-
-def _pulled(body: Body) -> list[str]:
-    """The floating parameters to which a pullback gives cotangents."""
-    found: list[str] = []
-
-    def pullback(values: Mapping[str, Any], shared: Mapping[str, Any], cts: Mapping[int, Any]) -> int:
-        env = replay(body, source_env(body, values, shared, TRIAL), TRIAL)
-        pulled = pull(body, env, cts, TRIAL, ProbeMemory())
-        found.extend(s.name for s in body.sources if isinstance(s, PoppedSlot) and s.number in pulled)
-        return 0
-
-    records = {s.key: struct_of(s.type, (TRIAL,)) for s in body.sources if not isinstance(s, SharedValue)}
-    shared = {s.name: struct_of(s.type, ()) for s in body.sources if isinstance(s, SharedValue)}
-    jax.eval_shape(pullback, records, shared, {n: struct_of(t, (TRIAL,)) for n, t in body.outputs.items()})
-    return [v for v in dict.fromkeys(found) if any(s.name == v and is_float(s.type) for s in body.sources)]
+    root = bool(tape.constants or constants)
+    return replace(tape, numbers=tuple(dict.fromkeys(_numbers(plan, block, sent, root))))
 
 
 def _numbers(plan: TaskPlan, block: BlockPlan, sent: frozenset[str], root: bool) -> Iterator[str]:
     """The columns of numbers, but `from`, which is in the record."""
-    ends = leaves(block.block.terminator)
-    given = [way for op in spawns(block.block) for way in leaves(op.way) if isinstance(way, Give)]
-    saved = [v for leaf in ends if isinstance(leaf, Sync) for _, v in leaf.args]
-    if any(v in sent for leaf in ends if isinstance(leaf, Finish) for v in leaf.values):
-        yield "to"
-    if any(v in sent for v in (*saved, *(v for way in given for v in way.values))):
-        yield "frame"
-    if len(ends) > 1:
-        yield "leaf"
-    for q, op in enumerate(spawns(block.block)):
-        if len(leaves(op.way)) > 1:
-            yield f"way:{q}"
+    found = list(exits(plan, block))
+    reached = {exit.to for exit in found if any(v in sent for _, v in exit.values)}
+    yield from (column for column, to in (("to", "destination"), ("frame", "frame")) if to in reached)
+    yield from (exit.column for exit in found if exit.column is not None)
     if root:
         yield "root"
 
@@ -267,15 +201,9 @@ def _links(plan: TaskPlan, target: BlockPlan, taped: set[int]) -> Iterator[Link]
         return
     if target is plan.entry:
         yield Link(-1, 0)
-    for block in plan.blocks:
-        if block.number not in taped:
-            continue
-        if any(isinstance(leaf, TaskJump) and leaf.target == target.label for leaf in leaves(block.block.terminator)):
-            yield Link(block.number, 0)
-        begun = spawns(block.block)
-        for k, op in enumerate(begun):
-            if target.label in starts(op.way):
-                yield Link(block.number, len(begun) - k)
+    for block in (block for block in plan.blocks if block.number in taped):
+        pushed = [exit.to for exit in exits(plan, block) if isinstance(exit.to, Push)]
+        yield from dict.fromkeys(Link(block.number, to.rank) for to in pushed if to.label == target.label)
 
 
 def active_parameters(plan: TaskPlan, bodies: Mapping[str, Body], moved: Collection[str]) -> dict[str, frozenset[str]]:
@@ -289,10 +217,15 @@ def active_parameters(plan: TaskPlan, bodies: Mapping[str, Body], moved: Collect
         before = (dict(found), set(homes))
         for block in plan.blocks:
             sent = depending(bodies[block.label], found[block.label], moved)
-            for label, param, source in _bindings(block):
-                if source in sent and param in floats:
-                    found[label] |= {param}
-            homes |= set(_filled(plan, block, sent))
+            for exit in exits(plan, block):
+                filled = [where for where, v in exit.values if v in sent]
+                match exit.to:
+                    case Push(label=label):
+                        found[label] |= {p for p in filled if p in floats}
+                    case "frame":
+                        homes |= {*filled}
+                    case "destination":
+                        homes |= {(key, slot) for key in filled for slot in range(block.results.slots)}
         for label, places in plan.sites.homes.items():
             params = plan.program.block(label).params
             found[label] |= {v for v, h in places.items() if (h.key, h.slot) in homes and v in floats and v in params}
@@ -320,38 +253,3 @@ def depending(body: Body, params: Collection[str], moved: Collection[str]) -> fr
             case _:
                 pass
     return frozenset(v for v, number in body.pushes.items() if number in numbers)
-
-
-def _bindings(block: BlockPlan) -> Iterator[tuple[str, str, str]]:
-    """The label, the parameter and the variable of each binding of a record that a block pushes."""
-    for leaf in leaves(block.block.terminator):
-        if isinstance(leaf, TaskJump):
-            yield from ((leaf.target, p, v) for p, v in leaf.args)
-    for op in spawns(block.block):
-        for way in leaves(op.way):
-            if isinstance(way, Start):
-                yield from ((way.label, p, v) for p, v in way.args)
-
-
-def _filled(plan: TaskPlan, block: BlockPlan, sent: Collection[str]) -> Iterator[tuple[str, int | None]]:
-    """The places of frames that a block puts values of `sent` into."""
-    for leaf in leaves(block.block.terminator):
-        match leaf:
-            case Sync(target=target, args=args):
-                for p, v in args:
-                    home = plan.sites.homes[target][p]
-                    if v in sent:
-                        yield home.key, home.slot
-            case Finish(values=values):
-                for key, v in zip(block.results.keys, values, strict=True):
-                    if v in sent:
-                        yield from ((key, slot) for slot in range(block.results.slots))
-            case _:
-                pass
-    for op in spawns(block.block):
-        for way in leaves(op.way):
-            if isinstance(op, Spawn) and isinstance(way, Give):
-                keys = plan.sites.of(plan.program, op.dsts).keys
-                for key, v in zip(keys, way.values, strict=True):
-                    if v in sent:
-                        yield key, plan.sites.slots[op.dsts]

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
-from pcbatch.runtime.execute.traced_tasks import merged_by_mask, run_in_lanes
+from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type, zeros
+from pcbatch.runtime.execute.traced_run import merged_by_mask, run_in_lanes
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.tasks import TaskExecutable, state
 from pcbatch.runtime.tasks.executable import CHUNK
@@ -21,7 +21,7 @@ from pcbatch.runtime.tasks.growing import Outcome
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks
-from pcbatch.transforms.recorded_run import TRACED_VISITS, TapingRun
+from pcbatch.transforms.recorded_run import TRACED_VISITS, TapingRun, recorder_of
 from pcbatch.transforms.tape.recorder import round_up
 from pcbatch.transforms.tasks.plan import FRAMES, FULL, JOINS, TODO, VISITS, TaskTape, plan_task_tape, tapeable
 from pcbatch.transforms.tasks.recorder import SERIAL_OF, TapeRoom, TaskRecorder, traced_room
@@ -40,7 +40,7 @@ def by_tasks(run: Run) -> bool:
     executable = run.program.executable
     tasks = executable.tasks
     options = executable.options
-    if tasks is None or options.fork != "always" or options.checkpoints is not None or debug_checks():
+    if tasks is None or options.plan.fork != "always" or options.checkpoints is not None or debug_checks():
         return False
     if run.through is not None or run.ends or run.spread or is_symbolic(run.lanes) or not 0 < run.lanes <= CHUNK:
         return False
@@ -133,7 +133,7 @@ class TaskRecordedRun(TapingRun):
             Outcome(raw, todo),
             executable.arguments.natural({**given.mapped, **given.common}),
             frozenset(given.mapped),
-            executable.run,
+            executable.run_lanes,
             executable.machine.layout.exit,
         )
         return [*self._leaves(whole), *(parts[key] for key in self.keys)]
@@ -153,15 +153,15 @@ class TaskRecordedRun(TapingRun):
         """Nothing that a message could show."""
         type_ = self.executable.program.vars[name].type
         assert type_ is not None
-        stored = storage_type(type_)
-        return jnp.zeros((self.run.lanes, *stored.shape), jnp.dtype(stored.dtype))
-
-    def room_of(self, parts: Mapping[str, Any]) -> Any:
-        """Refuse: derivatives of gradients are made by lanes."""
-        raise NotImplementedError
+        return zeros(storage_type(type_), (self.run.lanes,))
 
     def tapes(self, run: Run) -> bool:
         return run.program == self.run.program and by_tasks(run)
+
+
+@recorder_of.register(TaskTape)
+def _recorder_of_tasks(tape: TaskTape, run: Run) -> TaskRecordedRun:
+    return TaskRecordedRun(run, tape)
 
 
 def _empty(recorder: TaskRecorder, now: Sizes) -> Values:

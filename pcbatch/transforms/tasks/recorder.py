@@ -35,6 +35,7 @@ from pcbatch.transforms.tasks.plan import (
     TODO,
     VISITS,
     WIDTH,
+    Link,
     TaskBlockTape,
     TaskTape,
 )
@@ -52,7 +53,7 @@ class TapeRoom:
     visits: int
 
 
-def offsets(tape: TaskTape, label: str, lanes: int, rows: Mapping[int, int], pad: int) -> tuple[dict[Any, int], int]:
+def offsets(tape: TaskTape, label: str, lanes: int, rows: Mapping[int, int], pad: int) -> tuple[dict[Link, int], int]:
     """Return where the rows of each kind of push look for the rows of a block, and how many places there are.
 
     Args:
@@ -90,15 +91,14 @@ class TaskRecorder:
         return {b.block.number: n for b, n in zip(self.tape.blocks, self.room.rows, strict=True)}
 
     @cached_property
-    def _offsets(self) -> dict[str, dict[Any, int]]:
+    def _offsets(self) -> dict[str, dict[Link, int]]:
         return {label: offsets(self.tape, label, self.lanes, self._rows, self.pad)[0] for label in self.tape.links}
 
     def empty(self) -> Values:
         """Return the tape before the first visit."""
         s: Values = {FRAMES: jnp.full((), self.lanes, I32)}
         for tape, rows in zip(self.tape.blocks, self.room.rows, strict=True):
-            s[tape.count] = jnp.zeros((), I32)
-            s |= {tape.key(name): x for name, x in tape.record_layout.empty(self.pad + rows + self.pad).items()}
+            s |= tape.empty(self.pad + rows + self.pad)
         s[LOG], s[VISITS] = jnp.zeros((self.room.visits + 1, 4), I32), jnp.zeros((), I32)
         s[SERIALS], s[JOINS] = jnp.zeros(self.room.joins + self.pad, I32), jnp.zeros((), I32)
         return s
@@ -142,10 +142,10 @@ class TaskRecorder:
 
     def origin(self, s: Values, block: BlockPlan, target: str, rank: int, width: int) -> jax.Array:
         """Return the places where the rows of this visit look for what it pushes."""
-        found = [at for link, at in self._offsets[target].items() if (link.source, link.rank) == (block.number, rank)]
-        if not found:
+        tape, at = self.tape.of(block), self._offsets[target].get(Link(block.number, rank))
+        if tape is None or at is None:
             return jnp.full(width, -1, I32)
-        places: jax.Array = found[0] + s[self.tape.by_number[block.number].count] + jnp.arange(width, dtype=I32)
+        places: jax.Array = at + s[tape.count] + jnp.arange(width, dtype=I32)
         return places
 
     def append(self, s: Values, block: BlockPlan, rows: Values, k: jax.Array) -> None:
@@ -154,9 +154,7 @@ class TaskRecorder:
         if tape is None:
             return
         begin = s[tape.count]
-        for name in tape.record_layout.buffers:
-            key = tape.key(name)
-            s[key] = lax.dynamic_update_slice_in_dim(s[key], rows[name], self.pad + begin, 0)
+        s |= tape.appended(s, rows, self.pad)
         s[tape.count] = jnp.minimum(begin, MOST_COUNTED) + k
         if SERIALS in rows:
             s[SERIALS] = lax.dynamic_update_slice_in_dim(s[SERIALS], rows[SERIALS], s[JOINS], 0)

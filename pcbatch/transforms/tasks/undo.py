@@ -14,21 +14,18 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.ir.forks import leaves
-from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, spawns
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import Window
-from pcbatch.transforms.tape.block_ssa import Load, PoppedSlot, ReadRegister, SharedValue, Store
+from pcbatch.transforms.tape.block_ssa import Load, PoppedSlot, ReadRegister, Store
 from pcbatch.transforms.tape.block_vjp import (
     Env,
     add,
     pull,
-    pull_shared,
     replay,
-    source_env,
     zero_where_inactive,
 )
 from pcbatch.transforms.tape.indexed_vjp import add_loaded
+from pcbatch.transforms.tasks.exits import Push, exits
 from pcbatch.transforms.tasks.plan import SERIALS, Link, TaskBlockTape, TaskTape
 
 I32 = jnp.int32
@@ -115,7 +112,7 @@ def undone(u: Undoing, tape: TaskBlockTape, c: Values, rows: Rows) -> Values:
     """Return the cotangents after some rows have been undone."""
     out = dict(c)
     values = read_rows(u, tape, rows)
-    env = replay(tape.body, source_env(tape.body, values, u.fixed, rows.width), rows.width)
+    env = replay(tape.body, values, u.fixed, rows.width)
     outputs = _outputs(u, tape, c, values, rows)
     memory = _Constants(u, tape, c, values, rows)
     pulled = pull(tape.body, env, outputs, rows.width, memory)
@@ -127,28 +124,25 @@ def undone(u: Undoing, tape: TaskBlockTape, c: Values, rows: Rows) -> Values:
     fed = {s.name: pulled.get(s.number) for s in tape.body.sources if isinstance(s, PoppedSlot)}
     masked = {v: zero_where_inactive(rows.mask, ct) for v in tape.fed if (ct := fed[v]) is not None}
     out |= _of_frames(u, tape, out, masked, rows) if tape.joins else _of_records(tape, out, masked, rows)
-    deferred = {n: pulled.get(n, outputs.get(n)) for n in tape.deferred_cts}
+    deferred = {n: pulled.get(n, outputs.get(n)) for n in tape.reads.deferred_cts}
     known = {n: zero_where_inactive(rows.mask, x) for n, x in deferred.items() if x is not None}
     if tape.late:
-        return out | _added(tape, out, env, known, rows.width)
+        return out | _added(tape, out, env, known, rows)
     return out | {of_deferred(tape, n): _put(out[of_deferred(tape, n)], rows.at, x) for n, x in known.items()}
 
 
 def pulled_later(u: Undoing, tape: TaskBlockTape, c: Values, rows: Rows) -> Values:
     """Return the cotangents with those of shared values from some rows, whose own were left for later."""
     values = read_rows(u, tape, rows)
-    env = replay(tape.body, source_env(tape.body, values, u.fixed, rows.width), rows.width)
-    cts = {n: lax.dynamic_slice_in_dim(c[of_deferred(tape, n)], rows.at, rows.width) for n in tape.deferred_cts}
-    return {**c, **_added(tape, c, env, {n: zero_where_inactive(rows.mask, x) for n, x in cts.items()}, rows.width)}
+    env = replay(tape.body, values, u.fixed, rows.width)
+    numbers = tape.reads.deferred_cts
+    cts = {n: lax.dynamic_slice_in_dim(c[of_deferred(tape, n)], rows.at, rows.width) for n in numbers}
+    return {**c, **_added(tape, c, env, {n: zero_where_inactive(rows.mask, x) for n, x in cts.items()}, rows)}
 
 
-def _added(tape: TaskBlockTape, c: Values, env: Env, cts: Mapping[int, Any], width: int) -> Values:
+def _added(tape: TaskBlockTape, c: Values, env: Env, cts: Mapping[int, Any], rows: Rows) -> Values:
     """Add to the cotangents of shared values."""
-    cotangents = {**cts, **{n: cts[first] for n, first in tape.alias_of.items() if first in cts}}
-    pulled = pull_shared(tape.body, env, cotangents, width)
-    numbers = {s.name: s.number for s in tape.body.sources if isinstance(s, SharedValue)}
-    sums = {v: pulled[numbers[v]] for v in tape.deferred if numbers[v] in pulled}
-    return {TOTAL + v: c[TOTAL + v] + x for v, x in sums.items()}
+    return {TOTAL + v: c[TOTAL + v] + x for v, x in tape.of_shared(env, cts, rows.width).items()}
 
 
 def read_rows(u: Undoing, tape: TaskBlockTape, rows: Rows) -> dict[str, Any]:
@@ -175,31 +169,18 @@ def _window(u: Undoing, values: Mapping[str, Any], rows: Rows) -> Window:
 
 def _outputs(u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, Any], rows: Rows) -> dict[int, Any]:
     """The cotangents of the values that the end of a block uses, by number."""
-    block, found = tape.block.block, _Found(u, tape, c, values, rows)
-    for k, leaf in enumerate(leaves(block.terminator)):
-        here = rows.mask & (values["leaf"] == k) if "leaf" in values else rows.mask
-        match leaf:
-            case TaskJump(target=target, args=args):
-                found.of_push(target, 0, args, here)
-            case Sync(target=target, args=args):
-                homes = u.tape.plan.sites.homes[target]
-                for p, v in args:
-                    found.of_frame(homes[p].key, homes[p].slot, v, here)
-            case Finish(values=names):
-                for key, v in zip(tape.block.results.keys, names, strict=True):
+    found = _Found(u, tape, c, values, rows)
+    for exit in exits(u.tape.plan, tape.block):
+        here = rows.mask if exit.column is None else rows.mask & (values[exit.column] == exit.number)
+        match exit.to:
+            case Push():
+                found.of_push(exit.to, exit.values, here)
+            case "frame":
+                for (key, slot), v in exit.values:
+                    found.of_frame(key, slot, v, here)
+            case "destination":
+                for key, v in exit.values:
                     found.of_destination(key, v, here)
-            case _:
-                pass
-    begun = spawns(block)
-    for q, op in enumerate(begun):
-        for j, way in enumerate(leaves(op.way)):
-            here = rows.mask & (values[f"way:{q}"] == j) if f"way:{q}" in values else rows.mask
-            if isinstance(way, Start):
-                found.of_push(way.label, len(begun) - q, way.args, here)
-            elif isinstance(way, Give) and isinstance(op, Spawn):
-                keys = u.tape.plan.sites.of(u.tape.plan.program, op.dsts).keys
-                for key, v in zip(keys, way.values, strict=True):
-                    found.of_frame(key, u.tape.plan.sites.slots[op.dsts], v, here)
     outputs: dict[int, Any] = {}
     for v, number in tape.body.pushes.items():
         if v in found.cts:
@@ -218,15 +199,13 @@ class _Found:
     rows: Rows
     cts: dict[str, Any] = field(default_factory=dict)
 
-    def of_push(self, target: str, rank: int, args: Sequence[tuple[str, str]], here: jax.Array) -> None:
+    def of_push(self, to: Push, values: Sequence[tuple[str, str]], here: jax.Array) -> None:
         """Add the cotangents of records that were pushed."""
-        record = self.u.tape.linked(target)
-        if record is None:
+        target = to.label
+        wanted = [(p, v) for p, v in values if v in self.tape.sent and of_record(target, p) in self.c]
+        if self.u.tape.linked(target) is None or not wanted:
             return
-        wanted = [(p, v) for p, v in args if v in self.tape.sent and of_record(target, p) in self.c]
-        if not wanted:
-            return
-        offset = self.u.offsets[target][Link(self.tape.block.number, rank)]
+        offset = self.u.offsets[target][Link(self.tape.index, to.rank)]
         row = lax.dynamic_slice_in_dim(self.u.rows_of[target], offset - self.u.pad + self.rows.at, self.rows.width)
         for p, v in wanted:
             self._add(v, self.c[of_record(target, p)], self.u.pad + row, here & (row >= 0))

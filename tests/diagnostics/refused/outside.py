@@ -13,7 +13,7 @@ ROWS = [
         "import re\n@pcbatch.batch\ndef f(t):\n    if re.match('[a-c]+$', t):\n        return len(t)\n    return 0\n",
         '[("abca",), ("hello",), ("aab",)]',
         (("def f(t):", "def f(t, found):"), ("re.match('[a-c]+$', t)", "found")),
-        to="pcbatch.texts([t for t, in examples]), np.array([bool(re.match('[a-c]+$', t)) for t, in examples])",
+        to="pcbatch.ragged([t for t, in examples]), np.array([bool(re.match('[a-c]+$', t)) for t, in examples])",
     ),
     Row(
         "compiled pattern",
@@ -58,7 +58,7 @@ ROWS = [
         "import os\n@pcbatch.batch\ndef f(n):\n    k = len(open(os.devnull).read())\n    return n + k\n",
         "[(3,), (5,)]",
         (("def f(n):", "def f(n, text):"), ("len(open(os.devnull).read())", "len(text)")),
-        to="np.array([n for n, in examples]), pcbatch.texts([open(os.devnull).read() for _ in examples])",
+        to="np.array([n for n, in examples]), pcbatch.ragged([open(os.devnull).read() for _ in examples])",
     ),
     Row(
         "clock",
@@ -241,7 +241,7 @@ ROWS = [
         "import json\n@pcbatch.batch\ndef f(n):\n    return len(json.dumps({'n': n}))\n",
         "[(3,), (50,)]",
         (("def f(n)", "def f(text)"), ("json.dumps({'n': n})", "text")),
-        to="pcbatch.texts([json.dumps({'n': n}) for n, in examples])",
+        to="pcbatch.ragged([json.dumps({'n': n}) for n, in examples])",
     ),
     Row(
         "dates",
@@ -259,7 +259,7 @@ ROWS = [
         "import hashlib\n@pcbatch.batch\ndef f(text):\n    return hashlib.md5(text.encode('ascii')).hexdigest()\n",
         "[('ab',), ('',)]",
         (("def f(text)", "def f(text, digest)"), ("hashlib.md5(text.encode('ascii')).hexdigest()", "digest")),
-        to="pcbatch.texts([t for t, *_ in examples]), pcbatch.texts([hashlib.md5(t.encode('ascii')).hexdigest() for t, *_ in examples])",
+        to="pcbatch.ragged([t for t, *_ in examples]), pcbatch.ragged([hashlib.md5(t.encode('ascii')).hexdigest() for t, *_ in examples])",
     ),
     Row(
         "a complex clip",

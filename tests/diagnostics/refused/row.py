@@ -89,7 +89,7 @@ class Row:
 def column(values: list[Any]) -> Any:
     """An argument of the values of all lanes."""
     if isinstance(values[0], str):
-        return pcbatch.texts(values)
+        return pcbatch.ragged(values)
     if isinstance(values[0], list):
         return pcbatch.ragged(values)
     return np.array(values, np.float32 if isinstance(values[0], float) else np.int32)

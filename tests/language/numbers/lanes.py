@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.checks import LIMIT, NumberRules, collecting, using
+from pcbatch.data.functions.users_code import substitute
 from pcbatch.data.origins import Origin, note, noting
-from pcbatch.frontend.support import operators
 
 ERRORS = (ValueError, ArithmeticError)
 Outcome = Any
@@ -34,7 +34,7 @@ def outcomes(fn: Callable[..., Any], *columns: Any, rules: NumberRules = NumberR
     The examples of plain Python are those that the arrays of JAX hold.
     """
     raised: list[str] = []
-    run = operators.substitute
+    run = substitute
 
     def one(*args: Any) -> Any:
         with using(rules), noting(), collecting() as checks:

@@ -12,15 +12,15 @@ import pytest
 
 import pcbatch
 from pcbatch.data.checks import NumberRules
+from pcbatch.data.functions.builtins import int_
 from pcbatch.data.sequences.list_reductions import exact_sum
 from pcbatch.errors import UsageError
-from pcbatch.frontend.support import operators
 from tests.language.numbers.lanes import Lane, exact, outcomes
 from tests.language.numbers.test_math_integers import LARGEST, integers
 
 pytestmark = pytest.mark.share(3)
 
-FAILING = NumberRules(overflow="fail", division=True)
+FAILING = NumberRules(division=True)
 SMALL = integers(40, -3, 40)
 
 
@@ -45,9 +45,7 @@ def test_overflow_of_powers_and_signs() -> None:
     assert [lane for lane in found if not exact(lane)] == []
     for fn in (operator.neg, operator.abs):
         assert [lane for lane in outcomes(fn, values, rules=FAILING) if not exact(lane)] == []
-    whole = outcomes(
-        lambda x: operators.int_(x), np.array([1.5, -2e9, 3e9, np.nan, -np.inf], np.float32), rules=FAILING
-    )
+    whole = outcomes(int_, np.array([1.5, -2e9, 3e9, np.nan, -np.inf], np.float32), rules=FAILING)
     assert [lane.lane for lane in whole] == [1, -2000000000, "limit", "ValueError", "OverflowError"]
 
 
@@ -57,7 +55,7 @@ def operator_add(a, b):
 
 def test_integers_wrap_around_where_they_may() -> None:
     most, one = np.array([LARGEST], np.int32), np.array([1], np.int32)
-    assert pcbatch.batch(operator_add, overflow="wrap")(most, one).tolist() == [-LARGEST - 1]
+    assert pcbatch.batch(operator_add, numbers="jax")(most, one).tolist() == [-LARGEST - 1]
     assert pcbatch.batch(operator_add).run(most, one).status.tolist() == [int(pcbatch.Status.LIMIT)]
 
 
@@ -88,9 +86,9 @@ def test_a_lane_that_overflows() -> None:
 
 
 def test_unknown_rules_are_refused() -> None:
-    for option in ({"overflow": "grow"}, {"math_errors": "ignore"}):
+    for wrong in ("C", "wrap", None, 3):
         with pytest.raises(UsageError, match="PCB401"):
-            pcbatch.batch(lambda n: n, **option)
+            pcbatch.batch(lambda n: n, numbers=wrong)
 
 
 def decimals(dtype: Any) -> np.ndarray:
@@ -138,7 +136,7 @@ def test_sums_that_overflow() -> None:
             xs.append(k * 100000000)
         return sum(xs)
 
-    result = pcbatch.batch(listed, overflow="fail").run(np.array([3, 7, 8], np.int32))
+    result = pcbatch.batch(listed).run(np.array([3, 7, 8], np.int32))
     assert result.status.tolist() == [0, 0, int(pcbatch.Status.LIMIT)]
     assert result.value[:2].tolist() == [listed(3), listed(7)]
 

@@ -32,10 +32,10 @@ from pcbatch.ir.ops import Prim
 from pcbatch.lowering.cfg_passes import split_live_ranges
 from pcbatch.lowering.diagnose.primitive_errors import diagnose
 from pcbatch.lowering.typing import infer
-from pcbatch.lowering.typing.abstract_values import abstract_of
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.jax_types import from_aval
 from tests.language.sweep.calls import COMPLEX, EXAMPLES, NAMES, OPERANDS, WIDTHS
+from tests.lowering.typed import abstract_of
 
 _serial = itertools.count()
 

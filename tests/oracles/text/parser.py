@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
 from pcbatch.ir.forks import Fork
-from pcbatch.ir.ops import Check, Print
-from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
-from pcbatch.ir.tasks import OpenFrame, Spawn, SpawnInto, TaskBlock, TaskProgram
+from pcbatch.ir.ops import PureOp
+from pcbatch.ir.stack import PushJump, StackBlock, StackOp, StackProgram, Storage, Var
+from pcbatch.ir.tasks import TaskBlock, TaskOp, TaskProgram
 from pcbatch.ir.text.syntax import BRANCH, FAIL, OPS, STACK_ENDS, Form
 from pcbatch.ir.types import ArrayType, parse_type
 from tests.oracles.text.forms import ASSIGN, STACK_LEAVES, TASK_LEAVES, Leaves, read_line, read_tree
@@ -74,25 +74,30 @@ class _Kind:
         return _kept(node, line, self.lacks, self.where)
 
 
-_PURE_ONLY = (Call, Push, Pop, Print, Check, OpenFrame, Spawn, SpawnInto)
+def _without(union: Any) -> tuple[type, ...]:
+    """Return the operations that are none of a union."""
+    return tuple({form.cls for form in OPS} - {*get_args(union)})
+
+
+_PURE_ONLY = _without(PureOp)
 _CFG = _Kind(
     "a cfg program",
     re.compile(rf"({LABEL}):"),
-    (Push, Pop, OpenFrame, Spawn, SpawnInto, PushJump, Fork),
+    (*_without(Op), PushJump, Fork),
     (BRANCH, *STACK_ENDS),
     STACK_LEAVES,
 )
 _STACK = _Kind(
     "a stack program",
     re.compile(rf"({LABEL})(?: \((\d+) rounds\))?:"),
-    (Call, Check, OpenFrame, Spawn, SpawnInto),
+    _without(StackOp),
     STACK_ENDS,
     STACK_LEAVES,
 )
 _TASKS = _Kind(
     "a task program",
     re.compile(rf"({LABEL})\(((?:{NAMES})?)\)( after sync)?( in frame)?:"),
-    (Call, Push, Pop, Print, Check),
+    _without(TaskOp),
     (FAIL,),
     TASK_LEAVES,
 )

@@ -14,6 +14,7 @@ from pcbatch.runtime.kernel import launch
 from pcbatch.runtime.kernel.machine import KernelMachine, SplitMachine
 from pcbatch.runtime.vm.policies import POLICIES
 from pcbatch.runtime.vm.status import Status
+from tests.oracles.plans import planned, replanned
 from tests.programs import REGISTRY
 from tests.programs.classics import fib
 from tests.runtime.kernel.kernels import lowered
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.share(4)
 N = np.arange(10, dtype=np.int32)
 WANT = [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
 TILE = pcbatch.Kernel(tile=4)
-FIB = pcbatch.batch(fib, emitter=TILE)
+FIB = pcbatch.batch(fib, plan=pcbatch.Plan(emitter=TILE))
 
 
 def leaves(tree: Any) -> list[np.ndarray]:
@@ -52,16 +53,16 @@ def machine_of(f: Any, *args: Any) -> Any:
 class TestRuns:
     @pytest.mark.parametrize("schedule", POLICIES)
     def test_every_policy(self, schedule: str) -> None:
-        f = FIB.with_options(schedule=schedule)
+        f = replanned(FIB, schedule=schedule)
         assert isinstance(machine_of(f, N), KernelMachine)
         assert f(N).tolist() == WANT
 
     @pytest.mark.parametrize("tile", [1, 2, 16])
     def test_tiles_that_do_not_divide_the_lanes(self, tile: int) -> None:
-        assert FIB.with_options(emitter=pcbatch.Kernel(tile=tile))(N[:7]).tolist() == WANT[:7]
+        assert replanned(FIB, emitter=pcbatch.Kernel(tile=tile))(N[:7]).tolist() == WANT[:7]
 
     def test_stacks_grow(self) -> None:
-        @pcbatch.batch(emitter=TILE)
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
         def down(n):
             if n <= 0:
                 return 0
@@ -73,12 +74,15 @@ class TestRuns:
 
     def test_limits_park_the_lanes_that_meet_them(self) -> None:
         for options in ({"max_depth": 3}, {"max_steps": 20}):
-            got, want = FIB.with_options(**options).run(N), pcbatch.batch(fib, fork="never", **options).run(N)
+            got, want = (
+                replanned(FIB, **options).run(N),
+                pcbatch.batch(fib, **planned(fork="never", **options)).run(N),
+            )
             assert got.status.tolist() == want.status.tolist()
             assert {int(s) for s in got.status} > {int(Status.OK)}
 
     def test_lanes_that_fail(self) -> None:
-        @pcbatch.batch(emitter=TILE)
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
         def root(x, n):
             assert x >= 0, f"{x} has no root"
             while n > 0:
@@ -104,7 +108,7 @@ class TestRuns:
         assert FIB.load(file).advance().result().value.tolist() == WANT
 
     def test_vectors_stay_in_memory(self) -> None:
-        @pcbatch.batch(emitter=TILE)
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
         def powers(a, v, n):
             while n > 0:
                 v, n = a @ v, n - 1
@@ -120,7 +124,7 @@ class TestRuns:
         )
 
     def test_registers_that_change_places(self) -> None:
-        @pcbatch.batch(emitter=TILE)
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
         def swaps(a, b, n):
             while n > 0:
                 a, b, n = b, a, n - 1
@@ -134,7 +138,7 @@ class TestRuns:
         np.testing.assert_array_equal(second, np.where(odd, a, b))
 
     def test_small_arrays(self) -> None:
-        @pcbatch.batch(emitter=TILE)
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
         def shifted(x, n):
             while n > 0:
                 x, n = jnp.roll(x, 1) + 1, n - 1
@@ -145,7 +149,7 @@ class TestRuns:
         np.testing.assert_array_equal(shifted(x, n), want)
 
     def test_inner_loops_end_whatever_other_lanes_hold(self) -> None:
-        @pcbatch.batch(emitter=TILE)
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
         def f(n):
             total = 0
             while n > 0:
@@ -159,7 +163,7 @@ class TestRuns:
     def test_lanes_over_their_limit_lend_their_values(self) -> None:
         """All lanes that wait for the block have used up their steps; those of another lane would keep it going."""
 
-        @pcbatch.batch(emitter=TILE, max_steps=3)
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=TILE), max_steps=3)
         def halved(x, n):
             while n > 0:
                 x = x + jax.lax.while_loop(lambda c: c != 1, lambda c: jnp.where(c % 2 == 0, c // 2, c - 1), x)
@@ -170,7 +174,7 @@ class TestRuns:
         assert halved.run(x, n).status.tolist() == [0, *[int(Status.STEP_LIMIT)] * 3]
 
     def test_truth_values_on_stacks(self) -> None:
-        @pcbatch.batch(emitter=TILE)
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
         def odd_calls(n, p):
             if n <= 0:
                 return 0
@@ -178,7 +182,7 @@ class TestRuns:
             return below + 1 if p else below
 
         p = np.arange(10) % 3 == 0
-        same(odd_calls.run(N, p), pcbatch.batch(odd_calls.fn, fork="never").run(N, p))
+        same(odd_calls.run(N, p), pcbatch.batch(odd_calls.fn, plan=pcbatch.Plan(fork="never")).run(N, p))
 
     def test_arrays_whose_places_are_no_int32(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(launch, "LARGEST", 99)
@@ -205,7 +209,7 @@ class TestTransformations:
         x = jnp.array([0.5, 1.0, 2.0])
         for f in (grow, jax.jit(grow)):
             del f
-        inside = grow.with_options(emitter="kernel")
+        inside = grow.with_options(plan=pcbatch.Plan(emitter="kernel"))
         np.testing.assert_allclose(jax.grad(lambda x: inside(x).sum())(x), jax.grad(lambda x: grow(x).sum())(x))
         np.testing.assert_allclose(jax.jvp(inside, (x,), (x,))[1], jax.jvp(grow, (x,), (x,))[1])
 
@@ -224,7 +228,7 @@ class TestRefill:
         assert f.map(N, lanes=4).status.tolist() == f.run(N).status.tolist()
 
     def test_stacks_that_grow_keep_their_inputs(self) -> None:
-        @pcbatch.batch(emitter=TILE)
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
         def down(n):
             if n <= 0:
                 return 0
@@ -237,7 +241,7 @@ class TestRefill:
         assert FIB.map(N, lanes=4, chunk=5).value.tolist() == WANT
 
 
-@pcbatch.batch(emitter=TILE)
+@pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
 def whitened(x, n):
     """Shrink a matrix by two loops, and factorise it from time to time: that has no form in a kernel."""
     total = 0
@@ -253,7 +257,7 @@ def whitened(x, n):
     return x, total
 
 
-@pcbatch.batch(emitter=TILE)
+@pcbatch.batch(plan=pcbatch.Plan(emitter=TILE))
 def powers(n, a):
     """Multiply by a large matrix in each of two calls."""
     if n <= 0:
@@ -268,7 +272,7 @@ class TestRepeatedLoops:
     """A visit computes a loop of one block several times: what lanes do stays as it is."""
 
     def collatz(self, **options: Any) -> Any:
-        @pcbatch.batch(**options)
+        @pcbatch.batch(**planned(**options))
         def steps(n):
             count = 0
             while n > 1:
@@ -288,14 +292,14 @@ class TestRepeatedLoops:
 
     def test_it_is_told_and_saves_trips(self) -> None:
         n = np.arange(1, 30, dtype=np.int32)
-        f, g = (self.collatz(emitter=pcbatch.Kernel(tile=4, spins=k), overflow="wrap") for k in (4, 1))
+        f, g = (self.collatz(emitter=pcbatch.Kernel(tile=4, spins=k), numbers="jax") for k in (4, 1))
         assert "loops repeated (bb" in str(f.explain_schedule(n).kernel) and "4 times)" in str(
             f.explain_schedule(n).kernel
         )
         assert int(f.run(n).stats.trips) < 0.4 * int(g.run(n).stats.trips)
 
     def test_large_blocks_and_those_with_inner_loops_stay(self) -> None:
-        @pcbatch.batch(emitter=pcbatch.Kernel(tile=4, spins=4))
+        @pcbatch.batch(plan=pcbatch.Plan(emitter=pcbatch.Kernel(tile=4, spins=4)))
         def inner(n):
             while n > 1:
                 n = n - 1 - jax.lax.while_loop(lambda c: c != 0, lambda c: c // 2, jnp.maximum(n, 0))
@@ -321,7 +325,7 @@ class TestBlocksOutside:
 
     @pytest.mark.parametrize("schedule", POLICIES)
     def test_results(self, schedule: str) -> None:
-        f = whitened.with_options(schedule=schedule)
+        f = replanned(whitened, schedule=schedule)
         same(f.run(self.x, self.n), pcbatch.batch(whitened.fn).run(self.x, self.n))
 
     def test_ways_to_call(self) -> None:
@@ -337,9 +341,9 @@ class TestBlocksOutside:
         a, n = np.eye(64, dtype=np.float32) * 0.5, np.array([0, 5, 3, 7, 1], np.int32)
         f = powers.with_options(in_axes=(0, None))
         assert isinstance(machine_of(f, n, a), SplitMachine)
-        same(f.run(n, a), pcbatch.batch(powers.fn, in_axes=(0, None), fork="never").run(n, a))
+        same(f.run(n, a), pcbatch.batch(powers.fn, in_axes=(0, None), plan=pcbatch.Plan(fork="never")).run(n, a))
         limited = f.with_options(max_depth=2).run(n, a)
-        other = pcbatch.batch(powers.fn, in_axes=(0, None), fork="never", max_depth=2).run(n, a)
+        other = pcbatch.batch(powers.fn, in_axes=(0, None), plan=pcbatch.Plan(fork="never"), max_depth=2).run(n, a)
         assert limited.status.tolist() == other.status.tolist() and max(limited.status.tolist()) > 0
 
     def test_a_loop_of_kernels(self) -> None:
@@ -410,15 +414,15 @@ class TestQualification:
             return n
 
         options = options | ({"schedule": User()} if "schedule" in options else {})
-        f = pcbatch.batch(count if options else printing, **options)
+        f = pcbatch.batch(count if options else printing, **planned(**options))
         assert reason in self.explained(f, N)
         with pytest.raises(pcbatch.UsageError, match="PCB428"):
-            f.with_options(emitter="kernel")(N)
+            replanned(f, emitter="kernel")(N)
 
     def test_calls_side_by_side_are_for_other_machines(self) -> None:
         assert FIB.lower(N).program.tasks is None
         with pytest.raises(pcbatch.UsageError, match="emitter"):
-            FIB.with_options(fork="always")(N)
+            replanned(FIB, fork="always")(N)
 
     @pytest.mark.parametrize("sizes", [{"tile": 3}, {"warps": 0}, {"tile": 2.0}])
     def test_sizes_are_powers_of_two(self, sizes: dict[str, Any]) -> None:

@@ -82,7 +82,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_frames_are_read_behind_a_barrier(events: list[str]) -> None:
-    f = pcbatch.batch(fib, emitter=KERNEL, max_depth=8)
+    f = pcbatch.batch(fib, plan=pcbatch.Plan(emitter=KERNEL), max_depth=8)
     lowered(f, np.arange(6, dtype=np.int32))
     # The program is traced for this machine first, which has no barriers.
     of_gpu = events[events.index("barrier") :]
@@ -92,6 +92,6 @@ def test_frames_are_read_behind_a_barrier(events: list[str]) -> None:
 
 
 def test_interpret_mode_has_none(events: list[str]) -> None:
-    f = pcbatch.batch(fib, emitter=KERNEL, max_depth=8)
+    f = pcbatch.batch(fib, plan=pcbatch.Plan(emitter=KERNEL), max_depth=8)
     assert f(np.arange(6, dtype=np.int32)).tolist() == [1, 1, 2, 3, 5, 8]
     assert "load" in events and "barrier" not in events

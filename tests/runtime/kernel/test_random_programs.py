@@ -10,7 +10,7 @@ import pytest
 import pcbatch
 from pcbatch.runtime.kernel import machine, qualify
 from pcbatch.runtime.kernel.block_kernel import BlockKernel
-from pcbatch.runtime.kernel.plan import KernelPlan
+from pcbatch.runtime.kernel.kernel_plan import KernelPlan
 from pcbatch.runtime.vm.policies import POLICIES
 from tests.oracles.interpreters import check_jax, prepare
 from tests.programs.random_programs import TAPE, program_of

@@ -12,6 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch.runtime.kernel import memory
+from tests.oracles.plans import planned, replanned
 from tests.runtime.kernel.kernels import lowered
 from tests.runtime.kernel.test_machine import same
 
@@ -42,14 +43,14 @@ def moved(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def check(fn: Callable[..., Any], *args: Any, **options: Any) -> None:
     """The kernel and the machine of loops agree, and the kernel lowers for a GPU."""
-    f = pcbatch.batch(fn, emitter=KERNEL, **options)
-    same(f.run(*args), pcbatch.batch(fn, **options).run(*args))
+    f = pcbatch.batch(fn, **planned(emitter=KERNEL, **options))
+    same(f.run(*args), pcbatch.batch(fn, **planned(**options)).run(*args))
     text = lowered(f.with_options(max_depth=8), *args)
     assert text.count("__gpu$xla.gpu.triton") == 1
 
 
 def blocks_of(fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    return pcbatch.batch(fn, emitter=KERNEL, **options).lower(*args).program.executable.machine.plan.blocks
+    return pcbatch.batch(fn, **planned(emitter=KERNEL, **options)).lower(*args).program.executable.machine.plan.blocks
 
 
 def recorded(n):
@@ -167,14 +168,14 @@ def test_limits_and_failures_store_nothing() -> None:
 
     x, k = np.zeros((6, 32), np.int32), np.arange(1, 7, dtype=np.int32)
     for options in ({}, {"max_steps": 3}):
-        f = pcbatch.batch(failing, **options)
-        got, want = f.with_options(emitter=KERNEL).run(x, N, k), f.run(x, N, k)
+        f = pcbatch.batch(failing, **planned(**options))
+        got, want = replanned(f, emitter=KERNEL).run(x, N, k), f.run(x, N, k)
         same(got, want)
         assert {*got.status.tolist()} > {0}
 
 
 def test_refill() -> None:
-    f = pcbatch.batch(recorded, emitter=KERNEL)
+    f = pcbatch.batch(recorded, plan=pcbatch.Plan(emitter=KERNEL))
     np.testing.assert_array_equal(f.map(N, lanes=3).value, pcbatch.batch(recorded)(N))
 
 

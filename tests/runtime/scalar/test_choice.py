@@ -17,6 +17,7 @@ from pcbatch.runtime.costs.plan_modes import BlockCost, Costs
 from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.scalar.loop_nest import blocks_of, loop_nest
 from pcbatch.runtime.scalar.worth import WIDTHS, Widths, of_one_lane, one_by_one
+from tests.oracles.plans import planned
 from tests.programs.classics import fib
 from tests.runtime.scalar.test_dealt import drawn
 
@@ -69,7 +70,7 @@ def smallest(xs):
 
 def alone(fn: Callable[..., Any], *args: Any) -> Widths:
     """The numbers of lanes that a program runs one after the other."""
-    lowered = pcbatch.batch(fn, emitter="guard").lower(*args)
+    lowered = pcbatch.batch(fn, plan=pcbatch.Plan(emitter="guard")).lower(*args)
     return one_by_one(lowered.program.executable.costs, lowered.stages.schedule)  # type: ignore[union-attr]
 
 
@@ -102,7 +103,7 @@ class TestPlainCalls:
         assert f(ns[:3]).tolist() == [0, 0, 1] and ran(f) == [True]
 
     def test_states_that_take_much_memory_are_dealt_out_in_rounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        f, ns = pcbatch.batch(halvings, emitter="scalar"), np.arange(2000, dtype=np.int32) % 40
+        f, ns = pcbatch.batch(halvings, plan=pcbatch.Plan(emitter="scalar")), np.arange(2000, dtype=np.int32) % 40
         assert f._programs.of_call((ns,), {})[0].with_pc("a test").width(2000) == 2000
         monkeypatch.setattr("pcbatch.runtime.execute.executor.AT_ONCE", 1000)
         assert f._programs.of_call((ns,), {})[0].with_pc("a test").width(2000) < 2000
@@ -114,7 +115,7 @@ class TestPlainCalls:
         ids=str,
     )
     def test_options_about_lanes_together(self, options: dict[str, Any]) -> None:
-        f = pcbatch.batch(halvings, **options)
+        f = pcbatch.batch(halvings, **planned(**options))
         f(np.arange(1, 4, dtype=np.int32))
         assert ran(f) == [False]
 
@@ -181,7 +182,7 @@ class TestInsideJit:
 
     def test_options_about_lanes_together(self) -> None:
         ns = np.arange(3, dtype=np.int32)
-        assert NATIVE not in jax.jit(pcbatch.batch(halvings, emitter="guard")).lower(ns).as_text()
+        assert NATIVE not in jax.jit(pcbatch.batch(halvings, plan=pcbatch.Plan(emitter="guard"))).lower(ns).as_text()
 
     def test_other_platforms_have_lanes_together(self) -> None:
         exported = jax.export.export(jax.jit(pcbatch.batch(halvings)), platforms=["cuda"])(np.arange(3, dtype=np.int32))
@@ -212,7 +213,7 @@ class TestCosts:
         """Not by the room that it has: a form for a lane alone ends when the element has arrived."""
 
         def one(room: int) -> float:
-            f = pcbatch.batch(smallest, emitter="scalar", max_length=room)
+            f = pcbatch.batch(smallest, plan=pcbatch.Plan(emitter="scalar"), max_length=room)
             f(np.zeros((1, 3), np.int32))
             (program,) = f._programs.cache.values()
             return max(of_one_lane(each) for each in program.executable.costs.blocks)
@@ -233,7 +234,7 @@ class TestCosts:
 
 class TestLoopNest:
     def test_loops_in_loops(self) -> None:
-        lowered = pcbatch.batch(row_sums, emitter="scalar").lower(jnp.arange(3), jnp.arange(3))
+        lowered = pcbatch.batch(row_sums, plan=pcbatch.Plan(emitter="scalar")).lower(jnp.arange(3), jnp.arange(3))
         program = lowered.program.executable.machine.program  # type: ignore[union-attr]
         nest = loop_nest(program)
         assert blocks_of(nest) == tuple(range(len(program.blocks)))
@@ -243,10 +244,10 @@ class TestLoopNest:
     def test_results(self) -> None:
         ns, ms = np.array([0, 3, 5, 1], np.int32), np.array([4, 0, 6, 1], np.int32)
         want = [row_sums(int(n), int(m)) for n, m in zip(ns, ms, strict=True)]
-        assert pcbatch.batch(row_sums, emitter="scalar")(ns, ms).tolist() == want
+        assert pcbatch.batch(row_sums, plan=pcbatch.Plan(emitter="scalar"))(ns, ms).tolist() == want
 
     def test_a_limit_inside_an_inner_loop(self) -> None:
-        run = pcbatch.batch(row_sums, emitter="scalar", max_steps=7)
+        run = pcbatch.batch(row_sums, plan=pcbatch.Plan(emitter="scalar"), max_steps=7)
         ns = np.array([1, 9], np.int32)
         status = run.run(ns, ns).status.tolist()
         assert status == [int(pcbatch.Status.OK), int(pcbatch.Status.STEP_LIMIT)]
@@ -281,6 +282,6 @@ class TestLoopsWithoutAnEnd:
         assert f(np.array([1, 2, 3], np.int32), np.array([1, 1], np.int32)).tolist() == [1, 2, 3]
 
     def test_where_the_user_chooses_the_options_of_xla(self) -> None:
-        f = jax.jit(pcbatch.batch(self.split, emitter="scalar"))
+        f = jax.jit(pcbatch.batch(self.split, plan=pcbatch.Plan(emitter="scalar")))
         n = np.array([[4, 1], [7, 1], [8, 1], [1, 1]], np.int32)
         assert f(n).tolist() == [-3, -5, -7, 1]

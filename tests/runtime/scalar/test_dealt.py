@@ -14,6 +14,7 @@ import pcbatch
 from pcbatch.runtime.execute import direct_run
 from pcbatch.runtime.execute.dealt_program import DealtProgram, dealt
 from pcbatch.runtime.scalar import worth
+from tests.oracles.plans import planned
 
 LANES = 101  # comes out even for no number of chunks
 
@@ -71,7 +72,7 @@ def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 def on_one_core(fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(direct_run, "cores", lambda: 1)
-        return pcbatch.batch(fn, **options)(*args)
+        return pcbatch.batch(fn, **planned(**options))(*args)
 
 
 def dealt_programs(f: Any) -> list[DealtProgram]:

@@ -16,6 +16,7 @@ import pytest
 import pcbatch
 from pcbatch.runtime.scalar import ScalarMachine, obstacles
 from pcbatch.runtime.vm.status import Status
+from tests.oracles.plans import planned
 from tests.programs import PROGRAMS, Program
 from tests.programs.classics import fib
 from tests.programs.compare import assert_outcomes
@@ -25,7 +26,7 @@ RESULTS = [2, 55, 0, 13, 144, 1]
 
 
 def scalar(fn: Any, **options: Any) -> Any:
-    return pcbatch.batch(fn, emitter="scalar", **options)
+    return pcbatch.batch(fn, **planned(emitter="scalar", **options))
 
 
 def machine(f: Any, *args: Any) -> Any:
@@ -70,7 +71,10 @@ class TestBothKinds:
 
     def test_limits_of_steps_are_those_of_other_emitters(self) -> None:
         for steps in range(1, 12):
-            runs = [pcbatch.batch(endless, emitter=e, max_steps=steps).run(NUMBERS) for e in ("scalar", "guard")]
+            runs = [
+                pcbatch.batch(endless, plan=pcbatch.Plan(emitter=e), max_steps=steps).run(NUMBERS)
+                for e in ("scalar", "guard")
+            ]
             assert runs[0].status.tolist() == runs[1].status.tolist()
 
     def test_lists_grow(self) -> None:
@@ -154,7 +158,11 @@ class TestRuns:
     def test_statistics_count_visits_of_lanes(self) -> None:
         blocks = scalar(classical, stats=True).run(NUMBERS).stats.blocks
         assert all(int(block.active) == int(block.visits) for block in blocks)
-        wide = pcbatch.batch(classical, emitter="guard", fork="never", stats=True, unroll=1).run(NUMBERS).stats.blocks
+        wide = (
+            pcbatch.batch(classical, plan=pcbatch.Plan(emitter="guard", fork="never", unroll=1), stats=True)
+            .run(NUMBERS)
+            .stats.blocks
+        )
         assert max(int(b.active) for b in blocks) == max(int(b.active) for b in wide)
 
 
@@ -241,7 +249,8 @@ import sys
 import numpy as np
 import pcbatch
 from tests.runtime.scalar.test_machine import classical
-print(pcbatch.batch(classical, emitter="scalar", max_depth=20)(np.arange(8, dtype=np.int32)).tolist())
+plan = pcbatch.Plan(emitter="scalar")
+print(pcbatch.batch(classical, plan=plan, max_depth=20)(np.arange(8, dtype=np.int32)).tolist())
 """
 
 

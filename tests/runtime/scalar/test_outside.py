@@ -71,7 +71,10 @@ class TestRuns:
         assert scalar(classical).load(tmp_path / "run").advance().result().value.tolist() == RESULTS
 
     def test_statistics_count_lanes_in_both_parts(self) -> None:
-        runs = [pcbatch.batch(classical, emitter=e, fork="never", stats=True, unroll=1).run(NUMBERS) for e in EMITTERS]
+        runs = [
+            pcbatch.batch(classical, plan=pcbatch.Plan(emitter=e, fork="never", unroll=1), stats=True).run(NUMBERS)
+            for e in EMITTERS
+        ]
         mixed, wide = (sorted(int(block.active) for block in run.stats.blocks) for run in runs)
         assert mixed == wide
 
@@ -123,7 +126,7 @@ def test_no_array_of_all_lanes_is_copied_in_a_trip(monkeypatch: pytest.MonkeyPat
         left = search(jnp.tanh(w @ x), w, n - 1)
         return left + x
 
-    f = pcbatch.batch(search, emitter="scalar", in_axes=(0, None, 0), max_depth=30)
+    f = pcbatch.batch(search, plan=pcbatch.Plan(emitter="scalar"), in_axes=(0, None, 0), max_depth=30)
     x, w, n = np.ones((50, 40), np.float32), np.eye(40, dtype=np.float32), np.arange(50, dtype=np.int32) % 20
     assert machine(f, x, w, n).outside(50)
     text = jax.jit(f).lower(x, w, n).compile().as_text()
@@ -136,7 +139,7 @@ def test_no_array_of_all_lanes_is_copied_in_a_trip(monkeypatch: pytest.MonkeyPat
 class TestChoice:
     def test_explained(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("pcbatch.runtime.execute.executor.one_by_one", lambda *args: worth.Widths(worth.WIDTHS))
-        explained = pcbatch.batch(classical, fork="never").explain_schedule(NUMBERS)
+        explained = pcbatch.batch(classical, plan=pcbatch.Plan(fork="never")).explain_schedule(NUMBERS)
         assert not pcbatch.batch(classical).explain_schedule(NUMBERS).runs_alone  # its calls gather in lists
         plan = scalar(classical).explain_schedule(NUMBERS)
         assert plan.outside and f"emitter  scalar, and {', '.join(plan.outside)} for all lanes at once" in str(plan)

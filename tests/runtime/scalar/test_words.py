@@ -81,7 +81,7 @@ def _walk(n, step):
 
 def test_no_loop_copies_the_words() -> None:
     """XLA stores into them in place."""
-    f = pcbatch.batch(_walk, emitter="scalar")
+    f = pcbatch.batch(_walk, plan=pcbatch.Plan(emitter="scalar"))
     ns, steps = np.arange(8, dtype=np.int32), np.full(8, 3, np.int32)
     text = f.lower(ns, steps).compile().as_text()
     (width,) = set(re.findall(r"s32\[(\d+)\]\S* dynamic-update-slice\(", text)) - {"8"}

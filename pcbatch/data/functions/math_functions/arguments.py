@@ -8,7 +8,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -19,11 +18,6 @@ from pcbatch.errors import Refusal
 PYTHON_BITS = 64  # of Python's floats
 
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
-
-
-def of_lane(value: Any) -> bool:
-    """Whether a value, or one in a tuple, list or dict, is one of a lane."""
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
 
 
 def scalar(name: str, value: Any) -> Any:
@@ -68,7 +62,7 @@ def wholes(name: str, *values: Any) -> tuple[Any, ...]:
 
 
 def domain(holds: Any, exception: str = "ValueError", message: str = "math domain error") -> None:
-    """Let the lane raise what a function of `math` raises, unless the option `math_errors` keeps NaN instead."""
+    """Let the lane raise what a function of `math` raises, unless the rules of numbers keep NaN instead."""
     if rules().math_errors == "raise":
         require(holds, exception, message)
 

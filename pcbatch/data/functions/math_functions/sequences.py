@@ -248,7 +248,7 @@ def first_only(function: Callable[[Any], Any]) -> Callable[..., Any]:
 def _kept(values: Any) -> Any:
     """Return a sequence that may be gone over again; arrays and lists of the lane as they are."""
     if isinstance(values, LaneRange):
-        return values.to_list()
+        return values.as_list()
     return values if isinstance(values, Tracer | np.ndarray | LaneList) else list(values)
 
 

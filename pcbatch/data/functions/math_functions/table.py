@@ -23,7 +23,7 @@ import numpy as np
 from pcbatch.data.functions import heaps
 from pcbatch.data.functions.math_functions import arguments, complexes, integers, reals, sequences
 from pcbatch.data.optional import unwrapped
-from pcbatch.data.origins import Origin, Tracer, is_noted, number, source_of
+from pcbatch.data.origins import Origin, Tracer, is_noted, number, of_lane, source_of
 from pcbatch.errors import Refusal
 
 Function = Callable[..., Any]
@@ -61,7 +61,7 @@ def _refusing(cls: Any) -> Function:
     """Return a constructor that refuses values of a lane."""
 
     def make(*args: Any, **options: Any) -> Any:
-        if arguments.of_lane((args, options)):
+        if of_lane((args, options)):
             title = f"`{cls.__name__}` keeps integers without bound, and those of a lane have a fixed width"
             help = "keep a numerator and a denominator, divided by their `math.gcd`"
             if cls is decimal.Decimal:
@@ -79,7 +79,7 @@ def _of_lanes(plain: Function, traced: Function) -> Function:
     @functools.wraps(plain)
     def run(*args: Any, **options: Any) -> Any:
         args = tuple(list(arg) if hasattr(arg, "__next__") else unwrapped(arg) for arg in args)
-        if not arguments.of_lane((args, options)):
+        if not of_lane((args, options)):
             return plain(*args, **options)
         sources = jax.tree.leaves((args, options))
         with jax.numpy_dtype_promotion("standard"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gast
 
+from pcbatch.data.functions import iteration
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, constant, supported
@@ -35,8 +36,8 @@ def alike(unit: Unit, node: Node) -> Node | None:
     if element is None:
         return None
     bounds = [constant(0, source), *source.args][-2:]
-    size = supported("range_size", [*bounds, constant(1, source)], source)
-    return supported("repeated_element", [element, constant(_depth(node.elt), node), size], node)
+    size = supported(iteration.range_size, [*bounds, constant(1, source)], source)
+    return supported(iteration.repeated_element, [element, constant(_depth(node.elt), node), size], node)
 
 
 def _reads(node: Node, name: str) -> bool:

@@ -20,6 +20,7 @@ from functools import partial
 
 import gast
 
+from pcbatch.data.functions import builtins, iteration, mappings
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into
@@ -31,7 +32,7 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.streams import consumer
-from pcbatch.frontend.source.tree import Node, binary, constant, is_none, load, rebuild, subscript, supported
+from pcbatch.frontend.source.tree import Function, Node, binary, constant, is_none, load, rebuild, subscript, supported
 
 Keywords = Mapping[str, Node]
 
@@ -42,13 +43,13 @@ def expand(b: Builder, dst: str, node: Node) -> None:
         case gast.ListComp():
             whole = alike(b.unit, node)
             if whole is None:
-                _collected(b, dst, node, node, "appended", _empty_list(node))
+                _collected(b, dst, node, node, iteration.appended, _empty_list(node))
             else:
                 b.prim((dst,), whole, shown=node)
         case gast.GeneratorExp():
-            _collected(b, dst, node, node, "appended", _empty_list(node))
+            _collected(b, dst, node, node, iteration.appended, _empty_list(node))
         case gast.SetComp():
-            _collected(b, dst, of_any_order(b.unit, node), node, "added", supported("set_", [], node))
+            _collected(b, dst, of_any_order(b.unit, node), node, mappings.added, supported(mappings.set_, [], node))
         case gast.DictComp():
             _dict(b, dst, node, node)
         case _:
@@ -96,17 +97,17 @@ def _empty_list(at: Node) -> Node:
 
 def collect(b: Builder, dst: str, node: Node) -> None:
     """Build the list of a stream's elements in a variable that nothing else reads, as it grows."""
-    _grown(b, dst, node, node, "appended", _empty_list(node))
+    _grown(b, dst, node, node, iteration.appended, _empty_list(node))
 
 
-def _collected(b: Builder, dst: str, source: Node, at: Node, method: str, empty: Node) -> None:
+def _collected(b: Builder, dst: str, source: Node, at: Node, method: Function, empty: Node) -> None:
     """Build a collection that grows by one element in each trip."""
     grown = b.temp()
     _grown(b, grown, source, at, method, empty)
     lower_into(b, dst, load(grown, at))
 
 
-def _grown(b: Builder, grown: str, source: Node, at: Node, method: str, empty: Node) -> None:
+def _grown(b: Builder, grown: str, source: Node, at: Node, method: Function, empty: Node) -> None:
     b.prim((grown,), empty, shown=at)
 
     def step(value: Node, _: str) -> None:
@@ -117,17 +118,17 @@ def _grown(b: Builder, grown: str, source: Node, at: Node, method: str, empty: N
 
 
 def _list(b: Builder, dst: str, node: Node, _: Keywords) -> None:
-    _collected(b, dst, node.args[0], node, "appended", _empty_list(node))
+    _collected(b, dst, node.args[0], node, iteration.appended, _empty_list(node))
 
 
 def _tuple(b: Builder, dst: str, node: Node, _: Keywords) -> None:
     items = b.temp()
-    _collected(b, items, node.args[0], node, "appended", _empty_list(node))
+    _collected(b, items, node.args[0], node, iteration.appended, _empty_list(node))
     b.prim((dst,), gast.copy_location(gast.Call(func=node.func, args=[load(items, node)], keywords=[]), node))
 
 
 def _set(b: Builder, dst: str, node: Node, _: Keywords) -> None:
-    _collected(b, dst, node.args[0], node, "added", supported("set_", [], node))
+    _collected(b, dst, node.args[0], node, mappings.added, supported(mappings.set_, [], node))
 
 
 def _dict(b: Builder, dst: str, source: Node, at: Node) -> None:
@@ -141,7 +142,7 @@ def _dict(b: Builder, dst: str, source: Node, at: Node) -> None:
         else:
             both = copied(b, pair)
             key, item = (subscript(both, constant(k, both), both) for k in range(2))
-        b.prim((grown,), supported("with_item", [load(grown, at), key, item], value), shown=item, at=value)
+        b.prim((grown,), supported(mappings.with_item, [load(grown, at), key, item], value), shown=item, at=value)
 
     each(b, source, step)
     lower_into(b, dst, load(grown, at))
@@ -153,7 +154,7 @@ def _dict_call(b: Builder, dst: str, node: Node, _: Keywords) -> None:
 
 def _sorted(b: Builder, dst: str, node: Node, _: Keywords) -> None:
     items = b.temp()
-    _collected(b, items, node.args[0], node, "appended", _empty_list(node))
+    _collected(b, items, node.args[0], node, iteration.appended, _empty_list(node))
     args = [load(items, node), *node.args[1:]]
     b.prim((dst,), gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node))
 
@@ -249,7 +250,7 @@ def _extreme(b: Builder, dst: str, node: Node, keywords: Keywords, name: str) ->
         condition(b, found, later, better)
         b.start(later)
         pair = [rank, rival] if name == "max" else [rival, rank]
-        condition(b, supported("exceeds", [*pair, constant(name, node)], value), better, after)
+        condition(b, supported(builtins.exceeds, [*pair, constant(name, node)], value), better, after)
         b.start(better)
         lower_into(b, best.id, element)
         if key is not None:
@@ -318,7 +319,7 @@ def _unordered(unit: Unit, part: Node) -> Node:
     kept = unit.source.loc(part.iter) in unit.decisions.taken
     if kept or not isinstance(part.iter, gast.Name | gast.Attribute | gast.Subscript):
         return part
-    iterable = supported("any_order", [part.iter], part.iter)
+    iterable = supported(mappings.any_order, [part.iter], part.iter)
     return gast.comprehension(target=part.target, iter=iterable, ifs=part.ifs, is_async=part.is_async)
 
 

@@ -15,6 +15,7 @@ from functools import partial
 
 import gast
 
+from pcbatch.data.functions import iteration
 from pcbatch.frontend.build.assignments import assign
 from pcbatch.frontend.build.builder import Builder, Handlers
 from pcbatch.frontend.build.evaluation_order import copied
@@ -104,12 +105,12 @@ def loop(b: Builder, target: Node, source: Node, body: Callable[[str], None], fi
     """
     head, inside, after = b.label(), b.label(), b.label()
     at = gast.copy_location(gast.For(target=target, iter=source, body=[], orelse=[], type_comment=None), source)
-    iteration = loops.begin(b, at, fixed)
-    b.jump(inside if iteration.sure else head)
+    walk = loops.begin(b, at, fixed)
+    b.jump(inside if walk.sure else head)
     b.start(head)
-    iteration.test(inside, after)
+    walk.test(inside, after)
     b.start(inside)
-    iteration.step()
+    walk.step()
     body(head)
     b.jump(head)
     b.start(after)
@@ -145,7 +146,7 @@ def _all_yielded(b: Builder, node: Node, target: Target, consume: Consume) -> No
 def _held_as_it_is(b: Builder, node: Node) -> Node:
     """A temporary for the value of an expression; no copy of a variable, which could be kept equal to it (`links`)."""
     temp = b.temp()
-    b.prim((temp,), supported("as_it_is", [node], node), shown=node)
+    b.prim((temp,), supported(iteration.as_it_is, [node], node), shown=node)
     return b.held(temp, node)
 
 

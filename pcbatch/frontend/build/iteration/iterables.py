@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import gast
 
+from pcbatch.data.functions import iteration, links, operators
+from pcbatch.data.sequences import lane_tuple
 from pcbatch.data.sequences.lane_iterator import HELPS
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
@@ -34,7 +36,6 @@ from pcbatch.frontend.source.tree import (
     subscript,
     supported,
 )
-from pcbatch.ir.ops import Link
 
 LAZY = frozenset({"range", "enumerate", "zip", "reversed"})
 
@@ -94,7 +95,7 @@ def range_bounds(b: Builder, node: Node) -> list[Node]:
         args.insert(0, constant(0, node))
     elif not isinstance(args[0], gast.Constant):
         start = b.temp()
-        b.prim((start,), supported("range_start", [args[0]], node), shown=args[0])
+        b.prim((start,), supported(iteration.range_start, [args[0]], node), shown=args[0])
         args[0] = load(start, node)
     if len(args) == 2:
         return [*args, constant(1, node)]
@@ -115,14 +116,14 @@ def _fail_without_step(b: Builder, step: Node, node: Node) -> None:
 def range_count(args: list[Node], node: Node) -> Element:
     """The number of elements of a `range`, as an expression."""
     shown = call(load("len", node), [call(node.func, args, node)], node)
-    return Element(supported("range_length", args, node), shown)
+    return Element(supported(iteration.range_length, args, node), shown)
 
 
 def _range(b: Builder, node: Node) -> Iterable:
     start, stop, step = (kept(b, arg) for arg in range_bounds(b, node))
     count = range_count([start, stop, step], node)
     return Iterable(
-        Element(supported("range_size", [start, stop, step], node), count.shown),
+        Element(supported(iteration.range_size, [start, stop, step], node), count.shown),
         lambda i: _plain(binary(start, gast.Add(), binary(i, gast.Mult(), step, node), node)),
     )
 
@@ -131,11 +132,11 @@ def fixed_range(b: Builder, node: Node) -> Iterable:
     """Build the parts of a `range` whose loop is unrolled if its bounds are known while compiling."""
     start, stop, step = (kept(b, arg) for arg in range_bounds(b, node))
     count = range_count([start, stop, step], node)
-    length = supported("range_size", [start, stop, step], node)
+    length = supported(iteration.range_size, [start, stop, step], node)
 
     def element(i: Node) -> Element:
         shown = binary(start, gast.Add(), binary(i, gast.Mult(), step, node), node)
-        return Element(supported("range_element", [start, step, i, length], node), shown)
+        return Element(supported(operators.range_element, [start, step, i, length], node), shown)
 
     return Iterable(Element(length, count.shown), element)
 
@@ -163,15 +164,15 @@ def _transposed(b: Builder, node: Node) -> Iterable:
     """Build the parts of `zip(*rows)`."""
     columns = b.temp()
     strict = constant(_is_strict(node), node)
-    b.prim((columns,), supported("transposed", [lower(b, node.args[0].value), strict], node), shown=node)
+    b.prim((columns,), supported(lane_tuple.transposed, [lower(b, node.args[0].value), strict], node), shown=node)
     return _of_rows(load(columns, node), node)
 
 
 def zipped(b: Builder, sources: list[Node], node: Node, strict: bool = False) -> Iterable:
     """Build the parts of several iterables that are gone over together."""
     inner = [iterable(b, arg) for arg in sources]
-    name = "same_length" if strict else "shortest"
-    length = supported(name, [each.length.value for each in inner], node)
+    function = iteration.same_length if strict else iteration.shortest
+    length = supported(function, [each.length.value for each in inner], node)
     shown = call(load("min", node), [each.length.shown for each in inner], node)
     only = inner[0].length
     return Iterable(
@@ -209,34 +210,34 @@ def _rows(b: Builder, node: Node) -> Iterable:
     stored = isinstance(node, gast.Name) and node.id in b.stored  # Python's iterator sees what the body stores
     value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
     temp = b.temp()
-    b.prim((temp,), supported("stored_rows" if stored else "rows", [value], node), shown=value)
+    b.prim((temp,), supported(iteration.stored_rows if stored else iteration.rows, [value], node), shown=value)
     b.iterated.add(temp)
     rows = load(temp, node)
     if stored:
         count = b.temp()
         shown = call(load("len", node), [node], node)
-        b.prim((count,), supported("stored_length", [rows, node], node), shown=shown)
+        b.prim((count,), supported(iteration.stored_length, [rows, node], node), shown=shown)
         size = Element(load(count, node), shown)
         return Iterable(
-            size, lambda i: Element(supported("stored_row", [rows, node, i], node), subscript(node, i, node))
+            size, lambda i: Element(supported(iteration.stored_row, [rows, node, i], node), subscript(node, i, node))
         )
     return _of_rows(rows, node)
 
 
 def _of_rows(rows: Node, node: Node) -> Iterable:
-    length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
-    return Iterable(length, lambda i: Element(supported("row", [rows, i], node), subscript(rows, i, node)))
+    length = Element(supported(iteration.iter_length, [rows], node), call(load("len", node), [rows], node))
+    return Iterable(length, lambda i: Element(supported(iteration.row, [rows, i], node), subscript(rows, i, node)))
 
 
 def _live_rows(b: Builder, node: Node, source: Node, items: bool) -> Iterable:
     """The parts of a view of the dict `source` that the body may change: Python's iterator gives the values of now."""
     temp = b.temp()
-    b.prim((temp,), supported("live_rows", [lower(b, node)], node), shown=node)
+    b.prim((temp,), supported(iteration.live_rows, [lower(b, node)], node), shown=node)
     rows = load(temp, node)
-    length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
+    length = Element(supported(iteration.iter_length, [rows], node), call(load("len", node), [rows], node))
 
     def element(i: Node) -> Element:
-        value = supported("live_row", [rows, source, i, constant(items, node)], node)
+        value = supported(iteration.live_row, [rows, source, i, constant(items, node)], node)
         return Element(value, subscript(rows, i, node))
 
     return Iterable(length, element)
@@ -246,14 +247,14 @@ def _linked_rows(b: Builder, node: Node, place: Place) -> Iterable:
     """The parts of a list in a place, as Python's iterator sees it: with what the body of the loop changes."""
     keys, temp = fixed_keys(b, place, node), b.temp()
     reads = [load(place.name, node), *(load(key, node) for key in keys)]
-    b.prim((temp,), supported("linked_rows", reads, node), shown=node, at=node)
-    b.link(Link(place.name, keys))
+    b.prim((temp,), supported(links.linked_rows, reads, node), shown=node, at=node)
+    b.link()
     b.iterated.add(temp)
     rows = load(temp, node)
-    length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
+    length = Element(supported(iteration.iter_length, [rows], node), call(load("len", node), [rows], node))
 
     def element(i: Node) -> Element:
-        return Element(supported("row", [rows, i], node), subscript(rows, i, node), link=(temp, i))
+        return Element(supported(iteration.row, [rows, i], node), subscript(rows, i, node), link=(temp, i))
 
     return Iterable(length, element, live=True)
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import gast
 
+from pcbatch.data.functions import iteration
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, where
@@ -233,7 +234,7 @@ def _count(each: Each, b: Builder, node: Node, consume: Consume) -> None:
 def _repeat(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     value = copied(b, lower(b, node.args[0]))
     bounds = [constant(0, node), kept(b, lower(b, node.args[1])), constant(1, node)]
-    times = Iterable(Element(supported("range_size", bounds, node), bounds[1]), lambda i: Element(i, i))
+    times = Iterable(Element(supported(iteration.range_size, bounds, node), bounds[1]), lambda i: Element(i, i))
     indexed(b, times, constant(0, node), node, lambda _index, _element, after: consume(value, after))
 
 

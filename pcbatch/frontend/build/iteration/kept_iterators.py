@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 
 import gast
 
+from pcbatch.data.catalogue import NEXT
+from pcbatch.data.functions import changes, iteration
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.mutations import call_mutation, path
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.places import NEXT, Mutation, Place, place_of
+from pcbatch.frontend.source.places import Mutation, Place, place_of
 from pcbatch.frontend.source.streams import lazy
 from pcbatch.frontend.source.tree import Node, call, children, load, supported
 from pcbatch.ir.ops import Branch
@@ -33,9 +35,9 @@ def kept_iterator(unit: Unit, node: Node) -> Node:
     if name not in KEPT or any(isinstance(arg, gast.Starred) for arg in node.args):
         return node
     if name == "iter":
-        return node if lazy(unit, node.args[0]) in KEPT else supported("kept_iterator", [node.args[0]], node)
+        return node if lazy(unit, node.args[0]) in KEPT else supported(iteration.kept_iterator, [node.args[0]], node)
     sources = [part for arg in node.args for part in _read(unit, arg)]
-    return supported("kept_iterator", [call(load("list", node), [node], node), *sources], node)
+    return supported(iteration.kept_iterator, [call(load("list", node), [node], node), *sources], node)
 
 
 def _read(unit: Unit, node: Node) -> Iterator[Node]:
@@ -67,7 +69,9 @@ def take_next(b: Builder, found: Mutation, operands: list[Node], node: Node, low
 def test_next(b: Builder, place: Place, operands: list[Node], some: str, none: str, node: Node) -> None:
     """Build the branch on whether an iterator has an element left."""
     flag = b.temp()
-    b.prim((flag,), supported("has_next", [load(place.name, node), path(place, operands, node)], node), shown=node)
+    b.prim(
+        (flag,), supported(changes.has_next, [load(place.name, node), path(place, operands, node)], node), shown=node
+    )
     b.end(Branch(flag, some, none))
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import gast
 
+from pcbatch.data.functions import iteration, links
 from pcbatch.frontend.build.assignments import assign_value
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import store
@@ -35,7 +36,7 @@ from pcbatch.frontend.source.changed_in_loops import assigned_in, changed_in, mo
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
-from pcbatch.ir.ops import Link, Move
+from pcbatch.ir.ops import Move
 
 RENAME = "assign another variable there"
 
@@ -102,16 +103,16 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
     store(b, following, args[0])
 
     def advance() -> None:
-        number = supported("counted", [load(following, target), step], target)
+        number = supported(iteration.counted, [load(following, target), step], target)
         if isinstance(target, gast.Name):
             b.prim((target.id,), number, shown=load(following, target))
         else:
             assign_value(b, target, number)
         shown = binary(load(following, node), gast.Add(), step, node)
-        b.prim((following,), supported("following", [load(following, node), step], node), shown=shown)
+        b.prim((following,), supported(iteration.following, [load(following, node), step], node), shown=shown)
         less = binary(load(remaining, node), gast.Sub(), constant(1, node), node)
         with _outside_try(b):
-            b.prim((remaining,), supported("one_less", [load(remaining, node)], node), shown=less)
+            b.prim((remaining,), supported(iteration.one_less, [load(remaining, node)], node), shown=less)
 
     zero = constant(0, node)
     more = compare(load(remaining, node), gast.Gt(), zero, node)
@@ -128,23 +129,23 @@ def _over_elements(b: Builder, node: Node) -> Iteration:
     for each in sources(node.iter):
         if isinstance(each, gast.Name) and each.id in b.changed:
             changed.append(_gone_over(b, each, node))
-    iteration = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
+    loop = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
     sizes, moved = [b.temp() for _ in changed], [_flag(b, name, node) for name in changed]
     for name, size in zip(changed, sizes, strict=True):
-        b.prim((size,), supported("entries_of", [name], at), shown=name)
+        b.prim((size,), supported(iteration.entries_of, [name], at), shown=name)
 
     def test(body: str, leave: str) -> None:
         for name, size, flag in zip(changed, sizes, moved, strict=True):
-            b.prim((b.temp(),), supported("same_size", [name, load(size, at), *flag], at), shown=name, at=at)
-        iteration.test(body, leave)
+            b.prim((b.temp(),), supported(iteration.same_size, [name, load(size, at), *flag], at), shown=name, at=at)
+        loop.test(body, leave)
 
-    return Iteration(test, iteration.step)
+    return Iteration(test, loop.step)
 
 
 def _gone_over(b: Builder, name: Node, loop: Node) -> Node:
     """Return a variable with the object of a variable that a loop goes over, whatever the body assigns to that."""
     if name.id in refilled_in(b.unit, loop):
-        b.prim((name.id,), supported("watched", [name], name), shown=name)
+        b.prim((name.id,), supported(iteration.watched, [name], name), shown=name)
     if name.id not in assigned_in(loop):
         return name
     kept = b.temp()
@@ -173,7 +174,7 @@ def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> It
     def advance() -> None:
         with _taking(b):
             _assign(b, target, source.element(position))
-        b.prim((index,), supported("following", [position, constant(1, node)], node), shown=plus_one)
+        b.prim((index,), supported(iteration.following, [position, constant(1, node)], node), shown=plus_one)
 
     more = compare(position, gast.Lt(), load(count, node), node)
 
@@ -218,8 +219,8 @@ def _assign(b: Builder, target: Node, element: Element) -> None:
         key = b.temp()
         store(b, key, index)
         reads = [load(rows, index), load(key, index)]
-        b.prim((target.id,), supported("linked_item", reads, index), shown=element.shown, at=index)
-        b.link(Link(rows, (key,)))
+        b.prim((target.id,), supported(links.linked_item, reads, index), shown=element.shown, at=index)
+        b.link()
     elif isinstance(target, gast.Name):
         b.prim((target.id,), element.value, shown=element.shown)
     elif _matches(target, element):

@@ -12,7 +12,7 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import is_mutating_method
-from pcbatch.frontend.source.tree import Node, one_line, rebuild_bodies
+from pcbatch.frontend.source.tree import Node, attribute, one_line, rebuild_bodies
 
 
 def write_changes(unit: Unit) -> Node:
@@ -39,7 +39,7 @@ def _chosen(node: Node) -> Node:
         return node
 
     def of(chosen: Node) -> Node:
-        method = gast.copy_location(gast.Attribute(value=chosen, attr=call.func.attr, ctx=gast.Load()), call.func)
+        method = attribute(chosen, call.func.attr, call.func)
         made = gast.copy_location(gast.Call(func=method, args=call.args, keywords=call.keywords), call)
         return _chosen(gast.copy_location(gast.Expr(value=made), node))
 

@@ -16,6 +16,7 @@ from types import FunctionType
 
 import gast
 
+from pcbatch.data import optional
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import stores
 from pcbatch.frontend.source.resolve import MISSING, resolve
@@ -24,6 +25,7 @@ from pcbatch.frontend.source.tree import (
     FUNCTIONS,
     SCOPES,
     Node,
+    attribute,
     call,
     compare,
     constant,
@@ -34,6 +36,7 @@ from pcbatch.frontend.source.tree import (
     subscript,
     supported,
     target_of,
+    with_fields,
 )
 
 MOST = 64  # functions of a table
@@ -42,24 +45,28 @@ ASSIGNS = (gast.Assign, gast.AnnAssign)
 
 def write_out_choices(unit: Unit) -> Node:
     """Return the tree of a function with calls of chosen functions written out; the tree itself if there are none."""
-    choices = _Choices(unit)
-    node: Node = choices.rewritten(unit.node)
-    if not choices.lambdas:
+    writer = _Writer(unit)
+    node: Node = writer.rewritten(unit.node)
+    if not writer.lambdas:
         return node
-    fields = {**dict(gast.iter_fields(node)), "body": [*choices.lambdas, *node.body]}
-    return gast.copy_location(type(node)(**fields), node)
+    return with_fields(node, body=[*writer.lambdas, *node.body])
 
 
 class _Choices:
+    """Finds out which variables, tables and expressions are functions that a lane chooses.
+
+    Attributes:
+        chosen: variables that hold chosen functions.
+        tables: variables that hold tables of functions.
+        rebinds: whether a call may assign a variable of this function.
+    """
+
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        self.temps = 0
-        self.functions: dict[str, tuple[int, Node]] = {}  # by their text: number and expression
         self.parents = {id(child): node for node in gast.walk(unit.node) for child in gast.iter_child_nodes(node)}
-        self.lambdas: list[Node] = []  # their definitions
         self.reads: dict[str, list[Node]] = {}
         self.written: dict[str, int] = {}  # by name, in any scope: how often it is bound
-        self.rebinds = False  # whether a call may assign a variable of this function
+        self.rebinds = False
         values: dict[str, list[Node]] = {}
         for node in gast.walk(unit.node):
             if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load):
@@ -72,19 +79,24 @@ class _Choices:
             elif isinstance(node, ASSIGNS) and (name := _assigned(node)):
                 values.setdefault(name, []).append(node.value)
         self.values = {n: v for n, v in values.items() if len(v) == self.written[n] == len(unit.bound.get(n, ()))}
-        called = {n for n, reads in self.reads.items() if any(self._is_called(read) for read in reads)}
-        self.chosen = {n for n, v in self.values.items() if n in called and (len(v) > 1 or not self._is_function(v[0]))}
+        called = {n for n, reads in self.reads.items() if any(self.is_called(read) for read in reads)}
+        self.chosen = {n for n, v in self.values.items() if n in called and (len(v) > 1 or not self.is_function(v[0]))}
         self.tables: set[str] = set()
-        self.tables = {n for n, v in self.values.items() if len(v) == 1 and self._elements(v[0])}
+        self.tables = {n for n, v in self.values.items() if len(v) == 1 and self.elements(v[0])}
         while True:
             chosen = {n for n in self.chosen if all(map(self._is_use, self.reads.get(n, ())))}
-            self.chosen = {n for n in chosen if all(self._taken(v) is not None for v in self.values[n])}
+            self.chosen = {n for n in chosen if all(self.taken(v) is not None for v in self.values[n])}
             tables = {n for n in self.tables if all(map(self._is_look_up, self.reads.get(n, ())))}
             if (chosen, tables) == (self.chosen, self.tables):
                 return
             self.tables = tables
 
-    def _is_function(self, node: Node) -> bool:
+    @property
+    def numbered(self) -> set[str]:
+        """The variables that become numbers, or tables of them."""
+        return self.chosen | self.tables
+
+    def is_function(self, node: Node) -> bool:
         """Whether an expression means one function, whenever it is evaluated."""
         match node:
             case gast.Lambda():
@@ -98,11 +110,11 @@ class _Choices:
                 return name not in self.written and isinstance(inspect.getattr_static(cls, attr, None), FunctionType)
         return callable(resolve(self.unit, node)) and resolve(self.unit, node) is not MISSING
 
-    def _elements(self, node: Node) -> list[tuple[Node, Node]] | None:
+    def elements(self, node: Node) -> list[tuple[Node, Node]] | None:
         """The keys and functions of a table; None for what is none."""
         if isinstance(node, gast.Name) and node.id in self.tables:
-            return self._elements(self.values[node.id][0])
-        node = self._of_class(node)
+            return self.elements(self.values[node.id][0])
+        node = self.of_class(node)
         known = resolve(self.unit, node)
         match node, known:
             case gast.Dict(keys=keys, values=values), _:
@@ -115,43 +127,43 @@ class _Choices:
                 found = [(key, subscript(node, key, node)) for key in keys] if len(keys) == len(known) else []
             case _:
                 return None
-        fine = 0 < len(found) <= MOST and all(key is not None and self._is_function(value) for key, value in found)
+        fine = 0 < len(found) <= MOST and all(key is not None and self.is_function(value) for key, value in found)
         return found if fine else None
 
-    def _of_class(self, node: Node) -> Node:
+    def of_class(self, node: Node) -> Node:
         """The table of a class for that of its object, `Machine.OPS` for `self.OPS`; other expressions as they are."""
         unit, owner = self.unit, owner_of(self.unit.fn)
         match node:
-            case gast.Attribute(value=gast.Name(id=name), attr=attr) if (name,) == unit.params[
-                :1
-            ] and owner is not None:
+            case gast.Attribute(value=gast.Name(id=name), attr=attr) if (
+                owner is not None and (name,) == unit.params[:1]
+            ):
                 family = {key: cls for key, cls in unit.classes.items() if issubclass(cls, owner)}
                 tables = [inspect.getattr_static(cls, attr, None) for cls in family.values()]
                 same = all(table is tables[0] and isinstance(table, dict | list | tuple) for table in tables)
                 key = next((key for key, cls in family.items() if cls is owner), None)
                 if key and same and name not in self.written and not stores(unit.fn, unit.classes.values(), attr):
-                    return gast.copy_location(gast.Attribute(load(key, node), attr, gast.Load()), node)
+                    return attribute(load(key, node), attr, node)
         return node
 
-    def _taken(self, node: Node) -> list[Node] | None:
+    def taken(self, node: Node) -> list[Node] | None:
         """The functions that an expression chooses from, None (the literal) among them; None if it is no choice."""
         match node:
             case gast.Subscript(value=table, slice=index) if not isinstance(index, gast.Slice):
                 if resolve(self.unit, node) is not MISSING:
-                    return [node] if self._is_function(node) else None
-                elements = self._elements(table)
+                    return [node] if self.is_function(node) else None
+                elements = self.elements(table)
                 return None if elements is None else [value for _, value in elements]
             case gast.Call(func=gast.Attribute(value=table, attr="get"), args=[_, *default], keywords=[]):
-                elements, last = self._elements(table), self._taken(default[0]) if default else [constant(None, node)]
+                elements, last = self.elements(table), self.taken(default[0]) if default else [constant(None, node)]
                 if elements is None or last is None or len(default) > 1 or isinstance(table, gast.List | gast.Tuple):
                     return None
                 return [*(value for _, value in elements), *last]
             case gast.IfExp(body=body, orelse=orelse):
-                one, other = self._taken(body), self._taken(orelse)
+                one, other = self.taken(body), self.taken(orelse)
                 return None if one is None or other is None else [*one, *other]
             case gast.Name(id=name) if name in self.chosen:
-                return [part for value in self.values[name] for part in self._taken(value) or ()] or None
-        return [node] if is_none(node) or self._is_function(node) else None
+                return [part for value in self.values[name] for part in self.taken(value) or ()] or None
+        return [node] if is_none(node) or self.is_function(node) else None
 
     def _is_use(self, node: Node) -> bool:
         """Whether a variable is called, asked for its truth, or compared with None."""
@@ -164,11 +176,11 @@ class _Choices:
                 return test is node
         return self._is_consumed(node)
 
-    def _is_called(self, node: Node) -> bool:
+    def is_called(self, node: Node) -> bool:
         """Whether an expression is what a call calls, outside of lambdas, which assign nothing."""
         parent = self.parents[id(node)]
         called = isinstance(parent, gast.Call) and parent.func is node
-        return called and not isinstance(self._around(node), gast.Lambda)
+        return called and not isinstance(self.around(node), gast.Lambda)
 
     def _is_consumed(self, node: Node) -> bool:
         """Whether what an expression chooses is called, or becomes a variable that is."""
@@ -178,7 +190,7 @@ class _Choices:
                 return _assigned(parent) in self.chosen
             case gast.IfExp(test=test) if test is not node:
                 return self._is_consumed(parent)
-        return self._is_called(node)
+        return self.is_called(node)
 
     def _is_look_up(self, node: Node) -> bool:
         """Whether a table is asked for a function that is called, or for its keys."""
@@ -186,7 +198,7 @@ class _Choices:
             case gast.Subscript(value=value, slice=index, ctx=gast.Load()) as part if value is node:
                 return not isinstance(index, gast.Slice) and self._is_consumed(part)
             case gast.Attribute(attr="get") as part:
-                return self._taken(self.parents[id(part)]) is not None and self._is_consumed(self.parents[id(part)])
+                return self.taken(self.parents[id(part)]) is not None and self._is_consumed(self.parents[id(part)])
             case gast.Attribute(attr="keys"):
                 return True
             case gast.Compare(ops=[gast.In() | gast.NotIn()], comparators=[right]):
@@ -195,20 +207,30 @@ class _Choices:
                 return True
         return False
 
-    def number(self, function: Node) -> Node:
-        """The number of a function, which is true as the function is."""
-        known = self.functions.setdefault(gast.dump(function), (len(self.functions) + 1, function))
-        return constant(known[0], function)
-
-    def _around(self, node: Node) -> Node:
+    def around(self, node: Node) -> Node:
         """The innermost scope around an expression."""
         while (node := self.parents[id(node)]) is not self.unit.node and not isinstance(node, SCOPES):
             pass
         return node
 
+
+class _Writer:
+    """Writes numbers in place of chosen functions, and choices among calls in place of their calls."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit, self.choices = unit, _Choices(unit)
+        self.temps = 0
+        self.functions: dict[str, tuple[int, Node]] = {}  # by their text: number and expression
+        self.lambdas: list[Node] = []  # their definitions
+
+    def number(self, function: Node) -> Node:
+        """The number of a function, which is true as the function is."""
+        known = self.functions.setdefault(gast.dump(function), (len(self.functions) + 1, function))
+        return constant(known[0], function)
+
     def callee(self, function: Node) -> Node:
         """The callee for a function: a lambda of this function has a name, as it may need control flow."""
-        if not isinstance(function, gast.Lambda) or not isinstance(self._around(function), FUNCTIONS):
+        if not isinstance(function, gast.Lambda) or not isinstance(self.choices.around(function), FUNCTIONS):
             return function
         name = f"chosen_{function.lineno}_{function.col_offset}"
         if all(known.targets[0].id != name for known in self.lambdas):
@@ -218,35 +240,31 @@ class _Choices:
 
     def numbers(self, node: Node) -> Node:
         """The expression of a number in place of one of a function, or the table of numbers in place of a table."""
-        if isinstance(node, gast.Name) and node.id in {*self.chosen, *self.tables}:
+        if isinstance(node, gast.Name) and node.id in self.choices.numbered:
             return node
         if isinstance(node, gast.IfExp):
-            parts = {
-                "test": self.rewritten(node.test),
-                "body": self.numbers(node.body),
-                "orelse": self.numbers(node.orelse),
-            }
-            return gast.copy_location(gast.IfExp(**parts), node)
-        if self._is_function(node):
+            test, body, orelse = self.rewritten(node.test), self.numbers(node.body), self.numbers(node.orelse)
+            return with_fields(node, test=test, body=body, orelse=orelse)
+        if self.choices.is_function(node):
             return self.number(node)
         match node:
             case gast.Subscript(value=table, slice=index):
                 return subscript(self.numbers(table), self.rewritten(index), node)
             case gast.Call(func=gast.Attribute(value=table), args=[key, *default]):
-                get = gast.copy_location(gast.Attribute(value=self.numbers(table), attr="get", ctx=gast.Load()), node)
+                get = attribute(self.numbers(table), "get", node)
                 return call(get, [self.rewritten(key), *map(self.numbers, default)], node)
         if is_none(node):
             return node
-        elements = self._elements(node) or []
+        elements = self.choices.elements(node) or []
         keys, values = [key for key, _ in elements], [self.number(value) for _, value in elements]
-        is_dict = isinstance(node, gast.Dict) or isinstance(resolve(self.unit, self._of_class(node)), dict)
+        is_dict = isinstance(node, gast.Dict) or isinstance(resolve(self.unit, self.choices.of_class(node)), dict)
         made = gast.Dict(keys=keys, values=values) if is_dict else gast.Tuple(elts=values, ctx=gast.Load())
         return gast.copy_location(made, node)
 
     def rewritten(self, node: Node) -> Node:
         """Rewrite a node, and what is in it."""
         match node:
-            case gast.Assign() | gast.AnnAssign() if (name := _assigned(node)) in {*self.chosen, *self.tables}:
+            case gast.Assign() | gast.AnnAssign() if (name := _assigned(node)) in self.choices.numbered:
                 made = gast.Assign(targets=[target_of(name, node)], value=self.numbers(node.value))
                 return gast.copy_location(made, node)
             case gast.Expr(value=gast.Call(func=func) as value) if self._is_choice(func):
@@ -258,7 +276,7 @@ class _Choices:
         return rebuild(node, self.rewritten)
 
     def _is_choice(self, func: Node) -> bool:
-        return self._is_called(func) and not self._is_function(func) and bool(self._taken(func))
+        return self.choices.is_called(func) and not self.choices.is_function(func) and bool(self.choices.taken(func))
 
     def called(self, node: Node, statement: bool) -> tuple[list[Node], Node]:
         """The parts evaluated before a call of a chosen function, and the choice among the calls."""
@@ -275,13 +293,13 @@ class _Choices:
             first.append(gast.copy_location(kept, value))
             return load(temp.id, value)
 
-        functions = self._taken(node.func) or []
-        rebound = self.rebinds or any(isinstance(part, gast.NamedExpr) for part in gast.walk(node))
+        functions = self.choices.taken(node.func) or []
+        rebound = self.choices.rebinds or any(isinstance(part, gast.NamedExpr) for part in gast.walk(node))
         number = held(self.numbers(node.func))
         args = [held(self.rewritten(arg)) for arg in node.args]
         keywords = [gast.keyword(arg=k.arg, value=held(self.rewritten(k.value))) for k in node.keywords]
         if any(map(is_none, functions)):
-            number = held(supported("unwrapped", [number], node))
+            number = held(supported(optional.unwrapped, [number], node))
         out: Node = None
         for function in reversed(list(self._distinct(functions))):
             made = gast.copy_location(gast.Call(func=self.callee(function), args=args, keywords=keywords), node)

@@ -14,7 +14,7 @@ from pcbatch.data.catalogue import facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import place_of
 from pcbatch.frontend.source.streams import has_own, is_stream, read_for_each
-from pcbatch.frontend.source.tree import Node, call, load, rebuild, target_of
+from pcbatch.frontend.source.tree import Node, attribute, call, load, rebuild, target_of
 
 
 def as_loop(unit: Unit, node: Node, new_name: Callable[[], str]) -> list[Node]:
@@ -43,7 +43,7 @@ def as_loop(unit: Unit, node: Node, new_name: Callable[[], str]) -> list[Node]:
         return load(name, part)
 
     name, value = new_name(), evaluated(value)
-    append = gast.copy_location(gast.Attribute(value=value, attr=facts(method).one, ctx=gast.Load()), node)
+    append = attribute(value, facts(method).one, node)
     body = gast.copy_location(gast.Expr(value=call(append, [load(name, node)], node)), node)
     loop = gast.For(target=target_of(name, node), iter=stream, body=[body], orelse=[], type_comment=None)
     return [*before, gast.copy_location(loop, node)]

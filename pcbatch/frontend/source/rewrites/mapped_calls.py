@@ -14,6 +14,7 @@ from typing import Any
 import gast
 import jax
 
+from pcbatch.data.functions import array_items
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.rewrites.nested import is_wanted
@@ -86,12 +87,12 @@ def _written(unit: Unit, node: Node) -> Node | None:
     source = mapped[0] if len(mapped) == 1 else call(load("zip", node), mapped, node)
     generator = gast.comprehension(target=target, iter=source, ifs=[], is_async=0)
     listed = gast.copy_location(gast.ListComp(elt=element, generators=[generator]), node)
-    return supported("stacked", [listed, mapped[0]], node)
+    return supported(array_items.stacked_results, [listed, mapped[0]], node)
 
 
 def _leading(arg: Node, axis: int, at: Node) -> Node:
     """An argument with the mapped axis in front."""
-    return arg if axis == 0 else supported("axis_first", [arg, constant(axis, at)], at)
+    return arg if axis == 0 else supported(array_items.axis_first, [arg, constant(axis, at)], at)
 
 
 def _axes(unit: Unit, node: Node) -> list[int | None] | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.data.functions import builtins, drafts
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
@@ -32,10 +33,11 @@ from pcbatch.frontend.source.rewrites.method_lookup import (
     returns_self,
     yielded,
 )
-from pcbatch.frontend.source.streams import STEPS, consumer, lazy, source, takes_elements
+from pcbatch.frontend.source.streams import consumer, lazy, source, steps, takes_elements
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
+    attribute,
     call,
     compare,
     constant,
@@ -134,7 +136,7 @@ class _Writer:
             found = function_of(self.unit, owner, node)
             if found is not None:
                 function, static = found
-                method = gast.copy_location(gast.Attribute(value=function, attr=name, ctx=gast.Load()), node.func)
+                method = attribute(function, name, node.func)
                 args = [*([] if static else [value]), *node.args]
                 return gast.copy_location(gast.Call(func=method, args=args, keywords=node.keywords), node)
         if resolve(self.unit, value) is not MISSING or is_super(value):
@@ -183,10 +185,10 @@ class _Writer:
             holds, called = self.choice(functions, k, value, value, [])
             method, before = resolve(self.unit, function), list[Node]()
             if function.attr == "__next__":
-                start = gast.copy_location(gast.Attribute(function.value, "__iter__", gast.Load()), value)
+                start = attribute(function.value, "__iter__", value)
                 if not iterator and not is_trivial(resolve(self.unit, start)):
                     before, _ = self.kept("begun", call(start, [value], value))
-                body = copy(supported(STEPS, [called], node))
+                body = copy(supported(steps, [called], node))
             elif iterator or returns_self(method):
                 continue
             elif inspect.isgeneratorfunction(method):
@@ -210,7 +212,7 @@ class _Writer:
         return (self.truth(node, node) if isinstance(node, ASKED) else None) or node
 
     def truth(self, value: Node, node: Node) -> Node | None:
-        given = supported("bool_", [value], node)
+        given = supported(builtins.bool_, [value], node)
         asked = self.dispatched(given, value, TRUTH, []) if is_simple(self.unit, value) else None
         if asked is None:
             return None
@@ -262,9 +264,9 @@ class _Writer:
         for k in reversed(range(len(functions))):
             holds, body = self.choice(functions, k, node, value, args, keywords)
             if name in ("__contains__", TRUTH):  # Python makes a bool of what the method returns
-                body = supported("bool_", [body], node)
+                body = supported(builtins.bool_, [body], node)
             if name == "__next__" and len(node.args) == 2:
-                body = call(node.func, [supported(STEPS, [body], node), node.args[1]], node)
+                body = call(node.func, [supported(steps, [body], node), node.args[1]], node)
             out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
         if first:
             out = subscript(display([*first, out], node), constant(1, node), node)
@@ -277,7 +279,7 @@ class _Writer:
         """The test whether an object has the method that stands at `k` among the candidates, and its call."""
         function = functions[k]
         before = display([one.value for one in functions[:k] if one.attr == function.attr], node)
-        holds = supported("runs", [value, constant(function.attr, node), function.value, before], node)
+        holds = supported(drafts.runs, [value, constant(function.attr, node), function.value, before], node)
         body = gast.Call(func=function, args=[value, *args], keywords=list(keywords))
         return holds, gast.copy_location(body, node)
 
@@ -296,12 +298,12 @@ class _Writer:
         if inspect.getattr_static(cls, "__new__", None) is not inspect.getattr_static(object, "__new__"):
             return None
         temp = self.temp("made", node)
-        draft = gast.NamedExpr(target=target_of(temp, node), value=supported("draft", [node.func], node))
-        method = gast.copy_location(gast.Attribute(value=node.func, attr="__init__", ctx=gast.Load()), node)
+        draft = gast.NamedExpr(target=target_of(temp, node), value=supported(drafts.draft, [node.func], node))
+        method = attribute(node.func, "__init__", node)
         filled = gast.Call(func=method, args=[load(temp, node), *node.args], keywords=node.keywords)
-        made = supported("finished", [load(temp, node)], node)
+        made = supported(drafts.finished, [load(temp, node)], node)
         done = subscript(display([gast.copy_location(filled, node), made], node), constant(1, node), node)
-        begun = supported("begun", [gast.copy_location(draft, node)], node)
+        begun = supported(drafts.begun, [gast.copy_location(draft, node)], node)
         return gast.copy_location(gast.IfExp(test=begun, body=done, orelse=constant(None, node)), node)
 
 
@@ -309,7 +311,7 @@ def _with_receiver(node: Node, value: Node) -> Node:
     """The node with a variable in place of the object that it asks."""
     match node:
         case gast.Call(func=gast.Attribute()):
-            func = gast.copy_location(gast.Attribute(value=value, attr=node.func.attr, ctx=gast.Load()), node.func)
+            func = attribute(value, node.func.attr, node.func)
             return gast.copy_location(gast.Call(func=func, args=node.args, keywords=node.keywords), node)
         case gast.Call():
             return call(node.func, [value], node)

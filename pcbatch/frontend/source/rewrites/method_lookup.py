@@ -15,11 +15,7 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import place_of
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.tree import (
-    Node,
-    call,
-    load,
-)
+from pcbatch.frontend.source.tree import Node, attribute, call, load
 
 
 def methods_named(unit: Unit, name: str) -> list[Node]:
@@ -27,9 +23,7 @@ def methods_named(unit: Unit, name: str) -> list[Node]:
     found: dict[int, Node] = {}
     for key, cls in unit.classes.items():
         for function in own_methods([cls], name):
-            found.setdefault(
-                id(function), gast.copy_location(gast.Attribute(load(key, unit.node), name, gast.Load()), unit.node)
-            )
+            found.setdefault(id(function), attribute(load(key, unit.node), name, unit.node))
     return list(found.values())
 
 
@@ -71,7 +65,7 @@ def candidates(unit: Unit, *names: str) -> Iterator[Node]:
             for function in own_methods([cls], name):
                 if unit.batched(function) is not None and not any(function is one for one in found):
                     found.append(function)
-                    yield gast.copy_location(gast.Attribute(load(key, unit.node), name, gast.Load()), unit.node)
+                    yield attribute(load(key, unit.node), name, unit.node)
 
 
 def function_of(unit: Unit, owner: tuple[type, Node], node: Node) -> tuple[Node, bool] | None:
@@ -122,7 +116,7 @@ def yielded(unit: Unit, node: Node) -> Node | None:
     function = None if owner is None else inspect.getattr_static(owner[0], "__iter__", None)
     if owner is None or not isinstance(function, FunctionType) or not inspect.isgeneratorfunction(function):
         return None
-    method = gast.copy_location(gast.Attribute(value=owner[1], attr="__iter__", ctx=gast.Load()), node)
+    method = attribute(owner[1], "__iter__", node)
     return call(method, [node], node)
 
 

@@ -16,20 +16,19 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.along import key_of
+from pcbatch.frontend.source.along import callee_of, key_of
 from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.locate import body_matches
+from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import bindings, free_names, parameters
 from pcbatch.frontend.source.tree import SCOPES, Node, children
 from pcbatch.ir.analysis.dataflow import reachable
-
-if TYPE_CHECKING:
-    from pcbatch.frontend.source.function_unit import Unit
 
 DEFAULT = "__default__"
 
@@ -64,6 +63,18 @@ def codes_of(unit: Unit, definition: Node) -> list[CodeType]:
 def is_wanted(unit: Unit, definition: Node) -> bool:
     """Whether a function defined in this one is one of those that are compiled along."""
     return code_key(unit.source.file, definition) in unit.decisions.along
+
+
+def ask(unit: Unit, definition: Node, node: Node, why: str) -> bool:
+    """Ask for a nested function to be compiled along; False if it cannot be."""
+    code = None if definition is None else next(iter(codes_of(unit, definition)), None)
+    return unit.want(code, node, why)
+
+
+def ask_called(unit: Unit, func: Node, node: Node, why: str) -> bool:
+    """Ask for a function that a node names to be compiled along; False if it cannot be."""
+    fn = callee_of(resolve(unit, func))[0]
+    return unit.want(None if fn is None else fn.__code__, node, why)
 
 
 def to_lift(unit: Unit, nested: Mapping[str, Node]) -> frozenset[str]:
@@ -106,10 +117,37 @@ def lift_lambda(unit: Unit, node: Node) -> Target | None:
     return unit.passed.get(name)
 
 
+def static_value(unit: Unit, node: Node) -> Any:
+    """The object of an argument that is known while compiling; None for others, and for numbers and arrays."""
+    if isinstance(node, gast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if (passed := _passed_function(unit, node)) is not None:
+        return passed
+    value = resolve(unit, node)
+    known = value is not MISSING and (unit.batched(value) is not None or _is_parameter(unit, node))
+    return value if known else None
+
+
+def _passed_function(unit: Unit, node: Node) -> Target | None:
+    """A lambda, or a function that is defined in this one, as an argument of a function of the program."""
+    if isinstance(node, gast.Name) and node.id in unit.lifted:
+        return None
+    if isinstance(node, gast.Lambda):
+        return lift_lambda(unit, node)
+    name = node.id if isinstance(node, gast.Name) else ""
+    if name not in unit.definitions:
+        return None
+    if name not in unit.passed:
+        unit.passed.update(lift(unit, frozenset({name}), unit.definitions))
+    return unit.passed.get(name)
+
+
+def _is_parameter(unit: Unit, node: Node) -> bool:
+    return isinstance(node, gast.Name) and node.id in unit.statics
+
+
 def is_cache(unit: Unit, decorator: Node) -> bool:
     """Whether a decorator is a cache of Python's, which changes no value."""
-    from pcbatch.frontend.source.resolve import resolve
-
     made = decorator.func if isinstance(decorator, gast.Call) else decorator
     return any(resolve(unit, made) is cache for cache in (functools.cache, functools.lru_cache))
 

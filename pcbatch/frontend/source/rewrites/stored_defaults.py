@@ -15,6 +15,7 @@ from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.tree import (
     FUNCTIONS,
     Node,
+    attribute,
     call,
     constant,
     display,
@@ -64,7 +65,7 @@ class _Writer:
             parts = self.parts(value, value.func) if isinstance(value, gast.Call) else None
             if parts is not None and isinstance(value.args[-1], MADE):
                 first, again, key, stored = parts
-                method = gast.copy_location(gast.Attribute(value=first, attr="setdefault", ctx=gast.Load()), value.func)
+                method = attribute(first, "setdefault", value.func)
                 whole = call(method, stored.args, value)
                 new.append(gast.copy_location(gast.Expr(value=whole), node))
                 part = subscript(again, key, value)
@@ -94,7 +95,7 @@ class _Writer:
                     first, again = self.twice(value)
                     named, key = self.named(key)
                     rest = [self.named(arg)[0] if isinstance(arg, gast.Call) else arg for arg in rest]
-                    method = gast.copy_location(gast.Attribute(value=again, attr="setdefault", ctx=gast.Load()), func)
+                    method = attribute(again, "setdefault", func)
                     return first, again, key, call(method, [named, *rest], node)
         return None
 

@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from pcbatch.runtime.kernel.rules.padding import filled, padded_shape, shaped, struct, traced
+from pcbatch.lowering.jaxpr_passes.parts import evaluated
+from pcbatch.lowering.typing.jax_types import array_struct
+from pcbatch.runtime.kernel.rules.padding import filled, padded_shape, struct, traced
 from pcbatch.runtime.kernel.rules.registry import RULES, Unsupported, is_key
 
 FLOATS = (jnp.float16, jnp.bfloat16, jnp.float32, jnp.float64)
@@ -52,16 +54,8 @@ def evaluate(jaxpr: jex.Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> li
         >>> evaluate(closed.jaxpr, closed.consts, [jnp.array([1.0, 2.0, 3.0, jnp.nan])])
         [Array(6., dtype=float32)]
     """
-    env: dict[Any, Any] = {}
-
-    def read(v: Any) -> Any:
-        return literal(v) if isinstance(v, jex.Literal) else env[v]
-
-    env.update(zip(jaxpr.constvars, map(number, consts), strict=True))
-    env.update(zip(jaxpr.invars, args, strict=True))
-    for eqn in jaxpr.eqns:
-        env.update(zip(eqn.outvars, apply(eqn, [read(v) for v in eqn.invars]), strict=True))
-    return [traced(read(v)) for v in jaxpr.outvars]  # a branch or a loop of Triton yields no number of Python
+    outs = evaluated(jaxpr, map(number, consts), args, apply, literal)
+    return [traced(x) for x in outs]  # a branch or a loop of Triton yields no number of Python
 
 
 def apply(eqn: Any, operands: Sequence[Any]) -> Sequence[Array]:
@@ -87,7 +81,7 @@ def admit(aval: Any) -> None:
     if dtype is None:
         raise Unsupported(f"a value of type {aval}")
     if is_key(aval):
-        if (size := jax.eval_shape(jax.random.key_data, shaped((), dtype)).shape) != (2,):
+        if (size := jax.eval_shape(jax.random.key_data, array_struct((), dtype)).shape) != (2,):
             raise Unsupported(f"keys of {size[0]} words; keys of threefry2x32 have two")
     elif dtype not in DTYPES:
         raise Unsupported(f"values of dtype {dtype}")

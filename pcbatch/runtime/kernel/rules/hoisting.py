@@ -12,9 +12,11 @@ import numpy as np
 from jax import lax
 from jax.extend import source_info_util
 
+from pcbatch.lowering.jaxpr_passes.parts import evaluated
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.runtime.kernel.rules.control_flow import CALLS, closed, inner, looped, platform
 from pcbatch.runtime.kernel.rules.evaluation import apply, literal
-from pcbatch.runtime.kernel.rules.padding import shaped, struct
+from pcbatch.runtime.kernel.rules.padding import struct
 from pcbatch.runtime.kernel.rules.registry import Unsupported, is_key, where
 
 
@@ -32,13 +34,14 @@ def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
     found: dict[int, Any] = {}
     _collect(whole, found)
     arrays = list(found.values())
-    args = [_struct(v) for v in whole.jaxpr.invars]
+    avals = [v.aval for v in whole.jaxpr.invars]
+    args = [array_struct(a.shape, a.dtype, weak_type=getattr(a, "weak_type", False)) for a in avals]
 
     def replayed(given: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         known = dict(zip(found, given, strict=True))
         return _replay(whole, args, lambda x: known.get(id(x), x))
 
-    traced = jax.make_jaxpr(replayed)([shaped(x.shape, x.dtype) for x in arrays], args)
+    traced = jax.make_jaxpr(replayed)([array_struct(x.shape, x.dtype) for x in arrays], args)
     invars = traced.jaxpr.invars
     jaxpr = traced.jaxpr.replace(
         constvars=[*traced.jaxpr.constvars, *invars[: len(arrays)]],
@@ -46,10 +49,6 @@ def hoisted(whole: jex.ClosedJaxpr) -> tuple[jex.Jaxpr, list[Any]]:
         debug_info=traced.jaxpr.debug_info.with_unknown_names(),
     )
     return jaxpr, [_words(x) for x in (*traced.consts, *arrays)]
-
-
-def _struct(v: Any) -> jax.ShapeDtypeStruct:
-    return shaped(v.aval.shape, v.aval.dtype, weak_type=getattr(v.aval, "weak_type", False))
 
 
 def _words(x: Any) -> Any:
@@ -87,21 +86,15 @@ def jaxprs_inside(eqn: Any) -> list[jex.ClosedJaxpr]:
 
 def _replay(whole: jex.ClosedJaxpr, args: Sequence[Any], known: Callable[[Any], Any]) -> list[Any]:
     """Trace a jaxpr again with other arrays in place of its constants."""
-    env: dict[Any, Any] = {}
 
-    def read(v: Any) -> Any:
-        if not isinstance(v, jex.Literal):
-            return env[v]
+    def constant(v: Any) -> Any:
         return known(v.val) if _lifted(v.val) else literal(v)
 
-    env.update(zip(whole.jaxpr.constvars, map(known, whole.consts), strict=True))
-    env.update(zip(whole.jaxpr.invars, args, strict=True))
-    for eqn in whole.jaxpr.eqns:
-        xs = [read(v) for v in eqn.invars]
+    def equation(eqn: Any, operands: list[Any]) -> Sequence[Any]:
         with _line_of(eqn):
-            outs = _again(eqn, xs, known)
-        env.update(zip(eqn.outvars, outs, strict=True))
-    return [read(v) for v in whole.jaxpr.outvars]
+            return _again(eqn, operands, known)
+
+    return evaluated(whole.jaxpr, map(known, whole.consts), args, equation, constant)
 
 
 def _line_of(eqn: Any) -> Any:

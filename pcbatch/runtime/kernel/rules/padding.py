@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.runtime.kernel.rules.registry import is_key
 
 
@@ -141,14 +142,8 @@ def reshaped(x: Array, shape: Sequence[int]) -> Array:
 def struct(aval: Any) -> jax.ShapeDtypeStruct:
     """Return the padded type of a value."""
     dtype = jnp.dtype(jnp.uint32) if is_key(aval) else aval.dtype
-    return shaped(padded_shape(logical_shape(aval)), dtype)
-
-
-def shaped(shape: Sequence[int], dtype: Any, **more: Any) -> jax.ShapeDtypeStruct:
-    """Return the type of an array."""
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    made: jax.ShapeDtypeStruct = make(tuple(shape), dtype, **more)
-    return made
+    padded: jax.ShapeDtypeStruct = array_struct(padded_shape(logical_shape(aval)), dtype)
+    return padded
 
 
 def int_info(dtype: Any) -> Any:

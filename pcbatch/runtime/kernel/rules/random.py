@@ -12,8 +12,9 @@ import numpy as np
 from jax import Array, lax
 
 from pcbatch.lowering.jaxpr_passes.unroll_threefry import PARITY, ROTATIONS
+from pcbatch.lowering.typing.jax_types import array_struct
 from pcbatch.runtime.kernel.rules.evaluation import evaluate
-from pcbatch.runtime.kernel.rules.padding import iota, logical_shape, padded_shape, shaped
+from pcbatch.runtime.kernel.rules.padding import iota, logical_shape, padded_shape
 from pcbatch.runtime.kernel.rules.registry import is_key, rule
 
 
@@ -56,7 +57,7 @@ def counters(eqn: Any, *_: Array) -> Sequence[Array]:
 
 def drawn(eqn: Any, fn: Callable[..., Any], *xs: Array) -> Sequence[Array]:
     """Evaluate a function of true shapes, of keys as their words, under the setting that the equation has."""
-    avals = [shaped(logical_shape(v.aval), x.dtype) for v, x in zip(eqn.invars, xs, strict=True)]
+    avals = [array_struct(logical_shape(v.aval), x.dtype) for v, x in zip(eqn.invars, xs, strict=True)]
     current = getattr(jax.config, "jax_threefry_partitionable", True)
     setting = bool(getattr(getattr(eqn, "ctx", None), "threefry_partitionable", current))  # what it was traced under
     with jax.threefry_partitionable(setting):

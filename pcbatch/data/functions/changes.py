@@ -1,0 +1,359 @@
+"""Changes in place, as functions of values: each works on a copy of a variable's value and returns the changed copy.
+
+A path is a tuple of keys from the value to the part that changes: indices, slices, and `Field` for an attribute. Lists,
+dicts and objects are changed as Python does; arrays as NumPy does (`array_items`).
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+
+from pcbatch.data.aliasing import forget_copy, source_of_copy
+from pcbatch.data.catalogue import FUNCTIONS, NEXT
+from pcbatch.data.checks import require
+from pcbatch.data.container import Container
+from pcbatch.data.elements import kept
+from pcbatch.data.functions import array_items, heaps, iteration, mappings, operators
+from pcbatch.data.functions.builtins import sorted_
+from pcbatch.data.functions.exceptions import changed_by_class, changing
+from pcbatch.data.functions.lifted import changeable, lifted
+from pcbatch.data.functions.sequences import get_item, list_
+from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.functions.users_code import load_attribute, substitute, users_method
+from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.lane_set import DictView
+from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.optional import Optional, sure
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.texts.lane_bytes import LaneByteArray
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.text_parts import TextParts
+from pcbatch.diagnostics.lane_words import type_name
+from pcbatch.errors import Refusal
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+Path = tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Field:
+    """The key in a path that stands for an attribute."""
+
+    name: str
+
+
+def item(value: Any, path: Path) -> Any:
+    """Return the part of a value at a path."""
+    for key in path:
+        value = _there(value, key)
+        value = _read(value if isinstance(value, ARRAYS) else _indexable(value, key), key)
+    return value
+
+
+def has_next(value: Any, path: Path) -> Any:
+    """Whether the iterator at a path in a value has an element left."""
+    return iteration.is_left(item(value, path))
+
+
+def swap_items(value: Any, first: Path, second: Path) -> Any:
+    """Return the value after `value[first], value[second] = value[second], value[first]`.
+
+    Rows of an array are views: the first assignment is seen in what the second one stores, as in NumPy.
+    """
+    value = _copy(value)
+    before, after = (_copy(item(value, path)) for path in (first, second))
+    before, after = kept(after, before), kept(before, after)
+    holder = item(value, first[:-1])
+    view = isinstance(holder, ARRAYS) and before.ndim > 0 and array_items.is_basic(first[-1])
+    value = set_item(value, first, after)
+    return set_item(value, second, _copy(item(value, first)) if view else before)
+
+
+def set_item(value: Any, path: Path, new: Any) -> Any:
+    """Return the value after `value[path] = new`."""
+    return _changed_item(_copy(value), path, lambda part, key: _store(part, key, new))
+
+
+def put_part(value: Any, path: Path, new: Any) -> Any:
+    """Return a value whose part at a path has been changed in place, and is `new` by now.
+
+    It is no assignment, as a slice of a list is a new list: nothing else shows what has become of that.
+    """
+    return _changed(_copy(value), path, lambda part: new)
+
+
+def augment_item(value: Any, path: Path, name: str, operand: Any, *before: Any) -> Any:
+    """Return the value after `value[path] += operand`, or another operator by the name of its support function.
+
+    `before` has what `value[path]` was before the operand was evaluated, if that may differ from what it is now; an
+    object that can be changed in place is the same one still, as the check of ownership makes sure of.
+    """
+
+    def change(part: Any, key: Any) -> Any:
+        fixed = before and _is_immutable(before[0]) and _is_read(part, key)
+
+        def new(now: Any) -> Any:
+            return augmented(name, before[0] if fixed else now, operand)
+
+        if isinstance(part, ARRAYS):
+            return array_items.augment(part, key, new)
+        part = _indexable(part, key)
+        return _store(part, key, new(_read(part, key)))
+
+    return _changed_item(_copy(value), path, change)
+
+
+def of_container(value: Any, path: Path, methods: str) -> Any:
+    """Return a value whose part at a path gets a list in place of an iterator: no method of the user's may get it."""
+    part = item(value, path)
+    for name in (name for name in methods.split() if users_method(part, name) is not None):
+        title = f"`{name}` of a {type_name(part)} gets an iterator whose elements are the lane's"
+        raise Refusal("PCB304", title, helps=("give it the list of them, `[x for x in ...]`",))
+    return value
+
+
+def taken_before(value: Any, path: Path, taken: Any) -> Any:
+    """Return what `value[path].extend` has taken of an iterable that raises after some elements: a bytearray none."""
+    return [] if isinstance(item(_copy(value), path), LaneByteArray | bytearray) else taken
+
+
+def old_item(value: Any, path: Path) -> Any:
+    """Return what `value[path]` is before `value[path] += ...` evaluates its right side.
+
+    It is 0 for a part of an array that is a view, or that no lane can take by itself.
+    """
+    *before, key = path
+    part = item(value, tuple(before))
+    return item(part, (key,)) if _is_read(part, key) else 0
+
+
+def _is_read(part: Any, key: Any) -> bool:
+    return not isinstance(part, ARRAYS) or array_items.is_element(key)
+
+
+def _is_immutable(value: Any) -> bool:
+    """Whether an object is one that no operator changes in place, such as a number or a text."""
+    if isinstance(value, ARRAYS):
+        return value.ndim == 0
+    if isinstance(value, Optional):
+        return _is_immutable(value.value)
+    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, tuple, LaneText, LaneTuple))
+
+
+def delete_item(value: Any, path: Path) -> Any:
+    """Return the value after `del value[path]`."""
+
+    def change(part: Any, key: Any) -> Any:
+        if isinstance(key, Field):
+            delattr(part, key.name)
+            return part
+        part = _indexable(part, key)
+        changed_by_class(part, "__delitem__", partial(operator.delitem, part, key))
+        return part
+
+    return _changed_item(_copy(value), path, change)
+
+
+def call_method(value: Any, path: Path, name: str, args: Sequence[Any], names: Sequence[str]) -> tuple[Any, Any]:
+    """Return the result of `value[path].name(*args)`, and the value after it; `names` are those of the last arguments.
+
+    A name with a dot is that of a function which changes its first argument, `heapq.heappush`.
+    """
+    count = len(args) - len(names)
+    plain, options = args[:count], dict(zip(names, args[count:], strict=True))
+    results: list[Any] = []
+
+    def change(part: Any) -> Any:
+        part, result = _call(part, name, plain, options)
+        results.append(result)
+        return part
+
+    changed = _changed(_copy(value), path, change)
+    return results[0], changed
+
+
+def augmented(name: str, old: Any, operand: Any) -> Any:
+    """Return the value of `x` after `x += operand`: a list, a dict or a set is changed as Python would in place."""
+    new = _augmented(name, old, operand)
+    return kept(old, new) if _is_immutable(old) else new
+
+
+def _augmented(name: str, old: Any, operand: Any) -> Any:
+    match old:
+        case list() if name == "add":
+            return _call(_copy(old), "extend", (operand,), {})[0]
+        case list() if name == "mul" and isinstance(operand, int):
+            return [*old] * operand
+        case dict() if name == "or_" and not isinstance(operand, Container):
+            return {**old, **dict(operand)}
+        case set() | frozenset():
+            return getattr(operators, name)(old, operand)
+    method = users_method(old, _in_place(name)) or getattr(type(old), _in_place(name), None)
+    if method is not None and not isinstance(old, (*ARRAYS, int, float, complex, str, tuple)):
+        return changed_by_class(old, _in_place(name), partial(method, _copy(old), operand))
+    if name == "matmul":
+        return old @ operand
+    return getattr(operators, name)(old, operand)
+
+
+def _in_place(name: str) -> str:
+    """The name of the method that Python calls for an operator in place."""
+    return f"__i{'pow' if name == 'power' else name.rstrip('_')}__"
+
+
+def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+    """Call a method of an object that may be changed; return the object after it, and the result."""
+    part = _there(part, Field(name))
+    if name == NEXT:
+        return part, iteration.advanced(part)
+    if name in FUNCTIONS:
+        return heaps.call(part, name, args, options)
+    if name == "__getitem__" and not isinstance(part, dict | Entries | DictView):
+        return part, get_item(part, *args)
+    if isinstance(part, ARRAYS):
+        return array_items.call(part, name, args, options), None
+    part = changeable(part, name, args)
+    if type(part) is list and name == "sort":
+        part[:] = map(kept, part, list(sorted_(part, **options)))
+        return part, None
+    method = getattr(part, name)
+    if isinstance(part, list | dict | set):
+        return part, method(*args, **options)
+    if name == "sort":
+        options = {**options, "key": mappings.order_key(options.get("key"))}
+    called = partial(substitute(method), *args, **options)
+    own = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType) and is_user_code(method.__code__)
+    return part, changing(called, method.__code__) if own else called()
+
+
+def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> Any:
+    """Return a value after `change(part, key)` for the last key of a path, which returns the part after it."""
+    *before, key = path
+    for k in range(len(before)):
+        part = item(value, path[:k])
+        merged = array_items.merged(path[k:]) if isinstance(part, ARRAYS) else None
+        if merged is not None:
+            before, key = before[:k], merged
+            break
+    return _changed(value, tuple(before), lambda part: change(part, key))
+
+
+def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
+    """Return a value after `change` of its part at a path, which returns the part after it: that one, or another."""
+    if not path:
+        return change(value)
+    key, *rest = path
+    value = _there(value, key)
+    if isinstance(value, ARRAYS):
+        return array_items.changed(value, key, lambda part: _changed(part, tuple(rest), change))
+    value = _indexable(value, key)
+    part = _read(value, key)
+    new = _changed(part, tuple(rest), change)
+    if isinstance(key, slice):  # a slice of a list is a new list, of the same objects
+        return _with_slice(value, key, new) if rest else value
+    copied = source_of_copy(part) is not None
+    if new is (part.value if isinstance(part, Optional) else part) and not copied:
+        return value
+    forget_copy(part)
+    return _replaced(value, key, new)
+
+
+def _with_slice(value: Any, key: slice, new: Any) -> Any:
+    """Return a list after changes of the objects in a slice of it."""
+    if type(value) is not list or type(new) is not list:
+        title = "this changes an object in a slice of a list whose length differs between lanes"
+        raise Refusal("PCB304", title, helps=("change it by its place in the whole list: `rows[k + 1].append(x)`",))
+    return _replaced(value, key, new)
+
+
+def _replaced(value: Any, key: Any, new: Any) -> Any:
+    """Return a value with another part at a key, for a part that Python changes in place and lanes do not."""
+    if isinstance(value, tuple):
+        items = [*value]
+        if isinstance(key, Field):
+            return value._replace(**{key.name: new})  # type: ignore[attr-defined]
+        items[key] = new
+        return type(value)._make(items) if hasattr(value, "_make") else tuple(items)
+    if isinstance(key, Field):
+        object.__setattr__(value, key.name, new)
+        return value
+    value[key] = new
+    return value
+
+
+def _read(value: Any, key: Any) -> Any:
+    if isinstance(key, Field):
+        return load_attribute(value, key.name)
+    return value[key]
+
+
+def _store(part: Any, key: Any, new: Any) -> Any:
+    """Return a part after `part[key] = new`."""
+    part = _there(part, key)
+    if isinstance(part, ARRAYS) and isinstance(key, Field):
+        raise AttributeError(f"the attribute '{key.name}' of a number or an array is not writable")
+    if isinstance(part, ARRAYS):
+        return array_items.store(part, key, new)
+    if isinstance(key, Field):
+        changed_by_class(part, key.name, partial(setattr, part, key.name, new))
+        return part
+    part = _indexable(part, key)
+    if isinstance(key, slice) and isinstance(part, list | Container) and isinstance(new, Container):
+        new = list_(new)
+        part = LaneList.from_list(part) if isinstance(part, list) else part
+    if (method := users_method(part, "__setitem__")) is not None:
+        changed_by_class(part, "__setitem__", partial(method, part, key, new))
+    else:
+        part[key] = new
+    return part
+
+
+def _there(value: Any, key: Any) -> Any:
+    """Return a value that must not be None, of which a part is taken or changed."""
+    if isinstance(value, Optional) and isinstance(key, Field):
+        require(value.present, "AttributeError", f"'NoneType' object has no attribute '{key.name}'")
+        return value.value
+    return sure(value, "'NoneType' object is not subscriptable")
+
+
+def _indexable(value: Any, key: Any) -> Any:
+    """Return a list or dict that is known while compiling as one of the lane, where the key is a value of the lane."""
+    if type(value) is list:  # also where the key is an array that is known while compiling
+        keys = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
+        return LaneList.from_list(value) if any(isinstance(part, jax.Array) for part in keys) else value
+    return lifted(value, key) if type(value) is dict else value
+
+
+def _copy(value: Any) -> Any:
+    """Return a value of new objects, all that can be changed: the leaves are the same."""
+    if isinstance(value, (*ARRAYS, bool, int, float, complex, str, bytes, type)) or value is None:
+        return value
+    kind = type(value)
+    if kind in (list, tuple):
+        return kind(map(_copy, value))
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return kind._make(_copy(part) for part in value)
+    if isinstance(value, dict):
+        new = copy.copy(value)
+        for key, part in value.items():
+            new[key] = _copy(part)
+        return new
+    leaves, tree = jax.tree.flatten(value, is_leaf=lambda part: isinstance(part, TextParts))
+    leaves = [leaf.as_rows() if isinstance(leaf, TextParts) else leaf for leaf in leaves]
+    if not jax.tree_util.treedef_is_leaf(tree) or isinstance(value, TextParts):
+        return jax.tree.unflatten(tree, leaves)
+    new = copy.copy(value)
+    for name, part in getattr(new, "__dict__", {}).items():
+        object.__setattr__(new, name, _copy(part))
+    return new

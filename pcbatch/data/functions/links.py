@@ -1,0 +1,61 @@
+"""Reading parts of containers that variables are linked with (see `frontend.build.links`), and storing them back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import jax.numpy as jnp
+
+from pcbatch.data.checks import require
+from pcbatch.data.functions.changes import set_item
+from pcbatch.data.functions.iteration import rows
+from pcbatch.data.functions.sequences import get_item
+from pcbatch.data.functions.truth import ARRAYS
+from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.origins import number
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.errors import Refusal
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+
+def fixed_key(value: Any, key: Any, *path: Any) -> Any:
+    """The key of the part `value[path][key]`, which stays that of the part when a list grows."""
+    holder = linked_item(value, *path)
+    if type(holder) is dict or isinstance(holder, LaneDict):
+        return key
+    count = holder.length if isinstance(holder, LaneList) else len(holder)
+    if isinstance(count, int) and not isinstance(key, jax.Array):
+        get_item(holder, key)  # raises where there is no such element
+        return key + count if key < 0 else key
+    inside = jnp.logical_and(jnp.asarray(key) < count, jnp.asarray(key) >= -count)
+    require(inside, "IndexError", LaneList.NO_INDEX)
+    return number(jnp.where(jnp.asarray(key) < 0, key + count, key), key)
+
+
+def linked_item(value: Any, *path: Any) -> Any:
+    """The part of a value at a path; only lists, dicts and arrays certainly give their own parts."""
+    for key in path:
+        plain = type(value) in (list, dict) or isinstance(value, LaneList) or type(value) is LaneDict
+        if not (plain or isinstance(value, ARRAYS)) or getattr(value, "missing", None) is not None:
+            raise Refusal(
+                "PCB330", "a part of an object that is no list, dict or array", helps=("use it by its place",)
+            )
+        value = get_item(value, key)
+    return value
+
+
+def linked_rows(value: Any, *path: Any) -> Any:
+    """The list or array at a path that a `for` loop goes over, and whose changes it sees."""
+    value = linked_item(value, *path)
+    if type(value) is not list and not isinstance(value, (LaneList, *ARRAYS)):
+        raise Refusal("PCB330", "a loop goes over what is no list, and changes it", helps=("go over a copy of it",))
+    return rows(value)
+
+
+def put_back(value: Any, *rest: Any) -> Any:
+    """The value after a part of it has changed: `rest` is the path to the part, and the part as it is now."""
+    *path, part = rest
+    return set_item(value, tuple(path), part) if path else part

@@ -1,0 +1,212 @@
+"""Code of the user's that runs while a primitive is traced: as copies, which see what Python's own code would see."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+from collections import deque
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, cast
+
+import jax
+import jax.extend.source_info_util
+
+from pcbatch.data.aliasing import Parts
+from pcbatch.data.container import Container
+from pcbatch.data.functions.python_numbers import ATTRIBUTES, part
+from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.objects import questions
+from pcbatch.data.objects.questions import RECORDS, own_method
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.origins import Tracer, is_noting, is_outside, leaves
+from pcbatch.data.sequences.lane_iterator import Asked
+from pcbatch.errors import Refusal
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
+# Values whose attributes are not properties of the user's, and whose operators are not methods of the user's.
+PLAIN = (Tracer, jax.Array, ModuleType, type, FunctionType, int, float, complex, str, list, dict)
+
+
+_found: list[Callable[[Any], Any]] = []
+
+
+def package_of(thing: Any) -> str:
+    """Return the name of the package in which something is defined; no name if that is not known."""
+    return str(getattr(thing, "__module__", "")).split(".")[0]
+
+
+def substitute(fn: Any) -> Any:
+    """Return the callable that stands in for `fn` while a primitive is traced; `fn` itself at any other time."""
+    return _found[-1](fn) if _found and is_noting() else fn
+
+
+def use_stand_ins(found: Callable[[Any], Any]) -> None:
+    """Take a function that finds what stands in for a callable: it rewrites sources, which is work of the compiler."""
+    _found.append(found)
+
+
+def see_through(decorator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a decorator that caches as `decorator` does, but not for values of a lane, which are no keys."""
+    return lambda fn: without_cache(decorator(fn), fn)
+
+
+def without_cache(cached: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **options: Any) -> Any:
+        of_lane = any(isinstance(leaf, Tracer) for leaf in leaves((args, options)))
+        return (fn if of_lane else cached)(*args, **options)
+
+    return run
+
+
+def load_attribute(value: Any, name: str) -> Any:
+    """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
+    if isinstance(value, RECORDS):
+        return questions.load_attribute(value, name, substitute)
+    if isinstance(value, Tracer) and name in ATTRIBUTES:
+        return part(value, name)
+    if not is_noting() or isinstance(value, PLAIN) or package_of(type(value)) in LIBRARIES:
+        return getattr(value, name)
+    match inspect.getattr_static(type(value), name, None):
+        case property(fget=FunctionType() as getter):
+            return substitute(getter)(value)
+        case functools.cached_property(func=FunctionType() as getter) if name not in vars(value):
+            return substitute(getter)(value)
+    return getattr(value, name)
+
+
+def method_of(value: Any, name: str) -> FunctionType | None:
+    """Return the method of a value by which Python computes an operator; None if it is not a function of Python."""
+    if isinstance(value, Ref):
+        return own_method(value, name)
+    method = inspect.getattr_static(type(value), name, None)
+    return method if isinstance(method, FunctionType) else None
+
+
+def users_method(value: Any, name: str) -> Any:
+    """The copy of a method of the user's that Python would call itself; None if the class is not the user's."""
+    method = method_of(value, name)
+    if method is None or not (isinstance(value, Ref) or (is_noting() and is_user_code(method.__code__))):
+        return None
+    return substitute(method)
+
+
+def iterated(value: Any) -> Any:
+    """Return the list of what a method `__iter__` of the user's gives; other values as they are."""
+    method = users_method(value, "__iter__")
+    if method is None:
+        return value
+    made = method(value)
+    if users_method(made, "__next__") is not None:
+        raise Asked
+    try:
+        return list(made)
+    except Exception as error:
+        raise Asked from error
+
+
+def ask_for_elements(value: Any) -> None:
+    """Have a loop over an object of the user's written out where its body may change what the object yields."""
+    if isinstance(value, Ref) and value.pcbatch_id.shape == ():
+        iter(value)
+    elif users_method(value, "__iter__") is not None and inspect.isgeneratorfunction(type(value).__iter__):
+        raise Asked
+
+
+def users_code(value: Any, name: str) -> CodeType | None:
+    """Return the code of a method of the user's; None if the class has none."""
+    method = method_of(value, name)
+    return None if method is None or not is_user_code(method.__code__) else method.__code__
+
+
+# Effects: a primitive runs once, while compiling, so that it has none for each lane.
+
+
+def print_(*args: Any, **options: Any) -> None:
+    """Print outside of traces; raises Refusal (PCB305) while a primitive is traced."""
+    if is_noting():
+        title = "a helper prints, which each lane has to do by itself"
+        reason = "what is traced runs once, while compiling"
+        raise Refusal(
+            "PCB305", title, reason, helps=("print in a function that the batched function calls by its name",)
+        )
+    builtins.print(*args, **options)
+
+
+def kept_outside(value: Any) -> Any:
+    """Return a value that goes into a container outside of a helper; raises Refusal (PCB305) if it is of a lane."""
+    if is_noting() and any(isinstance(leaf, Tracer) for leaf in leaves(value)):
+        title = "a helper keeps a value of the lane in an object outside of it"
+        reason = "what is traced runs once, for all lanes"
+        raise Refusal("PCB305", title, reason, helps=("pass what changes as an argument, and return it",))
+    return value
+
+
+def kept_in(owner: Any, value: Any) -> Any:
+    """Return a value that becomes an attribute; raises Refusal if it is of a lane and `owner` existed before."""
+    return kept_outside(value) if is_outside(owner) else value
+
+
+# Default arguments that can be changed: Python makes `seen=[]` once, and all calls of the function share it. A traced
+# function has its defaults anew in each primitive, so what one call leaves in them would be lost, and is refused.
+
+
+KEPT = (list, dict, set, deque, Container)  # types of default arguments that a call may change
+HELP = "let the default be None, and make the object in the function"
+
+
+def defaults_of(fn: Callable[..., Any]) -> list[Any]:
+    """Return the default arguments of a function that can be changed."""
+    values = (*(getattr(fn, "__defaults__", None) or ()), *(getattr(fn, "__kwdefaults__", None) or {}).values())
+    return [value for value in values if isinstance(value, KEPT)]
+
+
+def same_defaults(fn: FunctionType, made_here: bool = False) -> FunctionType:
+    """Return a function that refuses a change of its default arguments; the function itself if it has none to change.
+
+    Args:
+        fn: the function.
+        made_here: whether the defaults are made where the function is traced, so that a result that holds one of them
+            has no tie to what the next call finds. Such a result is refused as well.
+    """
+    kept = defaults_of(fn)
+    if not kept:
+        return fn
+
+    def call(*args: Any, **options: Any) -> Any:
+        before = [(value, value.copy()) for value in kept]
+        result = fn(*args, **options)
+        for value, old in before:
+            if not _alike(_parts(value), _parts(old)):
+                if not isinstance(value, Container):
+                    value.clear()
+                    (value.extend if isinstance(value, list | deque) else value.update)(old)
+                title = f"`{fn.__name__}` changes a default argument, which all its calls share"
+                raise Refusal("PCB330", title, helps=(HELP,))
+        if made_here:
+            held = Parts(result)
+            if any(("object", id(value)) in held.own | held.inner for value in kept):
+                title = f"`{fn.__name__}` gives a default argument away, which all its calls share"
+                raise Refusal("PCB330", title, helps=(HELP,))
+        return result
+
+    functools.update_wrapper(call, fn)
+    return cast(FunctionType, call)
+
+
+def own_defaults(fn: FunctionType) -> FunctionType:
+    """Decorate a nested function, whose default arguments are made where it is traced."""
+    return same_defaults(fn, made_here=True)
+
+
+def _alike(new: list[Any], old: list[Any]) -> bool:
+    return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, Container):
+        return jax.tree.leaves(value)
+    return [part for pair in value.items() for part in pair] if isinstance(value, dict) else list(value)

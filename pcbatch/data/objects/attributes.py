@@ -1,0 +1,138 @@
+"""Attributes of records: fields that are read, and assigned in those made in lanes, and what their classes have."""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+
+from pcbatch.data.checks import require
+from pcbatch.data.objects import decode
+from pcbatch.data.objects.ref_type import (
+    MADE_TABLE,
+    REFUSED,
+    class_at,
+    is_array,
+    is_in,
+    methods_of,
+    refused,
+    require_present,
+    static_attribute,
+)
+from pcbatch.data.objects.tables import columns_of
+from pcbatch.data.origins import note_call
+from pcbatch.errors import Refusal
+
+if TYPE_CHECKING:
+    from pcbatch.data.objects.reference import Ref
+
+
+def attribute(ref: Ref, name: str) -> Any:
+    """Return an attribute of a record: a field, or what its class has under this name."""
+    type_ = ref.pcbatch_type
+    if is_array(ref):
+        raise AttributeError(f"'list' object has no attribute '{name}'")
+    if not type_.classes:
+        raise AttributeError(f"'NoneType' object has no attribute '{name}'")
+    places = [(c, place) for c in type_.classes if (place := type_.schema.place(c, name)) is not None]
+    others = [c for c in type_.classes if type_.schema.place(c, name) is None]
+    if not places:
+        return _of_class(ref, name)
+    require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+    for c in others:
+        if hasattr(cls := class_at(type_, c), name):
+            raise refused(f"`{name}` is a field of some classes of {ref!r}, and not of others", "use `match`")
+        absent = jnp.logical_not(is_in(ref, [c]))
+        require(absent, "AttributeError", f"'{cls.__name__}' object has no attribute '{name}'")
+    values = _values(ref, places)
+    merged = values[-1]
+    for (c, _), value in zip(places[-2::-1], values[-2::-1], strict=True):
+        merged = decode.either(is_in(ref, [c]), value, merged, name)
+    return merged
+
+
+def _values(ref: Ref, places: list[tuple[int, Any]]) -> list[Any]:
+    """The values at places in the tables, one for each class that the record may be of."""
+    type_ = ref.pcbatch_type
+    if type_.table == MADE_TABLE:
+        return [type_.schema.read(place, ref.pcbatch_id) for _, place in places]
+    columns = columns_of(type_.table)
+    return [
+        decode.value(kind, columns, column, _row(ref, c), type_.table, type_.schema) for c, (kind, column) in places
+    ]
+
+
+def _row(ref: Ref, cls: int) -> Any:
+    first = ref.pcbatch_type.schema.first[cls]
+    return ref.pcbatch_id - first if first else ref.pcbatch_id
+
+
+def assign(ref: Ref, name: str, value: Any) -> None:
+    """Store a value in a field of a record made in a lane, as `ref.name = value` does."""
+    type_ = ref.pcbatch_type
+    for cls in type_.types:
+        attribute = inspect.getattr_static(cls, name, None)
+        if isinstance(attribute, property):
+            if attribute.fset is None:
+                raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no setter")
+            raise refused(f"`{name}` is a property of {cls.__name__}", "write a method that changes the object")
+        if issubclass(cls, tuple) or _is_frozen(cls):
+            raise AttributeError(f"cannot assign to field '{name}'")
+        if "__setattr__" in methods_of(cls):
+            raise refused(f"{cls.__name__} has a `__setattr__` of its own", "write a method that changes the object")
+    places = [type_.schema.place(c, name) for c in type_.classes]
+    if None in places:
+        cls = type_.types[places.index(None)]
+        raise refused(
+            f"`{name}` is no attribute that `__init__` of {cls.__name__} sets", f"set it there: `self.{name} = None`"
+        )
+    require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+    for place in places:
+        type_.schema.write(place, ref.pcbatch_id, value)
+
+
+def _is_frozen(cls: type) -> bool:
+    parameters = getattr(cls, "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)
+
+
+def _note_methods(ref: Ref, name: str) -> None:
+    """Have the methods of several classes compiled along, so that each lane calls that of its object."""
+    methods = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
+    codes = [method.__code__ for method in methods if isinstance(method, FunctionType)]
+    if len(codes) == len(methods):
+        for code in codes:
+            note_call(code)
+        title = f"the classes of {ref!r} have methods `{name}` of their own"
+        raise Refusal("PCB305", title, helps=(f"call `{name}` in a statement of the batched function",))
+
+
+def _of_class(ref: Ref, name: str) -> Any:
+    """Return an attribute that a record has from its class: a method, a property, a constant."""
+    types = ref.pcbatch_type.types
+    lacking = next((cls for cls in types if not hasattr(cls, name)), None)
+    if lacking is not None:
+        raise AttributeError(f"'{lacking.__name__}' object has no attribute '{name}'")
+    found = static_attribute(ref, name)
+    require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+    match found:
+        case FunctionType():
+            return MethodType(found, ref)
+        case property(fget=FunctionType() as getter):
+            return getter(ref)
+        case staticmethod() | classmethod():
+            return getattr(types[0], name)
+        case None:
+            constants = [inspect.getattr_static(cls, name, None) for cls in types]
+            if all(type(one) in (int, float, bool) for one in constants):
+                merged: Any = constants[-1]
+                for c, constant in zip(ref.pcbatch_type.classes[:-1], constants[:-1], strict=True):
+                    merged = decode.either(is_in(ref, [c]), constant, merged, name)
+                return merged
+            _note_methods(ref, name)
+            raise refused(f"the classes of {ref!r} differ in `{name}`", "tell them apart: `match x: case A(): ...`")
+        case _ if isinstance(found, int | float | bool | str | tuple) or isinstance(found, type):
+            return found
+    raise refused(f"`{name}` of {REFUSED} cannot be read in a lane", "keep it in a field")

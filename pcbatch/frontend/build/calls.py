@@ -1,0 +1,112 @@
+"""Calls of functions of the program: all that is known before their arguments are evaluated, and then their operations.
+
+s = total(xs, g)       ==>       s, xs = call @total(xs, y)       where `total` changes `xs`, and `g` reads y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.evaluation_order import check_apart, rebound_by
+from pcbatch.frontend.build.mutations import Given, given_places
+from pcbatch.frontend.build.primitives import default_expr
+from pcbatch.frontend.source.bind_call import Binding, bind
+from pcbatch.frontend.source.callee import Statics, Target, is_static
+from pcbatch.frontend.source.rewrites.nested import scope_of, static_value
+from pcbatch.frontend.source.tree import Node, constant
+from pcbatch.ir.cfg import Call
+from pcbatch.ir.ops import Move, Prim
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """A call whose arguments are not evaluated yet.
+
+    Attributes:
+        node: the call as it is written.
+        target: what it calls.
+        binding: the arguments by parameter.
+        functions: the nested functions among them, as the callee knows them.
+        statics: the arguments that are known while compiling, these functions among them.
+        captured: the variables that the callee and these functions read, by their names in the callee.
+        rebound: likewise those that they assign.
+        changed: the parameters whose objects the callee changes in place.
+        given: the places of the arguments.
+    """
+
+    node: Node
+    target: Target
+    binding: Binding
+    functions: Mapping[str, Target]
+    statics: Statics
+    captured: Mapping[str, str]
+    rebound: Mapping[str, str]
+    changed: tuple[str, ...]
+    given: Given
+
+    @classmethod
+    def of(cls, b: Builder, node: Node, written_out: Node, target: Target) -> CallPlan:
+        """Return the plan of a call; `written_out` is the call with its starred arguments written out."""
+        binding = bind(b.faults, written_out, target)
+        known = {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
+        functions = {name: value for name, value in known.items() if isinstance(value, Target)}
+        captured = dict(target.captured)
+        for name, function in functions.items():
+            captured |= {f"{name}.{inner}": outer for inner, outer in function.captured}
+            known[name] = functions[name] = function.passed_as(name)
+        rebound = dict(rebound_by(b, node, target))
+        statics = {name: value for name, _, value in binding.defaults if is_static(value)}
+        statics |= {**known, **binding.shape}
+        statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
+        # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
+        may_change = b.symbol.may_change(target)
+        changed = b.symbol.changes(b.symbol(target, statics, bool(b.handlers))) if may_change else ()
+        given = given_places(b, dict(binding.given), changed)
+        return cls(node, target, binding, functions, statics, captured, rebound, changed, given)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The arguments to evaluate, in order."""
+        return [constant(None, arg) if name in self.functions else arg for name, arg in self.given.nodes.items()]
+
+    def emit(self, b: Builder, dst: str | None, variables: dict[str, str]) -> str:
+        """Build the call, with the arguments in variables, by parameter; return the variable of its result."""
+        for name, text, default in self.binding.defaults:
+            variables[name] = self._default(b, text, default)
+        dst = b.temp() if dst is None else dst
+        further, results = scope_of(self.target, self.statics)
+        outer = {name: self.captured[name] for name in further}
+        args = [variables[name] for name in self.binding.order if name in variables]
+        args += [name for inner, name in outer.items() if inner not in variables]
+        for called in (self.target, *self.functions.values()):
+            if called.nested is not None:
+                b.uses(called.nested.name, self.node)
+        check_apart(b, self.node, self.captured, self.rebound)
+        catching, loc = bool(b.handlers), b.loc(self.node)
+        symbol = b.symbol(self.target, self.statics, catching)
+        assigned, changed = [self.rebound[name] for name in results], list[str]()
+        # One object that is given twice comes back twice; the check of ownership decides about that.
+        for name in self.changed:
+            changed.append(self.given.written(b, name, variables, outer, (dst, *assigned, *changed)))
+        written = [*assigned, *changed]
+        codes = [b.temp()] if catching else []
+        # The statement assigns its variable after the call, and only if that raises nothing.
+        result = b.temp() if dst in written or catching else dst
+        changed_args = tuple(name for name in changed if name in args)
+        b.emit(Call((result, *written, *codes), symbol, tuple(args), loc, changed_args))
+        self.given.write_back(b, changed, self.changed, self.node)
+        if catching:  # what was written back has set the number of the handlers to that of nothing
+            b.emit(Move(b.handlers[-1].code, codes[0], loc))
+            b.catch(b.handlers[-1].code, self.node)
+        if result != dst:
+            b.emit(Move(dst, result, loc))
+        return dst
+
+    def _default(self, b: Builder, text: str, default: object) -> str:
+        """Build a variable for an argument that exists already; the object of this method goes on as it came."""
+        temp, loc = b.temp(), b.loc(self.node)
+        same = next((v for v in b.unit.params if v in b.unit.statics and b.unit.statics[v] is default), None)
+        b.emit(Move(temp, same, loc) if same is not None else Prim((temp,), default_expr(text, default), loc))
+        return temp
