@@ -9,6 +9,8 @@ from pcbatch.api.batch import primitive as primitive
 from pcbatch.api.batch import unroll as unroll
 from pcbatch.api.batched import Batched as Batched
 from pcbatch.api.learn_schedule import learn_schedule as learn_schedule
+from pcbatch.ask.asking import gather as gather
+from pcbatch.ask.asking import serving as serving
 from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.call.results import Result as Result
 from pcbatch.data.host.making import ragged as ragged
@@ -59,11 +61,13 @@ __all__ = [
     "TooLargeError",
     "UsageError",
     "batch",
+    "gather",
     "inline",
     "learn_schedule",
     "pack",
     "primitive",
     "ragged",
+    "serving",
     "unroll",
     "use_cpu_devices",
 ]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from pcbatch.api.calls import Calls, plainly
+from pcbatch.api.asks import Asks
+from pcbatch.api.calls import plainly
 from pcbatch.api.inlined import Inline
 from pcbatch.api.programs import Programs
 from pcbatch.api.public import public
@@ -29,7 +30,7 @@ R = TypeVar("R", covariant=True)  # what it returns, for an example as for a bat
 T = TypeVar("T")
 
 
-class Batched(Calls[P, R], Reports):
+class Batched(Asks[P, R], Reports):
     """A function of one example, compiled to run on a batch. Made by `pcbatch.batch`.
 
     Calling it maps over the leading axis of every argument leaf (see `in_axes`), as `jax.vmap` would; every lane

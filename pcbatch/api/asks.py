@@ -1,0 +1,69 @@
+"""The method by which host code asks a batched function for one example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pcbatch.api.calls import Calls, P, R
+from pcbatch.api.public import public
+from pcbatch.api.repeated_calls import DecidedRun
+from pcbatch.ask.answers import Outcome, Values
+from pcbatch.ask.asking import asked
+from pcbatch.options import Options
+from pcbatch.report.lane_failures import lane_error
+
+
+class Asks(Calls[P, R]):
+    """The method by which host code asks for one example, and waits while others ask."""
+
+    options: Options
+
+    @public
+    def ask(self, /, *args: Any, keep: bool = False, **kwargs: Any) -> Any:
+        """Ask for the result of ONE example, and wait while others ask, too: their requests are answered in batches.
+
+        In a call of `pcbatch.gather` other calls run meanwhile; a thread inside of `pcbatch.serving` sleeps; a
+        coroutine awaits: `value = await f.ask(x)`. Requests make one batch if their own arguments have the same
+        structure, shapes and dtypes, and if they share the very same objects where `in_axes` is None.
+
+        Args:
+            *args, **kwargs: the arguments of one example, as the plain function takes them: also texts, and lists of a
+                length of their own.
+            keep: whether the result stays on the device, as a row that is an argument of later requests.
+
+        Returns:
+            The result of this example, in arrays of NumPy; a row with `keep`.
+
+        Raises:
+            BatchRuntimeError: this example has failed. No other request sees that.
+
+        Example:
+            >>> import asyncio, pcbatch
+            >>> @pcbatch.batch
+            ... def square(x):
+            ...     return x * x
+            >>> async def main():
+            ...     return await asyncio.gather(*(square.ask(x) for x in (1.0, 2.0, 3.0)))
+            >>> [float(x) for x in asyncio.run(main())]
+            [1.0, 4.0, 9.0]
+        """
+        return asked(self, args, kwargs, keep)
+
+    def begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
+        """Begin a batch, and return what waits for its values and for the errors of examples that failed."""
+        decided = self._decided(args, kwargs) if timeout is None else None
+        return lambda: self._outcome(args, kwargs, timeout, decided)
+
+    def _outcome(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None, decided: DecidedRun | None
+    ) -> Outcome:
+        if decided is not None and not decided.has_failed():
+            return Values(decided.value()), {}
+        more = {} if timeout is None else {"timeout": timeout}
+        program, call, raw = self._run(args, {**kwargs, **more}, decided)
+        result = program.result(raw, call.lanes, call)
+        failed = np.flatnonzero(np.asarray(result.status))
+        return Values(result.value), {int(k): lane_error(self.__name__, program, raw, call, int(k)) for k in failed}

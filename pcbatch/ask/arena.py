@@ -1,0 +1,83 @@
+"""Results that stay on the device: rows of arrays, which later requests name by their numbers."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+FIRST = 64  # rows that an arena begins with
+
+
+class Arena:
+    """The kept results of one structure: a column for each leaf, with a row for each result that is still referred to.
+
+    Rows are written all at once for a batch, and gathered all at once for another; a row whose `Row` is gone is used
+    again.
+    """
+
+    def __init__(self, like: Any) -> None:
+        leaves, self.tree = jax.tree.flatten(like)
+        self.columns = [jnp.zeros((FIRST, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
+        self.free = list(range(FIRST))
+        self.lock = threading.Lock()
+
+    def stored(self, values: Any, count: int) -> list[Row]:
+        """Store the first `count` examples of a batch of results."""
+        with self.lock:
+            while len(self.free) < count:
+                size = len(self.columns[0]) if self.columns else len(self.free)
+                self.free += range(size, 2 * size)
+                self.columns = [jnp.concatenate([column, jnp.zeros_like(column)]) for column in self.columns]
+            numbers, self.free = self.free[:count], self.free[count:]
+            places = np.asarray(numbers, np.int32)
+            for k, leaf in enumerate(jax.tree.leaves(values)):
+                # Not donated: a batch that is being put together may still read the column of before.
+                self.columns[k] = _written(self.columns[k], places, leaf[:count])
+        rows = [Row(self, number) for number in numbers]
+        for row in rows:
+            weakref.finalize(row, self.free.append, row.number)
+        return rows
+
+    def gathered(self, rows: Sequence[Row], axis: int) -> Any:
+        """Return the results in these rows as an argument of a batched call, with the examples along `axis`."""
+        places = np.asarray([row.number for row in rows], np.int32)
+        with self.lock:
+            columns = [_read(column, places) for column in self.columns]
+        return jax.tree.unflatten(self.tree, [jnp.moveaxis(column, 0, axis) if axis else column for column in columns])
+
+
+@jax.jit
+def _written(column: jax.Array, places: jax.Array, rows: jax.Array) -> jax.Array:
+    return column.at[places].set(rows)
+
+
+@jax.jit
+def _read(column: jax.Array, places: jax.Array) -> jax.Array:
+    return column[places]
+
+
+class Row:
+    """A result that stays on the device, given by `f.ask(..., keep=True)`: an argument of later requests.
+
+    `row.value()` copies it to the host.
+    """
+
+    __slots__ = ("__weakref__", "arena", "number")
+
+    def __init__(self, arena: Arena, number: int) -> None:
+        self.arena, self.number = arena, number
+
+    def value(self) -> Any:
+        """Copy the result to the host: a pytree of arrays of NumPy."""
+        with self.arena.lock:
+            columns = self.arena.columns
+        return jax.tree.unflatten(self.arena.tree, [np.asarray(column[self.number]) for column in columns])
+
+    def __repr__(self) -> str:
+        return f"<pcbatch row {self.number} on the device>"

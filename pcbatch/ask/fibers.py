@@ -1,0 +1,250 @@
+"""`gather`: plain Python in many fibers, of which each sleeps while it waits for a batched function."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pcbatch.ask.request import Answer, Request
+from pcbatch.ask.scheduler import Scheduler
+from pcbatch.call.usage import usage
+from pcbatch.runs.run_options import deadline, reporting
+from pcbatch.runtime.execute.host_loop import RunCounts
+
+if TYPE_CHECKING:
+    from greenlet import greenlet
+
+SHOWN = 3  # fibers whose tracebacks are shown when time is over
+
+
+class GatherTimeout(TimeoutError):
+    """The time of a `gather` is over. `results` has what the fibers that have ended returned, and None for the others,
+    whose numbers are `running`."""
+
+    def __init__(self, message: str, results: list[Any], running: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.results, self.running = results, running
+
+
+class Fiber:
+    """One call of the user's function.
+
+    Attributes:
+        number: which item it is given.
+        frames: its stack, which is left and entered again.
+        answer: what it waits for, once it is there.
+        group: the `gather` that has begun it.
+    """
+
+    def __init__(self, number: int, run: Callable[[], Any], group: Group) -> None:
+        from greenlet import greenlet
+
+        self.number, self.group = number, group
+        self.answer: Answer | None = None
+        self.frames: greenlet = greenlet(run, group.loop.hub)
+        self.frames.gr_context = copy_context()
+        _fibers[self.frames] = self
+
+    def wait(self, request: Request) -> Any:
+        """Let others run until there is an answer."""
+        request.deliver = self._deliver
+        self.answer = None
+        self.group.loop.scheduler.add(request)
+        try:
+            self.group.loop.hub.switch()
+        finally:
+            request.dropped = self.answer is None
+        assert self.answer is not None
+        return self.answer.get()
+
+    def _deliver(self, answer: Answer) -> None:
+        self.answer = answer
+        self.group.loop.ready.append(self)
+
+
+_fibers: dict[Any, Fiber] = {}
+
+
+def current_fiber() -> Fiber | None:
+    """Return the fiber that runs; None outside of `gather`."""
+    if not _fibers:
+        return None
+    from greenlet import getcurrent
+
+    return _fibers.get(getcurrent())
+
+
+class Loop:
+    """The fibers of one thread, and what they ask for: those that are ready run, and when all wait a batch is run."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        from greenlet import getcurrent
+
+        self.scheduler, self.hub = scheduler, getcurrent()
+        self.ready: deque[Fiber] = deque()
+        self.groups: list[Group] = []
+        self.running: deque[Callable[[], None]] = deque()  # batches that have begun
+        self.divides = len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else True
+
+    def run(self, group: Group, tell: Callable[[], object]) -> None:
+        """Run fibers until a group has settled."""
+        while not group.settled:
+            if not self.ready:
+                self._answer()
+            for _ in range(len(self.ready)):
+                self.ready.popleft().frames.switch()
+            for each in self.groups:
+                each.look_at_clock()
+            tell()
+
+    def _answer(self) -> None:
+        """Begin up to two batches, and wait for the first of them: the second one runs while its fibers do."""
+        while len(self.running) < 2:
+            halves = self.divides and not self.running
+            if not (batch := self.scheduler.take(at_once=True, halves=halves)):
+                break
+            self.running.append(self.scheduler.begin(batch))
+        if self.running:
+            self.running.popleft()()
+
+
+class Group:
+    """The fibers of one `gather`: one for each item, at most `limit` at a time.
+
+    Attributes:
+        loop: in which they run.
+        around: the fiber that has called `gather`, if one has.
+        until: the time of `time.monotonic` at which it ends; None: no limit.
+        stops: whether the first error ends all.
+        results: by number, of the fibers that have ended.
+        running: those that have not.
+        error: what has ended it before its time.
+    """
+
+    def __init__(self, loop: Loop, around: Fiber | None, until: float | None, stops: bool) -> None:
+        self.loop, self.around, self.until, self.stops = loop, around, until, stops
+        self.results: dict[int, Answer] = {}
+        self.running: dict[int, Fiber] = {}
+        self.error: BaseException | None = None
+        self.begun, self.exhausted = 0, False
+
+    @property
+    def settled(self) -> bool:
+        """Whether every item has its result, or an error has ended the group."""
+        return self.error is not None or (self.exhausted and not self.running)
+
+    def fill(self, function: Callable[..., Any], items: Iterator[Any], limit: int | None) -> None:
+        """Begin fibers for the next items, as many as may run."""
+        while not self.settled and not self.exhausted and (limit is None or len(self.running) < limit):
+            try:
+                item = next(items)
+            except StopIteration:
+                self.exhausted = True
+                return
+            number, self.begun = self.begun, self.begun + 1
+            self.begin(number, partial(function, item), lambda: self.fill(function, items, limit))
+
+    def begin(self, number: int, call: Callable[[], Any], after: Callable[[], object]) -> None:
+        """Begin a fiber; `after` is called when it has ended."""
+
+        def run() -> None:
+            try:
+                self.results[number] = Answer(call())
+            except Exception as error:
+                self.results[number] = Answer(None, error)
+                if self.stops and self.error is None:
+                    self.error = error
+            finally:
+                del self.running[number], _fibers[fiber.frames]
+            try:
+                after()
+            except Exception as error:  # of the iterator that gives the items
+                self.error = self.error or error
+            self.wake()
+
+        fiber = self.running[number] = Fiber(number, run, self)
+        self.loop.ready.append(fiber)
+
+    def look_at_clock(self) -> None:
+        """End the group if its time is over."""
+        if self.until is not None and time.monotonic() > self.until and not self.settled:
+            self.error = _timeout(self)
+            self.wake()
+
+    def wake(self) -> None:
+        """Let the fiber that has called `gather` go on, if all is done."""
+        if self.settled and self.around is not None:
+            self.loop.ready.append(self.around)
+            self.around = None
+
+    def close(self) -> None:
+        """End the fibers that have not ended: what they wait for raises `GreenletExit` in them."""
+        from greenlet import getcurrent
+
+        self.loop.groups.remove(self)
+        self.loop.ready = deque(fiber for fiber in self.loop.ready if fiber.group is not self)
+        for fiber in list(self.running.values()):
+            fiber.frames.parent = getcurrent()
+            fiber.frames.throw()
+            _fibers.pop(fiber.frames, None)
+
+
+def gathered(
+    scheduler: Scheduler,
+    function: Callable[..., Any],
+    items: Iterable[Any],
+    *,
+    limit: int | None,
+    progress: Any,
+    timeout: float | None,
+    return_exceptions: bool,
+) -> list[Any]:
+    """Run `function(item)` for each item in a fiber of its own; see `pcbatch.gather`."""
+    _need_greenlet()
+    around = current_fiber()
+    loop = Loop(scheduler) if around is None else around.group.loop
+    group = Group(loop, around, deadline(timeout), not return_exceptions)
+    loop.groups.append(group)
+    total = len(items) if isinstance(items, Sized) else None
+    with reporting(progress, "fibers") as report:
+
+        def tell() -> None:
+            if report is not None:
+                report(RunCounts(total, finished=len(group.results)))
+
+        try:
+            group.fill(function, iter(items), limit)
+            if around is None:
+                loop.run(group, tell)
+            elif not group.settled:
+                loop.hub.switch()
+        finally:
+            group.close()
+    if group.error is not None:
+        raise group.error
+    return [group.results[k].error or group.results[k].value for k in range(group.begun)]
+
+
+def _timeout(group: Group) -> GatherTimeout:
+    running = tuple(sorted(group.running))
+    lines = [f"the time is over, and {len(running)} of {group.begun} fibers have not ended"]
+    for number in running[:SHOWN]:
+        frame = group.running[number].frames.gr_frame
+        where = "".join(traceback.format_stack(frame)) if frame is not None else "  it has not begun\n"
+        lines.append(f"fiber {number} waits here (most recent call last):\n{where}".rstrip())
+    results = [group.results[k].value if k in group.results else None for k in range(group.begun)]
+    return GatherTimeout("\n".join(lines), results, running)
+
+
+def _need_greenlet() -> None:
+    try:
+        import greenlet  # noqa: F401
+    except ImportError:
+        title = "`pcbatch.gather` needs the package greenlet, which is not installed"
+        raise usage("PCB470", title, help="install it with `pip install 'pcbatch[serving]'`") from None

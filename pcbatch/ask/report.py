@@ -1,0 +1,80 @@
+"""The report of a server: how many requests, in which batches, and how long they waited."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+KEPT = 16_384  # waiting times that percentiles are computed of, the latest ones
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The counts of a server so far.
+
+    Attributes:
+        requests: those that were answered.
+        batches: the calls that answered them.
+        padding: the share of the examples of these calls that nobody asked for.
+        p50, p99: seconds from a request to its answer: of half of the latest requests, and of 99 in 100, at most this.
+        busy: the share of the time since the first request in which a call ran; the rest was the host's.
+        programs: calls of a new kind or size, which had to be compiled.
+    """
+
+    requests: int
+    batches: int
+    padding: float
+    p50: float
+    p99: float
+    busy: float
+    programs: int
+
+    @property
+    def mean(self) -> float:
+        """The requests of a batch, in the mean."""
+        return self.requests / self.batches if self.batches else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.requests:,} requests in {self.batches:,} batches of {self.mean:.1f}, {self.padding:.0%} padding; "
+            f"answered in {1e3 * self.p50:.1f} ms (p99 {1e3 * self.p99:.1f} ms); {self.busy:.0%} of the time in calls; "
+            f"{self.programs} programs compiled"
+        )
+
+
+@dataclass(slots=True)
+class Counts:
+    """The counts of a server while it runs."""
+
+    requests: int = 0
+    batches: int = 0
+    examples: int = 0
+    running: float = 0.0  # seconds
+    since: float = field(default_factory=time.monotonic)
+    waits: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+    programs: set[object] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, waits: Sequence[float], size: int, seconds: float, program: object) -> None:
+        """Count a batch: what its requests have waited, its examples, its seconds, and what tells its program."""
+        with self.lock:
+            self.requests += len(waits)
+            self.batches += 1
+            self.examples += size
+            self.running += seconds
+            self.waits.extend(waits)
+            self.programs.add(program)
+
+    def report(self) -> Report:
+        """Return the counts so far."""
+        with self.lock:
+            waits = np.asarray(list(self.waits) or [0.0])
+        p50, p99 = (float(each) for each in np.percentile(waits, (50, 99)))
+        padding = 1 - self.requests / self.examples if self.examples else 0.0
+        busy = self.running / max(time.monotonic() - self.since, 1e-9)
+        return Report(self.requests, self.batches, padding, p50, p99, busy, len(self.programs))

@@ -1,0 +1,277 @@
+"""Requests: the arguments of one example each. Those of one kind can be answered by one call."""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ask.answers import Outcome
+from pcbatch.ask.arena import Row
+from pcbatch.call.array_leaves import check_leaf, has_hash
+from pcbatch.call.out_axes import axes_by_name, leaf_axes
+from pcbatch.call.signature import bind, signature
+from pcbatch.call.usage import usage
+from pcbatch.data.host.making import ragged
+from pcbatch.lowering.typing.jax_types import settings
+from pcbatch.options import Options
+
+
+class Asked(Protocol):
+    """The function that is asked, as far as this folder needs it: a `Batched`."""
+
+    __name__: str
+    fn: Any
+    options: Options
+
+    def begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
+        """Begin a batch, and return what waits for its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The value of one example, or the error that it ended with."""
+
+    value: Any
+    error: BaseException | None = None
+
+    def get(self) -> Any:
+        """Return the value, or raise the error."""
+        if self.error is not None:
+            raise self.error.with_traceback(None)  # one error may be that of many
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The common part of requests that one call can answer.
+
+    Attributes:
+        asked: the function.
+        key: the structure of the arguments, types and shapes of what differs between examples, and what they share.
+        axes: of each leaf of each argument the axis for the examples; None: shared.
+        trees: the structure of each argument, by name; None: a static one.
+        shared: the shared leaves, and static arguments, which are kept so that no other object gets their identity.
+        settings: of JAX, where it was asked.
+        keep: whether results stay on the device.
+    """
+
+    asked: Asked = field(compare=False)
+    key: Hashable
+    axes: dict[str, tuple[int | None, ...]] = field(compare=False, repr=False)
+    trees: dict[str, Any] = field(compare=False, repr=False)
+    shared: dict[str, Any] = field(compare=False, repr=False)
+    settings: Hashable = field(repr=False)
+    keep: bool
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """The arguments of one example, and the answer to it.
+
+    Attributes:
+        kind: what it has in common with others.
+        leaves: the leaves of the arguments that are the example's own, in order.
+        deliver: called with the answer, in the thread that runs batches.
+        since: the time of `time.monotonic` at which it was made.
+        dropped: whether nobody waits for the answer any more.
+        passed: how many batches of other kinds went before it.
+    """
+
+    kind: Kind
+    leaves: tuple[Any, ...]
+    deliver: Callable[[Answer], None] = lambda answer: None
+    since: float = field(default_factory=time.monotonic)
+    dropped: bool = False
+    passed: int = 0
+
+
+def request_of(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Request:
+    """Make a request.
+
+    Args:
+        asked: the function.
+        args, kwargs: the arguments of ONE example, as the plain function takes them.
+        keep: whether the result stays on the device.
+
+    Raises:
+        UsageError: arguments that do not fit the function, or that JAX cannot hold.
+    """
+    recent = _recent.get(asked)
+    for repeated in recent or () if not kwargs else ():
+        if repeated.kind.keep is keep and (leaves := repeated.leaves(args)) is not None:
+            return Request(repeated.kind, leaves)
+    request = _new_request(asked, args, kwargs, keep)
+    if not kwargs and (repeatable := Repeated.of(request.kind, args)) is not None:
+        _recent.setdefault(asked, deque(maxlen=RECENT)).appendleft(repeatable)
+    return request
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A request that others repeat with other arrays: most do, and looking at them in full takes longer than a request
+    of a small function does.
+
+    Attributes:
+        kind: of all of them.
+        shared: by argument the object that examples share, with its leaves; None for an array of the example's own.
+        own: by argument the shape and dtype of such an array, or the type of a number.
+    """
+
+    kind: Kind
+    shared: tuple[tuple[Any, list[Any]] | None, ...]
+    own: tuple[Any, ...]
+
+    @staticmethod
+    def of(kind: Kind, args: tuple[Any, ...]) -> Repeated | None:
+        """Return what repeats a request, if its arguments are arrays and numbers, or shared ones."""
+        names = list(kind.trees)
+        if len(names) != len(args) or any(kind.trees[name] is None for name in names):
+            return None
+        shared: list[tuple[Any, list[Any]] | None] = []
+        own: list[Any] = []
+        for name, arg in zip(names, args, strict=True):
+            is_shared = all(axis is None for axis in kind.axes[name])
+            if not is_shared and type(arg) not in (np.ndarray, int, float):
+                return None
+            shared.append((arg, jax.tree.leaves(arg)) if is_shared else None)
+            own.append(None if is_shared else _shape_of(arg))
+        return Repeated(kind, tuple(shared), tuple(own))
+
+    def leaves(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Return the leaves of a request with these arguments; None if it is another one."""
+        if len(args) != len(self.own) or settings() != self.kind.settings:
+            return None
+        found = []
+        for arg, shared, own in zip(args, self.shared, self.own, strict=True):
+            if shared is None:
+                if _shape_of(arg) != own:
+                    return None
+                found.append(arg if type(arg) is np.ndarray else _checked("", arg))
+            elif arg is not shared[0] or any(map(operator.is_not, jax.tree.leaves(arg), shared[1])):
+                return None
+        return tuple(found)
+
+
+def _shape_of(value: Any) -> Any:
+    return (value.shape, value.dtype) if type(value) is np.ndarray else type(value)
+
+
+RECENT = 4  # requests of a function that others may repeat
+_recent: WeakKeyDictionary[Asked, deque[Repeated]] = WeakKeyDictionary()
+
+
+def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Request:
+    bound = bind(asked.fn, args, kwargs)
+    passed = list(bound.arguments)
+    axes = axes_by_name(asked.fn, asked.options, bound, len(args))
+    key: list[Any] = [id(asked)]
+    own: list[Any] = []
+    axes_of: dict[str, tuple[int | None, ...]] = {}
+    trees: dict[str, Any] = {}
+    shared: dict[str, Any] = {}
+    for name in passed:
+        value = bound.arguments[name]
+        if name in asked.options.static_argnames:
+            trees[name], axes_of[name], shared[name] = None, (), value
+            key.append((name, type(value), value if has_hash(value) else id(value)))
+            continue
+        leaves, trees[name] = jax.tree.flatten(value, is_leaf=_is_one)
+        axes_of[name] = tuple(leaf_axes(name, axes[name], jax.tree.unflatten(trees[name], range(len(leaves)))))
+        shared[name] = [leaf if axis is None else None for leaf, axis in zip(leaves, axes_of[name], strict=True)]
+        for leaf, axis in zip(leaves, axes_of[name], strict=True):
+            if axis is None:
+                key.append(_identity(leaf))
+            else:
+                own.append(_checked(name, leaf))
+                key.append(_type(own[-1]))
+        key.append((name, trees[name], axes_of[name]))
+    return Request(Kind(asked, tuple(key), axes_of, trees, shared, settings(), keep), tuple(own))
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a value is one leaf of an example: an array, a row on the device, a text, or a list with a length of its
+    own."""
+    return isinstance(value, Row | bytes) or (isinstance(value, list) and _is_plain(value))
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return isinstance(value, bool | int | float | complex | str | bytes | np.generic)
+
+
+def _identity(leaf: Any) -> Hashable:
+    """What tells shared leaves apart: numbers and texts by their values, and other objects by their identity."""
+    plain = isinstance(leaf, bool | int | float | complex | str | bytes | type(None))
+    return (type(leaf), leaf) if plain else id(leaf)
+
+
+def _checked(name: str, leaf: Any) -> Any:
+    """A leaf of an example; numbers become arrays here, so that one that does not fit fails alone."""
+    if isinstance(leaf, Row | str | bytes | list | jax.Array):
+        return leaf
+    check_leaf(name, leaf, ())
+    array = np.asarray(leaf)
+    dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+    if array.dtype.kind in "iu" and array.dtype != dtype:
+        limits = np.iinfo(dtype)
+        if array.size and not (limits.min <= array.min() and array.max() <= limits.max):
+            help = 'for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array'
+            raise usage("PCB405", f"argument `{name}` does not fit JAX's default integer {dtype}", help=help)
+    return array.astype(dtype, copy=False)
+
+
+def _type(leaf: Any) -> Hashable:
+    match leaf:
+        case Row():
+            return "row", id(leaf.arena)
+        case str() | bytes() | list():
+            return type(leaf), _of_elements(leaf)
+    return leaf.shape, str(leaf.dtype)
+
+
+def _of_elements(leaf: Any) -> Hashable:
+    """The types of the numbers in a list, which one array must hold."""
+    if isinstance(leaf, list | tuple):
+        return frozenset(map(_of_elements, leaf))
+    return str(type(leaf))
+
+
+def stacked(requests: Sequence[Request], size: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Make the arguments of one call for requests of one kind; the last one is repeated up to `size` examples."""
+    kind = requests[0].kind
+    rows = [request.leaves for request in requests]
+    columns: Iterator[list[Any]] = map(list, zip(*rows, *[rows[-1]] * (size - len(rows)), strict=True))
+    values: dict[str, Any] = {}
+    for name, tree in kind.trees.items():
+        if tree is None:
+            values[name] = kind.shared[name]
+            continue
+        leaves = [
+            known if axis is None else _column(next(columns), axis)
+            for axis, known in zip(kind.axes[name], kind.shared[name], strict=True)
+        ]
+        values[name] = jax.tree.unflatten(tree, leaves)
+    bound = signature(kind.asked.fn).bind_partial()
+    bound.arguments.update(values)
+    return bound.args, bound.kwargs
+
+
+def _column(leaves: list[Any], axis: int) -> Any:
+    match leaves[0]:
+        case Row():
+            return leaves[0].arena.gathered(leaves, axis)
+        case str() | bytes() | list():
+            return ragged(leaves)
+        case jax.Array() if jnp.issubdtype(leaves[0].dtype, jax.dtypes.extended):
+            return jnp.stack(leaves, axis)
+    return np.stack([np.asarray(leaf) for leaf in leaves], axis)
