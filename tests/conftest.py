@@ -114,7 +114,8 @@ def pytest_collection_finish() -> None:
 
 
 def _takes_all(config: pytest.Config) -> bool:
-    return bool(config.getoption("full")) or any("::" in argument for argument in config.args)
+    named = bool(config.getoption("keyword")) or any("::" in argument for argument in config.args)
+    return named or bool(config.getoption("full"))
 
 
 def _is_usual(item: pytest.Item, number: int) -> bool:

@@ -87,6 +87,12 @@ def translated(s):
     return s.translate(pairs), s.translate(gone), s.translate(str.maketrans({"a": "<a>", "b": None, "z": 122}))
 
 
+def expanded(s):
+    t = s.replace(" ", "\t").replace("1", "\n").replace("z", "\r")
+    sizes = t.expandtabs(3), t.expandtabs(tabsize=1), t.expandtabs(0), t.expandtabs(-2), t.expandtabs(s.count("a"))
+    return t.expandtabs(), sizes, s.expandtabs()
+
+
 WIDE, NAMED = "{}|{:>5}|{:^7}|{:*<4}|{:.2}", "{1}{0:03d}{name}"
 NUMBERS, TEXTS = "%d%%-%5d|%-5d|%05d|%+d|%x", "%s %6s|%-6s|%.1s"
 
@@ -107,6 +113,7 @@ PROGRAMS = (
     words_and_lines,
     ends,
     translated,
+    expanded,
     formatted,
     compared,
     parts,
@@ -177,13 +184,13 @@ def test_table_of_methods():
     assert not any(hasattr(LaneText, name) for name in LACKING)
 
 
-def expanded(s):
-    return s.expandtabs()
+def mapped(s):
+    return s.format_map({})
 
 
 def test_method_that_is_lacking_says_what_to_write():
-    with pytest.raises(CompileError, match="loop that counts columns"):
-        pcbatch.batch(expanded)(pcbatch.ragged(["ab"]))
+    with pytest.raises(CompileError, match="write an f-string"):
+        pcbatch.batch(mapped)(pcbatch.ragged(["ab"]))
 
 
 def parts_joined_again(s):

@@ -39,6 +39,15 @@ def spin(n):
     return n
 
 
+def there_and_back(n):
+    m = 2 * n
+    while n > 0:
+        n = n - 1
+    while m > 0:
+        m = m - 1
+    return m
+
+
 class TestStackFull:
     """A lane that needs more depth than it has."""
 
@@ -135,8 +144,8 @@ class TestStepLimit:
 
     @pytest.mark.parametrize("emitter", ["guard", "port"])
     def test_the_limit_is_exact(self, emitter: str) -> None:
-        """A lane may run as many blocks as `max_steps` says, whatever the others do."""
-        batched = pcbatch.batch(spin, plan=pcbatch.Plan(emitter=emitter, unroll=1))
+        """A lane may run as many blocks as `max_steps` says, also while others are in another loop."""
+        batched = pcbatch.batch(there_and_back, plan=pcbatch.Plan(emitter=emitter, unroll=1))
         lanes = i32(0, 3, 1, 40, 7)
         program = batched.lower(lanes).stages.opt
         steps = [sum(interpret_stack(program, [n])[1].blocks.values()) for n in lanes]

@@ -21,6 +21,7 @@ from pcbatch.data.columns import taken
 from pcbatch.data.container import class_for, for_kind
 from pcbatch.data.row_search import end_of, first_row
 from pcbatch.data.sequences import moves
+from pcbatch.data.sequences.indices import integer, narrowed
 from pcbatch.data.texts import text_lists, text_search
 from pcbatch.data.texts.letters import Letters
 from pcbatch.data.texts.text import WHITESPACE, Text, encodable, joined, operand
@@ -28,7 +29,6 @@ from pcbatch.errors import Refusal
 
 METHODS_HELP = "compute with the numbers themselves; a list of characters has the methods of lists: `list(text)`"
 LACKING = {
-    "expandtabs": "write a loop that counts columns",
     "format": "a text that is known formats values of the lane: `'{}: {:>3}'.format(a, b)`, or write an f-string",
     "format_map": "write an f-string",
     "maketrans": "make the table of texts that are known while compiling: `str.maketrans('abc', 'xyz')`",
@@ -137,6 +137,24 @@ class LaneText(Letters):
     def translate(self, table: Any, /) -> Text:
         """Return the text with characters replaced by those, or the texts, of a known table of their codes."""
         return text_lists.translated(self, table)
+
+    def expandtabs(self, tabsize: Any = 8) -> Self:
+        """Return the text with spaces in the place of each tab, up to the next multiple of a size in its line."""
+        size, beyond = max(start_capacity(), self.codes.shape[0]), np.int32(2**30 - 1)  # twice it fits 32 bits
+        tab = jnp.clip(jnp.asarray(narrowed(integer(tabsize, "tabsize must be an integer")), np.int32), 0, beyond)
+
+        def step(at: tuple[Any, Any], character: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
+            (column, place), (code, there) = at, character
+            gap = jnp.where(tab > 0, tab - column % jnp.maximum(tab, 1), 0)
+            width = jnp.where(there, jnp.where(code == ord("\t"), gap, 1), 0)
+            ends_line = (code == ord("\n")) | (code == ord("\r"))
+            moved = jnp.where(ends_line, 0, jnp.minimum(column + width, beyond)), jnp.minimum(place + width, beyond)
+            return moved, place
+
+        (_, length), places = jax.lax.scan(step, (jnp.int32(0), jnp.int32(0)), (self.codes, self.valid()))
+        require_room(length, size)
+        places = jnp.where(self.valid() & (self.codes != ord("\t")), places, size)
+        return self.made(jnp.full(size, ord(" "), np.int32).at[places].set(self.codes, mode="drop"), length)
 
     def partition(self, sep: Any, /) -> tuple[Self, Self, Self]:
         """Return what stands before a separator, the separator, and what stands behind it."""

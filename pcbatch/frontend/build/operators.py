@@ -262,8 +262,7 @@ def _is_on_text(w: _Written) -> bool:
     """Whether a node calls a method of a text that is known while compiling."""
     if not isinstance(w.node, gast.Call) or not isinstance(w.node.func, gast.Attribute):
         return False
-    owner = w.node.func.value
-    return _is_text(owner) or isinstance(resolve(w.unit, owner, w.hidden), str)
+    return _is_text(w, w.node.func.value)
 
 
 def _on_text(w: _Written, node: Node) -> Node:
@@ -327,7 +326,7 @@ def _operator(w: _Written, node: Node) -> Node:
     match node:
         case gast.UnaryOp() if not is_constant(node.operand):
             return supported(UNARY[type(node.op)], [node.operand], node)
-        case gast.BinOp(op=gast.Mod(), left=left) if _is_text(left):
+        case gast.BinOp(op=gast.Mod(), left=left) if _is_text(w, left):
             return supported(texts.percent, [left, node.right], node) if w.all_ else node
         case gast.BinOp() if type(node.op) in BINARY:
             return supported(BINARY[type(node.op)], [node.left, node.right], node)
@@ -383,5 +382,6 @@ def _as_tuple(node: Node, comparison: Node) -> Node:
     return display(node.args, node) if asked else node
 
 
-def _is_text(node: Node) -> bool:
-    return is_constant(node) and isinstance(node.value, str)
+def _is_text(w: _Written, node: Node) -> bool:
+    """Whether a node is a text that is known while compiling: written there, or a global's."""
+    return isinstance(node.value if is_constant(node) else resolve(w.unit, node, w.hidden), str)
