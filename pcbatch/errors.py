@@ -114,6 +114,10 @@ class TruthOfArray(Refusal):
         super().__init__("PCB308", title, *notes, helps=(help,))
 
 
+class KeyRefusal(Refusal):
+    """A value that cannot be a key of a dict or set of the lane; shown at the key."""
+
+
 class NeedsUnrolling(Refusal):
     """A loop reads an element of a Python object of this length, at an index that is not known while compiling.
 

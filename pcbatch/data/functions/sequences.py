@@ -74,7 +74,8 @@ def _element(values: Any, index: Any) -> Any:
         if all(column is not None for column in columns):
             place, _ = checked_index(index, len(values), len(values), message)
             value = plain(jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns]))
-            return note_value(values, one_of(value, values))
+            # A text is read anew of its column each time, and nothing changes it: it is no copy to look after.
+            return value if isinstance(value, LaneText | LaneBytes) else note_value(values, one_of(value, values))
         return values[index]
     try:
         table = LaneList.from_list(values)

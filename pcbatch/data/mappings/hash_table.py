@@ -286,7 +286,7 @@ class Table:
 
     def with_types(self, key: Any, value: Any) -> tuple[Table, Any]:
         """Return the table with types that cover a key and a value, too, and that value with the type of the values."""
-        keys, _ = unify(self.keys, self.shape, lane_keys.plain(key), ())
+        keys = lane_keys.covering(self.keys, self.shape, key)
         values, value = unify(self.values, self.shape, prepare(value), ())
         return self.retyped(keys, values, self.capacity, ()), value
 

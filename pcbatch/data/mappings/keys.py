@@ -20,19 +20,22 @@ from pcbatch.data.by_width import by_width
 from pcbatch.data.checks import limit
 from pcbatch.data.columns import Shape, Unset, leaf_at, one_level, padded, room
 from pcbatch.data.container import Container, lane_value
+from pcbatch.data.elements import unify
 from pcbatch.data.members import MemberValue, of_member
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import KINDS
 from pcbatch.data.row_search import first_row, length_of_run, run_at
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.stored import UnlikeError, describe
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.diagnostics.lane_words import type_name
-from pcbatch.errors import Refusal
+from pcbatch.errors import KeyRefusal, Refusal
 
 ROWS = (LaneText, LaneTuple)
 HELP = "use numbers, texts, or tuples of them"
 OF_NONE = "test `key is not None` before, and take its value there by `key + 0`, of a text by `key + ''`"
+OF_KINDS = "use one kind of keys, or a dict for each kind; write numbers as texts, `str(n)`"
 OF_OBJECTS = (
     "keep a dict whose keys are tuples of the numbers and texts that make two objects equal: `found[x.a, x.b] = x` in "
     "place of `found.add(x)`; of a Fraction `(x.numerator, x.denominator)`",
@@ -69,8 +72,19 @@ def hashable(key: Any) -> Any:
     raise _refusal(f"a dict or set of the lane cannot have a key of type {type_name(key)}", *OF_OBJECTS)
 
 
-def _refusal(title: str, *helps: str) -> Refusal:
-    return Refusal("PCB304", title, helps=helps or (HELP,))
+def _refusal(title: str, *helps: str) -> KeyRefusal:
+    return KeyRefusal("PCB304", title, helps=helps or (HELP,))
+
+
+def covering(columns: Any, lead: Shape, key: Any) -> Any:
+    """Return columns of keys, with these axes in front, in a type that covers a key, too."""
+    key = plain(key)
+    try:
+        return unify(columns, lead, key, ())[0]
+    except UnlikeError:
+        first = jax.tree.map(lambda leaf: leaf_at(leaf, (0,) * len(lead)), columns)
+        kinds = f"{describe(first)} and {describe(key)}"
+        raise _refusal(f"the keys of a dict or set of the lane must be alike, not {kinds}", OF_KINDS) from None
 
 
 def is_of_lane(key: Any) -> bool:

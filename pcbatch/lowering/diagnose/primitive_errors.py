@@ -16,11 +16,12 @@ import jax
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, undefined_help
 from pcbatch.diagnostics.lane_words import readable
 from pcbatch.diagnostics.short_repr import clipped
-from pcbatch.errors import PcbatchError, Refusal
+from pcbatch.errors import KeyRefusal, PcbatchError, Refusal
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import decorator_hints, lacking
 from pcbatch.lowering.diagnose.fix_its import constant_helps, expression, needs_branches, refusal_helps
+from pcbatch.lowering.diagnose.key_spans import key_span
 from pcbatch.lowering.diagnose.traceback_spans import Frame, below, in_library, spans, user_frames
 from pcbatch.lowering.typing.abstract_values import Abstract
 
@@ -97,9 +98,18 @@ def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagn
     place, helpers = (op.loc, ()) if narrower is None else narrower
     own, chain = below(frames, op.loc) if op.loc is not None else (None, [])
     found = _without_spans(op, types, error, _Where(place, chain, own))
+    if isinstance(error, KeyRefusal):
+        place, helpers = _at_key(place, helpers)
     primary = None if place is None else Label(place, "")
     notes = tuple(map(readable, found.notes))
     return replace(found, title=readable(found.title), primary=primary, secondary=helpers, notes=notes)
+
+
+def _at_key(place: Loc | None, helpers: tuple[Label, ...]) -> tuple[Loc | None, tuple[Label, ...]]:
+    """Return the spans of a refused key with the innermost one, which is that of the look-up, narrowed to the key."""
+    if helpers:
+        return place, (*helpers[:-1], replace(helpers[-1], loc=key_span(helpers[-1].loc)))
+    return None if place is None else key_span(place), ()
 
 
 def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> Diagnostic:

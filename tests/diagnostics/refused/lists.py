@@ -182,6 +182,14 @@ ROWS = [
         (("np.median(xs)", "statistics.median(xs)"),),
     ),
     Row(
+        "standard deviation of a list",
+        "PCB303",
+        "write `statistics.pstdev(xs)`, which takes lists",
+        "import statistics\n@pcbatch.batch\ndef f(xs):\n    return float(np.std(xs))\n",
+        LISTS,
+        (("np.std(xs)", "statistics.pstdev(xs)"),),
+    ),
+    Row(
         "np.unique",
         "PCB306",
         "or make a list: `sorted(set(xs))`",

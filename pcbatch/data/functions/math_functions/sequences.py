@@ -218,6 +218,48 @@ def _some(name: str, data: Any) -> Any:
     return jnp.maximum(size, 1)
 
 
+def variance_of(name: str, less: int, root: bool = False) -> Callable[..., Any]:
+    """Return a function of the squares of what data differ from their mean, or from a number that is given: the sum of
+    these, divided by the size of the data, or by so much less than that, or the root of it."""
+
+    def run(data: Any, center: Any = None) -> Any:
+        items, size = column(f"statistics.{name}", data), _size(data)
+        words = "one data point" if less == 0 else "two data points"
+        require(size > less, "ValueError", f"{name} requires at least {words}")
+        if not items.size:
+            return 0.0
+        if kind_of(items.dtype) is bool:
+            title = f"the {name} of bools may be a bool in `statistics`"
+            raise Refusal("PCB306", title, helps=("make them integers: `[int(value) for value in values]`",))
+        result = _squares(items, size, center) / jnp.maximum(size - less, 1)
+        if root:
+            return jnp.sqrt(result)
+        return note(result, Origin.UNKNOWN) if _is_integers(items) else result
+
+    return run
+
+
+def _squares(items: Any, size: Any, center: Any) -> Any:
+    """Return the sum of the squares of what so many first items differ from a number, or from their mean."""
+    there = jnp.arange(items.shape[0]) < size
+    if center is not None:
+        away = items.astype(float) - real("statistics.variance", center)
+        return _compensated(jnp.where(there, away, 0.0) ** 2)
+    # The mean is near the first item, beside which large numbers that differ by little are exact.
+    away = jnp.where(there, _away(items, items[0]), 0.0)
+    away = jnp.where(there, away - _compensated(away) / jnp.maximum(size, 1), 0.0)
+    return _compensated(away**2) - _compensated(away) ** 2 / jnp.maximum(size, 1)
+
+
+def _away(items: Any, first: Any) -> Any:
+    """Return what items differ from one of them, as floats; differences of integers do not wrap around."""
+    if not _is_integers(items):
+        return items.astype(float) - first.astype(float)
+    unsigned = jax.dtypes.canonicalize_dtype(np.uint64)
+    size = jnp.maximum(items, first).astype(unsigned) - jnp.minimum(items, first).astype(unsigned)
+    return jnp.where(items < first, -1.0, 1.0) * size.astype(float)
+
+
 def median_of(low: Callable[[int], int], high: Callable[[int], int]) -> Callable[[Any], Any]:
     """Return a function of the order: the mean of two places, or the number at one."""
 
@@ -262,6 +304,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 STATISTICS: dict[str, Callable[..., Any]] = {
     "mean": first_only(mean),
     "fmean": first_only(fmean),
+    "pvariance": first_only(variance_of("pvariance", 0)),
+    "variance": first_only(variance_of("variance", 1)),
+    "pstdev": first_only(variance_of("pstdev", 0, root=True)),
+    "stdev": first_only(variance_of("stdev", 1, root=True)),
     "median": first_only(median_of(lambda n: (n - 1) // 2, lambda n: n // 2)),
     "median_low": first_only(median_of(lambda n: (n - 1) // 2, lambda n: (n - 1) // 2)),
     "median_high": first_only(median_of(lambda n: n // 2, lambda n: n // 2)),
