@@ -126,6 +126,8 @@ class Plan:
             do. None: where it is estimated to pay.
         fork: whether independent calls of one example run side by side, as in `f(left) + f(right)`: "auto" (where that
             is possible and estimated to pay), "always" (UsageError where it is impossible) or "never".
+        cores: the most threads that the lanes of a plain call are dealt to, where they run one after the other on a
+            CPU. None: as many as XLA has, which the environment's `NPROC` says.
 
     Raises:
         UsageError: a value that a field cannot have. (PCB401)
@@ -146,6 +148,7 @@ class Plan:
     unroll: int | None = None
     narrow: bool | None = None
     fork: str = "auto"
+    cores: int | None = None
 
     def __post_init__(self) -> None:
         if not _is_policy(self.schedule):
@@ -158,6 +161,7 @@ class Plan:
         check_positive("unroll", self.unroll, 8)
         _check_flag("narrow", self.narrow)
         check_one_of("fork", self.fork, FORKS)
+        check_positive("cores", self.cores, 2)
 
     def __hash__(self) -> int:
         values = (getattr(self, field.name) for field in fields(self))

@@ -235,6 +235,165 @@ def test_also_refused(function):
         pcbatch.batch(function).trace(X)
 
 
+def _rows(n):
+    xs = [[n], [n + 1]]
+    while n > 3:
+        xs.append([n])
+        n -= 1
+    return xs
+
+
+def nested_assigns(n):
+    xs = _rows(n)
+    before = xs
+
+    def cut():
+        nonlocal xs
+        xs = xs[1:]
+
+    cut()
+    xs.append([7])
+    return before[0][0] + 10 * len(before) + 100 * xs[0][0] + 1000 * len(xs)
+
+
+def nested_assigns_and_changes_the_new_one(n):
+    xs = _rows(n)
+    before, row = xs, xs[0]
+
+    def cut(v):
+        nonlocal xs
+        xs = xs[1:]
+        xs.append([v])
+        return cut(v - 2) if v > 2 and len(xs) > 1 else v
+
+    v = cut(n)
+    return v + len(row) + 10 * len(before) + 100 * xs[0][0] + 1000 * len(xs)
+
+
+def nested_swaps(n):
+    xs, ys = _rows(n), [[n]]
+    before = xs
+
+    def swap():
+        nonlocal xs, ys
+        if n > 2:
+            xs, ys = ys, xs
+
+    swap()
+    return len(before) + 10 * len(xs) + 100 * len(ys)
+
+
+@pytest.mark.parametrize("function", [nested_assigns, nested_assigns_and_changes_the_new_one, nested_swaps])
+def test_a_nested_function_that_only_assigns_a_variable_changes_no_object(function):
+    values = [1, 3, 6, 4]
+    assert pcbatch.batch(function)(jnp.array(values)).tolist() == [function(n) for n in values]
+
+
+def nested_changes_and_assigns(n):
+    xs = _rows(n)
+    before = xs
+
+    def cut():
+        nonlocal xs
+        xs.append([n])
+        xs = xs[1:]
+
+    cut()
+    return len(before)
+
+
+def nested_assigns_on_some_paths(n):
+    xs = _rows(n)
+    before = xs
+
+    def cut():
+        nonlocal xs
+        if n > 3:
+            xs = xs[1:]
+        xs.append([n])
+
+    cut()
+    return len(before)
+
+
+def nested_assigns_and_changes_by_another_name(n):
+    xs = _rows(n)
+    before = xs
+
+    def cut():
+        nonlocal xs
+        ys = xs
+        xs = xs[1:]
+        ys.append([n])
+
+    cut()
+    return len(before)
+
+
+def nested_assigns_and_changes_a_row(n):
+    xs = _rows(n)
+    row = xs[1]
+
+    def cut():
+        nonlocal xs
+        xs = xs[1:]
+        xs[0].append(n)
+
+    cut()
+    return len(row)
+
+
+def nested_changes_a_row_through_another(n):
+    xs = _rows(n)
+    row = xs[0]
+
+    def store(v):
+        while v > 3:
+            v -= 1
+        xs[0].append(v)
+        return v
+
+    def twice(v):
+        while v > 5:
+            v -= 1
+        return store(v)
+
+    v = twice(n)
+    return v + len(row)
+
+
+def nested_takes_and_assigns(n):
+    numbers = iter([n, n + 1, n + 2])
+    other = numbers
+
+    def take(v):
+        nonlocal numbers
+        while v > 3:
+            v -= 1
+        v += next(numbers)
+        numbers = iter([v])
+        return v
+
+    v = take(n)
+    return v + next(other)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        nested_changes_and_assigns,
+        nested_assigns_on_some_paths,
+        nested_assigns_and_changes_by_another_name,
+        nested_assigns_and_changes_a_row,
+        nested_changes_a_row_through_another,
+        nested_takes_and_assigns,
+    ],
+)
+def test_a_nested_function_that_changes_an_object_of_two_names_is_refused(function):
+    with pytest.raises(pcbatch.CompileError, match="PCB330"):
+        pcbatch.batch(function).trace(X)
+
+
 def test_rows_that_a_loop_makes_are_apart():
     @pcbatch.batch
     def count(x):

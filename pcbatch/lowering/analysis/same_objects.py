@@ -1,8 +1,8 @@
-"""The parameters of functions that are the caller's objects in the end, and those inside of which objects change."""
+"""The parameters of functions that are the caller's objects in the end, and those whose objects change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from pcbatch.ir.analysis.dataflow import agreed, forward
 from pcbatch.ir.analysis.def_use import may_return
@@ -70,9 +70,13 @@ def _passed_on(
     return ((dst, same[src]) for dst, src in pairs if src in same)
 
 
-def changed_inside(ownership: Ownership) -> frozenset[Part]:
-    """Return the functions, each with a parameter, that change objects inside the parameter's own."""
-    found: set[Part] = set()
+def changed_for_callers(ownership: Ownership) -> frozenset[tuple[str, Part]]:
+    """Return the functions, each with a parameter and the level at which it may change the caller's object.
+
+    A function that is nested gives a variable around it back where it changes the object, and where it assigns the
+    variable (`rewrites/nested.py`): only the former is here, `xs.append(1)` and not `xs = xs[1:]`.
+    """
+    found: set[tuple[str, Part]] = set()
     while True:
         before = len(found)
         for name, function in ownership.functions.items():
@@ -80,16 +84,16 @@ def changed_inside(ownership: Ownership) -> frozenset[Part]:
                 state = ownership.states[name].get(block.label)
                 for k, op in enumerate(() if state is None else block.ops):
                     assert state is not None
-                    for part in _changed_parts(ownership, name, block.label, k, op, frozenset(found)):
+                    for part in _changed_parts(ownership, name, block.label, k, op, found):
                         callers = (other for other in state.get(part, NONE) if other[0].startswith(CALLERS))
-                        found |= {(name, other[0].removeprefix(CALLERS)) for other in callers if other[1] == INNER}
+                        found |= {(name, (other[0].removeprefix(CALLERS), other[1])) for other in callers}
                     state = ownership.step(name, block.label, k, op, state)
         if len(found) == before:
             return frozenset(found)
 
 
 def _changed_parts(
-    ownership: Ownership, function: str, label: str, k: int, op: Op, found: frozenset[Part]
+    ownership: Ownership, function: str, label: str, k: int, op: Op, found: Collection[tuple[str, Part]]
 ) -> Iterator[Part]:
     if isinstance(op, Prim):
         for change in ownership.objects.changes(function, label, k, op):
@@ -97,7 +101,6 @@ def _changed_parts(
     elif isinstance(op, Call) and op.func in ownership.functions:
         callee = ownership.functions[op.func]
         for param, arg in zip(callee.params, op.args, strict=True):
-            if param in callee.changed:
-                yield arg, OWN
-                if (op.func, param) in found:
-                    yield arg, INNER
+            for level in (OWN, INNER):
+                if (op.func, (param, level)) in found or (level == OWN and param in callee.changed):
+                    yield arg, level

@@ -35,7 +35,7 @@ from pcbatch.lowering.analysis.common_objects import (
     place_of,
 )
 from pcbatch.lowering.analysis.ownership import Ownership
-from pcbatch.lowering.analysis.same_objects import callers_objects, changed_inside
+from pcbatch.lowering.analysis.same_objects import callers_objects, changed_for_callers
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.typing.abstract_values import Abstract
@@ -64,9 +64,9 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     if not any(_changes(op) for function in program.functions for op in function.ops):
         return
     ownership = Ownership(program, inferred)
-    entries, inside = _entries(program), changed_inside(ownership)
+    entries, changed = _entries(program), changed_for_callers(ownership)
     checkers = [
-        _Checker(ownership, function, name in entries, inside) for name, function in ownership.functions.items()
+        _Checker(ownership, function, name in entries, changed) for name, function in ownership.functions.items()
     ]
     found: list[Diagnostic] = []
     for checker in checkers:
@@ -108,8 +108,10 @@ def _augments(op: Prim | Call) -> bool:
 class _Checker:
     """The check of one function; parameters of an `entry` are copies, which no caller looks at."""
 
-    def __init__(self, ownership: Ownership, function: Function, entry: bool, inside: frozenset[Part]) -> None:
-        self.ownership, self.function, self.entry, self.inside = ownership, function, entry, inside
+    def __init__(
+        self, ownership: Ownership, function: Function, entry: bool, by_calls: frozenset[tuple[str, Part]]
+    ) -> None:
+        self.ownership, self.function, self.entry, self.by_calls = ownership, function, entry, by_calls
         self.objects = ownership.objects
         self.live = live_after(function)
         self.linked: set[Loc] = set()
@@ -192,11 +194,13 @@ class _Checker:
                 continue
             position = callee.params.index(result)
             root = op.args[position]
-            parts = self.objects.parts(self.function.name, root)
+            levels = {level for level in (OWN, INNER) if (op.func, (result, level)) in self.by_calls}
+            levels |= {OWN} if result in callee.changed else set()
+            parts = [part for part in self.objects.parts(self.function.name, root) if part[1] in levels]
+            if not parts:  # a nested function has assigned the variable, and changed no object of it
+                continue
             self.changed = user_classes(self.objects.type(self.function.name, root))
-            if (op.func, result) not in self.inside:
-                parts = [part for part in parts if part[1] == OWN]  # what stands in it stays as it is
-            elif (root, INNER) in state.get((root, INNER), NONE):
+            if INNER in levels and (root, INNER) in state.get((root, INNER), NONE):
                 yield self._repeated(op, root)
             held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))
             others = (arg for other, arg in enumerate(op.args) if other != position)

@@ -114,7 +114,8 @@ def _program(
     executable: PcExecutable, lanes: int, depth: int, mapped: Sequence[bool], words: Mapping[str, np.dtype]
 ) -> Any:
     """Return the program of all lanes, dealt to cores where they are estimated to be worth it."""
-    width = -(-lanes // worth.chunks(executable.costs, lanes, cores()))
+    most = min(executable.options.plan.cores or cores(), cores())  # the pool has no more threads
+    width = -(-lanes // worth.chunks(executable.costs, lanes, most))
     function = partial(_run, spread=LaneSharding(None, width), depth=depth, words=tuple(words))
     function.__name__ = function.__qualname__ = "run_whole_direct"  # type: ignore[attr-defined]
     jitted = executable.jitted(DeviceProgram(function, ()), width)

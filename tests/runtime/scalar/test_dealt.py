@@ -170,3 +170,19 @@ def test_numbers_of_64_bits_in_threads_that_have_settings_of_their_own(cores: in
         for _ in range(2):
             assert same(f(x, n, table), want)
         assert dealt_programs(f)
+
+
+@pytest.mark.parametrize(("most", "chunks"), [(1, 0), (2, 2), (64, 0)])
+def test_a_plan_says_how_many_cores_at_most(cores: int, most: int, chunks: int) -> None:
+    f = pcbatch.batch(depth, plan=pcbatch.Plan(cores=most))
+    want = on_one_core(depth, NUMBERS)
+    for _ in range(3):
+        assert same(f(NUMBERS), want)
+    chunks = chunks or min(most, cores)
+    assert [len(program.starts) for program in dealt_programs(f)] == ([chunks] if chunks > 1 else [])
+
+
+@pytest.mark.parametrize("cores", [0, -1, 1.5, True, "2"])
+def test_a_number_of_cores_is_positive(cores: Any) -> None:
+    with pytest.raises(pcbatch.UsageError, match="PCB401.*cores must be a positive integer or None"):
+        pcbatch.Plan(cores=cores)
