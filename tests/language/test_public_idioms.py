@@ -164,4 +164,4 @@ def test_a_change_that_another_name_would_show_is_refused(fn: Callable[..., Any]
 
 def test_lists_are_no_texts() -> None:
     with pytest.raises(pcbatch.UsageError, match="PCB405"):
-        pcbatch.ragged([["ab", "c"], ["d"]])  # type: ignore[list-item]
+        pcbatch.ragged([["ab", "c"], ["d"]], dtype=str)

@@ -79,7 +79,7 @@ def texts(strings: Sequence[str]) -> Ragged:
     """
     strings = list(strings)
     if (other := next((one for one in strings if not isinstance(one, str)), "")) != "":
-        title = f"`texts` takes a string for each lane, not a {type(other).__name__}"
+        title = f"`ragged` with `dtype=str` takes a string for each lane, not a {type(other).__name__}"
         help = 'for lists of strings write `pcbatch.ragged([["ab", "c"], ["d"]])`'
         raise UsageError(Diagnostic("PCB405", title, helps=(help,)))
     return _in_rows(np.array([*map(ord, "".join(strings))], np.int32), strings, "text")
