@@ -52,7 +52,7 @@ class Asks(Calls[P, R]):
         """
         return asked(self, args, kwargs, keep)
 
-    def begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
+    def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
         """Begin a batch, and return what waits for its values and for the errors of examples that failed."""
         decided = self._decided(args, kwargs) if timeout is None else None
         return lambda: self._outcome(args, kwargs, timeout, decided)

@@ -236,6 +236,7 @@ class BoundMethod(Generic[P, R]):
 
     run = _forwarded(Batched.run)
     map = _forwarded(Batched.map)
+    ask = _forwarded(Batched.ask)
     start = _forwarded(Batched.start)
     load = _forwarded(Batched.load)
     explain_schedule = _forwarded(Batched.explain_schedule)

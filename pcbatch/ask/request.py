@@ -32,7 +32,7 @@ class Asked(Protocol):
     fn: Any
     options: Options
 
-    def begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
+    def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
         """Begin a batch, and return what waits for its end."""
 
 

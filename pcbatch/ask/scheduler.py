@@ -154,7 +154,7 @@ class Scheduler:
             if settings() != kind.settings:
                 raise _other_settings()
             args, kwargs = stacked(requests, size)
-            outcome = kind.asked.begun(args, kwargs, self.settings.timeout)
+            outcome = kind.asked._begun(args, kwargs, self.settings.timeout)
         except Exception as error:
             return lambda error=error: [Answer(None, error)] * count  # type: ignore[misc]
 

@@ -95,7 +95,8 @@ def test_rendering(case: str, program: Path, request: pytest.FixtureRequest) -> 
 
 
 def test_every_code_has_a_program() -> None:
-    assert {case[:6] for case in (*PROGRAMS, *ON_PAGES) if case.startswith("PCB")} == set(pages())
+    warnings = {"PCB429"}  # no error: see tests/api/test_plan.py
+    assert {case[:6] for case in (*PROGRAMS, *ON_PAGES) if case.startswith("PCB")} == set(pages()) - warnings
 
 
 def test_every_rendering_has_a_program() -> None:
