@@ -271,7 +271,9 @@ def optimisations(runs: int, repeats: int) -> None:
     def energy(data: Any, x: Any, target: Any) -> Any:
         return jnp.mean(jnp.log1p(jnp.exp(-jnp.tanh(data @ x) * target))) + 0.01 * jnp.sum(x**2)
 
-    both = jax.value_and_grad(energy, 1)
+    def both(data: Any, x: Any, target: Any) -> Any:
+        return jax.value_and_grad(energy, 1)(data, x, target)
+
     one, batched = jax.jit(both), pcbatch.batch(both, in_axes=(None, 0, 0))
     targets = [np.sign(np.random.default_rng(k).normal(size=400)).astype(np.float32) for k in range(runs)]
 
