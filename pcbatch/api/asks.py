@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from pcbatch.api.calls import Calls, P, R
 from pcbatch.api.public import public
 from pcbatch.api.repeated_calls import DecidedRun
 from pcbatch.ask.answers import Outcome, Values
 from pcbatch.ask.asking import asked
-from pcbatch.options import Options
-from pcbatch.report.lane_failures import lane_error
+from pcbatch.report.lane_failures import lane_errors
 
 
 class Asks(Calls[P, R]):
     """The method by which host code asks for one example, and waits while others ask."""
-
-    options: Options
 
     @public
     def ask(self, /, *args: Any, keep: bool = False, **kwargs: Any) -> Any:
@@ -64,6 +59,5 @@ class Asks(Calls[P, R]):
             return Values(decided.value()), {}
         more = {} if timeout is None else {"timeout": timeout}
         program, call, raw = self._run(args, {**kwargs, **more}, decided)
-        result = program.result(raw, call.lanes, call)
-        failed = np.flatnonzero(np.asarray(result.status))
-        return Values(result.value), {int(k): lane_error(self.__name__, program, raw, call, int(k)) for k in failed}
+        values = Values(program.result(raw, call.lanes, call).value)
+        return values, lane_errors(self.__name__, program, raw, call)

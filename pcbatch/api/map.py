@@ -148,19 +148,9 @@ def _map_slices(programs: Programs, call: Arguments, size: int, options: MapOpti
     """Send whole arrays on the host a slice at a time."""
 
     def parts() -> Iterator[Arguments]:
-        return (_part(call, slice(k, k + size)) for k in range(0, call.lanes, size))
+        return (call.part(slice(k, k + size)) for k in range(0, call.lanes, size))
 
     return _map_parts(programs.program(call), call, parts, ChunkPlan(size, call.lanes, options.lanes), options)
-
-
-def _part(call: Arguments, rows: slice) -> Arguments:
-    arrays = {
-        name: tuple(x[rows] if mapped else x for x, mapped in zip(leaves, call.mapped[name], strict=True))
-        if name in call.mapped
-        else leaves
-        for name, leaves in call.arrays.items()
-    }
-    return replace(call, arrays=arrays, lanes=len(range(call.lanes)[rows]))
 
 
 def _map_iterator(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], options: MapOptions) -> Result:

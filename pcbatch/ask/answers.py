@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.host.ragged import Ragged
+from pcbatch.lowering.typing.trace import is_key_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,9 @@ class Values:
     def rows(self, count: int, failed: Collection[int]) -> Sequence[Any]:
         """Return the results of the first `count` examples, on the host; None for those that have failed."""
         leaves, tree = jax.tree.flatten(self.batch, is_leaf=lambda value: isinstance(value, Ragged))
-        columns = [leaf if isinstance(leaf, Ragged) or _is_key(leaf) else np.asarray(leaf) for leaf in leaves]
+        columns = [leaf if isinstance(leaf, Ragged) or is_key_array(leaf) else np.asarray(leaf) for leaf in leaves]
         own = ([column[k] for column in columns] if k not in failed else None for k in range(count))
         return [None if row is None else jax.tree.unflatten(tree, row) for row in own]
-
-
-def _is_key(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 Outcome = tuple[Values, Mapping[int, BaseException]]

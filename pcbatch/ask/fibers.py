@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import traceback
 from collections import deque
@@ -15,6 +14,7 @@ from pcbatch.ask.request import Answer, Request
 from pcbatch.ask.scheduler import Scheduler
 from pcbatch.call.usage import usage
 from pcbatch.runs.run_options import deadline, reporting
+from pcbatch.runtime.execute.dealt_program import cores
 from pcbatch.runtime.execute.host_loop import RunCounts
 
 if TYPE_CHECKING:
@@ -90,7 +90,6 @@ class Loop:
         self.ready: deque[Fiber] = deque()
         self.groups: list[Group] = []
         self.running: deque[Callable[[], None]] = deque()  # batches that have begun
-        self.divides = len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else True
 
     def run(self, group: Group, tell: Callable[[], object]) -> None:
         """Run fibers until a group has settled."""
@@ -106,7 +105,7 @@ class Loop:
     def _answer(self) -> None:
         """Begin up to two batches, and wait for the first of them: the second one runs while its fibers do."""
         while len(self.running) < 2:
-            halves = self.divides and not self.running
+            halves = cores() > 1 and not self.running
             if not (batch := self.scheduler.take(at_once=True, halves=halves)):
                 break
             self.running.append(self.scheduler.begin(batch))

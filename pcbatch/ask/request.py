@@ -25,12 +25,31 @@ from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.options import Options
 
 
+class AskedPrograms(Protocol):
+    """The programs of a function, as far as this folder needs them: `Programs`."""
+
+    @property
+    def options(self) -> Options:
+        """The options of the function."""
+
+    @property
+    def fixed(self) -> tuple[Any, ...]:
+        """The object of a method, which comes before the arguments."""
+
+    @property
+    def cache(self) -> dict[Any, Any]:
+        """The compiled programs, which no other function has."""
+
+
 class Asked(Protocol):
     """The function that is asked, as far as this folder needs it: a `Batched`."""
 
     __name__: str
     fn: Any
-    options: Options
+
+    @property
+    def _programs(self) -> AskedPrograms:
+        """The programs of the function, which tell it from others, and the object of a method."""
 
     def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
         """Begin a batch, and return what waits for its end."""
@@ -170,17 +189,19 @@ _recent: WeakKeyDictionary[Asked, deque[Repeated]] = WeakKeyDictionary()
 
 
 def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Request:
+    programs = asked._programs
+    args = (*programs.fixed, *args)
     bound = bind(asked.fn, args, kwargs)
-    passed = list(bound.arguments)
-    axes = axes_by_name(asked.fn, asked.options, bound, len(args))
-    key: list[Any] = [id(asked)]
+    passed = list(bound.arguments)[len(programs.fixed) :]
+    axes = axes_by_name(asked.fn, programs.options, bound, len(args))
+    key: list[Any] = [id(programs.cache), *map(id, programs.fixed)]  # a method is another object at each use
     own: list[Any] = []
     axes_of: dict[str, tuple[int | None, ...]] = {}
     trees: dict[str, Any] = {}
     shared: dict[str, Any] = {}
     for name in passed:
         value = bound.arguments[name]
-        if name in asked.options.static_argnames:
+        if name in programs.options.static_argnames:
             trees[name], axes_of[name], shared[name] = None, (), value
             key.append((name, type(value), value if has_hash(value) else id(value)))
             continue
@@ -210,7 +231,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _identity(leaf: Any) -> Hashable:
-    """What tells shared leaves apart: numbers and texts by their values, and other objects by their identity."""
+    """Return the identity of a shared leaf: of numbers and texts their value, of other objects that of the object."""
     plain = isinstance(leaf, bool | int | float | complex | str | bytes | type(None))
     return (type(leaf), leaf) if plain else id(leaf)
 
@@ -262,8 +283,9 @@ def stacked(requests: Sequence[Request], size: int) -> tuple[tuple[Any, ...], di
         ]
         values[name] = jax.tree.unflatten(tree, leaves)
     bound = signature(kind.asked.fn).bind_partial()
-    bound.arguments.update(values)
-    return bound.args, bound.kwargs
+    fixed = kind.asked._programs.fixed
+    bound.arguments.update({**dict(zip(bound.signature.parameters, fixed, strict=False)), **values})
+    return bound.args[len(fixed) :], bound.kwargs
 
 
 def _column(leaves: list[Any], axis: int) -> Any:

@@ -26,7 +26,7 @@ DIVIDED = 16  # requests of which two batches may be made, so that the host work
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How requests become batches; see `serving`."""
+    """The options of a server: how its requests become batches; see `serving`."""
 
     min_batch: int | None = None
     max_wait: float | None = None

@@ -34,7 +34,8 @@ class Server:
 
     def serves(self, asked: Asked) -> bool:
         """Whether requests for a function come here."""
-        return not self._functions or any(asked is function for function in self._functions)
+        functions = (getattr(function, "batched", function) for function in self._functions)  # of a method, too
+        return not self._functions or any(asked.fn is function.fn for function in functions)
 
     def __enter__(self) -> Server:
         self._thread.start()

@@ -64,6 +64,16 @@ class Arguments:
         """
         return (tuple(self.types.items()), self.shared, self.objects)
 
+    def part(self, rows: slice) -> Arguments:
+        """Return the arguments of some of the lanes."""
+        arrays = {
+            name: tuple(x[rows] if mapped else x for x, mapped in zip(leaves, self.mapped[name], strict=True))
+            if name in self.mapped
+            else leaves
+            for name, leaves in self.arrays.items()
+        }
+        return replace(self, arrays=arrays, lanes=len(range(self.lanes)[rows]))
+
 
 @dataclass(frozen=True, slots=True)
 class _Argument:

@@ -110,20 +110,19 @@ def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments)
         raise BatchRuntimeError(diagnostics)
 
 
-def lane_error(name: str, program: Program, raw: RawResult, call: Arguments, lane: int) -> BatchRuntimeError:
-    """Return the error of one lane that failed, as if it had run alone."""
+def lane_errors(name: str, program: Program, raw: RawResult, call: Arguments) -> dict[int, BatchRuntimeError]:
+    """Return the errors of the lanes that failed, by lane, each as if the lane had run alone."""
     raw = jax.tree.map(to_host, raw.unpacked())
-    own = jax.tree.map(lambda x: x[lane : lane + 1], (raw.values, raw.status, raw.pc, raw.depths, raw.back, raw.shown))
+    return {int(k): _lane_error(name, program, raw, call, int(k)) for k in np.flatnonzero(raw.status)}
+
+
+def _lane_error(name: str, program: Program, raw: RawResult, call: Arguments, lane: int) -> BatchRuntimeError:
+    rows = slice(lane, lane + 1)
+    own = jax.tree.map(lambda x: x[rows], (raw.values, raw.status, raw.pc, raw.depths, raw.back, raw.shown))
     values, status, pc, depths, back, shown = own
     alone = replace(raw, values=values, status=status, pc=pc, depths=depths, back=back, shown=shown)
-    arrays = {
-        name: tuple(x[lane : lane + 1] if mapped else x for x, mapped in zip(leaves, call.mapped[name], strict=True))
-        if name in call.mapped
-        else leaves
-        for name, leaves in call.arrays.items()
-    }
     try:
-        raise_failures(name, program, alone, replace(call, arrays=arrays, lanes=1))
+        raise_failures(name, program, alone, call.part(rows))
     except BatchRuntimeError as error:
         return error
     raise AssertionError(f"lane {lane} has not failed")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.ask import fibers
 from pcbatch.ask.scheduler import Scheduler, Settings
 from tests.ask.programs import WEIGHTS, first_state, grown, named, next_state, play, steps, total
 
@@ -55,7 +56,7 @@ def test_many_requests_are_two_batches_of_which_one_runs_while_the_host_works(mo
         return ended
 
     monkeypatch.setattr(Scheduler, "begin", told)
-    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(fibers, "cores", lambda: 2)
     got = pcbatch.gather(lambda k: int(steps.ask(k + 1)), range(24))
     assert got == [int(steps.plain(k + 1)) for k in range(24)]
     assert events == ["begin 12", "begin 12", "end 12", "end 12"]
@@ -156,6 +157,27 @@ def test_different_functions_and_shapes_do_not_mix() -> None:
         return float(grown.ask(WEIGHTS * 1.0, np.ones(4, np.float32))[1])  # other weights, though equal
 
     assert pcbatch.gather(one, range(9)) == [int(steps.plain(k + 1)) if k % 3 == 0 else 124.0 for k in range(9)]
+
+
+class Rates:
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    @pcbatch.batch
+    def shrunk(self, x: Any) -> Any:
+        while x > 1:
+            x = x * self.rate
+        return x
+
+
+def test_methods_are_asked_and_objects_do_not_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    begin = Scheduler.begin
+    monkeypatch.setattr(Scheduler, "begin", lambda self, batch: sizes.append(len(batch)) or begin(self, batch))
+    halves, quarters = Rates(0.5), Rates(0.25)
+    got = pcbatch.gather(lambda k: float((quarters if k % 2 else halves).shrunk.ask(float(k + 2))), range(6))
+    assert got == [1.0, 0.75, 1.0, 0.3125, 0.75, 0.4375]
+    assert sizes == [3, 3]
 
 
 def test_a_number_that_does_not_fit_fails_alone() -> None:

@@ -1,4 +1,4 @@
-"""What is known while compiling, until it meets a value of the lane: here it becomes an object of the lane.
+"""Objects of the lane in place of those that are known while compiling, where these meet a value of the lane.
 
     lifted([1, 2], k)[k] = x     lifted("ab", n) * n     lifted({1: 2}, k)[k]
 

@@ -132,7 +132,7 @@ def _solution(code: Function | StackProgram) -> tuple[dict[str, Names], dict[str
     results, blocks = frozenset(code.results), tuple[AnyBlock, ...](code.blocks)
 
     def end(block: AnyBlock) -> Names:
-        """What a failure shows, or the results: they are read when all lanes have ended."""
+        """Return the names that are read when all lanes have ended: the results, or those that a failure shows."""
         return results if block.label in points and block.label in outermost else frozenset(kept(block.terminator))
 
     def follow(block: AnyBlock) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ class QueueRun(RunState):
             return later._narrowed(narrower) if few and not later.ended else later
 
     def _narrower(self) -> int:
-        """How few live lanes make the next machine worth it, which has as many lanes; 0: there is none."""
+        """Return the width of the next machine, worth it once no more lanes than that live; 0: there is none."""
         return next((width for width in _widths(self.executable, self.lanes) if width < self.width), 0)
 
     def grown(self) -> Self:

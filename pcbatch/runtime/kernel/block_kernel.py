@@ -33,7 +33,7 @@ REGISTER, POPPED, SHARED, CONSTANT, MASK, BACK = "register", "popped", "shared",
 
 
 class Operands(Protocol):
-    """What a block reads inside a kernel."""
+    """The values that a block reads inside a kernel."""
 
     def value(self, kind: str, name: str) -> jax.Array:
         """Return an operand, padded, in its own dtype."""

@@ -48,7 +48,7 @@ WIDTH = 2  # records that a pullback is traced for: not one, a size that JAX may
 
 
 class PullbackReads(NamedTuple):
-    """What the pullback of a block reads, and which cotangents it gives and defers."""
+    """The values that the pullback of a block reads, and the cotangents that it gives and defers."""
 
     sources: tuple[Recordable, ...]  # what it reads of records
     pulled: frozenset[int]  # the sources that get a cotangent, by number
@@ -78,7 +78,7 @@ class _Traced(NamedTuple):
 
 
 def reads_of(body: Body, small_shared: Sequence[str] = ()) -> PullbackReads:
-    """What a record of a block is read for: by the trip that undoes it, or for what that leaves for later."""
+    """Return the reads of a record of a block: by the trip that undoes it, and by what that leaves for later."""
     given: set[int] = set()
 
     def pullback(env: Env, cts: Mapping[int, Any]) -> Any:
