@@ -4,6 +4,8 @@
   row). By `gather`, by one jitted call for each request, and by threads with a batcher in lock-step: it waits until
   every game that goes on has asked, and answers all by one jitted call.
 - scipy: runs of `scipy.optimize` whose objective is computed by JAX, by `gather` and one after the other.
+- tokens: coroutines that generate tokens with a check in Python (`benchmarks/tokens.py`), by lanes that stay open, by
+  batches, and by batches by hand.
 - load: requests of threads and coroutines, of five kinds, some with errors, some cancelled: every answer is compared.
 
 Times are CPU seconds of the process (`NPROC=1`), and of the clock on the wall beside them.
@@ -27,6 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
+from benchmarks.tokens import tokens
 
 LARGE = 1024  # units of the hidden layers
 FOUR = [(dx, dy) for dx, dy in ((1, 0), (0, 1), (1, 1), (1, -1))]
@@ -396,7 +399,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer games, runs and requests")
-    parser.add_argument("--only", default="", choices=("", "search", "scipy", "load"))
+    parser.add_argument("--only", default="", choices=("", "search", "scipy", "tokens", "load"))
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     less = 4 if options.quick else 1
@@ -405,6 +408,8 @@ def main() -> None:
         searches(64, 50 // less, options.repeats)
     if options.only in ("", "scipy"):
         optimisations(256 // less, options.repeats)
+    if options.only in ("", "tokens"):
+        tokens(64, 20 // less, options.repeats)
     if options.only in ("", "load"):
         load(10_000 // less)
 

@@ -10,7 +10,10 @@ from pcbatch.api.public import public
 from pcbatch.api.repeated_calls import DecidedRun
 from pcbatch.ask.answers import Outcome, Values
 from pcbatch.ask.asking import asked
+from pcbatch.call.arguments import Arguments
+from pcbatch.compiler.program import Program
 from pcbatch.report.lane_failures import lane_errors
+from pcbatch.runtime.vm.raw_result import RawResult
 
 
 class Asks(Calls[P, R]):
@@ -61,3 +64,14 @@ class Asks(Calls[P, R]):
         program, call, raw = self._run(args, {**kwargs, **more}, decided)
         values = Values(program.result(raw, call.lanes, call).value)
         return values, lane_errors(self.__name__, program, raw, call)
+
+    def _arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], alone: bool = False
+    ) -> tuple[Program, Arguments]:
+        return self._programs.of_call(args, kwargs, alone=alone)
+
+    def _values(self, program: Program, raw: RawResult) -> Values:
+        return Values(program.value(raw))
+
+    def _error(self, program: Program, raw: RawResult, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
+        return lane_errors(self.__name__, program, raw, self._programs.prepare(args, kwargs))[0]

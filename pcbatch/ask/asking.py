@@ -109,6 +109,7 @@ def serving(
     max_wait: float | None = None,
     buckets: Iterable[int] | None = None,
     timeout: float | None = None,
+    continuous: bool = True,
 ) -> Server:
     """Answer what threads and coroutines ask of batched functions, in batches, by a thread.
 
@@ -117,7 +118,9 @@ def serving(
         min_batch: how many requests a batch waits for. None: what there is when the thread is free.
         max_wait: seconds after which a request waits for no others. (0.002 with `min_batch`.)
         buckets: the sizes of batches, which are filled up, so that there are few programs. None: powers of two.
-        timeout: seconds after which an example that still runs in its batch fails.
+        timeout: seconds after which an example that still runs fails.
+        continuous: whether a request of a function that loops or recurses takes a free lane of the running machine, and
+            is answered when that lane has ended; if not, all requests make batches.
 
     Returns:
         A context manager; inside, any thread may ask, and `server.report()` counts.
@@ -125,4 +128,4 @@ def serving(
     Raises:
         UsageError: an option that is none.
     """
-    return Server(functions, checked_settings(min_batch, max_wait, buckets, timeout))
+    return Server(functions, checked_settings(min_batch, max_wait, buckets, timeout, continuous))

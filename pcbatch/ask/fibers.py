@@ -106,9 +106,9 @@ class Loop:
         """Begin up to two batches, and wait for the first of them: the second one runs while its fibers do."""
         while len(self.running) < 2:
             halves = cores() > 1 and not self.running
-            if not (batch := self.scheduler.take(at_once=True, halves=halves)):
+            if (work := self.scheduler.take(at_once=True, halves=halves)) is None:
                 break
-            self.running.append(self.scheduler.begin(batch))
+            self.running.append(work())
         if self.running:
             self.running.popleft()()
 

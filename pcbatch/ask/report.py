@@ -19,11 +19,14 @@ class Report:
 
     Attributes:
         requests: those that were answered.
-        batches: the calls that answered them.
+        batches: the calls that answered them, but for those that took lanes of a machine which stayed open.
+        mean: the requests of a batch, in the mean.
         padding: the share of the examples of these calls that nobody asked for.
         p50, p99: seconds from a request to its answer: of half of the latest requests, and of 99 in 100, at most this.
         busy: the share of the time since the first request in which a call ran; the rest was the host's.
         programs: calls of a new kind or size, which had to be compiled.
+        turns: the runs of machines whose lanes requests take as they come, between two looks of the host.
+        lanes: the lanes that ran in such a turn, in the mean.
     """
 
     requests: int
@@ -33,16 +36,16 @@ class Report:
     p99: float
     busy: float
     programs: int
-
-    @property
-    def mean(self) -> float:
-        """The requests of a batch, in the mean."""
-        return self.requests / self.batches if self.batches else 0.0
+    mean: float = 0.0
+    turns: int = 0
+    lanes: float = 0.0
 
     def __str__(self) -> str:
+        turns = f" and {self.turns:,} turns of {self.lanes:.1f} lanes" if self.turns else ""
         return (
-            f"{self.requests:,} requests in {self.batches:,} batches of {self.mean:.1f}, {self.padding:.0%} padding; "
-            f"answered in {1e3 * self.p50:.1f} ms (p99 {1e3 * self.p99:.1f} ms); {self.busy:.0%} of the time in calls; "
+            f"{self.requests:,} requests in {self.batches:,} batches of {self.mean:.1f}{turns}, "
+            f"{self.padding:.0%} padding; answered in {1e3 * self.p50:.1f} ms (p99 {1e3 * self.p99:.1f} ms); "
+            f"{self.busy:.0%} of the time in calls; "
             f"{self.programs} programs compiled"
         )
 
@@ -54,6 +57,9 @@ class Counts:
     requests: int = 0
     batches: int = 0
     examples: int = 0
+    batched: int = 0  # of the requests
+    turns: int = 0
+    lanes: float = 0.0  # that ran, summed over turns
     running: float = 0.0  # seconds
     since: float = field(default_factory=time.monotonic)
     waits: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
@@ -64,8 +70,19 @@ class Counts:
         """Count a batch: what its requests have waited, its examples, its seconds, and what tells its program."""
         with self.lock:
             self.requests += len(waits)
+            self.batched += len(waits)
             self.batches += 1
             self.examples += size
+            self.running += seconds
+            self.waits.extend(waits)
+            self.programs.add(program)
+
+    def add_turn(self, waits: Sequence[float], lanes: float, seconds: float, program: object) -> None:
+        """Count a turn: what requests that ended in it have waited, the lanes that ran, and as in `add`."""
+        with self.lock:
+            self.requests += len(waits)
+            self.turns += 1
+            self.lanes += lanes
             self.running += seconds
             self.waits.extend(waits)
             self.programs.add(program)
@@ -75,6 +92,9 @@ class Counts:
         with self.lock:
             waits = np.asarray(list(self.waits) or [0.0])
         p50, p99 = (float(each) for each in np.percentile(waits, (50, 99)))
-        padding = 1 - self.requests / self.examples if self.examples else 0.0
+        padding = 1 - self.batched / self.examples if self.examples else 0.0
+        mean = self.batched / self.batches if self.batches else 0.0
+        lanes = self.lanes / self.turns if self.turns else 0.0
         busy = self.running / max(time.monotonic() - self.since, 1e-9)
-        return Report(self.requests, self.batches, padding, p50, p99, busy, len(self.programs))
+        programs = len(self.programs)
+        return Report(self.requests, self.batches, padding, p50, p99, busy, programs, mean, self.turns, lanes)

@@ -14,15 +14,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.ask.answers import Outcome
+from pcbatch.ask.answers import Outcome, Values
 from pcbatch.ask.arena import Row
+from pcbatch.call.arguments import Arguments
 from pcbatch.call.array_leaves import check_leaf, has_hash
 from pcbatch.call.out_axes import axes_by_name, leaf_axes
 from pcbatch.call.signature import bind, signature
 from pcbatch.call.usage import usage
+from pcbatch.compiler.program import Program
 from pcbatch.data.host.making import ragged
 from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.options import Options
+from pcbatch.runtime.vm.raw_result import RawResult
 
 
 class AskedPrograms(Protocol):
@@ -50,6 +53,17 @@ class Asked(Protocol):
     @property
     def _programs(self) -> AskedPrograms:
         """The programs of the function, which tell it from others, and the object of a method."""
+
+    def _arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], alone: bool = False
+    ) -> tuple[Program, Arguments]:
+        """Return the program for a batch, and its arguments as leaves; `alone`: lanes may run one after the other."""
+
+    def _values(self, program: Program, raw: RawResult) -> Values:
+        """Return the results of a run."""
+
+    def _error(self, program: Program, raw: RawResult, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
+        """Return the error of a run of one example that has failed."""
 
     def _begun(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None) -> Callable[[], Outcome]:
         """Begin a batch, and return what waits for its end."""
@@ -159,7 +173,7 @@ class Repeated:
         own: list[Any] = []
         for name, arg in zip(names, args, strict=True):
             is_shared = all(axis is None for axis in kind.axes[name])
-            if not is_shared and type(arg) not in (np.ndarray, int, float):
+            if not is_shared and not isinstance(arg, np.ndarray | np.generic | int | float):
                 return None
             shared.append((arg, jax.tree.leaves(arg)) if is_shared else None)
             own.append(None if is_shared else _shape_of(arg))
@@ -174,14 +188,14 @@ class Repeated:
             if shared is None:
                 if _shape_of(arg) != own:
                     return None
-                found.append(arg if type(arg) is np.ndarray else _checked("", arg))
+                found.append(arg if isinstance(arg, np.ndarray) else _checked("", arg))
             elif arg is not shared[0] or any(map(operator.is_not, jax.tree.leaves(arg), shared[1])):
                 return None
         return tuple(found)
 
 
 def _shape_of(value: Any) -> Any:
-    return (value.shape, value.dtype) if type(value) is np.ndarray else type(value)
+    return (value.shape, value.dtype) if isinstance(value, np.ndarray) else type(value)
 
 
 RECENT = 4  # requests of a function that others may repeat

@@ -6,11 +6,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import jax
 
+from pcbatch.ask.answers import Values
 from pcbatch.ask.arena import Arena
+from pcbatch.ask.lanes import FEWEST, Lanes
+from pcbatch.ask.lanes import MOST as MOST_LANES
 from pcbatch.ask.report import Counts, Report
 from pcbatch.ask.request import Answer, Kind, Request, stacked
 from pcbatch.call.usage import usage
@@ -21,7 +25,10 @@ from pcbatch.runs.run_options import seconds
 
 PATIENCE = 4  # batches of other kinds that may go before the oldest request of a kind
 MOST = 4096  # requests of a batch
+REMEMBERED = 256  # kinds of which it is known that their requests make batches
 DIVIDED = 16  # requests of which two batches may be made, so that the host works while the other one runs
+
+Work = Callable[[], Callable[[], None]]  # begins something, and returns what waits for its end and delivers answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,7 @@ class Settings:
     max_wait: float | None = None
     buckets: tuple[int, ...] | None = None
     timeout: float | None = None
+    continuous: bool = True
 
     @property
     def most(self) -> int:
@@ -44,8 +52,12 @@ class Settings:
             return 1 << (requests - 1).bit_length()
         return next(size for size in self.buckets if size >= requests)
 
+    def lanes(self, requests: int) -> int:
+        """Return the lanes of a machine that stays open, for so many requests."""
+        return self.size(min(max(requests, FEWEST), self.most, MOST_LANES))
 
-def checked_settings(min_batch: Any, max_wait: Any, buckets: Any, timeout: Any) -> Settings:
+
+def checked_settings(min_batch: Any, max_wait: Any, buckets: Any, timeout: Any, continuous: Any) -> Settings:
     """Check the options of `serving`; a batch that waits for others waits for two milliseconds, if not told."""
     if min_batch is not None:
         _positive("min_batch", min_batch)
@@ -59,7 +71,10 @@ def checked_settings(min_batch: Any, max_wait: Any, buckets: Any, timeout: Any) 
     wait = None if max_wait is None else seconds("max_wait", max_wait)
     if min_batch is not None and wait is None:
         wait = 0.002
-    return Settings(min_batch, wait, buckets, None if timeout is None else seconds("timeout", timeout))
+    if not isinstance(continuous, bool):
+        title = f"continuous must be True or False, not {short(continuous)}"
+        raise usage("PCB470", title, help="leave it out, or write `continuous=False` for batches alone")
+    return Settings(min_batch, wait, buckets, None if timeout is None else seconds("timeout", timeout), continuous)
 
 
 def _positive(name: str, value: Any) -> None:
@@ -80,6 +95,8 @@ class Scheduler:
     queues: dict[Kind, deque[Request]] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
     arenas: dict[Any, Arena] = field(default_factory=dict)
+    lanes: dict[Kind, Lanes] = field(default_factory=dict)
+    _batches: dict[Any, None] = field(default_factory=dict)  # the latest kinds that lanes do not suit
 
     def add(self, request: Request) -> None:
         """Let a request wait."""
@@ -87,30 +104,53 @@ class Scheduler:
 
     @property
     def waiting(self) -> int:
-        """The number of requests that wait."""
-        return sum(map(len, self.queues.values()))
+        """The number of requests that wait, for a batch, a lane, or the end of the one that they have."""
+        return sum(map(len, self.queues.values())) + sum(lanes.live for lanes in self.lanes.values())
 
-    def take(self, at_once: bool, halves: bool = False) -> list[Request]:
-        """Take the requests of the next batch; none if none is due.
+    def take(self, at_once: bool, halves: bool = False) -> Work | None:
+        """Take the requests of the next batch, or for lanes that are idle; None if nothing is due.
 
         Args:
             at_once: whether nobody can ask before an answer comes, so that waiting for more would be in vain.
             halves: whether it shall leave half of many requests for another batch.
         """
         self._sweep()
-        due = [queue for queue in self.queues.values() if at_once or self._due(queue) <= time.monotonic()]
+        now = time.monotonic()
+        due = [kind for kind in {**self.queues, **self.lanes} if self._is_due(kind, now, at_once)]
         if not due:
-            return []
-        chosen = max(due, key=lambda queue: (queue[0].passed >= PATIENCE, len(queue), -queue[0].since))
-        for queue in self.queues.values():
-            queue[0].passed += queue is not chosen
-        count = (len(chosen) + 1) // 2 if halves and len(chosen) >= DIVIDED else len(chosen)
-        return [chosen.popleft() for _ in range(min(count, self.settings.most))]
+            return None
+        chosen = max(due, key=self._urgency)
+        for kind in due:
+            passing = self.lanes.get(kind) or self.queues[kind][0]
+            passing.passed = 0 if kind is chosen else passing.passed + 1
+        queue = self.queues.get(chosen, deque())
+        if self.settings.continuous and chosen not in self.lanes and chosen.key not in self._batches:
+            self.lanes[chosen] = Lanes(chosen, self.settings.lanes, self.settings.timeout, self._kept)
+        if (lanes := self.lanes.get(chosen)) is not None:
+            lanes.busy = True
+            some = [queue.popleft() for _ in range(min(len(queue), lanes.idle))]
+            return partial(self._turn, lanes, some, at_once)
+        count = (len(queue) + 1) // 2 if halves and len(queue) >= DIVIDED else len(queue)
+        return partial(self.begin, [queue.popleft() for _ in range(min(count, self.settings.most))])
+
+    def _is_due(self, kind: Kind, now: float, at_once: bool) -> bool:
+        lanes = self.lanes.get(kind)
+        if lanes is not None and (lanes.busy or lanes.run is not None):
+            return not lanes.busy
+        return at_once or self._due(self.queues[kind]) <= now
+
+    def _urgency(self, kind: Kind) -> tuple[bool, int, float]:
+        lanes, queue = self.lanes.get(kind), self.queues.get(kind, deque())
+        passed = queue[0].passed if lanes is None else lanes.passed
+        live = 0 if lanes is None else lanes.live
+        return passed >= PATIENCE, len(queue) + live, -queue[0].since if queue else 0.0
 
     def until_due(self) -> float | None:
         """Return the seconds until a batch is due; None if no request waits."""
         self._sweep()
-        times = [self._due(queue) for queue in self.queues.values()]
+        if any(not lanes.busy for lanes in self.lanes.values()):
+            return 0.0
+        times = [self._due(queue) for kind, queue in self.queues.items() if kind not in self.lanes]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     def _due(self, queue: deque[Request]) -> float:
@@ -130,6 +170,48 @@ class Scheduler:
     def answer(self, requests: Sequence[Request]) -> None:
         """Run the batch of some requests, and deliver the answers."""
         self.begin(requests)()
+
+    def _turn(self, lanes: Lanes, requests: Sequence[Request], alone: bool) -> Callable[[], None]:
+        """Return what makes a turn of lanes that stay open, in which some requests take the idle ones."""
+
+        def make() -> None:
+            try:
+                self._make_turn(lanes, [request for request in requests if not request.dropped], alone)
+            except Exception as error:  # of the machine as a whole, which is that of each request
+                self.lanes.pop(lanes.kind, None)
+                for request in dict.fromkeys([*requests, *lanes.requests]):
+                    request.deliver(Answer(None, error))
+            finally:
+                lanes.busy = False
+
+        return make
+
+    def _make_turn(self, lanes: Lanes, requests: Sequence[Request], alone: bool) -> None:
+        kind = lanes.kind
+        if settings() != kind.settings:
+            raise _other_settings()
+        if lanes.run is None and not (requests and lanes.opened(requests)):
+            del self.lanes[kind]
+            if requests:
+                self._batches[kind.key] = None
+                for key in list(self._batches)[:-REMEMBERED]:
+                    del self._batches[key]
+                self.answer(requests)
+            return
+        for request, answer in lanes.left():
+            request.deliver(answer)
+        begun, live = time.monotonic(), lanes.live + len(requests)
+        answers, again = lanes.turn(requests, alone)
+        now = time.monotonic()
+        waits = [now - request.since for request, _ in answers]
+        self.counts.add_turn(waits, (live + lanes.live) / 2, now - begun, (hash(kind), lanes.run and lanes.run.lanes))
+        for request, answer in answers:
+            request.deliver(answer)
+        if again:
+            self.answer(again)
+        if not lanes.live and (lanes.closed or not self.queues.get(kind)):
+            lanes.close()
+            del self.lanes[kind]
 
     def begin(self, requests: Sequence[Request]) -> Callable[[], None]:
         """Begin the batch of some requests, and return what waits for its end and delivers the answers."""
@@ -161,14 +243,14 @@ class Scheduler:
         def finish() -> Sequence[Answer]:
             try:
                 values, errors = outcome()
-                rows = self._kept(kind, values, count) if kind.keep else values.rows(count, errors)
+                rows = self._kept(values, count) if kind.keep else values.rows(count, errors)
             except Exception as error:  # of the call as a whole, which is that of each request
                 return [Answer(None, error)] * count
             return [Answer(row, errors.get(k)) for k, row in enumerate(rows)]
 
         return finish
 
-    def _kept(self, kind: Kind, values: Any, count: int) -> Sequence[Any]:
+    def _kept(self, values: Values, count: int) -> Sequence[Any]:
         leaves, tree = jax.tree.flatten(values.batch)
         key = tree, tuple((leaf.shape[1:], str(leaf.dtype)) for leaf in leaves)
         if key not in self.arenas:

@@ -78,12 +78,12 @@ class Server:
     def _work(self) -> None:
         while True:
             with self._changed:
-                while not (batch := self.scheduler.take(at_once=self._ending)):
+                while (work := self.scheduler.take(at_once=self._ending)) is None:
                     if self._ending:
                         return
                     self._changed.wait(self.scheduler.until_due())
-            self.scheduler.answer(batch)
-            del batch  # its answers are not kept until the next one comes
+            work()()
+            del work  # its answers are not kept until the next one comes
 
     def report(self) -> Report:
         """Return what was done so far."""
@@ -126,9 +126,9 @@ class LoopBatches:
             self._loop.call_soon(self._again)
             return
         self._looking = False
-        if batch := self._scheduler.take(at_once=True):
+        if (work := self._scheduler.take(at_once=False)) is not None:
             self._running = True
-            self._loop.run_in_executor(None, self._scheduler.answer, batch).add_done_callback(self._done)
+            self._loop.run_in_executor(None, lambda: work()()).add_done_callback(self._done)
 
     def _done(self, _: Any) -> None:
         self._running = False

@@ -118,11 +118,8 @@ def lane_errors(name: str, program: Program, raw: RawResult, call: Arguments) ->
 
 def _lane_error(name: str, program: Program, raw: RawResult, call: Arguments, lane: int) -> BatchRuntimeError:
     rows = slice(lane, lane + 1)
-    own = jax.tree.map(lambda x: x[rows], (raw.values, raw.status, raw.pc, raw.depths, raw.back, raw.shown))
-    values, status, pc, depths, back, shown = own
-    alone = replace(raw, values=values, status=status, pc=pc, depths=depths, back=back, shown=shown)
     try:
-        raise_failures(name, program, alone, call.part(rows))
+        raise_failures(name, program, raw.of_lanes(lambda x: x[rows]), call.part(rows))
     except BatchRuntimeError as error:
         return error
     raise AssertionError(f"lane {lane} has not failed")

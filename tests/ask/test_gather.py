@@ -57,9 +57,11 @@ def test_many_requests_are_two_batches_of_which_one_runs_while_the_host_works(mo
 
     monkeypatch.setattr(Scheduler, "begin", told)
     monkeypatch.setattr(fibers, "cores", lambda: 2)
-    got = pcbatch.gather(lambda k: int(steps.ask(k + 1)), range(24))
+    got = pcbatch.gather(lambda k: (steps.ask(1), int(steps.ask(k + 1)))[1], range(24))
     assert got == [int(steps.plain(k + 1)) for k in range(24)]
-    assert events == ["begin 12", "begin 12", "end 12", "end 12"]
+    # Of the first requests it is not known yet whether lanes suit them.
+    assert events[:2] == ["begin 24", "end 24"]
+    assert events[2:] == ["begin 12", "begin 12", "end 12", "end 12"]
 
 
 def test_an_iterator_is_read_as_items_end() -> None:
@@ -186,7 +188,7 @@ def test_a_number_that_does_not_fit_fails_alone() -> None:
 
 
 def test_a_kind_that_is_passed_over_comes_in_the_end() -> None:
-    scheduler, order = Scheduler(Settings()), []
+    scheduler, order = Scheduler(Settings(continuous=False)), []
     from pcbatch.ask.request import request_of
 
     for _ in range(12):
@@ -194,5 +196,6 @@ def test_a_kind_that_is_passed_over_comes_in_the_end() -> None:
             scheduler.add(request_of(steps, (k + 1,), {}, False))
         if not order:
             scheduler.add(request_of(named, (1, ""), {}, False))
-        order.append(scheduler.take(at_once=True)[0].kind.asked.__name__)
+        work: Any = scheduler.take(at_once=True)
+        order.append(work.args[0][0].kind.asked.__name__)
     assert "named" in order[:6]

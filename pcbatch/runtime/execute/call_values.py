@@ -139,9 +139,7 @@ def collected(out: RawResult, sharding: LaneSharding) -> RawResult:
 
 def in_order(out: RawResult, sharding: LaneSharding) -> RawResult:
     """The results of lanes in the order of the inputs; trips and counts as they are."""
-    lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
-    values, status, pc, depths, back, shown = jax.tree.map(sharding.collect, lanes)
-    return replace(out, values=values, status=status, pc=pc, depths=depths, back=back, shown=shown)
+    return out.of_lanes(sharding.collect)
 
 
 def totals(trips: Any, counts: tuple[Any, ...], sharding: LaneSharding) -> tuple[Any, Any]:

@@ -188,6 +188,53 @@ def run_queue(
     return ran
 
 
+@device_program("depth", "grows", donate=(0,))
+def serve_queue(
+    executable: PcExecutable,
+    q: Queue,
+    shared: Values,
+    given: ShardedArguments,
+    left: jax.Array,
+    most: jax.Array,
+    patience: jax.Array,
+    *,
+    depth: int,
+    grows: bool,
+) -> tuple[Queue, RawResult, jax.Array]:
+    """Run a queue whose inputs come one by one, on one device; see `refill.serve`.
+
+    Args:
+        executable: the program.
+        q: the queue, with two slots for each lane.
+        shared: what lanes share.
+        given: inputs, as many as lanes, of which the first `end` are real; no more than there are idle lanes.
+        left, most, patience: as for `refill.serve`.
+        depth: of the stacks.
+        grows: whether stacks may grow.
+
+    Returns:
+        The queue; the results by slot; and bool[], whether a lane waits for room.
+    """
+    machine, lanes = executable.machine, LaneSharding(None, q.lanes)
+    _, stored = load(executable, given, given.common, lanes)
+    q = queue.reopen(with_shared(q, shared), given.end)
+    q = queue.serve(machine, q, stored, left, most, patience, grows)
+    out = own_buffers(executable.results.of_queue(q, depth))
+    return _without_shared(q), out, jnp.any(queue.is_full(q, machine.blocks(q.state)))
+
+
+@device_program("width")
+def resize_queue(executable: PcExecutable, q: Queue, left: jax.Array, *, width: int) -> Queue:
+    """Move the live lanes of a queue, less some that are left, to a machine of another width; see `refill.resized`."""
+    return queue.resized(executable.machine, queue.without(executable.machine, q, left), width)
+
+
+@device_program("depth")
+def read_lanes(executable: PcExecutable, q: Queue, shared: Values, *, depth: int) -> RawResult:
+    """Read the lanes of a queue as they are, by lane, into buffers of their own."""
+    return own_buffers(executable.results.of_state(with_shared(q, shared).state, depth))
+
+
 @device_program("spread", "depth")
 def grow_queue(executable: PcExecutable, state: State, *, spread: LaneSharding, depth: int) -> State:
     """Give the machine of a queue deeper stacks."""

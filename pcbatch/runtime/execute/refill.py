@@ -131,6 +131,35 @@ def run(
     return done
 
 
+def serve(
+    machine: Machine, q: Queue, inputs: Values, left: jax.Array, most: jax.Array, patience: jax.Array, grows: bool
+) -> Queue:
+    """Give inputs to idle lanes, run, and write the results of lanes that are done; there are more lanes than inputs.
+
+    Args:
+        machine: a machine that waits for lanes.
+        q: the queue, `reopen`ed.
+        inputs: by state key, what lanes begin with, [inputs, ...] each.
+        left: bool[lanes], the lanes whose inputs are not wanted any more.
+        most: the number of trips after which it ends.
+        patience: trips of lanes that have ended since, at which it ends: they could take other inputs.
+        grows: whether a lane without room for a call waits for it.
+    """
+    blocks, q = machine.blocks(q.state), without(machine, q, left)
+    q = refill(machine, blocks, q, inputs, grows)
+    live = blocks.count_live(q.state.carry)
+    q = replace(q, state=_trips(machine, q, 0, most, live, patience))
+    return refill(machine, blocks, q, inputs, grows)
+
+
+def without(machine: Machine, q: Queue, left: jax.Array) -> Queue:
+    """Return the queue in which some lanes, bool[lanes], are idle: their inputs are not wanted any more."""
+    pc = q.state.carry["pc"]
+    pc = jnp.where(left, jnp.asarray(machine.layout.exit, pc.dtype), pc)
+    item = jnp.where(left, q.slots + jnp.arange(q.lanes, dtype=jnp.int32), q.item)
+    return replace(q, state=replace(q.state, carry={**q.state.carry, "pc": pc}), item=item)
+
+
 def _unwritten(q: Queue, blocks: Blocks, grows: bool) -> jax.Array:
     """bool[lanes], the lanes that are done and whose results are not written. Between two programs there may be some:
     those that waited for deeper stacks and will not get them."""
@@ -150,26 +179,43 @@ def is_full(q: Queue, blocks: Blocks) -> jax.Array:
     return full
 
 
-def _trips(machine: Machine, q: Queue, narrower: jax.Array | int, most: jax.Array | None = None) -> State:
-    """Make trips until too many lanes are idle, or `most` of them."""
+def _trips(
+    machine: Machine,
+    q: Queue,
+    narrower: jax.Array | int,
+    most: jax.Array | None = None,
+    wanted: jax.Array | int | None = None,
+    patience: jax.Array | int | None = None,
+) -> State:
+    """Make trips until too many lanes are idle, or `most` of them.
+
+    Args:
+        machine: the machine.
+        q: the queue.
+        narrower: when no input is left, the number of live lanes at which it ends.
+        most: the number of trips.
+        wanted: the lanes that could run; those of them that are idle count. None: all.
+        patience: the trips of idle lanes at which it ends, while inputs are left; None: as many as there are lanes.
+    """
     state, lanes = q.state, q.lanes
     if not machine.waits_for_lanes:
         return machine.advance(state, most)
     groups = machine.groups(state)
     blocks = machine.blocks(state, groups)
     first = state.trips
-    more = q.following < q.end
+    more = q.following < q.end if patience is None else jnp.ones((), bool)
+    wanted, patience = lanes if wanted is None else wanted, lanes if patience is None else patience
 
     def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
         carry, alive, trips = c
-        on = (alive > 0) & jnp.where(more, carry[DEBT] < lanes, alive > narrower)
+        on = (alive > 0) & jnp.where(more, carry[DEBT] < patience, alive > narrower)
         return on if most is None else on & (trips - first < most)
 
     def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
         carry, _, trips = c
         carry = machine.trip(blocks, carry, trips)
         alive = blocks.count_live(carry)
-        return {**carry, DEBT: carry[DEBT] + lanes - alive}, alive, trips + 1
+        return {**carry, DEBT: carry[DEBT] + wanted - alive}, alive, trips + 1
 
     carry = {**machine.packed(state, groups), DEBT: jnp.zeros((), jnp.int32)}
     carry, _, trips = jax.lax.while_loop(going, trip, (carry, blocks.count_live(carry), state.trips))
@@ -216,6 +262,15 @@ def reopen(q: Queue, end: jax.Array | int) -> Queue:
     lane = jnp.arange(q.lanes, dtype=jnp.int32)
     item = jnp.where(q.item < q.slots, q.slots - q.lanes, q.slots) + lane
     return replace(q, item=item, following=jnp.zeros((), jnp.int32), end=jnp.asarray(end, jnp.int32))
+
+
+def resized(machine: Machine, q: Queue, lanes: int) -> Queue:
+    """Move the live lanes of a queue whose results have been taken, in their order, to a machine of another width."""
+    slots, lane = 2 * lanes, jnp.arange(lanes, dtype=jnp.int32)
+    state, item = narrow(machine, q.state, q.item, lanes, q.slots)
+    out = {key: jnp.zeros((slots, *x.shape[1:]), x.dtype) for key, x in q.out.items()}
+    item = jnp.where(item < q.slots, lane, slots + lane)
+    return replace(q, state=state, item=item, out=out)
 
 
 def narrow(machine: Machine, state: State, item: jax.Array, width: int, slots: int) -> tuple[State, jax.Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -38,6 +38,12 @@ class RawResult:
     depth: int  # the nested calls that stacks had room for
     line: Any = ()  # for a profile the arrays of `timeline.KEYS` and the trips, [devices, ...] if there are several
     rows: Any = None  # of a packed one: `trips` in each lane, `pc`, `depths` and `back`, int32[2 or 4, lanes]
+
+    def of_lanes(self, change: Callable[[Any], Any]) -> RawResult:
+        """Return the result with each array that has an axis of lanes changed; trips and counts are as they are."""
+        lanes = (self.values, self.status, self.pc, self.depths, self.back, self.shown)
+        values, status, pc, depths, back, shown = jax.tree.map(change, lanes)
+        return replace(self, values=values, status=status, pc=pc, depths=depths, back=back, shown=shown)
 
     def unpacked(self) -> RawResult:
         """Return the result with all its arrays, of which those that were packed are on the host; waits for them."""
