@@ -77,7 +77,7 @@ ALLOWED = {
     "runs": {"call", "compiler", *CORE},
     "learning": {"call", "compiler", *CORE},
     "tuning": {"call", "compiler", *CORE},
-    "ask": {"call", "runs", "runtime", "data", "lowering", *BASE},
+    "ask": {"call", "compiler", "runs", "runtime", "data", "lowering", *BASE},
     "api": {"ask", "call", "compiler", "report", "runs", "learning", "tuning", *CORE},
     "cli": {"api", "compiler", "__init__", *CORE},
     "mcmc": {"api", "call", "runs", *CORE},
