@@ -30,7 +30,7 @@ from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined, check_deleted, check_nested
 from pcbatch.frontend.support.helpers import stand_in
 from pcbatch.frontend.support.tracer_operators import check_tracers
-from pcbatch.frontend.symbols import Symbols, callees, changed_parameters
+from pcbatch.frontend.symbols import Symbols, callees, parameters_given_back
 from pcbatch.ir.cfg import CfgProgram, Function
 from pcbatch.ir.ops import Return
 from pcbatch.ir.roles import writes
@@ -70,15 +70,15 @@ def compile_functions(entry: FunctionType, along: Along, statics: Statics, *, na
 def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
     while True:
         program = _compile_once(symbols, entry, statics, names)
-        changed = changed_parameters(program.functions, symbols.changed)
+        given_back = parameters_given_back(program.functions, symbols.given_back)
         # The entry gives nothing back; whether it changes its parameters matters only if it is called.
         if program.entry not in {name for function in program.functions for name in callees(function)}:
-            changed.pop(program.entry, None)
-        changed = {**symbols.changed, **changed}
+            given_back.pop(program.entry, None)
+        given_back = {**symbols.given_back, **given_back}
         touched = symbols.touch(program.functions)
-        if not touched and changed == symbols.changed and symbols.raising.keys() <= set(symbols.raised):
+        if not touched and given_back == symbols.given_back and symbols.raising.keys() <= set(symbols.raised):
             return program
-        symbols.start_again(changed)
+        symbols.start_again(given_back)
 
 
 def _compile_once(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
@@ -124,8 +124,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     if not codes <= HARMLESS:
         return None, faults.found
     builder = Builder(unit, faults, symbols, consumers)
-    changed = () if unit.is_entry else symbols.changes(name)
-    keep_parameters(builder, changed)
+    given_back = () if unit.is_entry else symbols.gives_back(name)
+    keep_parameters(builder, given_back)
     if request.catching:
         begin_catching(builder, unit.body[0])
     statements(builder, unit.body)
@@ -136,7 +136,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         symbols.raising |= dict.fromkeys(end_catching(builder))
     check_nested(builder)
     check_deleted(builder)
-    function = synced(builder.finish(name, request.inline, changed), unit.decisions.linked)
+    function = synced(builder.finish(name, request.inline, given_back), unit.decisions.linked)
     _note_changes(unit, request.target, function)
     return function, faults.found
 

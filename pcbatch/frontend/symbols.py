@@ -21,7 +21,7 @@ from pcbatch.ir.cfg import Call, Function, Op
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.roles import writes
 
-Changed = Mapping[str, tuple[str, ...]]  # function -> parameters, in their order
+GivenBack = Mapping[str, tuple[str, ...]]  # function -> parameters, in their order
 Names = frozenset[str]
 
 
@@ -47,17 +47,17 @@ class Symbols:
     def __init__(self, along: Along) -> None:
         self.along = along
         self.functions: dict[str, Request] = {}
-        self.changed: Changed = {}
+        self.given_back: GivenBack = {}
         self.changing: set[CodeKey] = set()  # a nested function is another object in each round
         self.touching: set[CodeKey] = set()
         self.raised: tuple[type[BaseException], ...] = ()
         self.raising: dict[type[BaseException], None] = {}  # what functions raise for a `try` around their calls
 
-    def start_again(self, changed: Changed) -> None:
-        """Forget all functions; now it is known which parameters they change in place, and which classes lanes may
+    def start_again(self, given_back: GivenBack) -> None:
+        """Forget all functions; now it is known which parameters they give back, and which classes lanes may
         leave a `try` with."""
-        self.changed, self.raised = changed, tuple(self.raising)
-        self.changing |= {key_of(known.fn.__code__) for name, known in self.functions.items() if self.changes(name)}
+        self.given_back, self.raised = given_back, tuple(self.raising)
+        self.changing |= {key_of(known.fn.__code__) for name, known in self.functions.items() if self.gives_back(name)}
         self.functions.clear()
 
     def touch(self, functions: Sequence[Function]) -> bool:
@@ -68,9 +68,9 @@ class Symbols:
         self.touching |= new
         return any(keys[callee] in new for function in functions for callee in callees(function))
 
-    def changes(self, name: str) -> tuple[str, ...]:
-        """Return the parameters that a function of the program changes in place for its callers."""
-        return self.changed.get(name, ())
+    def gives_back(self, name: str) -> tuple[str, ...]:
+        """Return the parameters that a function of the program changes in place and gives back to its callers."""
+        return self.given_back.get(name, ())
 
     def may_change(self, target: Target) -> bool:
         """Return whether calls of a function may change their arguments."""
@@ -89,7 +89,7 @@ class Symbols:
         calls of itself.
         """
         for k, (name, known) in enumerate(self.functions.items()):
-            if k == 0 and self.changes(name):
+            if k == 0 and self.gives_back(name):
                 continue
             same = known.fn is target.fn and known.catching == catching
             if same and same_statics(known.statics, statics, self.along):
@@ -107,20 +107,20 @@ class Symbols:
         return candidate
 
 
-def changed_parameters(functions: Sequence[Function], before: Changed) -> dict[str, tuple[str, ...]]:
-    """Return the parameters that each function changes, where its callees change those in `before`."""
+def parameters_given_back(functions: Sequence[Function], before: GivenBack) -> dict[str, tuple[str, ...]]:
+    """Return the parameters that each function gives back, where its callees give back those in `before`."""
     params = {function.name: function.params for function in functions}
     found = {}
     for function in functions:
         names = _changed(function, params, before)
         ordered = tuple(name for name in function.params if name in names and name not in function.results[1:])
-        kept = tuple(name for name in function.params if name in names and name in function.changed)
+        kept = tuple(name for name in function.params if name in names and name in function.given_back)
         if ordered or kept:
             found[function.name] = tuple(name for name in function.params if name in (*ordered, *kept))
     return found
 
 
-def _changed(function: Function, params: Mapping[str, tuple[str, ...]], before: Changed) -> Names:
+def _changed(function: Function, params: Mapping[str, tuple[str, ...]], before: GivenBack) -> Names:
     entry = function.blocks[0].label
     everything = frozenset(function.params)
     if not any(_touched(op, params, before) for block in function.blocks for op in block.ops):
@@ -147,7 +147,7 @@ def _changed(function: Function, params: Mapping[str, tuple[str, ...]], before: 
     return frozenset(found)
 
 
-def _touched(op: Op, params: Mapping[str, tuple[str, ...]], before: Changed) -> Iterable[str]:
+def _touched(op: Op, params: Mapping[str, tuple[str, ...]], before: GivenBack) -> Iterable[str]:
     """The variables whose objects an operation changes in place."""
     match op:
         case Prim(expr=expr):
@@ -158,7 +158,7 @@ def _touched(op: Op, params: Mapping[str, tuple[str, ...]], before: Changed) -> 
     return ()
 
 
-def _assigned(op: Op, params: Mapping[str, tuple[str, ...]], before: Changed) -> Names:
+def _assigned(op: Op, params: Mapping[str, tuple[str, ...]], before: GivenBack) -> Names:
     """The variables that hold another object after an operation."""
     same = set(_touched(op, params, before))
     if isinstance(op, Prim):

@@ -16,15 +16,15 @@ from pcbatch.ir.types import ArrayType
 class Call:
     """A call `dsts = func(args)` of another function of the program, or of the same one.
 
-    `changed_args` are arguments whose objects the callee changes: among `dsts` they are these objects. Only the front
-    end reads it.
+    `given_back` are arguments whose objects the callee changes and gives back: among `dsts` they are these objects. Only
+    the front end reads it.
     """
 
     dsts: Writes
     func: str
     args: Reads
     loc: Loc | None = field(default=None, compare=False)
-    changed_args: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    given_back: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 Op = PureOp | EffectOp | Check | Call
@@ -45,8 +45,8 @@ class Function:
     """One function of the user; its first block is the entry.
 
     `types` has every variable of the function, with None for a type that is not inferred yet. `inline`: calls of it are
-    to be replaced by its blocks. `changed` are parameters whose objects it changes in place for its callers: they are
-    the last results.
+    to be replaced by its blocks. `given_back` are parameters whose objects it changes in place for its callers: the
+    last results.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Function:
     types: Mapping[str, ArrayType | None] = field(default_factory=lambda: MappingProxyType({}))
     loc: Loc | None = field(default=None, compare=False)
     inline: bool = field(default=False, compare=False)
-    changed: tuple[str, ...] = field(default=(), compare=False)
+    given_back: tuple[str, ...] = field(default=(), compare=False)
 
     def block(self, label: str) -> Block:
         """The block called `label`; KeyError if there is none."""

@@ -269,8 +269,8 @@ class Builder:
         terminator = self.drafts[label].terminator
         return () if terminator is None else tuple(reversed(successors(terminator)))
 
-    def finish(self, name: str, inline: bool, changed: tuple[str, ...] = ()) -> Function:
-        """Return the function with its reachable blocks, numbered from `bb0`; `changed` parameters are results."""
+    def finish(self, name: str, inline: bool, given_back: tuple[str, ...] = ()) -> Function:
+        """Return the function with its reachable blocks, numbered from `bb0`; parameters `given_back` are results."""
         order = self.reachable()
         number = {label: f"bb{i}" for i, label in enumerate(order)}
         blocks = []
@@ -286,17 +286,17 @@ class Builder:
         return Function(
             name=name,
             params=self.unit.params,
-            results=(self.result, *self.unit.rebound, *changed, *(() if self.code is None else (self.code,))),
+            results=(self.result, *self.unit.rebound, *given_back, *(() if self.code is None else (self.code,))),
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,
             inline=inline,
-            changed=changed,
+            given_back=given_back,
         )
 
 
-def keep_parameters(b: Builder, changed: Sequence[str]) -> None:
-    """Build copies of those of the parameters `changed` that the body assigns; they are results of the function.
+def keep_parameters(b: Builder, given_back: Sequence[str]) -> None:
+    """Build copies of those of the parameters `given_back` that the body assigns; they are results of the function.
 
     def step(p):                       func @step(p) -> (r, p):
         p.n += 1                           t0 = p
@@ -306,7 +306,7 @@ def keep_parameters(b: Builder, changed: Sequence[str]) -> None:
     A list or a dict has two names meanwhile. Where it changes, the check of ownership asks for a link (`links.py`).
     """
     own = {name.id: name for name in gast.walk(b.unit.node.args) if isinstance(name, gast.Name)}
-    for name in changed:
+    for name in given_back:
         if name in own and name not in b.unit.rebound and _is_assigned(b, name):
             b.keep(name, own[name])
 

@@ -32,7 +32,7 @@ class CallPlan:
         statics: the arguments that are known while compiling, these functions among them.
         captured: the variables that the callee and these functions read, by their names in the callee.
         rebound: likewise those that they assign.
-        changed: the parameters whose objects the callee changes in place.
+        given_back: the parameters whose objects the callee changes in place for its caller.
         given: the places of the arguments.
     """
 
@@ -43,7 +43,7 @@ class CallPlan:
     statics: Statics
     captured: Mapping[str, str]
     rebound: Mapping[str, str]
-    changed: tuple[str, ...]
+    given_back: tuple[str, ...]
     given: Given
 
     @classmethod
@@ -62,9 +62,9 @@ class CallPlan:
         statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
         # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
         may_change = b.symbol.may_change(target)
-        changed = b.symbol.changes(b.symbol(target, statics, bool(b.handlers))) if may_change else ()
-        given = given_places(b, dict(binding.given), changed)
-        return cls(node, target, binding, functions, statics, captured, rebound, changed, given)
+        given_back = b.symbol.gives_back(b.symbol(target, statics, bool(b.handlers))) if may_change else ()
+        given = given_places(b, dict(binding.given), given_back)
+        return cls(node, target, binding, functions, statics, captured, rebound, given_back, given)
 
     @property
     def nodes(self) -> list[Node]:
@@ -86,17 +86,17 @@ class CallPlan:
         check_apart(b, self.node, self.captured, self.rebound)
         catching, loc = bool(b.handlers), b.loc(self.node)
         symbol = b.symbol(self.target, self.statics, catching)
-        assigned, changed = [self.rebound[name] for name in results], list[str]()
+        assigned, given_back = [self.rebound[name] for name in results], list[str]()
         # One object that is given twice comes back twice; the check of ownership decides about that.
-        for name in self.changed:
-            changed.append(self.given.written(b, name, variables, outer, (dst, *assigned, *changed)))
-        written = [*assigned, *changed]
+        for name in self.given_back:
+            given_back.append(self.given.written(b, name, variables, outer, (dst, *assigned, *given_back)))
+        written = [*assigned, *given_back]
         codes = [b.temp()] if catching else []
         # The statement assigns its variable after the call, and only if that raises nothing.
         result = b.temp() if dst in written or catching else dst
-        changed_args = tuple(name for name in changed if name in args)
-        b.emit(Call((result, *written, *codes), symbol, tuple(args), loc, changed_args))
-        self.given.write_back(b, changed, self.changed, self.node)
+        given_args = tuple(name for name in given_back if name in args)
+        b.emit(Call((result, *written, *codes), symbol, tuple(args), loc, given_args))
+        self.given.write_back(b, given_back, self.given_back, self.node)
         if catching:  # what was written back has set the number of the handlers to that of nothing
             b.emit(Move(b.handlers[-1].code, codes[0], loc))
             b.catch(b.handlers[-1].code, self.node)

@@ -121,8 +121,8 @@ def _changed_in_place(op: Op) -> tuple[str, ...]:
         case Prim(dsts=dsts, expr=expr) if expr.effects.changes and expr.effects.changes[0].sure:
             root = expr.ins[expr.effects.changes[0].position]
             return (root,) if dsts[-1] == root else ()
-        case Call(changed_args=changed):
-            return changed
+        case Call(given_back=names):
+            return names
     return ()
 
 

@@ -199,8 +199,8 @@ class Given:
                 put_back(b, place, place.operands, load(variable, at), at)
 
 
-def given_places(b: Builder, nodes: Mapping[str, Node], changed: Sequence[str]) -> Given:
-    """Return the arguments of a call, with the places of those that it changes.
+def given_places(b: Builder, nodes: Mapping[str, Node], given_back: Sequence[str]) -> Given:
+    """Return the arguments of a call, with the places of those that it gives back.
 
     What an argument after a place takes out of its variable or puts there may move the object that was passed: such a
     place is none, so the check of ownership sees that the object has another name.
@@ -208,7 +208,7 @@ def given_places(b: Builder, nodes: Mapping[str, Node], changed: Sequence[str]) 
     places, names = {}, frozenset[str]()
     for name in reversed(list(nodes)):
         node = nodes[name]
-        place = place_of(b.unit, node) if name in changed else None
+        place = place_of(b.unit, node) if name in given_back else None
         if place is not None and (not place.keys or place.name not in names):
             places[name] = place
         names |= assigned(b, node)

@@ -214,14 +214,14 @@ class Ownership:
         sources: dict[Part, list[Source]] = {}
         for j, (dst, result) in enumerate(zip(op.dsts, callee.results, strict=True)):
             for part in parts_at(dst, self.objects.levels(op.func, result)):
-                changed = result if j and result in callee.changed else None
-                if changed is not None and part[1] == OWN:
-                    sources[part] = [Source((given[changed], OWN))]
+                given_back = result if j and result in callee.given_back else None
+                if given_back is not None and part[1] == OWN:
+                    sources[part] = [Source((given[given_back], OWN))]
                     continue
                 parts = [other for one, other in summary if one == (j, part[1]) and isinstance(other[0], str)]
                 found = {self.given(given, other) for other in parts}
-                if changed is not None:
-                    found.add((given[changed], INNER))
+                if given_back is not None:
+                    found.add((given[given_back], INNER))
                 sources[part] = [Source(each) for each in sorted(found) if self._has(function, each)]
         new = assigned(state, op.dsts, sources)
         between = (

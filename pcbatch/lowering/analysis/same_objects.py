@@ -17,7 +17,7 @@ Same = Mapping[str, str]  # variable -> the parameter whose object it certainly 
 
 def callers_objects(ownership: Ownership, function: Function) -> frozenset[str]:
     """Return the parameters that are the caller's objects still, on all ways on which a function returns."""
-    if not function.changed:
+    if not function.given_back:
         return frozenset()
     states = ownership.states[function.name]
     entry = function.blocks[0].label
@@ -39,7 +39,7 @@ def callers_objects(ownership: Ownership, function: Function) -> frozenset[str]:
     ends = [solution.leaving[block.label] for block in function.blocks if may_return(block.terminator)]
     same = agreed(ends)
     if same is None:  # it never returns
-        return frozenset(function.changed)
+        return frozenset(function.given_back)
     return frozenset(name for name, param in same.items() if name == param)
 
 
@@ -63,7 +63,7 @@ def _passed_on(
             callee = ownership.functions[func]
             given = dict(zip(callee.params, args, strict=True))
             pairs = [
-                (dst, given[r]) for dst, r in zip(dsts[1:], callee.results[1:], strict=True) if r in callee.changed
+                (dst, given[r]) for dst, r in zip(dsts[1:], callee.results[1:], strict=True) if r in callee.given_back
             ]
         case _:
             pass
@@ -102,5 +102,5 @@ def _changed_parts(
         callee = ownership.functions[op.func]
         for param, arg in zip(callee.params, op.args, strict=True):
             for level in (OWN, INNER):
-                if (op.func, (param, level)) in found or (level == OWN and param in callee.changed):
+                if (op.func, (param, level)) in found or (level == OWN and param in callee.given_back):
                     yield arg, level

@@ -195,7 +195,7 @@ class _Checker:
             position = callee.params.index(result)
             root = op.args[position]
             levels = {level for level in (OWN, INNER) if (op.func, (result, level)) in self.by_calls}
-            levels |= {OWN} if result in callee.changed else set()
+            levels |= {OWN} if result in callee.given_back else set()
             parts = [part for part in self.objects.parts(self.function.name, root) if part[1] in levels]
             if not parts:  # a nested function has assigned the variable, and changed no object of it
                 continue
@@ -275,7 +275,7 @@ class _Checker:
 
     def _returned(self) -> Iterator[Diagnostic]:
         same = callers_objects(self.ownership, self.function)
-        for param in self.function.changed:
+        for param in self.function.given_back:
             if self.objects.levels(self.function.name, param).own and param not in same:
                 title = f"`{param}` is changed in place for the caller, and is another object in the end"
                 helps = (f"give the other object a name of its own, and leave `{param}` what it was",)
@@ -286,7 +286,7 @@ class _Checker:
         dst, place, tie = self._tie(op, root, other)
         secondary = () if place is None or place == op.loc else (Label(place, "both may be one object from here on"),)
         helps: tuple[str, ...]
-        if isinstance(tie, Move) and tie.src in self.function.changed and TEMPORARY.fullmatch(dst):
+        if isinstance(tie, Move) and tie.src in self.function.given_back and TEMPORARY.fullmatch(dst):
             # By the temporary the caller's object is kept (`builder.keep_parameters`).
             title, helps = (
                 f"`{tie.src}` is changed in place for the caller, and may be another object by then",
