@@ -144,6 +144,6 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
 def _note_changes(unit: Unit, target: Target, function: Function) -> None:
     """Ask for another round if a nested function changes variables around it in place, and they are no results yet."""
     written = {name for block in function.blocks for op in block.ops for name in writes(op)}
-    missing = written.intersection(inner for inner, _ in target.captured) - set(unit.rebound)
+    missing = written.intersection(inner for inner, _ in target.captured) - set(unit.returned)
     if missing:
         unit.along.changing[key_of(unit.fn.__code__)] = frozenset(missing)

@@ -16,8 +16,8 @@ from pcbatch.ir.types import ArrayType
 class Call:
     """A call `dsts = func(args)` of another function of the program, or of the same one.
 
-    `given_back` are arguments whose objects the callee changes and gives back: among `dsts` they are these objects. Only
-    the front end reads it.
+    `given_back` are arguments whose objects the callee changes and gives back: among `dsts` they are these objects.
+    Only the front end reads it.
     """
 
     dsts: Writes

@@ -9,7 +9,7 @@ import gast
 from pcbatch.data.functions import changes, iteration
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changes_in_try import by_stream
-from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, may_raise, rebound, store
+from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, may_raise, store, updated
 from pcbatch.frontend.build.expressions import atom, has_control, lower, lower_into, operands
 from pcbatch.frontend.build.links import link_into
 from pcbatch.frontend.build.mutations import (
@@ -79,7 +79,7 @@ def assign_value(b: Builder, target: Node, value: Node, listed: bool = False) ->
         _unpack(b, target, value, _last_occurrences(target))
     elif isinstance(target, PARTS) and (place := place_of(b.unit, target)) is not None:
         require_kept(b, place, place.operands, target)
-        names = frozenset[str]().union(*(rebound(b, operand) for operand in place.operands))
+        names = frozenset[str]().union(*(updated(b, operand) for operand in place.operands))
         value = frozen(b, _stored(b, value), names, False)
         set_place(b, place, operands(b, place.operands), value, target, listed)
 
@@ -101,7 +101,7 @@ def _augment_variable(b: Builder, node: Node, name: str) -> None:
     """Build `x += value` for a variable. What the value changes in place in its object, `x` shows as well; a variable
     that the value assigns is read before."""
     old = load(name, node.target)
-    if name in rebound(b, node.value):
+    if name in updated(b, node.value):
         old = copied(b, old)
     given, methods = _taken(b, node)
     if b.handlers and methods:

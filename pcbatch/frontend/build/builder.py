@@ -278,7 +278,7 @@ class Builder:
             terminator = self.drafts[label].terminator
             new = Return() if terminator is None else retarget(terminator, number.__getitem__)
             blocks.append(Block(number[label], tuple(self.drafts[label].ops), new))
-        names = [*self.unit.params, self.result, *self.unit.rebound, *(() if self.code is None else (self.code,))]
+        names = [*self.unit.params, self.result, *self.unit.returned, *(() if self.code is None else (self.code,))]
         for block in blocks:
             for op in block.ops:
                 names += [*reads(op), *writes(op)]
@@ -286,7 +286,7 @@ class Builder:
         return Function(
             name=name,
             params=self.unit.params,
-            results=(self.result, *self.unit.rebound, *given_back, *(() if self.code is None else (self.code,))),
+            results=(self.result, *self.unit.returned, *given_back, *(() if self.code is None else (self.code,))),
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,
@@ -307,7 +307,7 @@ def keep_parameters(b: Builder, given_back: Sequence[str]) -> None:
     """
     own = {name.id: name for name in gast.walk(b.unit.node.args) if isinstance(name, gast.Name)}
     for name in given_back:
-        if name in own and name not in b.unit.rebound and _is_assigned(b, name):
+        if name in own and name not in b.unit.returned and _is_assigned(b, name):
             b.keep(name, own[name])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.evaluation_order import check_apart, rebound_by
+from pcbatch.frontend.build.evaluation_order import check_apart, returned_by
 from pcbatch.frontend.build.mutations import Given, given_places
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.bind_call import Binding, bind
@@ -31,7 +31,7 @@ class CallPlan:
         functions: the nested functions among them, as the callee knows them.
         statics: the arguments that are known while compiling, these functions among them.
         captured: the variables that the callee and these functions read, by their names in the callee.
-        rebound: likewise those that they assign.
+        returned: likewise those that they assign or change, which the caller gets as further results.
         given_back: the parameters whose objects the callee changes in place for its caller.
         given: the places of the arguments.
     """
@@ -42,7 +42,7 @@ class CallPlan:
     functions: Mapping[str, Target]
     statics: Statics
     captured: Mapping[str, str]
-    rebound: Mapping[str, str]
+    returned: Mapping[str, str]
     given_back: tuple[str, ...]
     given: Given
 
@@ -56,7 +56,7 @@ class CallPlan:
         for name, function in functions.items():
             captured |= {f"{name}.{inner}": outer for inner, outer in function.captured}
             known[name] = functions[name] = function.passed_as(name)
-        rebound = dict(rebound_by(b, node, target))
+        returned = dict(returned_by(b, node, target))
         statics = {name: value for name, _, value in binding.defaults if is_static(value)}
         statics |= {**known, **binding.shape}
         statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
@@ -64,7 +64,7 @@ class CallPlan:
         may_change = b.symbol.may_change(target)
         given_back = b.symbol.gives_back(b.symbol(target, statics, bool(b.handlers))) if may_change else ()
         given = given_places(b, dict(binding.given), given_back)
-        return cls(node, target, binding, functions, statics, captured, rebound, given_back, given)
+        return cls(node, target, binding, functions, statics, captured, returned, given_back, given)
 
     @property
     def nodes(self) -> list[Node]:
@@ -83,10 +83,10 @@ class CallPlan:
         for called in (self.target, *self.functions.values()):
             if called.nested is not None:
                 b.uses(called.nested.name, self.node)
-        check_apart(b, self.node, self.captured, self.rebound)
+        check_apart(b, self.node, self.captured, self.returned)
         catching, loc = bool(b.handlers), b.loc(self.node)
         symbol = b.symbol(self.target, self.statics, catching)
-        assigned, given_back = [self.rebound[name] for name in results], list[str]()
+        assigned, given_back = [self.returned[name] for name in results], list[str]()
         # One object that is given twice comes back twice; the check of ownership decides about that.
         for name in self.given_back:
             given_back.append(self.given.written(b, name, variables, outer, (dst, *assigned, *given_back)))

@@ -19,7 +19,7 @@ from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Faults
 from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.resolve import callee
-from pcbatch.frontend.source.rewrites.nested import bound_again, static_value
+from pcbatch.frontend.source.rewrites.nested import rebound, static_value
 from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.tree import COMPREHENSIONS, SCOPES, Node, children, rebuild
 from pcbatch.ir.ops import Move
@@ -53,22 +53,22 @@ def assigned(b: Builder, node: Node) -> frozenset[str]:
             arguments = (*node.args, *(keyword.value for keyword in node.keywords))
             own |= {place.name for arg in arguments if (place := place_of(b.unit, arg)) is not None}
             own |= {outer for _, outer in target.captured}
-        own |= {outer for _, outer in rebound_by(b, node, target)}
+        own |= {outer for _, outer in returned_by(b, node, target)}
     return own.union(*(assigned(b, child) for child in children(node)))
 
 
-def rebound(b: Builder, node: Node, in_place: bool = True) -> frozenset[str]:
-    """The variables that the evaluation of an expression assigns, by `:=` or in a nested function.
+def updated(b: Builder, node: Node, in_place: bool = True) -> frozenset[str]:
+    """The variables that get a value in the evaluation of an expression, by `:=` or of a nested function.
 
-    With `in_place` also those whose objects a nested function changes, which it gives back.
+    With `in_place` also those whose objects a nested function changes, which it returns.
     """
     if isinstance(node, SCOPES) and not isinstance(node, COMPREHENSIONS):
         return frozenset()
     own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
     target = None if isinstance(node, SCOPES) else callee(b.unit, node)
     if target is not None:
-        own |= {outer for _, outer in rebound_by(b, node, target, in_place)}
-    return own.union(*(rebound(b, child, in_place) for child in children(node)))
+        own |= {outer for _, outer in returned_by(b, node, target, in_place)}
+    return own.union(*(updated(b, child, in_place) for child in children(node)))
 
 
 def changes_objects(b: Builder, node: Node) -> bool:
@@ -101,11 +101,11 @@ def may_raise(node: Node, divides: bool) -> bool:
     return not safe or any(may_raise(child, divides) for child in children(node))
 
 
-def rebound_by(b: Builder, node: Node, target: Target, in_place: bool = True) -> tuple[tuple[str, str], ...]:
-    """The variables that a call assigns, each with its name in the function that is called; see `rebound`."""
+def returned_by(b: Builder, node: Node, target: Target, in_place: bool = True) -> tuple[tuple[str, str], ...]:
+    """The variables that a call returns, each with its name in the function that is called; see `updated`."""
 
     def names(of: Target) -> Collection[str]:
-        return of.rebound if in_place else bound_again(of)
+        return of.returned if in_place else rebound(of)
 
     pairs = [(inner, outer) for inner, outer in target.captured if inner in names(target)]
     for name, value in _function_arguments(b, node, target):
@@ -115,7 +115,7 @@ def rebound_by(b: Builder, node: Node, target: Target, in_place: bool = True) ->
 
 def _function_arguments(b: Builder, node: Node, target: Target) -> list[tuple[str, Target]]:
     """The nested functions among the arguments of a call, each with its parameter."""
-    inside = b.unit.definitions or b.unit.rebound or any(isinstance(part, gast.Lambda) for part in gast.walk(node))
+    inside = b.unit.definitions or b.unit.returned or any(isinstance(part, gast.Lambda) for part in gast.walk(node))
     given = bind(Faults(b.unit.source), spread(b.unit, node), target).given if inside else ()
     values = [(name, static_value(b.unit, arg)) for name, arg in given]
     return [(name, value) for name, value in values if isinstance(value, Target)]
@@ -173,10 +173,10 @@ def copied(b: Builder, node: Node) -> Node:
     return b.held(temp, node)
 
 
-def check_apart(b: Builder, node: Node, captured: Mapping[str, str], rebound: Mapping[str, str]) -> None:
+def check_apart(b: Builder, node: Node, captured: Mapping[str, str], returned: Mapping[str, str]) -> None:
     """Refuse a call in which a function assigns a variable around it while another function of the call reads it."""
     passed = list(captured.values())
-    for outer in dict.fromkeys(rebound.values()):
+    for outer in dict.fromkeys(returned.values()):
         if passed.count(outer) > 1:
             title = f"two functions of this call use the variable `{outer}`, and one of them assigns it"
             help = "pass it as an argument and return it"

@@ -21,7 +21,7 @@ from pcbatch.data.functions.python_numbers import NEGATIVE_POWER
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.calls import CallPlan
 from pcbatch.frontend.build.changes_in_try import by_streams, evaluated, taken_one_by_one
-from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, rebound, settled, store
+from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, settled, store, updated
 from pcbatch.frontend.build.iteration.kept_iterators import kept_iterator, take_next
 from pcbatch.frontend.build.iteration.reversed_iterators import with_lists
 from pcbatch.frontend.build.mutations import call_mutation
@@ -149,7 +149,7 @@ def in_order(
     """
     lowered: list[Node] = []
     for node in nodes:
-        names, objects = rebound(b, node), changes_objects(b, node)
+        names, objects = updated(b, node), changes_objects(b, node)
         # The parts before this one read what they read first, so this one must not change it.
         if names or objects:
             lowered = [frozen(b, part, names, objects, calls and k == 0) for k, part in enumerate(lowered)]

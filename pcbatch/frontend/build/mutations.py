@@ -18,7 +18,7 @@ import gast
 from pcbatch.data.catalogue import facts
 from pcbatch.data.functions import changes, iteration, sequences
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.evaluation_order import assigned, copied, rebound
+from pcbatch.frontend.build.evaluation_order import assigned, copied, updated
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.source.places import Mutation, Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, of_container
@@ -41,7 +41,7 @@ def require_kept(b: Builder, place: Place, parts: Iterable[Node], at: Node) -> N
 
     Python has looked the object up before them, and changes that one.
     """
-    if any(place.name in rebound(b, part, in_place=False) for part in parts):
+    if any(place.name in updated(b, part, in_place=False) for part in parts):
         title = f"`{place.name}` is assigned while what changes it is evaluated"
         note = "Python changes the object that the variable named before"
         help = "if the new object is to change, evaluate that in a line before: `value = ...`"

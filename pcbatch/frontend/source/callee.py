@@ -17,8 +17,8 @@ class Target:
     that it may also be used as the plain function that it is.
 
     A function defined inside another one gets the variables that it reads of that one as further arguments: `captured`
-    has them by their names inside it and those in the scope of the call. Those in `rebound` (by their names inside) it
-    assigns by `nonlocal`: they are further results. `nested` is its definition.
+    has them by their names inside it and those in the scope of the call. Those in `returned` (by their names inside) it
+    assigns by `nonlocal`, or changes in place: they are further results. `nested` is its definition.
     """
 
     fn: FunctionType
@@ -27,7 +27,7 @@ class Target:
     inline: bool = False
     along: bool = False
     captured: tuple[tuple[str, str], ...] = ()
-    rebound: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
     nested: Any = None  # a `Nested`, which `rewrites.nested` makes
 
     def passed_as(self, parameter: str) -> Target:
@@ -38,7 +38,7 @@ class Target:
     @property
     def assigned(self) -> tuple[str, ...]:
         """The variables in the scope of a call that the call assigns beside its result."""
-        return tuple(outer for inner, outer in self.captured if inner in self.rebound)
+        return tuple(outer for inner, outer in self.captured if inner in self.returned)
 
 
 BatchedTest = Callable[[object], Target | None]  # gives None for an object that is not a batched function

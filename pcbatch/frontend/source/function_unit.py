@@ -71,9 +71,9 @@ class Unit:
     the target of a call of a batched object, None for other objects.
 
     `lifted` are nested functions that are functions of the program, `definitions` the nodes of all functions that are
-    defined in the body. `params` end with variables of functions around this one (see `rewrites.nested`); `rebound` are
-    those that this one assigns. `is_entry`: the function is the one that a batch runs; `generates`: it is a generator
-    whose body stands in another function. `shape` gives the number of
+    defined in the body. `params` end with variables of functions around this one (see `rewrites.nested`); `returned`
+    are those that are further results, as this one assigns or changes them. `is_entry`: the function is the one that a
+    batch runs; `generates`: it is a generator whose body stands in another function. `shape` gives the number of
     arguments in `*args` ("*") and the names in `**kwargs` ("**"), where they are known. `classes` are those of the user
     whose objects the function may meet, by name; `imports` has the objects of names that an `import` in the body binds,
     and of those that only the compiler gives to classes.
@@ -93,7 +93,7 @@ class Unit:
     along: Along
     lifted: Mapping[str, Target] = field(default_factory=dict)
     definitions: Mapping[str, Node] = field(default_factory=dict)
-    rebound: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
     is_entry: bool = False
     generates: bool = False
     shape: Mapping[str, str] = field(default_factory=dict)

@@ -64,7 +64,7 @@ def make_unit(
         assert target is not None
         located = Located(outer.source, target.nested.node, outer.in_class)
     node = located.node if written_out is None else written_out
-    captured, rebound = scope_of(target, statics)
+    captured, returned = scope_of(target, statics)
     scope = Scope.of(fn, node, captured)
     nested, lifted, imports = dict(scope.definitions), {}, dict(scope.imports)
     names = identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names)
@@ -90,7 +90,7 @@ def make_unit(
         along=along,
         lifted=lifted,
         definitions=scope.definitions,
-        rebound=rebound,
+        returned=returned,
         shape={star: str(statics[star]) for star in ("*", "**") if star in statics},
         imports=imports,
         classes=classes,
@@ -101,7 +101,7 @@ def make_unit(
 
 def _may_inline(unit: Unit, name: str) -> bool:
     """Whether a nested function may be inlined in a primitive that uses it: it assigns no variable around it."""
-    return name not in unit.lifted or not unit.lifted[name].rebound
+    return name not in unit.lifted or not unit.lifted[name].returned
 
 
 def _with_itself(fn: FunctionType, batched: BatchedTest) -> BatchedTest:

@@ -126,7 +126,7 @@ class Checker:
             self.visit(child, where)
 
     def _table(self, node: Node, kind: str, where: Where) -> None:
-        if kind == "Nonlocal" and not where.scope and set(node.names) <= set(self.unit.rebound):
+        if kind == "Nonlocal" and not where.scope and set(node.names) <= set(self.unit.returned):
             return
         if kind in ("Import", "ImportFrom") and not where.scope:
             names = [name for name, _ in bindings([node])]
@@ -204,7 +204,7 @@ class Checker:
             if isinstance(node.func, gast.Subscript) and not isinstance(node.func.slice, gast.Constant):
                 self._choice(node.func.value, where, (tuple, list, dict))
             self.visit(node.func, where)
-        elif where.scope and not target.inline and (not target.along or target.rebound):
+        elif where.scope and not target.inline and (not target.along or target.returned):
             ask(self.unit, where.definition, node, f"it calls `{target.fn.__name__}`")
             self.faults.add(
                 "PCB206",
@@ -243,7 +243,7 @@ class Checker:
     def _value(self, node: Node, where: Where) -> None:
         target = self._batched(node, where)
         defined = isinstance(node.ctx, gast.Store)  # by `name = lambda ...`
-        if target is not None and not target.inline and not defined and (not target.along or target.rebound):
+        if target is not None and not target.inline and not defined and (not target.along or target.returned):
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
             why = "it gets a function that is compiled along"

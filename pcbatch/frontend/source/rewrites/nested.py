@@ -105,7 +105,7 @@ def lift(unit: Unit, names: frozenset[str], definitions: Mapping[str, Node]) -> 
             continue
         reads, writes = _scope(unit, name, definitions)
         captured = tuple((read, read) for read in reads)
-        targets[name] = Target(fn, along=True, captured=captured, rebound=writes, nested=Nested(unit, name, node))
+        targets[name] = Target(fn, along=True, captured=captured, returned=writes, nested=Nested(unit, name, node))
     return targets
 
 
@@ -172,15 +172,15 @@ def _scope(unit: Unit, name: str, definitions: Mapping[str, Node]) -> tuple[tupl
     return reads, tuple(read for read in reads if read in assigned)
 
 
-def bound_again(target: Target) -> frozenset[str]:
-    """The names of `target.rebound` that may get another object; the others are only changed in place."""
+def rebound(target: Target) -> frozenset[str]:
+    """The names of `target.returned` that may get another object; the others are only changed in place."""
     nested: Nested | None = target.nested
     if nested is None:
-        return frozenset(target.rebound)
+        return frozenset(target.returned)
     definitions = {**nested.outer.definitions, nested.name: nested.node}
     nodes = [function_of(definitions[used]) for used in _used(nested.name, definitions)]
     names = (part for node in nodes for part in gast.walk(node) if isinstance(part, gast.Name))
-    return frozenset(target.rebound) & frozenset(name.id for name in names if isinstance(name.ctx, gast.Store))
+    return frozenset(target.returned) & frozenset(name.id for name in names if isinstance(name.ctx, gast.Store))
 
 
 def _used(name: str, definitions: Mapping[str, Node]) -> frozenset[str]:
@@ -258,7 +258,7 @@ def scope_of(target: Target | None, statics: Mapping[str, object]) -> tuple[tupl
     """The further parameters of a function, and its further results: what it captures, and what functions among its
     arguments have captured. `statics` are the arguments that are known, by parameter."""
     params = [] if target is None else [inner for inner, _ in target.captured]
-    results = [] if target is None else list(target.rebound)
+    results = [] if target is None else list(target.returned)
     for value in statics.values():
         if isinstance(value, Target):
             params += [outer for _, outer in value.captured]
