@@ -181,7 +181,7 @@ class Programs:
     ) -> None:
         """Keep what was found out of a call, if it is the same for a call with arrays of JAX in place of all leaves."""
         roomy = with_room((*self.fixed, *args), kwargs)
-        args, kwargs = with_jax_arrays(*roomy, apart=TABLES not in call.types)
+        args, kwargs = with_jax_arrays(*roomy, copied=TABLES not in call.types)
         leaves = jax.tree.leaves((args, tuple(kwargs.values())))
         try:
             like = replace(self.prepare(args[len(self.fixed) :], kwargs), alone=call.alone)

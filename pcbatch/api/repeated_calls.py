@@ -212,18 +212,18 @@ def with_room(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any,
 
 
 def with_jax_arrays(
-    args: tuple[Any, ...], kwargs: dict[str, Any], apart: bool
+    args: tuple[Any, ...], kwargs: dict[str, Any], copied: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return arguments with arrays of JAX for those of NumPy and for numbers.
 
     Args:
         args, kwargs: of a call that has a key.
-        apart: whether an array that is there several times becomes several.
+        copied: whether an array that is there several times becomes several.
     """
     made: dict[int, Any] = {}
 
     def of_jax(leaf: Any) -> Any:
-        if id(leaf) not in made or apart:
+        if id(leaf) not in made or copied:
             again = id(leaf) in made and type(leaf) in _arrays
             made[id(leaf)] = leaf.copy() if again else jnp.asarray(leaf)
         return made[id(leaf)]

@@ -122,13 +122,13 @@ def _after(old: ProgramT, new: ProgramT, name: str) -> ProgramT:
 def compile_stages(
     typed: Typed,
     schedule: str = "auto",
-    apart: frozenset[str] = frozenset(),
+    divergent: frozenset[str] = frozenset(),
     rounds: int | None = None,
 ) -> Stages:
     """Improve and lower a typed program: run all passes and return the program of every stage.
 
-    `schedule` is a policy, or "auto". Captured values of an outer trace are uniform, unless they are among `apart` (by
-    their names in the program). `rounds`: of a small loop, in one visit; None: by cost.
+    `schedule` is a policy, or "auto". Captured values of an outer trace are uniform, unless `divergent` has them, by
+    their names in the program. `rounds`: of a small loop, in one visit; None: by cost.
     """
     cfg = typed.cfg
     has_types = typed.result is not None
@@ -147,7 +147,7 @@ def compile_stages(
     stack = checked(storage_classes.run(lower_calls.run(inlined)), "lower_calls")
     qualified = _qualified(cfg, stack, typed.shared)
     opened, captures = lift_captures.run(stack)
-    opt = _optimise(_after(stack, opened, "captured"), qualified | (set(captures) - apart), rounds)
+    opt = _optimise(_after(stack, opened, "captured"), qualified | (set(captures) - divergent), rounds)
     # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
     schedule = block_layout.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(block_layout.run(opt, schedule), "order")

@@ -98,8 +98,8 @@ class Recompile:
         stages = program.stages
         owner = dict(zip(program.params, stages.owners, strict=False))
         shared = self.types.shared - {owner[v] for v in names if v in owner}
-        apart = self.captured | (names & set(stages.captures))
-        return self.compile(replace(self.types, shared=shared), apart, self.capacity)
+        divergent = self.captured | (names & set(stages.captures))
+        return self.compile(replace(self.types, shared=shared), divergent, self.capacity)
 
     def together(self) -> Program:
         """Return the program of lanes that run together, whatever is estimated to be faster."""
@@ -235,7 +235,7 @@ class Program:
 
     def program(self) -> UnsharingProgram:
         """The executable, for transformations."""
-        return UnsharingProgram(self.with_pc("program"), lambda apart: self.unshared(apart).program())
+        return UnsharingProgram(self.with_pc("program"), lambda divergent: self.unshared(divergent).program())
 
     def stream(self, given: Arguments, lanes: int | None, mesh: Devices = None) -> RawResult:
         """Run the inputs of a call through `lanes` lanes on each device; None: the executable decides."""

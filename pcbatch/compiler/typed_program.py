@@ -169,8 +169,8 @@ def _unrolled(
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
         inferred = infer.run(cfg, args)
-        if (apart := specialise.run(source, cfg, args, inferred)) != source:
-            source = checked(apart, "specialise", ("defined",))
+        if (specialised := specialise.run(source, cfg, args, inferred)) != source:
+            source = checked(specialised, "specialise", ("defined",))
             continue
         look(cfg, inferred, along)
         if inferred.errors or inferred.conflicts:

@@ -58,16 +58,16 @@ def drain(cheap: Sequence[int], then: Callable[[Simulation], Iterator[int]]) -> 
     return choose
 
 
-def each(dear: Sequence[int], ends: frozenset[int], run: Simulation) -> Iterator[int]:
+def each(expensive: Sequence[int], ends: frozenset[int], run: Simulation) -> Iterator[int]:
     """Visit each expensive block, those in `ends` again and again, as the machine of lists does by itself."""
-    for k in dear:
+    for k in expensive:
         while run.waiting[k]:
             yield k
             if k not in ends:
                 break
 
 
-def fullest(dear: Sequence[int], run: Simulation) -> Iterator[int]:
+def fullest(expensive: Sequence[int], run: Simulation) -> Iterator[int]:
     """Visit the expensive block for which most waits, as the schedule "drain" of the machine of lanes does."""
     if run.live:
-        yield max(dear, key=lambda k: int(run.waiting[k]))
+        yield max(expensive, key=lambda k: int(run.waiting[k]))

@@ -166,17 +166,17 @@ def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]], so
     chosen = chosen_among(plan)
     graph = without(whole, [block.number for block in chosen])
     costs = bodies.costs(plan.stack)
-    dear = [k for k, block in enumerate(chosen) if block.expensive]
+    expensive = [k for k, block in enumerate(chosen) if block.expensive]
     cheap = [k for k, block in enumerate(chosen) if not block.expensive]
     cheap.sort(key=lambda k: not chosen[k].block.joins)
-    ends = frozenset(k for k in dear if chosen[k].finishes_only)
-    dear.sort(key=lambda k: k not in ends)
-    policies = {"sweep": lambda: fixed.sweep((*cheap, *dear))}
-    if dear:
-        policies["drain"] = lambda: fixed.drain(cheap, partial(fixed.each, dear, ends))
+    ends = frozenset(k for k in expensive if chosen[k].finishes_only)
+    expensive.sort(key=lambda k: k not in ends)
+    policies = {"sweep": lambda: fixed.sweep((*cheap, *expensive))}
+    if expensive:
+        policies["drain"] = lambda: fixed.drain(cheap, partial(fixed.each, expensive, ends))
     functions = tuple(block.block.function for block in chosen)
     times = tuple(costs[block.label] for block in chosen)
-    default = Learned(TASKS, graph.labels, tuple(sorted(dear)), source, fingerprint.of_tasks(tasks.program), ())
+    default = Learned(TASKS, graph.labels, tuple(sorted(expensive)), source, fingerprint.of_tasks(tasks.program), ())
     return Task(default, graph, functions, times, len(examples), policies)
 
 

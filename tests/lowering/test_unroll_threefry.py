@@ -15,7 +15,7 @@ import pytest
 import pcbatch
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.analysis.cost import inner_jaxprs, most_expensive_kernel, unsafe_when_inactive
+from pcbatch.lowering.analysis.cost import inner_jaxprs, may_not_end, most_expensive_kernel
 from pcbatch.lowering.jaxpr_passes import unroll_threefry
 from pcbatch.lowering.jaxpr_passes.unroll_threefry import agrees, threefry2x32, unrolled
 from pcbatch.lowering.typing.trace import JaxprFn
@@ -370,7 +370,7 @@ class TestCosts:
         assert before <= after <= 2 * before
 
     def test_junk_is_no_matter(self) -> None:
-        assert not unsafe_when_inactive(unrolled(jax.make_jaxpr(jax.random.split)(keys(1)[0])).jaxpr)
+        assert not may_not_end(unrolled(jax.make_jaxpr(jax.random.split)(keys(1)[0])).jaxpr)
 
 
 def test_bits_are_hashed_once() -> None:

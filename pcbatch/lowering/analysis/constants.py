@@ -29,7 +29,7 @@ from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Push
-from pcbatch.lowering.analysis.cost import is_risky
+from pcbatch.lowering.analysis.cost import op_may_not_end
 from pcbatch.lowering.typing.trace import JaxprFn
 
 Local = tuple[str, str]  # (function, variable)
@@ -159,7 +159,7 @@ def shared_values(program: CfgProgram, shared: Collection[str]) -> tuple[dict[Lo
 
 def _may_run_ahead(op: object) -> TypeGuard[Prim]:
     """Whether an operation has operands, and may run where nobody asked for it."""
-    return isinstance(op, Prim) and bool(op.expr.ins) and isinstance(op.expr.fn, JaxprFn) and not is_risky(op)
+    return isinstance(op, Prim) and bool(op.expr.ins) and isinstance(op.expr.fn, JaxprFn) and not op_may_not_end(op)
 
 
 def _entry(program: CfgProgram) -> list[Local]:

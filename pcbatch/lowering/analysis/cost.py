@@ -187,12 +187,12 @@ def wants_rows(jaxpr: Any) -> bool:
     return any(e.primitive.name in TOGETHER and any(v.aval.ndim for v in e.outvars) for e in all_equations(jaxpr))
 
 
-def unsafe_when_inactive(jaxpr: Any) -> bool:
+def may_not_end(jaxpr: Any) -> bool:
     """Return whether a jaxpr must not run for inactive lanes: on their stale values a while loop might never end, and
     a callback on the host might raise."""
     return any(e.primitive.name in ("while", *HOST) for e in all_equations(jaxpr))
 
 
-def is_risky(op: object) -> bool:
+def op_may_not_end(op: object) -> bool:
     """Return whether an operation contains a loop that might not end on the values of inactive lanes."""
-    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and unsafe_when_inactive(op.expr.fn.closed.jaxpr)
+    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and may_not_end(op.expr.fn.closed.jaxpr)

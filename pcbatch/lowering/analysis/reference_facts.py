@@ -176,9 +176,9 @@ def _compared(name: str, a: Interval, b: Interval) -> bool | None:
         case "gt" | "le":
             mirrored = _compared("lt" if name == "gt" else "ge", b, a)
             return mirrored
-    apart = a[1] < b[0] or b[1] < a[0]
+    disjoint = a[1] < b[0] or b[1] < a[0]
     equal = a == b and a[0] == a[1]
-    return (name == "ne") if apart else (name == "eq") if equal else None
+    return (name == "ne") if disjoint else (name == "eq") if equal else None
 
 
 def learned(condition: Expression, value: bool, facts: dict[Expression, Interval]) -> None:

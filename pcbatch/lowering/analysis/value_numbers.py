@@ -17,7 +17,7 @@ import jax.extend.core as jex
 
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import writes
-from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs, unsafe_when_inactive
+from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs, may_not_end
 from pcbatch.lowering.typing.trace import JaxprFn
 
 
@@ -101,4 +101,4 @@ class Numbering:
 
 
 def _unsafe(eqn: Any) -> bool:
-    return eqn.primitive.name in ("while", *HOST) or any(map(unsafe_when_inactive, inner_jaxprs(eqn)))
+    return eqn.primitive.name in ("while", *HOST) or any(map(may_not_end, inner_jaxprs(eqn)))

@@ -31,7 +31,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.names import unused
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.constants import Local, assigned_again, definition, definitions, roots
-from pcbatch.lowering.analysis.cost import is_risky, wants_rows
+from pcbatch.lowering.analysis.cost import op_may_not_end, wants_rows
 from pcbatch.lowering.typing.trace import JaxprFn
 
 MOST = 4  # copies of a function
@@ -195,4 +195,4 @@ def _has_product(op: Prim) -> bool:
 
 
 def _unsafe(op: Prim) -> bool:
-    return not isinstance(op.expr.fn, JaxprFn) or is_risky(op)
+    return not isinstance(op.expr.fn, JaxprFn) or op_may_not_end(op)

@@ -211,7 +211,7 @@ def _stored(*arms: Block | None) -> set[str]:
 def is_speculable(op: object) -> bool:
     """Return whether an operation may run for lanes that do not need it.
 
-    More than `unsafe_when_inactive` is refused: a `scan` or a `cond` ends for all values, but all of its iterations, or
+    More than `may_not_end` is refused: a `scan` or a `cond` ends for all values, but all of its iterations, or
     both of its arms, would be paid.
     """
     if not isinstance(op, Prim):

@@ -41,7 +41,7 @@ from pcbatch.ir.ops import Expr, Move, Prim
 from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import assigned_again, shared_values
-from pcbatch.lowering.analysis.cost import inner_jaxprs, jaxpr_cost, unsafe_when_inactive
+from pcbatch.lowering.analysis.cost import inner_jaxprs, jaxpr_cost, may_not_end
 from pcbatch.lowering.analysis.counted_loops import moving_variables
 from pcbatch.lowering.cfg_passes import dead_code
 from pcbatch.lowering.jaxpr_passes.parts import part
@@ -350,7 +350,7 @@ class _Inside:
 
 
 def _unsafe(eqn: Any) -> bool:
-    return eqn.primitive.name == "while" or any(map(unsafe_when_inactive, inner_jaxprs(eqn)))
+    return eqn.primitive.name == "while" or any(map(may_not_end, inner_jaxprs(eqn)))
 
 
 def _computing(op: Prim, name: str, value: Any, given: Mapping[Any, str]) -> Prim:

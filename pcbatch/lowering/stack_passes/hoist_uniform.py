@@ -22,7 +22,7 @@ from pcbatch.ir.ops import EffectOp, Prim, PureOp
 from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.stack import Pop, Push, StackOp, StackProgram, Storage, Var
 from pcbatch.lowering.analysis.constants import definition, roots
-from pcbatch.lowering.analysis.cost import is_risky
+from pcbatch.lowering.analysis.cost import op_may_not_end
 
 
 def run(program: StackProgram, shared: frozenset[str]) -> StackProgram:
@@ -63,7 +63,7 @@ def _roots(program: StackProgram, shared: frozenset[str]) -> dict[str, str]:
     # Every lane visits the entry. An unsafe operation of another block may run for lanes that get there alone.
     return roots(
         (
-            definition(op, isinstance(op, Prim) and (block.label == program.entry or not is_risky(op)))
+            definition(op, isinstance(op, Prim) and (block.label == program.entry or not op_may_not_end(op)))
             for block in program.blocks
             for op in block.ops
             if not isinstance(op, Pop)

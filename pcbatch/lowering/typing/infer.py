@@ -80,9 +80,9 @@ def instances(program: CfgProgram, args: Mapping[str, Abstract], functions: froz
 
 
 def _infer(
-    program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, widen: bool, apart: Instances | None = None
+    program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, widen: bool, instances: Instances | None = None
 ) -> _Inference:
-    inference = _Inference(program, tracer, widen, apart)
+    inference = _Inference(program, tracer, widen, instances)
     inference.inferred.args = args
     for name, value in args.items():
         inference.assign((program.entry, name), of_example(value), program.function(program.entry).loc)
@@ -100,8 +100,8 @@ NOUGHT = known(0)
 
 
 class _Inference:
-    def __init__(self, program: CfgProgram, tracer: Tracer, widen: bool, apart: Instances | None = None) -> None:
-        self.apart = apart
+    def __init__(self, program: CfgProgram, tracer: Tracer, widen: bool, instances: Instances | None = None) -> None:
+        self.instances = instances
         self.join = join if widen else join_leaves
         self.program = program
         self.tracer = tracer
@@ -274,12 +274,12 @@ class _Inference:
         """The function of a call: one for the shapes of its arguments, where there are several; None if those are not
         known yet."""
         base = base_of(op.func)
-        if self.apart is None or base not in self.apart.functions:
+        if self.instances is None or base not in self.instances.functions:
             return self.functions[op.func]
         values = [self.inferred.types.get((key[0], arg)) for arg in op.args]
         if any(value is None for value in values):
             return None
-        callee = self.apart.target(key, self.functions[base], [value for value in values if value is not None])
+        callee = self.instances.target(key, self.functions[base], [value for value in values if value is not None])
         if callee.name not in self.functions:
             self.functions[callee.name], self.inferred.results[callee.name] = callee, callee.results
             for block in callee.blocks:

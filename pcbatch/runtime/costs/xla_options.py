@@ -135,11 +135,11 @@ def _is_set(flag: str) -> bool:
 def typical_kernel(program: StackProgram) -> float:
     """Return the mean, over expected visits of blocks, of the cost per lane of a block's most expensive kernel."""
     often = visits(program)
-    total = sum(often[block.label] * _dearest(block.ops) for block in program.blocks)
+    total = sum(often[block.label] * _most_expensive(block.ops) for block in program.blocks)
     return total / sum(often.values())
 
 
-def _dearest(ops: Iterable[object]) -> float:
+def _most_expensive(ops: Iterable[object]) -> float:
     fns = [op.expr.fn for op in ops if isinstance(op, Prim)]
     return max((most_expensive_kernel(fn.closed.jaxpr) for fn in fns if isinstance(fn, JaxprFn)), default=0.0)
 

@@ -38,7 +38,7 @@ class Guard:
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
         for code in (blocks.layout.codes[k] for k in among if blocks.layout.codes[k].awaited):
             runs = block == code.index
-            if code.unsafe_when_inactive:  # under `vmap`, a machine whose run has ended names a block too
+            if code.needs_active_lane:  # under `vmap`, a machine whose run has ended names a block too
                 runs &= wanted(carry, code)
             carry = self._in_mode(blocks, code, carry, runs)
         return carry
@@ -60,7 +60,7 @@ class _Guarded:
             case Dense(spins=0) | Dense(always=True):
                 return self.once(carry, pred)
             case Dense(spins=repeats):
-                return self.spinning(carry, pred, 1 if self.code.risky else repeats)
+                return self.spinning(carry, pred, 1 if self.code.may_not_end else repeats)
             case Few(width=width):
                 return self.few(carry, pred, width)
             case Strips(width=width):
@@ -115,7 +115,7 @@ class _Guarded:
         def body(state: Values, on: jax.Array, rounds: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
             waiting = waits(state, self.code)
             chosen = waiting & ((rounds < PATIENCE) | (group == rounds - PATIENCE))
-            if self.code.unsafe_when_inactive:  # the round of a group without waiting lanes must not run for no lane
+            if self.code.needs_active_lane:  # the round of a group without waiting lanes must not run for no lane
                 chosen = jnp.where(any_lane(chosen), chosen, waiting)
             new = self.stage.step(self.code, state, first(chosen, width), on)
             return new, wanted(new, self.code) & (rounds < PATIENCE + groups), rounds + 1
@@ -142,7 +142,7 @@ class _Guarded:
         return self.once(carry, pred & most_wait)
 
     def _all(self, state: Values, on: jax.Array) -> Values:
-        window = everyone(waits(state, self.code), careful=self.code.risky)
+        window = everyone(waits(state, self.code), careful=self.code.may_not_end)
         return self.stage.step(self.code, state, window, on)
 
     def _loop(
@@ -179,6 +179,6 @@ def _count(carry: Values, code: BlockLike) -> jax.Array:
 def visited(blocks: Blocks, code: BlockLike, carry: Values) -> Values:
     """Return what a visit of a block writes, by state key; there is no test, unless the block is unsafe without one."""
     with jax.named_scope(code.scope):
-        if code.unsafe_when_inactive:
+        if code.needs_active_lane:
             return _Guarded(blocks.stage, code).once(carry, wanted(carry, code))
         return blocks.stage.step(code, carry, everyone(waits(carry, code)))

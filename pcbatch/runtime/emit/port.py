@@ -54,7 +54,7 @@ def _branch(blocks: Blocks, block: jax.Array, code: Any, carry: Values) -> tuple
     mask of the lanes that write them."""
     frames = _frames(blocks)
     assert isinstance(blocks.stage, StepContext)
-    window = everyone(waits(carry, code), careful=code.risky)
+    window = everyone(waits(carry, code), careful=code.may_not_end)
     stage = replace(blocks.stage, isolate_reads=False, in_rows=True)
     buffers = () if frames is None else tuple(frames.widths)
     small = {k: v for k, v in carry.items() if k not in buffers}
@@ -65,7 +65,7 @@ def _branch(blocks: Blocks, block: jax.Array, code: Any, carry: Values) -> tuple
             new = stage.step(code, carry, window, block == code.index)
         return {k: new.get(k, v) for k, v in small.items()}, {k: new[k] for k in buffers}
 
-    if not code.unsafe_when_inactive:
+    if not code.needs_active_lane:
         return compute()
     # Under `vmap` the branch is computed for elements that run another block, too.
     return run_once(wanted(carry, code), lambda _: compute(), _no_visit(blocks, carry))

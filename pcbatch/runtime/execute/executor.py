@@ -107,9 +107,9 @@ class PcExecutable:
     def smooth(self) -> Machine:
         """The machine for programs that JAX differentiates: what it saves has tangents. It does not print: the run
         that it differentiates does."""
-        apart = layout.make(self.program, self.options.max_steps, self.options.stats, floats_apart=True)
-        silent = tuple(replace(code, prints=()) for code in apart.codes)
-        return replace(self.traced_machine.trip_by_trip, layout=replace(apart, codes=silent))
+        differentiable = layout.make(self.program, self.options.max_steps, self.options.stats, floats_apart=True)
+        silent = tuple(replace(code, prints=()) for code in differentiable.codes)
+        return replace(self.traced_machine.trip_by_trip, layout=replace(differentiable, codes=silent))
 
     @cached_property
     def one_by_one(self) -> PcExecutable:

@@ -225,14 +225,14 @@ def trace_block(layout: Layout, code: BlockCode, tile: int, in_memory: Collectio
     """
     # Registers come as arrays of a tile with the lanes first.
     whole = replace(code, lanes_last=frozenset(), by_lanes_last=frozenset(), cuts={}, parted=frozenset())
-    if not code.risky:  # there inactive lanes borrow the values of an active one
+    if not code.may_not_end:  # there inactive lanes borrow the values of an active one
         cuts = {k: cut for k, cut in code.cuts.items() if _registers(code, k, cut) <= set(in_memory)}
         parted = frozenset(v for k, cut in cuts.items() for v in _registers(code, k, cut)) & set(code.reads)
         in_parts = replace(whole, cuts=cuts, parted=parted)
         traced = _traced(layout, in_parts, tile, in_memory) if cuts else None
         if traced is not None:
             return traced
-    traced = _traced(layout, whole, tile, () if code.risky else in_memory)
+    traced = _traced(layout, whole, tile, () if code.may_not_end else in_memory)
     assert traced is not None
     return traced
 

@@ -125,7 +125,7 @@ def _times(block: BlockKernel, spins: int) -> int:
     A copy saves the test of every other block of the trip, and computes for lanes that have left the loop.
     """
     code = block.code
-    if code.risky:  # its inner loops may not end when all lanes have left
+    if code.may_not_end:  # its inner loops may not end when all lanes have left
         return 1
     loops = any(isinstance(e, Jump) and e.target == code.block.label for e in edges(code.block.terminator))
     return max(1, min(spins, REPEATED // max(1, len(block.jaxpr.eqns)))) if loops else 1

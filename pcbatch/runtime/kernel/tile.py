@@ -214,10 +214,10 @@ class Tile:
                 return self._run(_fullest(blocks, counts), carry)
             case "drain" if self.plan.expensive:
                 cheap = [block for block in blocks if block.code.index not in self.plan.expensive]
-                costly = [block for block in blocks if block.code.index in self.plan.expensive]
+                expensive = [block for block in blocks if block.code.index in self.plan.expensive]
                 carry = self._sweep(cheap, carry)
                 waiting = reduce(jnp.logical_or, [carry["pc"] == block.code.index for block in cheap], self.ids < 0)
-                return self._sweep(costly, carry, ~any_(waiting))
+                return self._sweep(expensive, carry, ~any_(waiting))
             case _:
                 return self._sweep(blocks, carry)
 
@@ -262,7 +262,7 @@ class _Operands:
                 value = read(name, self.carry, self.here)
                 # Inner loops may not end on the values of other lanes. One that waits may lend its own, even if none
                 # may run the block.
-                return _lent(self.here, value) if self.block.code.risky else value
+                return _lent(self.here, value) if self.block.code.may_not_end else value
             case "shared":
                 return tile.memory.whole(f"shared:{name}", *plan.shape_and_dtype(name))
             case "constant":

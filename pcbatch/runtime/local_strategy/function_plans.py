@@ -22,7 +22,7 @@ from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Prim, Print, PureO
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import definition, roots
-from pcbatch.lowering.analysis.cost import is_risky
+from pcbatch.lowering.analysis.cost import op_may_not_end
 from pcbatch.lowering.typing.jax_types import from_storage, jax_dtype, storage_type, to_storage
 from pcbatch.runtime.vm.block_body import Values, evaluated, stored
 from pcbatch.runtime.vm.lane_window import Window, lane_mask
@@ -39,7 +39,7 @@ class StraightCode:
     ops: tuple[PureOp | Print, ...]  # those of uniform variables first
     uses: tuple[str, ...]  # variables that are read
     makes: tuple[str, ...]  # variables that are defined for others
-    risky: bool  # an operation per lane must not run on the values of inactive lanes
+    may_not_end: bool  # an operation per lane must not run on the values of inactive lanes
 
     @property
     def prints(self) -> tuple[Print, ...]:
@@ -59,7 +59,7 @@ class StraightCode:
         # No operation here asks which lane it computes for.
         window = Window(active.shape[0], active, source=active, index=active, dense=True, borrowed=False)
         given = {v: env[v] for v in self.uses}
-        if self.risky:
+        if self.may_not_end:
             given |= borrow({v: x for v, x in given.items() if v not in self.shared}, active)
         values: dict[str, Operand] = {}
         for v, x in given.items():
@@ -282,7 +282,7 @@ def _run(function: Function, ops: Sequence[PureOp | Print], live: Names, shared:
         ops=tuple(ops),
         uses=tuple(used),
         makes=tuple(sorted(made.keys() & live)),
-        risky=any(is_risky(op) for op in ops if not alike[id(op)]),
+        may_not_end=any(op_may_not_end(op) for op in ops if not alike[id(op)]),
     )
 
 

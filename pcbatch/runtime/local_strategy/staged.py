@@ -136,7 +136,7 @@ class StagedCall:
         sure = True  # a lane is certainly active
         for item in items:
             if isinstance(item, StraightCode):
-                values, shown = item.run(env, active) if sure or not item.risky else _run_for_some(item, env, active)
+                values, shown = item.run(env, active) if sure or not item.may_not_end else _run_some(item, env, active)
                 env |= values
                 if item.prints:
                     turn = prints.in_turn(item.prints, active, shown, counts["turn"], repeats=tally.raises)
@@ -152,7 +152,7 @@ class StagedCall:
         return env, active, counts
 
 
-def _run_for_some(item: StraightCode, env: Values, active: jax.Array) -> tuple[Values, prints.Shown]:
+def _run_some(item: StraightCode, env: Values, active: jax.Array) -> tuple[Values, prints.Shown]:
     """Run code that must not see junk, unless all lanes have failed meanwhile."""
     shapes = jax.eval_shape(lambda: item.run(env, active))
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)

@@ -111,14 +111,14 @@ class ScalarMachine(Machine):
     def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
         lanes, stage = carry["pc"].shape[0], blocks.stage
         assert isinstance(stage, StepContext)
-        apart = self.outside(lanes)
-        part = Part(self.scalar_layout, apart, in_place=outside.in_place(self.scalar_layout, self.costs, apart))
+        outsiders = self.outside(lanes)
+        part = Part(self.scalar_layout, outsiders, in_place=outside.in_place(self.scalar_layout, self.costs, outsiders))
 
         def run(carry: Values, shared: Mapping[str, Any], lanes: jax.Array) -> tuple[Values, jax.Array]:
             return run_lanes(part, carry, {}, dict(shared), lanes, jnp.int32(PATIENCE))
 
         left, _ = in_one_function(run)(carry, stage.shared, jnp.int32(lanes))
-        return blocks.sweep(sorted(apart), carry | left)
+        return blocks.sweep(sorted(outsiders), carry | left)
 
 
 def _is_native(lanes: Any) -> bool:

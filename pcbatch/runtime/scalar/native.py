@@ -43,7 +43,7 @@ def in_one_function(compute: Callable[..., Any]) -> Callable[..., Any]:
     return marked
 
 
-def apart(compute: Callable[..., Any], *args: Any) -> Any:
+def own_call(compute: Callable[..., Any], *args: Any) -> Any:
     """Return `compute(*args)` as a call of a function of its own inside of a native function.
 
     XLA reads an array in it before anything after it is written, as with `isolated`, in fewer instructions. `compute`

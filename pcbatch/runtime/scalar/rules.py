@@ -27,7 +27,7 @@ from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.runtime.scalar import reductions
-from pcbatch.runtime.scalar.native import apart
+from pcbatch.runtime.scalar.native import own_call
 from pcbatch.runtime.scalar.reductions import LARGE, is_large, reduced
 from pcbatch.runtime.scalar.stores import COMBINE, scatter, sliced
 from pcbatch.runtime.vm.block_body import BlockCode
@@ -181,7 +181,7 @@ def gather(operand: Any, indices: Any, **params: Any) -> jax.Array:
     numbers, sizes = params.pop("dimension_numbers"), params.pop("slice_sizes")
     if all(operand.shape[d] == sizes[d] for d in numbers.start_index_map):
         return isolated(lambda: jax.lax.gather(operand, indices, numbers, sizes, **params))
-    out: jax.Array = apart(lambda array, at: jax.lax.gather(array, at, numbers, sizes, **params), operand, indices)
+    out: jax.Array = own_call(lambda array, at: jax.lax.gather(array, at, numbers, sizes, **params), operand, indices)
     return out
 
 

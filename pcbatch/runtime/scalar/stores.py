@@ -20,7 +20,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.scalar.native import apart
+from pcbatch.runtime.scalar.native import own_call
 from pcbatch.runtime.vm.run_once import run_once
 
 FEW = 4  # elements of a window that is read and stored again where it does not fit
@@ -137,7 +137,7 @@ def sliced(operand: Any, starts: Sequence[Any], sizes: tuple[int, ...]) -> jax.A
         all_starts = [at.get(d, jnp.zeros((), given[0].dtype)) for d in range(array.ndim)]
         return jax.lax.dynamic_slice(array, all_starts, sizes, allow_negative_indices=False)
 
-    out: jax.Array = apart(load, operand, *(starts[d] for d in free))
+    out: jax.Array = own_call(load, operand, *(starts[d] for d in free))
     return out
 
 

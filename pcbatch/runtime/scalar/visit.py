@@ -18,7 +18,7 @@ from pcbatch.ir.forks import Fork
 from pcbatch.ir.ops import Fail, Jump, Print, Return
 from pcbatch.ir.stack import Edge, Pop, Push, PushJump
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
-from pcbatch.runtime.scalar.native import apart
+from pcbatch.runtime.scalar.native import own_call
 from pcbatch.runtime.scalar.words import NUMBER
 from pcbatch.runtime.vm import wide_counters, word_packing
 from pcbatch.runtime.vm.block_body import BlockCode, Values, evaluate
@@ -105,7 +105,7 @@ def _read(
     at = ("depth", NUMBER) if any(lane[key].ndim == len(IN_PLACE) for key in needed) else ("depth",)
     stacks = {key: lane[key] for key in (*sorted(needed), *at)}
     writes = bool(code.pushes or calls(code.block.terminator))
-    return env, *(apart(read, stacks) if writes else read(stacks))
+    return env, *(own_call(read, stacks) if writes else read(stacks))
 
 
 def read_back(lane: Values) -> jax.Array:

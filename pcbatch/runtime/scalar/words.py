@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.scalar.native import apart
+from pcbatch.runtime.scalar.native import own_call
 from pcbatch.runtime.vm.block_body import Values
 
 NUMBER = "number of this lane"  # int32[], in the state of a lane that works in arrays of all lanes
@@ -86,7 +86,7 @@ class Words:
             values |= {key: row_of(packed[key], values[NUMBER]) for key in rows}
             return {key: array for key, array in packed.items() if key not in self.constant}, values
 
-        packed, values = apart(load, {key: lane[key] for key in arrays})
+        packed, values = own_call(load, {key: lane[key] for key in arrays})
         return lane | packed, values | beside
 
     def stored(self, lane: Values, old: Values, new: Values) -> Values:

@@ -209,8 +209,8 @@ class TaskPlan:
     @cached_property
     def phases(self) -> Mapping[str, int]:
         """The phase of each block, by label; see `phases.py`."""
-        apart = (*self.first, *self.last)
-        gathering = {b.label for b in self.blocks if b.expensive and not (b.finishes_only or b in apart)}
+        outermost = (*self.first, *self.last)
+        gathering = {b.label for b in self.blocks if b.expensive and not (b.finishes_only or b in outermost)}
         return phases(self.program, () if self.one_phase else gathering)
 
     @cached_property
@@ -277,7 +277,7 @@ def make(program: TaskProgram, single: bool, max_steps: int | None = None) -> Ta
     places = sites.plan(program)
     stack = bodies.stack_program(program, {b.label: sent(b) for b in program.blocks}, single)
     costs = bodies.costs(stack)
-    dear = bodies.expensive(costs)
+    expensive = bodies.expensive(costs)
     families = _families(program, places)
     has_frames = framed(program)
     has_failures = any(isinstance(leaf, Fail) for block in program.blocks for leaf in leaves(block.terminator))
@@ -294,7 +294,7 @@ def make(program: TaskProgram, single: bool, max_steps: int | None = None) -> Ta
             takes=sites.opens(block) and not block.joins,  # else a visit goes on with the frames that it has
             results=families[block.label],
             adds=block.function in program.sums,
-            expensive=block.label in dear,
+            expensive=block.label in expensive,
             large=costs[block.label] >= LARGE,
             pushes=pushes(block),
         )

@@ -111,7 +111,7 @@ def read(machine: Machine, block: BlockPlan, s: Values, k: jax.Array, ok: jax.Ar
 
 def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok: jax.Array) -> Read:
     plan, code, width = machine.plan, block.code, ok.shape[0]
-    if code.risky:  # inner loops may end only on the values of records
+    if code.may_not_end:  # inner loops may end only on the values of records
         source = jnp.where(ok, jnp.arange(width, dtype=I32), 0)
         record = {name: x.at[source].get(mode="promise_in_bounds") for name, x in record.items()}
     frame = record.get(FRAME)

@@ -199,11 +199,11 @@ class Trips:
         """Run the blocks of one phase if `go` (None: in any case)."""
         cheap = [block for block in blocks if not block.expensive]
         cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
-        dear = [block for block in blocks if block.expensive]
-        if not dear and go is None:
+        expensive = [block for block in blocks if block.expensive]
+        if not expensive and go is None:
             return self._sweep(s, cheap)
         s = self._drain(s, cheap, go)
-        for block in sorted(dear, key=lambda block: not block.finishes_only):
+        for block in sorted(expensive, key=lambda block: not block.finishes_only):
             s = self._drain(s, [block], go) if block.finishes_only else self._ladder(s, block, go)
         return s
 

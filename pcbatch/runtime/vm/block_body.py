@@ -22,7 +22,7 @@ from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.agreement import keys_of
-from pcbatch.lowering.analysis.cost import is_risky, wants_rows
+from pcbatch.lowering.analysis.cost import op_may_not_end, wants_rows
 from pcbatch.lowering.typing.jax_types import from_storage, is_key, storage_type, to_storage
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm import indexed_access, lanes_last, operands
@@ -63,7 +63,7 @@ class BlockCode:
     parted: frozenset[str]  # registers of which some operation reads or writes a part
     lanes_last: frozenset[str]  # registers of the program whose last axis are the lanes
     by_lanes_last: frozenset[int]  # positions of operations that are evaluated with the lanes last
-    risky: bool  # an operation must not run on the values of inactive lanes
+    may_not_end: bool  # an operation must not run on the values of inactive lanes
     prints: tuple[Print, ...]
     scope: str  # its name in XLA's programs and profiles
     awaited: bool = True  # some lane may wait for it, see `layout.never_awaited`
@@ -122,12 +122,12 @@ class BlockCode:
         return any(cut.stored for cut in self.cuts.values())
 
     @property
-    def unsafe_when_inactive(self) -> bool:
+    def needs_active_lane(self) -> bool:
         """Whether the block must not run when no lane is active.
 
         Its inner loops may end only on the values of active lanes; and a callback that prints nothing costs time.
         """
-        return self.risky or bool(self.prints)
+        return self.may_not_end or bool(self.prints)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -316,7 +316,7 @@ def _compile(
         parted=frozenset(parted & set(registers(used))),
         lanes_last=frozenset(),  # known when all blocks are compiled
         by_lanes_last=frozenset(),
-        risky=any(is_risky(op) for op in block.ops),
+        may_not_end=any(op_may_not_end(op) for op in block.ops),
         prints=prints_of(block.ops),
         scope=scope(block),
     )

@@ -44,7 +44,7 @@ class BlockLike(Protocol):
         """The name of the block in XLA's programs and profiles."""
 
     @property
-    def risky(self) -> bool:
+    def may_not_end(self) -> bool:
         """Whether inactive lanes must compute on the values of an active lane."""
 
     @property
@@ -52,7 +52,7 @@ class BlockLike(Protocol):
         """Whether a lane may ever wait for the block; if not, emitters leave it out."""
 
     @property
-    def unsafe_when_inactive(self) -> bool:
+    def needs_active_lane(self) -> bool:
         """Whether the block must not run when no lane is active."""
 
 

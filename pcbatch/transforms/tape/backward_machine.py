@@ -60,9 +60,9 @@ class BackwardBlock:
 
     index: int
     tape: BlockTape
-    risky: bool = False
+    may_not_end: bool = False
     awaited: bool = True
-    unsafe_when_inactive: bool = False
+    needs_active_lane: bool = False
 
     @property
     def scope(self) -> str:
@@ -110,8 +110,8 @@ def layout_of(forward: Layout, tape: Tape) -> BackwardLayout:
     """Lay out the backward machine of a program. Its blocks are in the opposite order: policies that sweep over blocks
     by number then follow the usual course of a lane."""
     # Blocks are computed again: a loop in one need not end for an inactive lane, whose record is any.
-    risks = ((block, block.code.risky) for block in reversed(tape.blocks))
-    codes = tuple(BackwardBlock(k, block, risky, unsafe_when_inactive=risky) for k, (block, risky) in enumerate(risks))
+    risks = ((block, block.code.may_not_end) for block in reversed(tape.blocks))
+    codes = tuple(BackwardBlock(k, block, risk, needs_active_lane=risk) for k, (block, risk) in enumerate(risks))
     slots = {v for block in tape.blocks for v in block.slots}
     frames = None
     if slots:

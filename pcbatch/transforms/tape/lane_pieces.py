@@ -117,34 +117,34 @@ def _cut(closed: jex.ClosedJaxpr, costly: Collection[int] | None) -> _Pieces:
     if costly is None:
         return _Pieces((closed,), jaxpr.invars, jaxpr.outvars, frozenset())
     number = dict.fromkeys((*jaxpr.invars, *jaxpr.constvars), 0)  # of the piece that computes a variable
-    dear = {jaxpr.invars[k] for k in costly}
+    computed = {jaxpr.invars[k] for k in costly}
     of_eqns: list[int] = []
     for eqn in jaxpr.eqns:
         ins = [v for v in eqn.invars if isinstance(v, jex.Var)]
         piece = max((number[v] for v in ins), default=0)
-        fresh = any(v in dear and number[v] == piece for v in ins)
+        fresh = any(v in computed and number[v] == piece for v in ins)
         if fresh and eqn.primitive.name in SHIFTS:
             piece, fresh = piece + 1, False
         of_eqns.append(piece)
         number.update(dict.fromkeys(eqn.outvars, piece))
-        dear |= set(eqn.outvars) if fresh or any_of(eqn, COSTLY) else set()
+        computed |= set(eqn.outvars) if fresh or any_of(eqn, COSTLY) else set()
     last = max(of_eqns, default=0)
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     numbers = range(last + 1)
-    parts = tuple(_part(jaxpr, k, last, of_eqns, dear & set(jaxpr.invars), consts) for k in numbers)
-    return _Pieces(parts, jaxpr.invars, jaxpr.outvars, frozenset(v for v in dear if number[v] == last))
+    parts = tuple(_part(jaxpr, k, last, of_eqns, computed & set(jaxpr.invars), consts) for k in numbers)
+    return _Pieces(parts, jaxpr.invars, jaxpr.outvars, frozenset(v for v in computed if number[v] == last))
 
 
 def _part(
-    jaxpr: Any, k: int, last: int, of_eqns: Sequence[int], dear: Collection[Any], consts: Mapping[Any, Any]
+    jaxpr: Any, k: int, last: int, of_eqns: Sequence[int], computed: Collection[Any], consts: Mapping[Any, Any]
 ) -> jex.ClosedJaxpr:
-    """Piece `k`, which gives what later pieces read; `dear` inputs pass through the first one."""
+    """Piece `k`, which gives what later pieces read; `computed` inputs pass through the first one."""
     eqns = [e for e, piece in zip(jaxpr.eqns, of_eqns, strict=True) if piece == k]
     defined = dict.fromkeys(v for e in eqns for v in e.outvars)
     outs = list(jaxpr.outvars)
     if k < last:
         later = [e for e, piece in zip(jaxpr.eqns, of_eqns, strict=True) if piece > k]
         wanted = {v for vs in (*(e.invars for e in later), jaxpr.outvars) for v in vs if isinstance(v, jex.Var)}
-        passing = [v for v in jaxpr.invars if v in dear] if k == 0 else []
+        passing = [v for v in jaxpr.invars if v in computed] if k == 0 else []
         outs = [v for v in (*defined, *passing) if v in wanted]
     return cut_out(jaxpr, eqns, outs, consts)[0]

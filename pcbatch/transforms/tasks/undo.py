@@ -151,7 +151,7 @@ def read_rows(u: Undoing, tape: TaskBlockTape, rows: Rows) -> dict[str, Any]:
         name: lax.dynamic_slice_in_dim(u.parts[tape.key(name)], rows.at, rows.width)
         for name in tape.record_layout.buffers
     }
-    if tape.block.code.risky:  # inner loops may end only on the values of rows that there are
+    if tape.block.code.may_not_end:  # inner loops may end only on the values of rows that there are
         source = jnp.where(rows.mask, jnp.arange(rows.width, dtype=I32), jnp.argmax(rows.mask).astype(I32))
         read = {name: x.at[source].get(mode="promise_in_bounds") for name, x in read.items()}
     values = tape.record_layout.unpacked(read)
