@@ -60,7 +60,7 @@ class Decisions:
     """The decisions about the user's source, made or wanted: all that a compilation starts again for.
 
     Attributes:
-        along: functions without a decorator that are compiled along, and why.
+        helpers: functions without a decorator that are compiled along, and why.
         copied: those of them whose calls are replaced by copies, as each call has types of its own.
         changed: variables around a nested function that it changes in place.
         made: classes of the user's whose objects are records made in lanes.
@@ -74,7 +74,7 @@ class Decisions:
         in_place: `x += ...` there changes the object of `x`.
     """
 
-    along: Mapping[CodeKey, Reason] = field(default_factory=dict)
+    helpers: Mapping[CodeKey, Reason] = field(default_factory=dict)
     copied: frozenset[CodeKey] = frozenset()
     changed: frozenset[tuple[CodeKey, str]] = frozenset()
     made: frozenset[Any] = frozenset()

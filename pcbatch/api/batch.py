@@ -14,7 +14,7 @@ from pcbatch.api.inlined import Inline
 from pcbatch.api.old_names import with_new_names
 from pcbatch.call.signature import checked_names
 from pcbatch.call.usage import usage
-from pcbatch.frontend.source.along import keep_primitive
+from pcbatch.frontend.source.helpers import keep_primitive
 from pcbatch.options import Options
 
 P = ParamSpec("P")  # the parameters of a function of one example

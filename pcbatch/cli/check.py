@@ -33,13 +33,13 @@ def check(functions: Sequence[tuple[str, Batched[..., Any]]], types: Sequence[Ma
     fine: list[str] = []
     all_mistakes: dict[Diagnostic, None] = {}  # as an ordered set
     for (name, batched), known in zip(functions, types, strict=True):
-        mistakes, along = _mistakes(batched, known)
+        mistakes, helpers = _mistakes(batched, known)
         all_mistakes.update(dict.fromkeys(mistakes))
         if not mistakes:
             types_text = ", ".join(f"{parameter}: {_text(type_)}" for parameter, type_ in (known or {}).items())
             how = f"for {types_text}" if known else _untyped(batched)
             fine.append(f"{name}: ok" if known == {} else f"{name}: ok ({how})")
-            fine += [f"  compiled along: {line}" for line in along]
+            fine += [f"  compiled helpers: {line}" for line in helpers]
     return Report(tuple(fine), tuple(render(diagnostic) for diagnostic in all_mistakes))
 
 
@@ -47,18 +47,18 @@ def _mistakes(
     batched: Batched[..., Any], types: Mapping[str, ArgType] | None
 ) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
     """All mistakes of a function, each once, and the functions that are compiled along with it."""
-    mistakes, along = _errors(batched, None)  # without types, lowering looks at every line, reached or not
+    mistakes, helpers = _errors(batched, None)  # without types, lowering looks at every line, reached or not
     if types is not None:
-        more, along = _errors(batched, types)
+        more, helpers = _errors(batched, types)
         mistakes = tuple(dict.fromkeys([*mistakes, *more]))
-    return mistakes, along
+    return mistakes, helpers
 
 
 def _errors(
     batched: Batched[..., Any], types: Mapping[str, ArgType] | None
 ) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
     try:
-        return (), tuple(map(str, lowered(batched, types, LANES).stages.along))
+        return (), tuple(map(str, lowered(batched, types, LANES).stages.helpers))
     except PcbatchError as error:
         return error.diagnostics, ()
 

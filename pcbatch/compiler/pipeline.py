@@ -106,7 +106,7 @@ class Stages:
     params: Mapping[str, Abstract]  # inferred types of the entry's parameters, in order
     result: Abstract | None  # structure of one lane's result
     captures: Mapping[str, Any] = field(default_factory=dict)  # further parameters of `opt`, of an outer trace
-    along: tuple[Reason, ...] = ()  # the functions without a decorator that were compiled along
+    helpers: tuple[Reason, ...] = ()  # the functions without a decorator that were compiled along
 
     @property
     def owners(self) -> list[str]:
@@ -159,7 +159,7 @@ def compile_stages(
     forms = opt
     (cfg, optimised, inlined), (stack, opt) = of_width.run((cfg, optimised, inlined), (stack, opt))
     return Stages(
-        cfg, optimised, inlined, stack, opt, forms, schedule, typed.params, typed.result, captures, typed.along
+        cfg, optimised, inlined, stack, opt, forms, schedule, typed.params, typed.result, captures, typed.helpers
     )
 
 

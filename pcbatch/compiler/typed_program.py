@@ -19,8 +19,8 @@ from pcbatch.decisions import Decisions, Reason
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.errors import CompileError, InternalError, Restart
 from pcbatch.frontend.build.primitives import keeping_primitives
-from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
+from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.text.printer import print_program
@@ -68,14 +68,14 @@ class Typed:
         params: inferred types of the entry's parameters, in order.
         result: structure of one lane's result; None without a signature.
         shared: the leaves of parameters that are uniform.
-        along: the functions without a decorator that were compiled along.
+        helpers: the functions without a decorator that were compiled along.
     """
 
     cfg: CfgProgram
     params: Mapping[str, Abstract]
     result: Abstract | None
     shared: frozenset[str]
-    along: tuple[Reason, ...] = ()
+    helpers: tuple[Reason, ...] = ()
 
 
 def typed_program(
@@ -95,25 +95,25 @@ def typed_program(
     first: CompileError | None = None  # of the program as it was written
     with keeping_primitives(), keeping_traces():
         while True:
-            along = Along(is_batched, decisions)
+            helpers = Helpers(is_batched, decisions)
             try:
                 with using_made(decisions.made):
-                    return _typed(fn, along, args, shared_args)
+                    return _typed(fn, helpers, args, shared_args)
             except Restart as restart:
                 if restart.wants.tables:
                     raise
                 if restart.error is not None:
-                    first = first or explained(restart.error, along)
+                    first = first or explained(restart.error, helpers)
                     if decisions | restart.wants == decisions:
                         raise first from None
                 decisions |= restart.wants
             except CompileError as error:
-                raise (first or explained(error, along)) from None
+                raise (first or explained(error, helpers)) from None
 
 
-def _typed(fn: FunctionType, along: Along, args: Mapping[str, Abstract] | None, shared_args: frozenset[str]) -> Typed:
+def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | None, uniform: frozenset[str]) -> Typed:
     statics = _statics(args or {})
-    source = frontend.compile_functions(fn, along, statics, names=args is None)
+    source = frontend.compile_functions(fn, helpers, statics, names=args is None)
     source = checked(source, "frontend", ("defined",))
     source = checked(inline.run(source), "inline", ("defined",))
     if args is None:
@@ -122,20 +122,20 @@ def _typed(fn: FunctionType, along: Along, args: Mapping[str, Abstract] | None, 
         cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
         return Typed(checked(fail_unbound.run(cfg, untyped(cfg)), "fail_unbound"), {}, None, frozenset())
-    cfg, inferred = _inferred(source, args, along)
+    cfg, inferred = _inferred(source, args, helpers)
     try:
         check_types.run(cfg, inferred)
         check_ownership.run(cfg, inferred)
     except Restart as refused:
-        along.demand(records(inferred))
-        raise Restart(refused.wants, refused.error and _with_names(refused.error, fn, along, statics)) from None
+        helpers.demand(records(inferred))
+        raise Restart(refused.wants, refused.error and _with_names(refused.error, fn, helpers, statics)) from None
     entry = cfg.function(cfg.entry)
     result = inferred.types[entry.name, entry.results[0]]
     params = {p: inferred.types[entry.name, p] for p in entry.params}
     params |= {p: value for p, value in args.items() if p == TABLES}
-    shared = frozenset(leaf for p in shared_args for leaf, _ in array_leaves(p, params[p]))
+    shared = frozenset(leaf for p in uniform for leaf, _ in array_leaves(p, params[p]))
     cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
-    return Typed(cfg, params, result, shared, tuple(along.decisions.along.values()))
+    return Typed(cfg, params, result, shared, tuple(helpers.decisions.helpers.values()))
 
 
 def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
@@ -143,18 +143,18 @@ def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
     return {n: leaf.value for n, leaf in leaves.items() if isinstance(leaf, Known) and is_static(leaf.value)}
 
 
-def _inferred(source: CfgProgram, args: Mapping[str, Abstract], along: Along) -> tuple[CfgProgram, Inferred]:
+def _inferred(source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers) -> tuple[CfgProgram, Inferred]:
     """The typed program and its types: loops and branches that only types can decide are rewritten first."""
-    if along.decisions.made:
+    if helpers.decisions.made:
         source = checked(wrap_entry.with_records(source, args), "wrap_entry", ("defined",))
-    source, cfg, inferred = _unrolled(source, args, along)
+    source, cfg, inferred = _unrolled(source, args, helpers)
     if any(differs(v, inferred.types.get((source.entry, name), v)) for name, v in args.items()):
         # The function goes on with another structure in a parameter than it is given, a list that grows: a new entry
         # has the types of the arguments, and converts them where it calls the function.
-        source, cfg, inferred = _unrolled(checked(wrap_entry.run(source), "wrap_entry", ("defined",)), args, along)
+        source, cfg, inferred = _unrolled(checked(wrap_entry.run(source), "wrap_entry", ("defined",)), args, helpers)
     entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
     if entered != source:
-        cfg, inferred = _unrolled(entered, args, along)[1:]
+        cfg, inferred = _unrolled(entered, args, helpers)[1:]
     if inferred.errors or inferred.conflicts:
         return cfg, inferred
     flagged = checked(fail_unbound.run(cfg, inferred), "fail_unbound", ("defined",))
@@ -162,7 +162,7 @@ def _inferred(source: CfgProgram, args: Mapping[str, Abstract], along: Along) ->
 
 
 def _unrolled(
-    source: CfgProgram, args: Mapping[str, Abstract], along: Along
+    source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers
 ) -> tuple[CfgProgram, CfgProgram, Inferred]:
     """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types."""
     faulty: tuple[CfgProgram, CfgProgram, Inferred] | None = None
@@ -172,7 +172,7 @@ def _unrolled(
         if (specialised := specialise.run(source, cfg, args, inferred)) != source:
             source = checked(specialised, "specialise", ("defined",))
             continue
-        look(cfg, inferred, along)
+        look(cfg, inferred, helpers)
         if inferred.errors or inferred.conflicts:
             faulty = faulty if faulty and unroll.cuts(source) else (source, cfg, inferred)
         elif faulty is not None and not unroll.holds(cfg, inferred):
@@ -197,11 +197,11 @@ def _without_widening(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Ab
     return source if inferred.conflicts or not unroll.holds(split, inferred) else pruned
 
 
-def _with_names(error: CompileError, fn: FunctionType, along: Along, statics: Statics) -> CompileError:
+def _with_names(error: CompileError, fn: FunctionType, helpers: Helpers, statics: Statics) -> CompileError:
     """Add diagnostics for undefined names: tracing stops at the first one of an expression, and never reaches code that
     depends on it."""
     try:
-        frontend.compile_functions(fn, along, statics, names=True)
+        frontend.compile_functions(fn, helpers, statics, names=True)
     except CompileError as names:
         reported = {(d.code, d.primary and d.primary.loc) for d in error.diagnostics}
         more = [d for d in names.diagnostics if (d.code, d.primary and d.primary.loc) not in reported]

@@ -1,7 +1,7 @@
 """Makes decisions of the errors of type inference: what would cure them, so that compiling starts again.
 
 A refusal says itself what would cure it. An error of JAX or Python is one that compiling a helper along cures (see
-`frontend.source.along`), or a loop in place of a comprehension; only its class and its text tell which. An error of a
+`frontend.source.helpers`), or a loop in place of a comprehension; only its class and its text tell which. An error of a
 helper that is compiled along already may be cured by giving each call a copy of it, with types of its own.
 """
 
@@ -19,7 +19,7 @@ from pcbatch.decisions import NONE, Cure, Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.diagnostics.lane_words import readable
 from pcbatch.errors import CompileError, Refusal, UsageError
-from pcbatch.frontend.source.along import Along, callee_of, is_kept
+from pcbatch.frontend.source.helpers import Helpers, callee_of, is_kept
 from pcbatch.ir.analysis.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.ops import Prim
@@ -36,12 +36,12 @@ INLINED = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 IMMUTABLE = "JAX arrays are immutable"  # in the message of a TypeError of JAX
 
 
-def look(program: CfgProgram, inferred: Inferred, along: Along) -> None:
+def look(program: CfgProgram, inferred: Inferred, helpers: Helpers) -> None:
     """Raise Restart if inference has found what further decisions would cure; those of one kind at a time."""
-    along.demand(records(inferred))
-    along.demand(_places(program, inferred))
-    along.demand(_functions(program, inferred, along))
-    along.demand(_copies(program, inferred, along))
+    helpers.demand(records(inferred))
+    helpers.demand(_places(program, inferred))
+    helpers.demand(_functions(program, inferred, helpers))
+    helpers.demand(_copies(program, inferred, helpers))
 
 
 def records(inferred: Inferred) -> Decisions:
@@ -98,7 +98,7 @@ def _places(program: CfgProgram, inferred: Inferred) -> Decisions:
     )
 
 
-def _functions(program: CfgProgram, inferred: Inferred, along: Along) -> Decisions:
+def _functions(program: CfgProgram, inferred: Inferred, helpers: Helpers) -> Decisions:
     """The functions that have to be compiled along."""
     for op, loc, error in _failed(program, inferred):
         cures, why = _cures(error)
@@ -112,8 +112,8 @@ def _functions(program: CfgProgram, inferred: Inferred, along: Along) -> Decisio
         elif not functions and isinstance(error, Refusal):  # found when all calls had returned
             functions = error.called or (_helpers(op) if isinstance(error, ChangedArgument) else ())
         for code in functions:
-            along.want(code, loc, why)
-    return along.wants
+            helpers.want(code, loc, why)
+    return helpers.wants
 
 
 def _helpers(op: Prim) -> tuple[CodeType, ...]:
@@ -140,14 +140,14 @@ def _callable(chain: list[Frame]) -> list[Frame]:
     return found
 
 
-def _copies(program: CfgProgram, inferred: Inferred, along: Along) -> Decisions:
+def _copies(program: CfgProgram, inferred: Inferred, helpers: Helpers) -> Decisions:
     """The functions compiled along that fail, or have other types in another call: each call is to get a copy of them,
     as a primitive is traced for each."""
     failed = {key[0] for key in inferred.errors} | {function for function, _ in inferred.conflicts}
     failed |= {op.func for function, op in _calls(program) if not _has_types(program, inferred, function, op)}
     called = {name for names in calls(program).values() for name in names}
-    keys = {along.names.get(name) for name in (failed & called) - recursive(program)}
-    return Decisions(copied=frozenset(key for key in keys if key is not None and key in along.decisions.along))
+    keys = {helpers.names.get(name) for name in (failed & called) - recursive(program)}
+    return Decisions(copied=frozenset(key for key in keys if key is not None and key in helpers.decisions.helpers))
 
 
 def _calls(program: CfgProgram) -> Iterator[tuple[str, Call]]:
@@ -174,14 +174,14 @@ def _kind(leaf: Leaf) -> object:
     return type(leaf.value).__name__ if type(leaf.value) in KINDS else None
 
 
-def explained(error: CompileError, along: Along) -> CompileError:
+def explained(error: CompileError, helpers: Helpers) -> CompileError:
     """Add to the diagnostics in functions that are compiled along why that is so."""
-    return CompileError([_explained(diagnostic, along) for diagnostic in error.diagnostics])
+    return CompileError([_explained(diagnostic, helpers) for diagnostic in error.diagnostics])
 
 
-def _explained(diagnostic: Diagnostic, along: Along) -> Diagnostic:
+def _explained(diagnostic: Diagnostic, helpers: Helpers) -> Diagnostic:
     loc = None if diagnostic.primary is None else diagnostic.primary.loc
-    inside = [reason for reason in along.decisions.along.values() if loc is not None and reason.holds(loc)]
+    inside = [reason for reason in helpers.decisions.helpers.values() if loc is not None and reason.holds(loc)]
     if not inside:
         return diagnostic
     reason = max(inside, key=lambda each: each.lines[0])  # the innermost

@@ -14,10 +14,10 @@ from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.iteration import consumers
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
-from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import collect_yields
+from pcbatch.frontend.source.helpers import Helpers, key_of
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.rewrites.clear_changes import write_changes
@@ -28,7 +28,7 @@ from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaul
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined, check_deleted, check_nested
-from pcbatch.frontend.support.helpers import stand_in
+from pcbatch.frontend.support.helper_copies import stand_in
 from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.frontend.symbols import Symbols, callees, parameters_given_back
 from pcbatch.ir.cfg import CfgProgram, Function
@@ -43,12 +43,12 @@ HARMLESS = frozenset(
 )
 
 
-def compile_functions(entry: FunctionType, along: Along, statics: Statics, *, names: bool = False) -> CfgProgram:
+def compile_functions(entry: FunctionType, helpers: Helpers, statics: Statics, *, names: bool = False) -> CfgProgram:
     """Compile `entry`, and every batched function that its calls reach, to a CFG program.
 
     Args:
         entry: The plain function that a batch runs.
-        along: The decisions, and a function from an object to the target of a call of it, None unless it is batched.
+        helpers: The decisions, and a function from an object to the target of a call of it, None unless it is batched.
         statics: The arguments of `entry` that are known objects.
         names: Whether undefined names are always looked for; else only where there are other faults, because tracing
             finds them too and knows which are reached.
@@ -59,11 +59,11 @@ def compile_functions(entry: FunctionType, along: Along, statics: Statics, *, na
     """
     check_tracers()
     try:
-        program = _compile(Symbols(along), entry, statics, names)
+        program = _compile(Symbols(helpers), entry, statics, names)
     except RecursionError:  # an expression of hundreds of terms
         with deep_trees():
-            program = _compile(Symbols(along), entry, statics, names)
-    along.demand(along.wants)
+            program = _compile(Symbols(helpers), entry, statics, names)
+    helpers.demand(helpers.wants)
     return program
 
 
@@ -97,7 +97,7 @@ def _compile_once(symbols: Symbols, entry: FunctionType, statics: Statics, names
             # A function has only reachable blocks, so a call after a `return` needs no callee.
             pending += [callee for callee in callees(function) if callee not in pending]
     if diagnostics:
-        symbols.along.demand(symbols.along.wants)
+        symbols.helpers.demand(symbols.helpers.wants)
         raise CompileError(diagnostics)
     return CfgProgram(pending[0], tuple(functions))
 
@@ -109,7 +109,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    parts = request.fn, symbols.along, request.statics, request.target
+    parts = request.fn, symbols.helpers, request.statics, request.target
     unit = make_unit(*parts)
     written = write_stored_defaults, write_out, write_out_choices, write_out_methods, write_changes
     for rewriting in (collect_yields, *written):
@@ -146,4 +146,4 @@ def _note_changes(unit: Unit, target: Target, function: Function) -> None:
     written = {name for block in function.blocks for op in block.ops for name in writes(op)}
     missing = written.intersection(inner for inner, _ in target.captured) - set(unit.returned)
     if missing:
-        unit.along.changing[key_of(unit.fn.__code__)] = frozenset(missing)
+        unit.helpers.changing[key_of(unit.fn.__code__)] = frozenset(missing)

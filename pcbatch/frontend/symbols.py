@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from types import FunctionType
 
 from pcbatch.decisions import CodeKey
-from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import Statics, Target, same_statics
+from pcbatch.frontend.source.helpers import Helpers, key_of
 from pcbatch.ir.analysis.dataflow import forward
 from pcbatch.ir.cfg import Call, Function, Op
 from pcbatch.ir.ops import Prim
@@ -44,8 +44,8 @@ class Symbols:
     are known.
     """
 
-    def __init__(self, along: Along) -> None:
-        self.along = along
+    def __init__(self, helpers: Helpers) -> None:
+        self.helpers = helpers
         self.functions: dict[str, Request] = {}
         self.given_back: GivenBack = {}
         self.changing: set[CodeKey] = set()  # a nested function is another object in each round
@@ -92,12 +92,12 @@ class Symbols:
             if k == 0 and self.gives_back(name):
                 continue
             same = known.fn is target.fn and known.catching == catching
-            if same and same_statics(known.statics, statics, self.along):
+            if same and same_statics(known.statics, statics, self.helpers):
                 return name
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
         self.functions[name] = Request(fn, statics, target.inline, target, catching)
-        self.along.names[name] = key_of(fn.__code__)
+        self.helpers.names[name] = key_of(fn.__code__)
         return name
 
     def _unique(self, name: str) -> str:

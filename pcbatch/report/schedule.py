@@ -235,7 +235,7 @@ def explain_call(
     if isinstance(compiled.options.plan.schedule, Learned) and not _learned_for_tasks(compiled):
         if not isinstance(executable.machine.schedule, Learned):
             explained = replace(explained, reason=OTHER_BLOCKS)
-    along = tuple(map(str, compiled.stages.along))
+    along = tuple(map(str, compiled.stages.helpers))
     narrower = executable.narrower(width) if width == each else ()  # a queue narrows when no input is left
     calls, shared, as_kernel = _calls(compiled), _shared(compiled), _kernel(executable.machine, compiled.options)
     if compiled.options.plan.emitter == "scalar":

@@ -10,8 +10,8 @@ from typing import Any
 from pcbatch.decisions import NONE
 from pcbatch.errors import CompileError, Restart
 from pcbatch.frontend import compile_functions
-from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.verifier import verify
 from tests.oracles.interpret_cfg import interpret_cfg
@@ -49,7 +49,7 @@ def compiled(fn: Any) -> CfgProgram:
     decisions = NONE
     while True:
         try:
-            return compile_functions(entry, Along(batched, decisions), {})
+            return compile_functions(entry, Helpers(batched, decisions), {})
         except Restart as restart:
             decisions |= restart.wants
 

@@ -12,7 +12,7 @@ import pytest
 import pcbatch
 from pcbatch.errors import CompileError
 from pcbatch.frontend import compile_functions
-from pcbatch.frontend.source.along import Along
+from pcbatch.frontend.source.helpers import Helpers
 from tests.frontend.compiling import refusals
 
 outer = 3
@@ -21,7 +21,7 @@ outer = 3
 def undefined(fn) -> list[str]:
     """The names found undefined in a function that has no other faults."""
     try:
-        compile_functions(fn, Along(lambda obj: None), {}, names=True)
+        compile_functions(fn, Helpers(lambda obj: None), {}, names=True)
     except CompileError as error:
         return [d.title.split("`")[1] for d in error.diagnostics if d.code == "PCB202"]
     return []

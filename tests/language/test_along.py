@@ -390,7 +390,7 @@ def test_a_helper_that_traces_stays_a_primitive() -> None:
 
     f = pcbatch.batch(lambda x: double(x) + 1)
     assert f.lower(jnp.arange(2)).as_text("cfg").count("func ") == 1
-    assert f.lower(jnp.arange(2)).stages.along == ()
+    assert f.lower(jnp.arange(2)).stages.helpers == ()
 
 
 def test_primitive() -> None:

@@ -13,7 +13,7 @@ class Target:
     """The plain function that a call runs, with arguments that are bound to it already.
 
     `args` come before the arguments of the call (a method's object, those of a `functools.partial`), `keywords` are
-    those of a partial; `inline`: a copy of the function is put where it is called; `along`: it has no decorator, so
+    those of a partial; `inline`: a copy of the function is put where it is called; `helper`: it has no decorator, so
     that it may also be used as the plain function that it is.
 
     A function defined inside another one gets the variables that it reads of that one as further arguments: `captured`
@@ -25,7 +25,7 @@ class Target:
     args: tuple[object, ...] = ()
     keywords: tuple[tuple[str, object], ...] = ()
     inline: bool = False
-    along: bool = False
+    helper: bool = False
     captured: tuple[tuple[str, str], ...] = ()
     returned: tuple[str, ...] = ()
     nested: Any = None  # a `Nested`, which `rewrites.nested` makes

@@ -10,8 +10,8 @@ import gast
 
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
-from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
+from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.locate import Source
 from pcbatch.frontend.source.tree import Node
 
@@ -90,7 +90,7 @@ class Unit:
     names: frozenset[str]
     batched: BatchedTest
     statics: Statics
-    along: Along
+    helpers: Helpers
     lifted: Mapping[str, Target] = field(default_factory=dict)
     definitions: Mapping[str, Node] = field(default_factory=dict)
     returned: tuple[str, ...] = ()
@@ -104,11 +104,11 @@ class Unit:
     @property
     def decisions(self) -> Decisions:
         """The decisions about the user's source."""
-        return self.along.decisions
+        return self.helpers.decisions
 
     def want(self, code: CodeType | None, at: Node, why: str) -> bool:
         """Ask for a function to be compiled along, for a node; False if it cannot be, or is already."""
-        return code is not None and self.along.want(code, self.source.loc(at), why)
+        return code is not None and self.helpers.want(code, self.source.loc(at), why)
 
     @property
     def header(self) -> Loc:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import gast
 
 from pcbatch.data.object_parts import is_user_code
-from pcbatch.frontend.source.along import callee_of, is_kept
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.helpers import callee_of, is_kept
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.nested import function_of, lift, to_lift
@@ -56,7 +56,7 @@ def generator(unit: Unit, node: Node) -> Target | None:
     fn, args, keywords = callee_of(function)
     if fn is None or not inspect.isgeneratorfunction(fn) or not is_user_code(fn.__code__) or is_kept(fn.__code__):
         return None
-    return Target(fn, args, keywords, along=True)
+    return Target(fn, args, keywords, helper=True)
 
 
 def is_generator(node: Node) -> bool:
@@ -82,7 +82,7 @@ class WrittenOut:
 
 def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str], number: int) -> WrittenOut:
     """Make the unit of a generator whose body is to stand in `unit`; `taken` are names that it must avoid."""
-    own = make_unit(target.fn, unit.along, statics, target)
+    own = make_unit(target.fn, unit.helpers, statics, target)
     captured = {inner for inner, _ in target.captured}
     local = [name for name in own.bound if name not in captured and name not in own.imports]
     names: dict[str, str] = {}

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import gast
 
-from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.locate import Located, locate
 from pcbatch.frontend.source.own_classes import own_classes
 from pcbatch.frontend.source.rewrites.nested import lift, scope_of, to_lift
@@ -50,7 +50,7 @@ class Scope:
 
 
 def make_unit(
-    fn: FunctionType, along: Along, statics: Statics, target: Target | None = None, written_out: Node = None
+    fn: FunctionType, helpers: Helpers, statics: Statics, target: Target | None = None, written_out: Node = None
 ) -> Unit:
     """Find the source of `fn` and classify its names; raises CompileError if there is no source.
 
@@ -85,9 +85,9 @@ def make_unit(
         variables=frozenset(scope.bound) - frozenset(scope.definitions) - frozenset(imports),
         nested=nested,
         names=names,
-        batched=_with_itself(fn, along),
+        batched=_with_itself(fn, helpers),
         statics={name: value for name, value in statics.items() if not scope.bound.get(name, (fn,))},
-        along=along,
+        helpers=helpers,
         lifted=lifted,
         definitions=scope.definitions,
         returned=returned,

@@ -204,7 +204,7 @@ class Checker:
             if isinstance(node.func, gast.Subscript) and not isinstance(node.func.slice, gast.Constant):
                 self._choice(node.func.value, where, (tuple, list, dict))
             self.visit(node.func, where)
-        elif where.scope and not target.inline and (not target.along or target.returned):
+        elif where.scope and not target.inline and (not target.helper or target.returned):
             ask(self.unit, where.definition, node, f"it calls `{target.fn.__name__}`")
             self.faults.add(
                 "PCB206",
@@ -243,7 +243,7 @@ class Checker:
     def _value(self, node: Node, where: Where) -> None:
         target = self._batched(node, where)
         defined = isinstance(node.ctx, gast.Store)  # by `name = lambda ...`
-        if target is not None and not target.inline and not defined and (not target.along or target.returned):
+        if target is not None and not target.inline and not defined and (not target.helper or target.returned):
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
             why = "it gets a function that is compiled along"
@@ -262,7 +262,7 @@ class Checker:
             return
         items = functions.values() if isinstance(functions, dict) else functions
         targets = [self.unit.batched(item) for item in items]
-        if targets and all(target is not None and not target.inline and not target.along for target in targets):
+        if targets and all(target is not None and not target.inline and not target.helper for target in targets):
             title, table = "which batched function is called here is not known before the lanes run", one_line(node)
             key = short(next(iter(functions))) if isinstance(functions, dict) else "0"
             helps = (f"write the calls out, each by an index that is known: `{table}[{key}](x)`",)

@@ -26,7 +26,7 @@ from pcbatch.data.host.host_forms import has_form, in_host_form
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend import compile_functions
-from pcbatch.frontend.source.along import Along
+from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.cfg_passes import split_live_ranges
@@ -108,7 +108,7 @@ def verdicts(plains: Sequence[Plain]) -> list[Verdict]:
     while left:
         fn = _function([plain.text for plain in left])
         try:
-            program = split_live_ranges.run(compile_functions(fn, Along(lambda obj: None), {}))
+            program = split_live_ranges.run(compile_functions(fn, Helpers(lambda obj: None), {}))
         except CompileError as error:
             codes = {_line(d): d.code for d in error.diagnostics}
             assert codes, error

@@ -57,7 +57,7 @@ def candidates(unit: Unit, *names: str) -> Iterator[Node]:
     names, Python asks for the first that the class has."""
     found: list[FunctionType] = []
     for k, name in enumerate(names):
-        if not any(key[2] == name for key in unit.decisions.along):
+        if not any(key[2] == name for key in unit.decisions.helpers):
             continue
         for cls in unit.classes.values():
             found += own_methods([cls] if any(any(own_methods([cls], before)) for before in names[:k]) else [], name)

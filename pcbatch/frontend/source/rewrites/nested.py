@@ -20,9 +20,9 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.along import callee_of, key_of
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.helpers import callee_of, key_of
 from pcbatch.frontend.source.locate import body_matches
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.same_code import compile_inner
@@ -48,7 +48,7 @@ def function_of(definition: Node) -> Node:
 
 
 def code_key(file: str, definition: Node) -> tuple[str, int, str]:
-    """The place of a nested function, as `along.key_of` gives it for its code."""
+    """The place of a nested function, as `helpers.key_of` gives it for its code."""
     node = function_of(definition)
     lines: list[int] = [node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))]
     return (file, min(lines), getattr(node, "coded", getattr(node, "name", "<lambda>")))
@@ -62,7 +62,7 @@ def codes_of(unit: Unit, definition: Node) -> list[CodeType]:
 
 def is_wanted(unit: Unit, definition: Node) -> bool:
     """Whether a function defined in this one is one of those that are compiled along."""
-    return code_key(unit.source.file, definition) in unit.decisions.along
+    return code_key(unit.source.file, definition) in unit.decisions.helpers
 
 
 def ask(unit: Unit, definition: Node, node: Node, why: str) -> bool:
@@ -105,7 +105,7 @@ def lift(unit: Unit, names: frozenset[str], definitions: Mapping[str, Node]) -> 
             continue
         reads, writes = _scope(unit, name, definitions)
         captured = tuple((read, read) for read in reads)
-        targets[name] = Target(fn, along=True, captured=captured, returned=writes, nested=Nested(unit, name, node))
+        targets[name] = Target(fn, helper=True, captured=captured, returned=writes, nested=Nested(unit, name, node))
     return targets
 
 

@@ -42,7 +42,7 @@ def is_kept(code: CodeType) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Along:
+class Helpers:
     """A `BatchedTest` to which functions that are compiled along count as batched, beside those that `batched` knows.
 
     `wanted` and `changing` collect what the front end and type inference want beyond the decisions: functions to be
@@ -59,19 +59,19 @@ class Along:
     def __call__(self, obj: object) -> Target | None:
         """Return the target of a call of an object; None if it is traced as a primitive."""
         found = self.batched(obj)
-        return found if found is not None or not self.decisions.along else self._along(obj)
+        return found if found is not None or not self.decisions.helpers else self._helper(obj)
 
-    def _along(self, obj: object) -> Target | None:
+    def _helper(self, obj: object) -> Target | None:
         fn, args, keywords = callee_of(obj)
         if fn is None or not self.covers(fn.__code__) or is_kept(fn.__code__):
             return None
         if inspect.isgeneratorfunction(fn):  # written out where it is gone over
             return None
-        return Target(fn, args, keywords, inline=key_of(fn.__code__) in self.decisions.copied, along=True)
+        return Target(fn, args, keywords, inline=key_of(fn.__code__) in self.decisions.copied, helper=True)
 
     def covers(self, code: CodeType) -> bool:
         """Whether a function is compiled along."""
-        return key_of(code) in self.decisions.along
+        return key_of(code) in self.decisions.helpers
 
     def want(self, code: CodeType, call: Loc | None, why: str) -> bool:
         """Ask for a function to be compiled along from the next time on; False if it cannot be, or is already."""
@@ -91,7 +91,7 @@ class Along:
     def wants(self) -> Decisions:
         """The decisions that have been collected: functions to compile along, variables to change."""
         changed = frozenset((key, name) for key, names in self.changing.items() for name in names)
-        return Decisions(along=dict(self.wanted), changed=changed)
+        return Decisions(helpers=dict(self.wanted), changed=changed)
 
 
 def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tuple[tuple[str, object], ...]]:

@@ -39,7 +39,7 @@ from pcbatch.data.origins import Origin, Tracer, array, is_noted, leaves, note, 
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import PASSING, TREES
 from pcbatch.frontend.build.operators import in_helper
-from pcbatch.frontend.source.along import CACHE, Along
+from pcbatch.frontend.source.helpers import CACHE, Helpers
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.same_code import compile_inner
@@ -231,7 +231,7 @@ def _make_copy(fn: FunctionType) -> FunctionType | None:
         return _refuse_globals
     try:
         with deep_trees():
-            unit = make_unit(fn, Along(lambda obj: None), {})
+            unit = make_unit(fn, Helpers(lambda obj: None), {})
             tree = gast.gast_to_ast(in_helper(unit, unit.node))
             definition = ast.copy_location(ast.Expr(tree), tree) if isinstance(tree, ast.expr) else tree  # a lambda
             if unit.in_class and any(map(_is_private, ast.walk(tree))):
