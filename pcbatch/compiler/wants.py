@@ -25,7 +25,7 @@ from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.diagnose.primitive_errors import is_not_constant
-from pcbatch.lowering.diagnose.traceback_spans import Frame, below, called, user_frames
+from pcbatch.lowering.diagnose.traceback_spans import TracebackFrame, below, called, user_frames
 from pcbatch.lowering.typing.abstract_values import Leaf
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.trace_errors import ChangedArgument
@@ -129,9 +129,9 @@ def _helpers(op: Prim) -> tuple[CodeType, ...]:
     return tuple(code for code in codes if is_user_code(code))
 
 
-def _callable(chain: list[Frame]) -> list[Frame]:
+def _callable(chain: list[TracebackFrame]) -> list[TracebackFrame]:
     """The functions of the user at the start of a chain of calls, up to the first that is never compiled."""
-    found: list[Frame] = []
+    found: list[TracebackFrame] = []
     for frame in chain:
         if not is_user_code(frame.code) or is_kept(frame.code):
             break

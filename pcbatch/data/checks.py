@@ -33,7 +33,7 @@ Python has and a lane cannot hold. Neither is an exception of the program, so no
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PrimitiveCheck:
     """One check of a primitive.
 
     Attributes:
@@ -47,14 +47,14 @@ class Check:
     message: tuple[Any, ...]
 
 
-_collected: ContextVar[list[Check] | None] = ContextVar("pcbatch_checks", default=None)
+_collected: ContextVar[list[PrimitiveCheck] | None] = ContextVar("pcbatch_checks", default=None)
 _catching: ContextVar[bool] = ContextVar("pcbatch_catching", default=False)
 
 
 @contextlib.contextmanager
-def collecting() -> Iterator[list[Check]]:
+def collecting() -> Iterator[list[PrimitiveCheck]]:
     """Collect the checks of one primitive within the context, in the order in which they are made."""
-    checks: list[Check] = []
+    checks: list[PrimitiveCheck] = []
     with setting(_collected, checks):
         yield checks
 
@@ -136,12 +136,12 @@ def record(holds: Any, exception: str, message: Sequence[Any]) -> None:
     """Collect a check whose condition is an array; without a context to collect in, a known one is made at once."""
     checks = _collected.get()
     if checks is not None:
-        checks.append(Check(jax.numpy.logical_not(holds), exception, tuple(message)))
+        checks.append(PrimitiveCheck(jax.numpy.logical_not(holds), exception, tuple(message)))
     elif not isinstance(holds, jax.core.Tracer):
         require(bool(holds), {CAPACITY: "MemoryError", LIMIT: "OverflowError"}.get(exception, exception), *message)
 
 
-def pass_on(check: Check) -> None:
+def pass_on(check: PrimitiveCheck) -> None:
     """Add a check that an inner context has collected to those of this context."""
     checks = _collected.get()
     if checks is not None:
@@ -178,7 +178,7 @@ def using(new: NumberRules) -> AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def attempting() -> Iterator[list[Check]]:
+def attempting() -> Iterator[list[PrimitiveCheck]]:
     """Collect the checks of a primitive in the body of a `try`; divisions of Python's numbers by zero raise there."""
     with setting(_catching, True), collecting() as made, using(replace(rules(), division=True)):
         yield made

@@ -54,10 +54,10 @@ class TooLong(Exception):
 
 
 @dataclass(eq=False)
-class _Frame:
+class _TaskFrame:
     """A frame of a traced task: places of results, the number of tasks that it waits for, and who has brought them."""
 
-    owner: _Frame | None  # where the results of the task itself go
+    owner: _TaskFrame | None  # where the results of the task itself go
     dsts: tuple[str, ...] = ()
     places: Values = field(default_factory=dict)
     tasks: int = 0
@@ -66,10 +66,10 @@ class _Frame:
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
+class _Destination:
     """The destination of a task's results: places of a frame, or a row of arrays there."""
 
-    frame: _Frame
+    frame: _TaskFrame
     dsts: tuple[str, ...]
     row: int | None = None
     filled: bool = False
@@ -81,8 +81,8 @@ class _Ready:
 
     label: str
     record: Values
-    place: _Place
-    frame: _Frame | None
+    place: _Destination
+    frame: _TaskFrame | None
     needs: tuple[int, ...]
 
 
@@ -110,9 +110,9 @@ class Tracer:
         for op in self.program.prologue:
             evaluate(op, values)
         self.example, self.values = example, values
-        root = _Frame(None, tasks=1)
+        root = _TaskFrame(None, tasks=1)
         entry = self.blocks[self.program.entry]
-        self.ready.append(_Ready(entry.label, {v: values[v] for v in entry.params}, _Place(root, ()), None, ()))
+        self.ready.append(_Ready(entry.label, {v: values[v] for v in entry.params}, _Destination(root, ()), None, ()))
         while self.ready:
             self._execute(self.ready.pop())
 
@@ -134,11 +134,11 @@ class Tracer:
         for op in block.ops:
             match op:
                 case OpenFrame():
-                    frame = _Frame(task.place.frame, task.place.dsts)
+                    frame = _TaskFrame(task.place.frame, task.place.dsts)
                 case Spawn(dsts=dsts, way=way, row=row):
                     assert frame is not None
                     at = None if row is None else int(values[row])
-                    self._begin(_Place(frame, dsts, at), way, values, me)
+                    self._begin(_Destination(frame, dsts, at), way, values, me)
                 case SpawnInto(way=way):
                     self._begin(task.place, way, values, me)
         self._end(task, block, frame, values, me)
@@ -152,7 +152,7 @@ class Tracer:
         values: Values = self.bodies[task.label](given)
         return values
 
-    def _begin(self, place: _Place, way: Way, values: Values, me: int) -> None:
+    def _begin(self, place: _Destination, way: Way, values: Values, me: int) -> None:
         while isinstance(way, Fork):
             way = way.on_true if bool(values[way.cond]) else way.on_false
         match way:
@@ -163,7 +163,7 @@ class Tracer:
                 record = {param: values[source] for param, source in args}
                 self.ready.append(_Ready(label, record, place, None, (me,)))
 
-    def _end(self, task: _Ready, block: TaskBlock, frame: _Frame | None, values: Values, me: int) -> None:
+    def _end(self, task: _Ready, block: TaskBlock, frame: _TaskFrame | None, values: Values, me: int) -> None:
         edge = block.terminator
         while isinstance(edge, Fork):
             edge = edge.on_true if bool(values[edge.cond]) else edge.on_false
@@ -184,17 +184,17 @@ class Tracer:
             case Fail():
                 pass  # its results come nowhere
 
-    def _join(self, frame: _Frame) -> None:
+    def _join(self, frame: _TaskFrame) -> None:
         """Go on after a `sync`, if all that was spawned has returned."""
         if frame.tasks or frame.sync is None or frame.owner is None:
             return
         target, saved = frame.sync
         frame.sync = None
         needs = tuple(dict.fromkeys(frame.needs))
-        self.ready.append(_Ready(target, saved | frame.places, _Place(frame.owner, frame.dsts), None, needs))
+        self.ready.append(_Ready(target, saved | frame.places, _Destination(frame.owner, frame.dsts), None, needs))
 
 
-def _give(place: _Place, values: Sequence[Any]) -> None:
+def _give(place: _Destination, values: Sequence[Any]) -> None:
     """Put results at their places; a second one is a term of a sum. None: a value that decides nothing."""
     places = place.frame.places
     for dst, value in zip(place.dsts, values, strict=False):  # those of the example itself have no names

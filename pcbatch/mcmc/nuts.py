@@ -42,7 +42,7 @@ class Walker(NamedTuple):
     accept: jax.Array  # sum over the whole trajectory of min(1, exp(energy lost))
 
 
-class Span(NamedTuple):
+class Stretch(NamedTuple):
     """A stretch of trajectory, reduced to what the test for a turn needs."""
 
     rows: jax.Array  # momentum where the walker entered it, and the sum of momenta over its points, [2, n]
@@ -115,7 +115,7 @@ def visit(
     energy: jax.Array,
     mass: Mass,
     data: tuple[Any, ...],
-) -> tuple[Walker, Span]:
+) -> tuple[Walker, Stretch]:
     """One leapfrog step and the span of the point it reaches: the only place where a gradient is taken.
 
     The point replaces the walker's sample with the probability that keeps the choice among all points met
@@ -128,14 +128,14 @@ def visit(
     take = jnp.log(uniform(key, POINTS, walker.leapfrogs, step.dtype)) < log_weight - total
     sample = choose(take, Sample(point.rows[:2], logp), walker.sample)
     accept = walker.accept + jnp.where(ok, jnp.exp(jnp.minimum(log_weight, 0.0)), 0.0)
-    return Walker(point, sample, total, ok, ~ok, walker.leapfrogs + 1, accept), Span(jnp.stack([point.p, point.p]))
+    return Walker(point, sample, total, ok, ~ok, walker.leapfrogs + 1, accept), Stretch(jnp.stack([point.p, point.p]))
 
 
-def join(walker: Walker, first: Span, second: Span, mass: Mass) -> tuple[Walker, Span]:
+def join(walker: Walker, first: Stretch, second: Stretch, mass: Mass) -> tuple[Walker, Stretch]:
     """Two spans, one after the other, as one."""
     momenta = first.momenta + second.momenta
     ok = walker.ok & ~turning(first.p_first, walker.point.p, momenta, mass)
-    return walker._replace(ok=ok), Span(jnp.stack([first.p_first, momenta]))
+    return walker._replace(ok=ok), Stretch(jnp.stack([first.p_first, momenta]))
 
 
 def leaf(
@@ -147,7 +147,7 @@ def leaf(
     energy: jax.Array,
     mass: Mass,
     data: tuple[Any, ...],
-) -> tuple[Walker, Span]:
+) -> tuple[Walker, Stretch]:
     """The lowest two levels of a tree at once: one leapfrog step at depth 0, two at depth 1.
 
     A trajectory asks for depth 0 but once, in its first doubling, so nearly all gradients computed are used; and a
@@ -156,14 +156,14 @@ def leaf(
     once, first = visit(logp_and_grad, walker, key, step, energy, mass, data)
     twice, second = visit(logp_and_grad, once, key, step, energy, mass, data)
     both = join(twice, first, second, mass)
-    found: tuple[Walker, Span] = choose((depth == 1) & once.ok, both, (once, first))
+    found: tuple[Walker, Stretch] = choose((depth == 1) & once.ok, both, (once, first))
     return found
 
 
 def extend(
     walker: Walker,
     trajectory: Trajectory,
-    span: Span,
+    stretch: Stretch,
     key: jax.Array,
     depth: jax.Array | int,
     step: jax.Array,
@@ -177,7 +177,7 @@ def extend(
     take = walker.ok & (jnp.log(uniform(key, HALVES, jnp.asarray(depth), step.dtype)) < log_odds)
     left = choose(step < 0, walker.point, trajectory.left)
     right = choose(step > 0, walker.point, trajectory.right)
-    momenta = trajectory.momenta + span.momenta
+    momenta = trajectory.momenta + stretch.momenta
     ok = walker.ok & ~turning(left.p, right.p, momenta, mass)
     log_weight = jnp.logaddexp(trajectory.log_weight, walker.log_weight)
     sample = choose(take, walker.sample, trajectory.sample)

@@ -12,7 +12,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackOp, StackProgram
 from pcbatch.lowering.analysis.cost import op_cost
 
-Span = tuple[int, int]  # the first line and the last
+Lines = tuple[int, int]  # the first line and the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _excerpts(file: str, wanted: set[int]) -> Iterator[Excerpt]:
         yield Excerpt(file, first, tuple((text + [""] * last)[first - 1 : last]))
 
 
-def _spans(text: str) -> tuple[list[Span], list[Span]]:
+def _spans(text: str) -> tuple[list[Lines], list[Lines]]:
     """Line ranges of all functions, with their decorators, and of all statements."""
     try:
         tree = ast.parse(text)
@@ -100,14 +100,14 @@ def _spans(text: str) -> tuple[list[Span], list[Span]]:
     return functions, statements
 
 
-def _shortest(line: int, spans: Iterable[Span]) -> Span | None:
+def _shortest(line: int, spans: Iterable[Lines]) -> Lines | None:
     around = (span for span in spans if span[0] <= line <= span[1])
     return min(around, key=lambda span: span[1] - span[0], default=None)
 
 
-def _joined(spans: Iterable[Span], text: Sequence[str]) -> list[Span]:
+def _joined(spans: Iterable[Lines], text: Sequence[str]) -> list[Lines]:
     """Merge spans that overlap, or have only blank lines between them; in order."""
-    merged: list[Span] = []
+    merged: list[Lines] = []
     for first, last in sorted(spans):
         if merged and not any(line.strip() for line in text[merged[-1][1] : first - 1]):
             merged[-1] = merged[-1][0], max(merged[-1][1], last)

@@ -111,7 +111,7 @@ def _is_untyped(values: Any, axis: int) -> bool:
     return getattr(values, "shape", ())[axis:] == (0,) and values.dtype == jax.dtypes.canonicalize_dtype(float)
 
 
-class Place(NamedTuple):
+class RaggedPlace(NamedTuple):
     """Lists or texts among the leaves of a structure: `start` to `stop` are their content, `stop` their lengths.
 
     `least` is the least room that they have; `may_be_empty` whether the content may be no elements of any type.
@@ -124,10 +124,10 @@ class Place(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def places(tree: Any) -> tuple[Place, ...] | None:
+def places(tree: Any) -> tuple[RaggedPlace, ...] | None:
     """Return the places of all lists and texts of lanes in a structure, inner ones first; None where there are others,
     as dicts, or lists of more than tuples."""
-    found: list[Place] = []
+    found: list[RaggedPlace] = []
 
     def behind(node: Any, start: int) -> int:
         if not _is_ragged(node):
@@ -138,7 +138,7 @@ def places(tree: Any) -> tuple[Place, ...] | None:
         if kind in TABLES or not _is_of_tuples(content):
             raise LookupError("containers whose room their values decide")
         stop = behind(content, start)
-        found.append(Place(start, stop, int(kind == "text"), kind != "text" and content.node_data() is None))
+        found.append(RaggedPlace(start, stop, int(kind == "text"), kind != "text" and content.node_data() is None))
         return stop + 1
 
     try:
@@ -162,7 +162,7 @@ def _is_ragged(tree: Any) -> bool:
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
-def with_room(leaves: Sequence[Any], found: Sequence[Place]) -> list[Any] | None:
+def with_room(leaves: Sequence[Any], found: Sequence[RaggedPlace]) -> list[Any] | None:
     """Return leaves with the room that lists and texts at these places get in lanes; None for others than arrays on the
     host, lists without a type, or wrong lengths."""
     roomy = list(leaves)

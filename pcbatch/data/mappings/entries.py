@@ -15,7 +15,7 @@ from pcbatch.data.checks import limit, require_room
 from pcbatch.data.columns import same_leaves
 from pcbatch.data.elements import join_origins, origins_of, prepare, unify
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.mappings.hash_table import Place, Table, in_places
+from pcbatch.data.mappings.hash_table import HashTable, KeyPlace, in_places
 from pcbatch.data.mappings.stored_table import MIXED, REMOVED, Origins, StoredTable
 from pcbatch.data.origins import note, number
 from pcbatch.data.sequences import list_order
@@ -50,7 +50,7 @@ class Entries(StoredTable):
         lane_keys.hashable(key)
         return False if self.table is None else number(self._find(key).present)
 
-    def _find(self, key: Any) -> Place:
+    def _find(self, key: Any) -> KeyPlace:
         """The place of a key; it is looked up once as long as nothing is stored."""
         assert self.table is not None
         leaves = jax.tree.leaves(key)
@@ -95,7 +95,7 @@ class Entries(StoredTable):
 
     def _make_table(self, key: Any, value: Any, room: int = 0) -> None:
         size = max(start_capacity(), rounded(room))
-        self.table = Table.empty(key, value, size)
+        self.table = HashTable.empty(key, value, size)
         self.key_origins, self.value_origins = origins_of(lane_keys.plain(key)), origins_of(prepare(value))
 
     def _fit(self, key: Any, value: Any) -> Any:
@@ -193,6 +193,6 @@ class Entries(StoredTable):
         return self.table.entries_that(lambda key, value: other.table.find(key).present)
 
 
-def _typed(table: Table, values: LaneList) -> Any:
+def _typed(table: HashTable, values: LaneList) -> Any:
     """The columns of values with the type of a table's values."""
     return unify(table.values, table.shape, values.columns, (values.capacity,))[1]

@@ -48,7 +48,7 @@ HOLE = -(2**31)  # the stamp of a place that is free again, where no order depen
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KeyPlace:
     """The place of a key in a table: where it is, or would be stored.
 
     Attributes:
@@ -68,7 +68,7 @@ class Place:
 
 @pytree_node("keys", "values", "stamps", "count", "clock", static="capacity")
 @dataclass(frozen=True, slots=True)
-class Table:
+class HashTable:
     """A hash table: a value, which operations replace.
 
     Attributes:
@@ -88,7 +88,7 @@ class Table:
     capacity: int
 
     @classmethod
-    def empty(cls, key: Any, value: Any, capacity: int) -> Table:
+    def empty(cls, key: Any, value: Any, capacity: int) -> HashTable:
         """Return a table without entries for keys and values like these."""
         key, shape = lane_keys.plain(key), (rounded(-(-SPARE * capacity // WIDTH)), WIDTH)
         check_nested(capacity, *[0] * any(map(jnp.ndim, jax.tree.leaves(key))))  # of keys that are texts
@@ -106,12 +106,12 @@ class Table:
         """bool[buckets, WIDTH], the places that are in use."""
         return self.stamps >= 0
 
-    def find(self, key: Any) -> Place:
+    def find(self, key: Any) -> KeyPlace:
         """Return the place of a key; one that cannot be equal to any key of the table is not present."""
         found = lane_keys.fitted(lane_keys.plain(key), self.keys)
         if found is None:
             zero = jnp.int32(0)
-            return Place(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(FREE))
+            return KeyPlace(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(FREE))
         columns, leaves = lane_keys.parts(self.keys)[0], lane_keys.parts(found[0])[0]
         kept = [] if found[1] is True else [found[1]]
         buckets = _buckets_of(lane_keys.hashed(leaves), self.shape[0])
@@ -120,9 +120,9 @@ class Table:
         other = places[1] < places[0]
         place = jnp.minimum(places[0], places[1])
         bucket, column = jnp.where(other, buckets[1], buckets[0]), place % WIDTH
-        return Place(bucket, column, place < WIDTH, place >= 2 * WIDTH, self.stamps[bucket, column])
+        return KeyPlace(bucket, column, place < WIDTH, place >= 2 * WIDTH, self.stamps[bucket, column])
 
-    def store(self, place: Place, key: Any, value: Any, where: Any = True) -> tuple[Table, Any]:
+    def store(self, place: KeyPlace, key: Any, value: Any, where: Any = True) -> tuple[HashTable, Any]:
         """Return a table in which a key has a value, and whether there was no room for it; an old key stays.
 
         Args:
@@ -147,7 +147,7 @@ class Table:
             self, keys=keys, values=values, stamps=stamps, count=self.count + one, clock=self.clock + one
         ), full
 
-    def remove(self, place: Place, where: Any = True) -> Table:
+    def remove(self, place: KeyPlace, where: Any = True) -> HashTable:
         """Return a table without the entry at a place; nothing changes where its key is not present."""
         gone = place.present & going_on(where)
         free = jnp.int32(HOLE) if self.values is not None else -2 - place.stamp
@@ -160,14 +160,14 @@ class Table:
             stamps, clock = by_width(_last_stamp_again, _stamps_without_gap)(stamps, clock, place.stamp, gone)
         return replace(self, stamps=stamps, count=count, clock=jnp.where(count == 0, 0, clock))
 
-    def emptied(self) -> Table:
+    def emptied(self) -> HashTable:
         """Return a table of the same types without entries."""
         if going_on() is not True:
             return self.kept(jnp.zeros(self.shape, bool))
         zero = jnp.int32(0)
         return replace(self, stamps=jnp.full(self.shape, FREE, jnp.int32), count=zero, clock=zero)
 
-    def kept(self, keep: Any) -> Table:
+    def kept(self, keep: Any) -> HashTable:
         """Return a table with the entries at some places, bool[buckets, WIDTH]."""
         keep = keep if (here := going_on()) is True else keep | ~here
         stamps = jnp.where(keep | (self.stamps == FREE), self.stamps, HOLE)
@@ -230,7 +230,7 @@ class Table:
         keys = jax.tree.map(lambda leaf: leaf.reshape(-1)[order], self.keys)
         return keys, jnp.sum(known, dtype=jnp.int32), stamps[order] >= 0
 
-    def storing_all(self, keys: Any, values: Any, where: Any, ticks: Any = None) -> Table:
+    def storing_all(self, keys: Any, values: Any, where: Any, ticks: Any = None) -> HashTable:
         """Return a table with more entries.
 
         Args:
@@ -240,7 +240,7 @@ class Table:
             ticks: int32[n], their stamps in an empty table, where they are not 0, 1, 2, ...
         """
 
-        def step(k: Any, state: tuple[Table, Any]) -> tuple[Table, Any]:
+        def step(k: Any, state: tuple[HashTable, Any]) -> tuple[HashTable, Any]:
             table, full = state
             key, value = jax.tree.map(lambda leaf: leaf[k], (keys, values))
             if ticks is not None:
@@ -250,13 +250,13 @@ class Table:
 
         size = where.shape[0]
         last = jnp.max(jnp.where(where, jnp.arange(size) + 1, 0), initial=0).astype(jnp.int32)
-        table: Table
+        table: HashTable
         table, full = jax.lax.fori_loop(0, last, step, (self, jnp.bool_(False)))
         require_room(jnp.where(full, self.capacity + 1, 0), self.capacity)
         return table
 
     @making()
-    def rebuilt(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...] = ()) -> Table:
+    def rebuilt(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...] = ()) -> HashTable:
         """Return a table of another capacity, or with keys of another dtype, with these entries.
 
         Args:
@@ -267,9 +267,9 @@ class Table:
         """
         if lead:  # what lies where no element is has no entries
             stamps = jnp.where(jnp.expand_dims(self.count, (-1, -2)) > 0, self.stamps, FREE)
-            one = Table(keys, values, stamps, self.count, self.clock, self.capacity)
+            one = HashTable(keys, values, stamps, self.count, self.clock, self.capacity)
 
-            def again(table: Table) -> tuple[Table, Any]:
+            def again(table: HashTable) -> tuple[HashTable, Any]:
                 with collecting() as checks:
                     made = table.rebuilt(table.keys, table.values, capacity, lead[1:])
                 return made, reduce(jnp.logical_or, [check.failed for check in checks], jnp.bool_(False))
@@ -280,23 +280,25 @@ class Table:
         flat_keys, flat_values = in_places((keys, values))
         example: Any = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
         stamps = self.stamps.reshape(-1)
-        table = Table.empty(example[0], example[1], capacity)
+        table = HashTable.empty(example[0], example[1], capacity)
         table = table.storing_all(flat_keys, flat_values, stamps >= 0, stamps)
         return replace(table, clock=self.clock)
 
-    def with_types(self, key: Any, value: Any) -> tuple[Table, Any]:
+    def with_types(self, key: Any, value: Any) -> tuple[HashTable, Any]:
         """Return the table with types that cover a key and a value, too, and that value with the type of the values."""
         keys = lane_keys.covering(self.keys, self.shape, key)
         values, value = unify(self.values, self.shape, prepare(value), ())
         return self.retyped(keys, values, self.capacity, ()), value
 
-    def retyped(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...]) -> Table:
+    def retyped(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...]) -> HashTable:
         """Return the table with these keys and values at its places, of wider types, and another capacity."""
         if lane_keys.kinds(self.keys) == lane_keys.kinds(keys) and capacity == self.capacity:
             return replace(self, keys=keys, values=values)
         return self.rebuilt(keys, values, capacity, lead)
 
-    def unified(self, lead: tuple[int, ...], other: Table, other_lead: tuple[int, ...]) -> tuple[Table, Table]:
+    def unified(
+        self, lead: tuple[int, ...], other: HashTable, other_lead: tuple[int, ...]
+    ) -> tuple[HashTable, HashTable]:
         """Return this table and another one, or tables with these leads, with the type that covers both."""
         mine, theirs = (*lead, *self.stamps.shape[-2:]), (*other_lead, *other.stamps.shape[-2:])
         keys, other_keys = unify(self.keys, mine, other.keys, theirs)
@@ -304,13 +306,13 @@ class Table:
         capacity = max(self.capacity, other.capacity)
         return self.retyped(keys, values, capacity, lead), other.retyped(other_keys, other_values, capacity, other_lead)
 
-    def blanked(self, lead: tuple[int, ...], new: tuple[int, ...]) -> Table:
+    def blanked(self, lead: tuple[int, ...], new: tuple[int, ...]) -> HashTable:
         """Return empty tables of this type with another lead."""
         shape = self.stamps.shape[-2:]
         check_nested(*new, self.capacity)
         keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
         zeros = jnp.zeros(new, np.int32)
-        return Table(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)
+        return HashTable(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)
 
 
 def _buckets_of(hash_: Any, buckets: int) -> tuple[Any, Any]:
@@ -345,7 +347,7 @@ def in_places(part: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), part)
 
 
-def slots(table: Table) -> Any:
+def slots(table: HashTable) -> Any:
     """Return the numbers of all places of a table, int32[buckets, WIDTH]."""
     return jnp.arange(np.prod(table.shape), dtype=jnp.int32).reshape(table.shape)
 

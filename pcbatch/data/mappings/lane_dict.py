@@ -19,7 +19,7 @@ from pcbatch.data.elements import prepare, unify
 from pcbatch.data.joinable import Joinable
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.counts import Counts, part_of
-from pcbatch.data.mappings.hash_table import LAST, Place
+from pcbatch.data.mappings.hash_table import LAST, KeyPlace
 from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.mappings.ordered_keys import keeping_order, plain
 from pcbatch.data.optional import Optional
@@ -108,11 +108,11 @@ class LaneDict(Counts):
 
     # One key.
 
-    def _value_at(self, place: Place) -> Any:
+    def _value_at(self, place: KeyPlace) -> Any:
         assert self.table is not None
         return element_at(_Bucket(self, place.bucket), place.column)  # type: ignore[arg-type]
 
-    def _taken(self, place: Place) -> Any:
+    def _taken(self, place: KeyPlace) -> Any:
         """The value at a place, no view: the place may be stored into afterwards."""
         return keeping_order(lambda leaf: leaf, self._value_at(place))
 
@@ -214,7 +214,7 @@ class LaneDict(Counts):
         ends = jnp.argmin(jnp.where(self.table.live, stamps, LAST)), jnp.argmax(stamps)
         end = jnp.where(last, ends[1], ends[0]) if isinstance(last, Tracer) else ends[bool(last)]
         bucket, column = jnp.divmod(end.astype(jnp.int32), stamps.shape[1])
-        place = Place(bucket, column, self.table.count > 0, jnp.bool_(False), stamps[bucket, column])
+        place = KeyPlace(bucket, column, self.table.count > 0, jnp.bool_(False), stamps[bucket, column])
         key = self._noted_key(jax.tree.map(lambda leaf: leaf[bucket, column], self.table.keys))
         value = self._taken(place)
         self.table = self.table.remove(place)

@@ -13,7 +13,7 @@ from pcbatch.data.columns import Shape, element_text, leaf_at, put
 from pcbatch.data.container import lane_value
 from pcbatch.data.elements import join_origins, unify
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.mappings.hash_table import Place, Table
+from pcbatch.data.mappings.hash_table import HashTable, KeyPlace
 from pcbatch.data.origins import Origin
 from pcbatch.data.stored import Stored, UnlikeError, lists_in
 from pcbatch.diagnostics.lane_words import type_name
@@ -38,12 +38,12 @@ class StoredTable(Stored):
         self._node: StoredTable = self
         self.place: tuple[Any, ...] = ()
         self.missing = missing
-        self._table: Table | None = None
+        self._table: HashTable | None = None
         self._none: Any = 0
         self._origins: tuple[Origins, Origins] = (), ()
         self._history = ADDED
-        self._found: tuple[list[Any], Table, Place] | None = None
-        self._seen: tuple[Table, Table] | None = None
+        self._found: tuple[list[Any], HashTable, KeyPlace] | None = None
+        self._seen: tuple[HashTable, HashTable] | None = None
 
     # An element of a container is a view, whose table is a part of the tables that lie in its columns.
 
@@ -65,7 +65,7 @@ class StoredTable(Stored):
         return tuple(jnp.shape(self._none if self._table is None else self._table.count))
 
     @property
-    def table(self) -> Table | None:
+    def table(self) -> HashTable | None:
         """The hash table; None while nothing has been stored, so that the types of keys and values are not known."""
         node = self.node
         if node is self or node._table is None:

@@ -20,7 +20,7 @@ from pcbatch.data.elements import join_origins, origins_of, prepare, unify
 from pcbatch.data.stored import Stored, inner_parts, is_container, parts
 from pcbatch.errors import Refusal
 
-Place = tuple[int, int]  # the number of a class, and that of a field of it
+FieldKey = tuple[int, int]  # the number of a class, and that of a field of it
 
 ONE_LIST = "two records get one and the same list, and a change through one would be seen in the other"
 ONE_LIST_HELP = "give each a list of its own: `Node(list(xs))`"
@@ -36,9 +36,9 @@ class HeapUse:
         changed: the fields that are changed in place or assigned.
     """
 
-    held: frozenset[tuple[int, bool, Place]] = frozenset()
-    stored: frozenset[tuple[int, Place]] = frozenset()
-    changed: frozenset[Place] = frozenset()
+    held: frozenset[tuple[int, bool, FieldKey]] = frozenset()
+    stored: frozenset[tuple[int, FieldKey]] = frozenset()
+    changed: frozenset[FieldKey] = frozenset()
 
 
 NO_USE = HeapUse()
@@ -48,12 +48,12 @@ NO_USE = HeapUse()
 class HeapChanges:
     """The reads, stores and changes that were noted so far while a primitive is traced."""
 
-    views: list[tuple[Place, Any, Any]] = field(default_factory=list)  # a list that was read, and its state then
-    arrays: set[Place] = field(default_factory=set)  # fields of which an array was read
-    values: list[tuple[Place, Any]] = field(default_factory=list)  # lists and arrays that were stored
-    changed: set[Place] = field(default_factory=set)
+    views: list[tuple[FieldKey, Any, Any]] = field(default_factory=list)  # a list that was read, and its state then
+    arrays: set[FieldKey] = field(default_factory=set)  # fields of which an array was read
+    values: list[tuple[FieldKey, Any]] = field(default_factory=list)  # lists and arrays that were stored
+    changed: set[FieldKey] = field(default_factory=set)
 
-    def read(self, place: Place, value: Any) -> None:
+    def read(self, place: FieldKey, value: Any) -> None:
         """Note a field that has been read."""
         for part in inner_parts(value):
             if isinstance(part, Stored):
@@ -64,7 +64,7 @@ class HeapChanges:
             elif _has_axes(part):
                 self.arrays.add(place)
 
-    def stored(self, place: Place, value: Any, *, new: bool = False) -> None:
+    def stored(self, place: FieldKey, value: Any, *, new: bool = False) -> None:
         """Note a value that is stored in a field; `new` in a record that is made by this."""
         if not is_changeable(value):
             return
@@ -75,8 +75,8 @@ class HeapChanges:
     def use(self, results: Sequence[Any], operands: Sequence[Any]) -> HeapUse:
         """Return what has happened, at the end of the primitive."""
         changed = {place for place, view, state in self.views if _state(view) != state}
-        stored: set[tuple[int, Place]] = set()
-        held: set[tuple[int, bool, Place]] = set()
+        stored: set[tuple[int, FieldKey]] = set()
+        held: set[tuple[int, bool, FieldKey]] = set()
         seen: set[Any] = set()
         read = [Parts(view) for _, view, _ in self.views]
         of_fields = {key for found in read for key in (found.own | found.inner)}

@@ -70,7 +70,7 @@ def checked_index(index: Any, length: Any, capacity: int, message: str) -> tuple
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SliceRange:
     """The elements of a slice: `count` of them, from index `start` on, at a distance of `step`."""
 
     start: Any
@@ -84,7 +84,7 @@ class Span:
         return (distance >= 0) & (distance % size == 0) & (distance // size < self.count)
 
 
-def span(part: slice, length: Any) -> Span:
+def slice_range(part: slice, length: Any) -> SliceRange:
     """Return the elements that a slice of a list of this length has."""
     refusal = "slice indices must be integers or None or have an __index__ method"
     start, stop, step = (
@@ -94,7 +94,7 @@ def span(part: slice, length: Any) -> Span:
     require(step != 0, "ValueError", "slice step cannot be zero")
     if not any(isinstance(value, jax.Array) for value in (start, stop, step, length)):
         known = range(*slice(start, stop, step).indices(length))
-        return Span(known.start, len(known), step)
+        return SliceRange(known.start, len(known), step)
     forward = step > 0
     low = where(forward, 0, -1)
     high = where(forward, length, length - 1)
@@ -104,13 +104,13 @@ def span(part: slice, length: Any) -> Span:
     size: Any
     if isinstance(step, int):
         if step == 1 and isinstance(start, int) and start == 0:
-            return Span(0, stop, 1)
+            return SliceRange(0, stop, 1)
         distance, size = (stop - start, step) if step > 0 else (start - stop, -step)
     else:
         distance = jnp.where(forward, stop - start, start - stop)
         size = jnp.maximum(jnp.abs(step), 1)
     count = jnp.maximum(distance, 0) if isinstance(size, int) and size == 1 else -(-jnp.maximum(distance, 0) // size)
-    return Span(start, count, step)
+    return SliceRange(start, count, step)
 
 
 def _clamped(bound: Any, low: Any, high: Any, length: Any) -> Any:

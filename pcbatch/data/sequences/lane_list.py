@@ -31,7 +31,7 @@ from pcbatch.data.sequences.indices import (
     at_least_zero,
     in_range,
     repetitions,
-    span,
+    slice_range,
 )
 from pcbatch.data.sequences.lane_sequence import SHARED_HELP, LaneSequence
 from pcbatch.data.stored import lists_in
@@ -147,7 +147,7 @@ class LaneList(LaneSequence):
     def insert(self, index: Any, value: Any, /) -> None:
         """Insert an element before an index, which may be out of range."""
         n = self.length
-        at = span(slice(index, None), n).start
+        at = slice_range(slice(index, None), n).start
         self.hold(value)
         self._fit(value)
         self._make_room(n + 1)
@@ -227,7 +227,7 @@ class LaneList(LaneSequence):
         if not isinstance(index, slice):
             self._set(self._checked(index, self.NO_PLACE)[1], value)
             return
-        part, other = span(index, self.length), as_list(value)
+        part, other = slice_range(index, self.length), as_list(value)
         if type(part.step) is int and part.step == 1:
             self._splice(part.start, part.count, other)
             return
@@ -251,7 +251,7 @@ class LaneList(LaneSequence):
             read, _ = self._checked(index, self.NO_PLACE)
             self._close(read, n, moves.one_if(in_range(index, n)))
             return
-        part = span(index, n)
+        part = slice_range(index, n)
         if type(part.step) is int and part.step == 1:
             self._close(part.start, n, part.count)
         else:

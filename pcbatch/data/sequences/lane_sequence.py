@@ -19,7 +19,7 @@ from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.origins import number
 from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences import moves
-from pcbatch.data.sequences.indices import Span, checked_index, repeated, repetitions, span
+from pcbatch.data.sequences.indices import SliceRange, checked_index, repeated, repetitions, slice_range
 from pcbatch.data.sequences.list_order import ask_about_lists, ask_identity, compare, equal, equal_to, first_equal, not_
 from pcbatch.data.stored import lists_in
 from pcbatch.diagnostics.lane_words import type_name
@@ -129,7 +129,7 @@ class LaneSequence(Compared):
 
     def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
         """Return the index of the first element that equals a value."""
-        found = span(slice(start, stop), self.length)
+        found = slice_range(slice(start, stop), self.length)
         end = found.start + found.count
         place = self._first(value, found.start, end)
         require(place < end, "ValueError", self.ABSENT["index"])
@@ -147,10 +147,10 @@ class LaneSequence(Compared):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self._slice(span(index, self.length))
+            return self._slice(slice_range(index, self.length))
         return self.element(self._checked(index, self.NO_INDEX)[0])
 
-    def _slice(self, part: Span) -> Any:
+    def _slice(self, part: SliceRange) -> Any:
         plain = self._plain()
         columns = plain.columns
         if isinstance(part.count, int) and room(columns, 0) is not None:

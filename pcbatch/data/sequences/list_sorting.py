@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.by_width import by_width
-from pcbatch.data.checks import Check, collecting, limit, record
+from pcbatch.data.checks import PrimitiveCheck, collecting, limit, record
 from pcbatch.data.columns import one_level, room, with_row
 from pcbatch.data.elements import prepare
 from pcbatch.data.optional import Optional
@@ -140,7 +140,7 @@ def _order_by_ranks(keys: Any, inside: Any) -> Any:
 
 def mapped(fn: Callable[[Any], Any], values: Any) -> Any:
     """Return the columns of the results of a function of one element; places behind the end hold anything."""
-    found: list[Check] = []
+    found: list[PrimitiveCheck] = []
 
     def run(place: Any) -> Any:
         with collecting() as checks:

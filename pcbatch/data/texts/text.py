@@ -13,7 +13,7 @@ from pcbatch.data.columns import leaf_at, taken
 from pcbatch.data.container import lane_value
 from pcbatch.data.origins import Origin, number
 from pcbatch.data.sequences import moves
-from pcbatch.data.sequences.indices import checked_index, integer, repeated, repetitions, span
+from pcbatch.data.sequences.indices import checked_index, integer, repeated, repetitions, slice_range
 from pcbatch.data.sequences.lane_sequence import Compared
 from pcbatch.data.texts import text_search
 from pcbatch.data.texts.known_texts import refuse_shown
@@ -71,7 +71,7 @@ class Text(Compared):
             index = integer(index, "string indices must be integers")
             place, _ = checked_index(index, self.length, self.codes.shape[0], "string index out of range")
             return self.element(place)
-        part = span(index, self.length)
+        part = slice_range(index, self.length)
         if type(part.step) is int and part.step == 1:
             return self.made(moves.part(self.codes, part.start, part.count), part.count)
         places = part.start + part.step * jnp.arange(self.codes.shape[0], dtype=np.int32)

@@ -25,7 +25,7 @@ from pcbatch.data.origins import Origin
 from pcbatch.data.row_search import first_row
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import moves
-from pcbatch.data.sequences.indices import Span
+from pcbatch.data.sequences.indices import SliceRange
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.text import Text, as_text
 
@@ -109,7 +109,7 @@ class TextParts(LaneList):
             require_room(length, width)
         return class_for(str).made(moves.part(self.codes, start, length, width), length)
 
-    def _slice(self, part: Span) -> TextParts:
+    def _slice(self, part: SliceRange) -> TextParts:
         places = self.places._slice(part)
         starts, lengths = places.columns
         return self.of(self.codes, starts, lengths, places.length)

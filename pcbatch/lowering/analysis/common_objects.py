@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pcbatch.data.objects.made import HEAP
-from pcbatch.data.objects.made_fields import Place
+from pcbatch.data.objects.made_fields import FieldKey
 
 OWN, INNER = "own", "inner"
 Part = tuple[str, str]  # a variable and a level
@@ -30,7 +30,7 @@ REPEATED: Part = ("", INNER)
 """A source that a result has twice: one object stands at several places of it."""
 
 
-def field_part(place: Place, level: str) -> Part:
+def field_part(place: FieldKey, level: str) -> Part:
     """Return the part of a state that stands for a field of all records made in lanes.
 
     Variables that were read from the field are in a pair with its inner level, those that were stored in it with its
@@ -39,7 +39,7 @@ def field_part(place: Place, level: str) -> Part:
     return (f"{FIELD}.{place[0]}.{place[1]}", level)
 
 
-def place_of(part: Part) -> Place:
+def place_of(part: Part) -> FieldKey:
     """Return the field for which a part stands."""
     _, cls, field = part[0].rsplit(".", 2)
     return int(cls), int(field)
@@ -50,7 +50,7 @@ def is_field(part: Part) -> bool:
     return part[0].startswith(FIELD)
 
 
-class Source(NamedTuple):
+class ObjectSource(NamedTuple):
     """A part that has objects of a result.
 
     Attributes:
@@ -64,7 +64,7 @@ class Source(NamedTuple):
     stays: bool = False
 
 
-Sources = Mapping[Part, Sequence[Source]]  # of the parts of what an operation assigns
+Sources = Mapping[Part, Sequence[ObjectSource]]  # of the parts of what an operation assigns
 
 
 def assigned(state: State, names: Iterable[str], sources: Sources) -> State:
@@ -92,7 +92,7 @@ def assigned(state: State, names: Iterable[str], sources: Sources) -> State:
     return related(left, pairs)
 
 
-def _common(state: State, one: Source, other: Source) -> bool:
+def _common(state: State, one: ObjectSource, other: ObjectSource) -> bool:
     """Whether two sources may give one object."""
     if one.stays or other.stays:
         return False

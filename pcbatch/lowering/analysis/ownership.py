@@ -25,8 +25,8 @@ from pcbatch.lowering.analysis.common_objects import (
     OUTSIDE,
     OWN,
     REPEATED,
+    ObjectSource,
     Part,
-    Source,
     Sources,
     State,
     assigned,
@@ -116,7 +116,7 @@ class Ownership:
             case Move(dst=dst, src=src):
                 if dst == src:
                     return state
-                sources: Sources = {(dst, part[1]): [Source(part)] for part in self.objects.parts(function, src)}
+                sources: Sources = {(dst, part[1]): [ObjectSource(part)] for part in self.objects.parts(function, src)}
                 return assigned(state, [dst], sources)
             case Prim():
                 traced = self.inferred.traced.get((function, label, k))
@@ -133,7 +133,7 @@ class Ownership:
         real = self.objects.changes(function, label, k, op)
         # What is stored may equal what was there: nothing shows then, but it is another object.
         stored = real or tuple(change for change in op.expr.effects.changes if change.sure)
-        sources: dict[Part, list[Source]] = {}
+        sources: dict[Part, list[ObjectSource]] = {}
         for j, (dst, value) in enumerate(zip(op.dsts, traced.outs, strict=True)):
             for part in parts_at(dst, levels(value)):
                 if stored and j == len(op.dsts) - 1:
@@ -148,7 +148,7 @@ class Ownership:
             if not (real and j == len(op.dsts) - 1):  # a list in which an element is stored is none of the field
                 for part in parts_at(op.dsts[j], levels(traced.outs[j])):
                     if own or part[1] == INNER:
-                        sources[part].append(Source(field_part(place, INNER)))
+                        sources[part].append(ObjectSource(field_part(place, INNER)))
         return sources
 
     def _stores(self, function: str, op: Prim, traced: Traced, state: State) -> Iterator[tuple[Part, Part]]:
@@ -157,52 +157,52 @@ class Ownership:
             for part in self.objects.parts(function, op.expr.ins[j]):
                 yield from _stored_pairs(state, field_part(place, OWN), part, op.dsts)
 
-    def _ties(self, function: str, op: Prim, traced: Traced, j: int, level: str) -> list[Source]:
+    def _ties(self, function: str, op: Prim, traced: Traced, j: int, level: str) -> list[ObjectSource]:
         """The sources of result j of a primitive, by what was found while it was traced."""
-        found: list[Source] = []
+        found: list[ObjectSource] = []
         for alias in traced.aliases:
             if alias.result != j or alias.own_result is not (level == OWN):
                 continue
             if alias.source == CAPTURED:
-                found.append(Source(OUTSIDE))
+                found.append(ObjectSource(OUTSIDE))
                 continue
             source = op.expr.ins[alias.source]
             part = (source, OWN if alias.own_source else INNER)
             if part in self.objects.parts(function, source):
-                found.append(Source(part, alias.source in op.expr.effects.takes and not alias.own_source))
+                found.append(ObjectSource(part, alias.source in op.expr.effects.takes and not alias.own_source))
         if level == INNER and j in traced.repeated:
-            found += [Source(REPEATED), Source(REPEATED)]
+            found += [ObjectSource(REPEATED), ObjectSource(REPEATED)]
         return found
 
-    def _changed(self, function: str, op: Prim, change: Change, level: str, traced: Traced) -> list[Source]:
+    def _changed(self, function: str, op: Prim, change: Change, level: str, traced: Traced) -> list[ObjectSource]:
         """The sources of a variable after a change in place of its object."""
         root = op.expr.ins[change.position]
-        mine = [Source(part) for part in self.objects.parts(function, root) if part[1] == level]
+        mine = [ObjectSource(part) for part in self.objects.parts(function, root) if part[1] == level]
         if op.expr.effects.syncs:
             return [*mine, *self._put_back(function, op, level)]
         return mine if level == OWN else [*mine, *self._stored(function, op, change, traced)]
 
-    def _put_back(self, function: str, op: Prim, level: str) -> list[Source]:
+    def _put_back(self, function: str, op: Prim, level: str) -> list[ObjectSource]:
         """The sources of a variable of which a part, or which itself, has changed by the name of another one."""
         parts = self.objects.parts(function, op.expr.ins[-1])
         if len(op.expr.ins) == 2:
-            return [Source(part, stays=True) for part in parts if part[1] == level]
-        return [] if level == OWN else [Source(part, stays=part[1] == OWN) for part in parts]
+            return [ObjectSource(part, stays=True) for part in parts if part[1] == level]
+        return [] if level == OWN else [ObjectSource(part, stays=part[1] == OWN) for part in parts]
 
-    def _stored(self, function: str, op: Prim, change: Change, traced: Traced) -> list[Source]:
+    def _stored(self, function: str, op: Prim, change: Change, traced: Traced) -> list[ObjectSource]:
         """The sources that a change in place may store in the object; one that `spreads` stores elements of others, and
         these themselves only where tracing has found that it does."""
         tied = {alias.source for alias in traced.aliases if alias.own_source}
         others = [(k, name) for k, name in enumerate(op.expr.ins) if k != change.position]
         parts = [(k, part) for k, name in others for part in self.objects.parts(function, name)]
-        return [Source(part) for k, part in parts if k in tied or part[1] == INNER or not change.spreads]
+        return [ObjectSource(part) for k, part in parts if k in tied or part[1] == INNER or not change.spreads]
 
-    def _value(self, function: str, op: Prim, change: Change, traced: Traced) -> list[Source]:
+    def _value(self, function: str, op: Prim, change: Change, traced: Traced) -> list[ObjectSource]:
         """The sources of what a method returns that changes its object."""
         root = op.expr.ins[change.position]
-        found = [Source((root, INNER), change.removes)] if self.objects.levels(function, root).inner else []
+        found = [ObjectSource((root, INNER), change.removes)] if self.objects.levels(function, root).inner else []
         if not is_builtin(self.objects.type(function, root)):  # a method of a class may return the object itself
-            found.append(Source((root, OWN)))
+            found.append(ObjectSource((root, OWN)))
         return [*found, *self._stored(function, op, change, traced)]
 
     def _call(self, function: str, op: Call, state: State) -> State:
@@ -211,18 +211,18 @@ class Ownership:
             return assigned(state, op.dsts, {})
         given = dict(zip(callee.params, op.args, strict=True))
         summary = self.summaries[op.func]
-        sources: dict[Part, list[Source]] = {}
+        sources: dict[Part, list[ObjectSource]] = {}
         for j, (dst, result) in enumerate(zip(op.dsts, callee.results, strict=True)):
             for part in parts_at(dst, self.objects.levels(op.func, result)):
                 given_back = result if j and result in callee.given_back else None
                 if given_back is not None and part[1] == OWN:
-                    sources[part] = [Source((given[given_back], OWN))]
+                    sources[part] = [ObjectSource((given[given_back], OWN))]
                     continue
                 parts = [other for one, other in summary if one == (j, part[1]) and isinstance(other[0], str)]
                 found = {self.given(given, other) for other in parts}
                 if given_back is not None:
                     found.add((given[given_back], INNER))
-                sources[part] = [Source(each) for each in sorted(found) if self._has(function, each)]
+                sources[part] = [ObjectSource(each) for each in sorted(found) if self._has(function, each)]
         new = assigned(state, op.dsts, sources)
         between = (
             ((op.dsts[one[0]], one[1]), (op.dsts[other[0]], other[1]))

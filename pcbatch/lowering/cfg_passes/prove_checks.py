@@ -37,7 +37,7 @@ from pcbatch.lowering.analysis.reference_facts import (
 from pcbatch.lowering.jaxpr_passes.integer_marks import has_marks
 from pcbatch.lowering.typing.trace import JaxprFn, restrict
 
-Place = tuple[str, str]  # function, label
+BlockKey = tuple[str, str]  # function, label
 
 
 def run(program: CfgProgram) -> CfgProgram:
@@ -57,12 +57,12 @@ class _Proofs:
     def __init__(self, program: CfgProgram) -> None:
         self.program = program
         self.functions = {f.name: f for f in program.functions}
-        self.entering: dict[Place, Facts] = {}
+        self.entering: dict[BlockKey, Facts] = {}
         self.order = _order(program)  # a block comes behind those that lead to it, and is then seen once, but in loops
         self.position = {place: k for k, place in enumerate(self.order)}
         self.due = Worklist(())
         self.live = {f.name: live_in(f) for f in program.functions}
-        self.visits: dict[Place, int] = {}
+        self.visits: dict[BlockKey, int] = {}
         self.known: dict[int, tuple[Expression | None, ...]] = {}
         self.heads = set(_heads(program))
 
@@ -74,7 +74,7 @@ class _Proofs:
             name, label = self.order[k]
             self.walk(self.functions[name], self.functions[name].block(label), True)
 
-    def flow(self, place: Place, facts: Facts) -> None:
+    def flow(self, place: BlockKey, facts: Facts) -> None:
         old, live = self.entering.get(place), self.live[place[0]][place[1]]
         new = met(old, {e: limits for e, limits in facts.items() if live.issuperset(mentioned(e))})
         self.visits[place] = self.visits.get(place, 0) + 1
@@ -179,10 +179,10 @@ class _Proofs:
         return replace(function, blocks=tuple(without_results(b, before - read) for b in blocks))
 
 
-def _order(program: CfgProgram) -> list[Place]:
+def _order(program: CfgProgram) -> list[BlockKey]:
     """The blocks that control may reach, in reverse postorder, callees behind the blocks that call them."""
     first = {f.name: (f.name, f.blocks[0].label) for f in program.functions}
-    edges: dict[Place, list[Place]] = {}
+    edges: dict[BlockKey, list[BlockKey]] = {}
     for f in program.functions:
         for block in f.blocks:
             called = [first[op.func] for op in block.ops if isinstance(op, Call)]
@@ -190,7 +190,7 @@ def _order(program: CfgProgram) -> list[Place]:
     return postorder([first[program.entry]], edges)[::-1]
 
 
-def _heads(program: CfgProgram) -> Iterator[Place]:
+def _heads(program: CfgProgram) -> Iterator[BlockKey]:
     """The blocks at which every cycle of a program passes: the first of functions, and the targets of jumps back."""
     for function in program.functions:
         position = {block.label: k for k, block in enumerate(function.blocks)}

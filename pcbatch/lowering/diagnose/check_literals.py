@@ -20,12 +20,12 @@ from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, fits
-from pcbatch.lowering.typing.inferred import Inferred, Place
+from pcbatch.lowering.typing.inferred import Inferred, VariableKey
 from pcbatch.lowering.typing.jax_types import jax_dtype
 from pcbatch.lowering.typing.join_types import differs
 
 WIDER = ("int32", "uint32", "int64", "uint64")
-Flow = tuple[Place, Abstract | None, Loc | None]  # a variable, what flows into it, and where
+Flow = tuple[VariableKey, Abstract | None, Loc | None]  # a variable, what flows into it, and where
 
 
 def run(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
@@ -61,7 +61,7 @@ def _flows_of(program: CfgProgram, key: tuple[str, str, int], op: Op, inferred: 
 
 
 def _diagnostics(
-    program: CfgProgram, place: Place, value: Abstract | None, loc: Loc | None, inferred: Inferred
+    program: CfgProgram, place: VariableKey, value: Abstract | None, loc: Loc | None, inferred: Inferred
 ) -> Iterator[Diagnostic]:
     target = inferred.types.get(place)
     if target is None or value is None:

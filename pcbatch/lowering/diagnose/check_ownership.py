@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from pcbatch.data.objects.made import made_schema
 from pcbatch.data.objects.made_classes import MadeClass, is_mutable
-from pcbatch.data.objects.made_fields import Place
+from pcbatch.data.objects.made_fields import FieldKey
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, Restart
@@ -151,7 +151,7 @@ class _Checker:
             yield from self._fields(block, k, op, traced.fields.changed, state)
 
     def _stored(
-        self, block: Block, k: int, op: Prim | Call, place: Place, parts: list[Part], state: State
+        self, block: Block, k: int, op: Prim | Call, place: FieldKey, parts: list[Part], state: State
     ) -> Iterator[Diagnostic]:
         """Yield the diagnostic for objects of `parts` that become parts of a field of records."""
         back = {dst for call in block.ops[:k] if isinstance(call, Call) for dst in call.dsts[1:]}
@@ -162,7 +162,7 @@ class _Checker:
             yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
 
     def _fields(
-        self, block: Block, k: int, op: Prim | Call, changed: frozenset[Place], state: State
+        self, block: Block, k: int, op: Prim | Call, changed: frozenset[FieldKey], state: State
     ) -> Iterator[Diagnostic]:
         """Yield the diagnostic for changes of fields of which other variables hold a part."""
         for place in sorted(changed):
@@ -176,7 +176,7 @@ class _Checker:
                 yield Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(name, op), (NOTE,), helps)
                 return
 
-    def _field(self, place: Place) -> str:
+    def _field(self, place: FieldKey) -> str:
         cls = made_schema().classes[place[0]]
         return f"{cls.cls.__name__}.{cls.fields[place[1]]}"
 

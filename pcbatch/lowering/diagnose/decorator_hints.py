@@ -9,7 +9,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.lowering.diagnose.traceback_spans import Frame
+from pcbatch.lowering.diagnose.traceback_spans import TracebackFrame
 
 CHOOSE = "use `jnp.where` or `jax.lax.cond` in {}"
 LAMBDA = "<lambda>"
@@ -24,7 +24,7 @@ LOOPS = {
 }
 
 
-def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) -> tuple[str, ...]:
+def helps(fn: Any, whole: Loc, chain: Sequence[TracebackFrame], node: ast.expr | None) -> tuple[str, ...]:
     """Return the helps for a chain of helpers, of which the innermost branches on a value of a lane.
 
     The primitive `fn`, whose span is `whole`, calls the chain, outermost first, by the expression `node`.
@@ -82,7 +82,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(marked[:-1]), marked[-1]] if len(marked) > 1 else marked)
 
 
-def _move_out(frame: Frame, called: str) -> str:
+def _move_out(frame: TracebackFrame, called: str) -> str:
     if frame.name == LAMBDA and not called.isidentifier():
         return "write an `if` statement in place of this lambda"
     if called in (*frame.code.co_names, *frame.code.co_freevars):
@@ -101,7 +101,7 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _means(fn: Any, func: ast.expr, frame: Frame) -> bool:
+def _means(fn: Any, func: ast.expr, frame: TracebackFrame) -> bool:
     """Whether a function expression of the primitive stands for the helper of this frame."""
     if isinstance(func, ast.Attribute):
         return func.attr == frame.name

@@ -22,7 +22,7 @@ from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import decorator_hints, lacking
 from pcbatch.lowering.diagnose.fix_its import constant_helps, expression, needs_branches, refusal_helps
 from pcbatch.lowering.diagnose.key_spans import key_span
-from pcbatch.lowering.diagnose.traceback_spans import Frame, below, in_library, spans, user_frames
+from pcbatch.lowering.diagnose.traceback_spans import TracebackFrame, below, in_library, spans, user_frames
 from pcbatch.lowering.typing.abstract_values import Abstract
 
 NOT_CONSTANT = (
@@ -70,8 +70,8 @@ class _Where:
     """The span in the primitive that failed, and the frames of the helpers below it, outermost first."""
 
     place: Loc | None
-    chain: Sequence[Frame]
-    own: Frame | None  # of the primitive itself
+    chain: Sequence[TracebackFrame]
+    own: TracebackFrame | None  # of the primitive itself
 
     @property
     def innermost(self) -> Loc | None:

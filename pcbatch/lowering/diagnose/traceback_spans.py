@@ -35,7 +35,7 @@ _WRAPPERS = (functools.__file__, contextlib.__file__)
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class TracebackFrame:
     """One level of the user's part of a traceback; `exact` if its columns are known, else `loc` is a whole line."""
 
     name: str
@@ -45,9 +45,9 @@ class Frame:
     names: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)  # its locals and globals
 
 
-def user_frames(error: BaseException) -> list[Frame]:
+def user_frames(error: BaseException) -> list[TracebackFrame]:
     """Return the frames of the user and of the user's libraries, outermost first; those of the causes come last."""
-    frames: list[Frame] = []
+    frames: list[TracebackFrame] = []
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
@@ -57,12 +57,12 @@ def user_frames(error: BaseException) -> list[Frame]:
     return frames
 
 
-def traceback_frames(traceback: TracebackType | None) -> list[Frame]:
+def traceback_frames(traceback: TracebackType | None) -> list[TracebackFrame]:
     """Return the frames of a traceback that are the user's or those of the user's libraries, outermost first."""
     return list(_frames(traceback))
 
 
-def spans(frames: Sequence[Frame], whole: Loc) -> tuple[Loc, tuple[Label, ...]] | None:
+def spans(frames: Sequence[TracebackFrame], whole: Loc) -> tuple[Loc, tuple[Label, ...]] | None:
     """Return the span inside the primitive at `whole` that these frames pass through, and labels for the helpers below
     it, outermost first; None if they do not pass through the primitive."""
     place, chosen = below(frames, whole)
@@ -74,7 +74,7 @@ def spans(frames: Sequence[Frame], whole: Loc) -> tuple[Loc, tuple[Label, ...]] 
     return (place.loc if place.exact else whole), labels
 
 
-def below(frames: Sequence[Frame], whole: Loc) -> tuple[Frame | None, list[Frame]]:
+def below(frames: Sequence[TracebackFrame], whole: Loc) -> tuple[TracebackFrame | None, list[TracebackFrame]]:
     """Return the innermost frame in the primitive at `whole`, and those of the helpers below it, outermost first."""
     own = [k for k, frame in enumerate(frames) if _inside(frame, whole)]
     if not own:
@@ -83,13 +83,13 @@ def below(frames: Sequence[Frame], whole: Loc) -> tuple[Frame | None, list[Frame
     return frames[own[-1]], list(helpers.values())
 
 
-def called(frames: Sequence[Frame], whole: Loc) -> list[Frame]:
+def called(frames: Sequence[TracebackFrame], whole: Loc) -> list[TracebackFrame]:
     """Return the frames of what the primitive at `whole` calls, outermost first; lambdas in it are among them."""
     first = next((k for k, frame in enumerate(frames) if _inside(frame, whole)), len(frames))
     return list({frame.loc: frame for frame in frames[first + 1 :]}.values())
 
 
-def in_library(frame: Frame) -> bool:
+def in_library(frame: TracebackFrame) -> bool:
     """Return whether a frame is one of Python's own library, or of an installed package."""
     return frame.loc.file.startswith(_LIBRARIES)
 
@@ -111,7 +111,7 @@ def narrowed(whole: Loc, name: str) -> Loc:
     return whole if match is None else Loc(whole.file, whole.line, match.start(), whole.line, match.end())
 
 
-def _inside(frame: Frame, whole: Loc) -> bool:
+def _inside(frame: TracebackFrame, whole: Loc) -> bool:
     loc = frame.loc
     if loc.file != whole.file or not whole.line <= loc.line <= whole.end_line:
         return False
@@ -119,7 +119,7 @@ def _inside(frame: Frame, whole: Loc) -> bool:
     return not frame.exact or start <= (loc.line, loc.col) < end
 
 
-def _frames(traceback: TracebackType | None) -> Iterator[Frame]:
+def _frames(traceback: TracebackType | None) -> Iterator[TracebackFrame]:
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if _is_users(code.co_filename):
@@ -132,7 +132,7 @@ def _is_users(file: str) -> bool:
     return not file.startswith((*_PACKAGES, _OURS, "<frozen", "<string>")) and file not in _WRAPPERS
 
 
-def _frame(code: CodeType, instruction: int, line: int) -> Frame:
+def _frame(code: CodeType, instruction: int, line: int) -> TracebackFrame:
     position = (
         next(islice(code.co_positions(), instruction // 2, None), (None,) * 4) if instruction >= 0 else (None,) * 4
     )
@@ -140,10 +140,10 @@ def _frame(code: CodeType, instruction: int, line: int) -> Frame:
     if start is None or end is None or column is None or end_column is None or start != line:
         text = linecache.getline(code.co_filename, line).rstrip()
         indent = len(text) - len(text.lstrip())
-        return Frame(code.co_name, Loc(code.co_filename, line, indent, line, len(text)), False, code)
+        return TracebackFrame(code.co_name, Loc(code.co_filename, line, indent, line, len(text)), False, code)
     file = code.co_filename
     loc = Loc(file, start, _characters(file, start, column), end, _characters(file, end, end_column))
-    return Frame(code.co_name, loc, True, code)
+    return TracebackFrame(code.co_name, loc, True, code)
 
 
 def _characters(file: str, line: int, column: int) -> int:

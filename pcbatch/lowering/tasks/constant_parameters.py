@@ -28,7 +28,7 @@ from pcbatch.lowering.tasks.tail_duplication import without_unreached
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.trace import JaxprFn
 
-Place = tuple[str, str]  # (block, variable)
+ParameterKey = tuple[str, str]  # (block, variable)
 Integers = Mapping[str, int | None]  # of the variables of a block, None for those that vary
 
 
@@ -46,16 +46,16 @@ def run(program: TaskProgram) -> TaskProgram:
     return without_unreached(replace(program, types=types, blocks=folded))
 
 
-def _varying(program: TaskProgram) -> dict[Place, None]:
+def _varying(program: TaskProgram) -> dict[ParameterKey, None]:
     entry = program.block(program.entry)
     places = [(entry.label, p) for p in entry.params]
     places += [(b.label, v) for b in program.blocks for v in (*_results(b, program), *program.known_everywhere)]
     return dict.fromkeys(places)
 
 
-def _definitions(program: TaskProgram) -> list[Definition[Place]]:
+def _definitions(program: TaskProgram) -> list[Definition[ParameterKey]]:
     """The definitions of variables by operations, and of parameters on all ways on which a block is reached."""
-    found: list[Definition[Place]] = []
+    found: list[Definition[ParameterKey]] = []
     for block in program.blocks:
         for op in block.ops:
             if isinstance(op, PureOp):
@@ -79,7 +79,7 @@ def _results(block: TaskBlock, program: TaskProgram) -> set[str]:
 
 
 def _evaluated(
-    types: Mapping[str, ArrayType | None], one: Definition[Place], values: Mapping[Place, int | None]
+    types: Mapping[str, ArrayType | None], one: Definition[ParameterKey], values: Mapping[ParameterKey, int | None]
 ) -> Sequence[int | None]:
     """The values of what a definition computes, given those of its operands."""
     assert one.operands is not None

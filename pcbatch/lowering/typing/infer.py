@@ -29,7 +29,7 @@ from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print,
 from pcbatch.ir.roles import reads
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, join_leaves, known, materialise, of_example
-from pcbatch.lowering.typing.inferred import NOTHING, Conflict, Inferred, OpKey, Place, branch_targets
+from pcbatch.lowering.typing.inferred import NOTHING, Conflict, Inferred, OpKey, VariableKey, branch_targets
 from pcbatch.lowering.typing.instances import Instances, TooManyError, base_of
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
@@ -118,7 +118,7 @@ class _Inference:
         self.due: list[tuple[int, int]] = []  # a heap of rounds and positions
         self.current = (0, -1)  # the round and position of the block that is looked at
         self.changed: Conflict | None = None  # the last change of a type, as the conflict that it is if it has no end
-        self.deepened: dict[Place, int] = {}  # by how many levels
+        self.deepened: dict[VariableKey, int] = {}  # by how many levels
         self.both_arms = False  # follow both arms of a branch whose condition could not be typed
         self.traces: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
         self._kept = KeptTraces()
@@ -156,7 +156,7 @@ class _Inference:
             labels.add(label)
             self.look((function, label), 0)
 
-    def assign(self, place: Place, value: Abstract, loc: Loc | None) -> None:
+    def assign(self, place: VariableKey, value: Abstract, loc: Loc | None) -> None:
         """Join a value into the type of a variable, and have its users looked at if that changes."""
         if place[0] == self.program.entry and place[1] in self.inferred.results[place[0]]:
             given, value = value, _as_result(with_texts(value))  # what a batch returns is arrays and texts
@@ -329,12 +329,12 @@ def depth(tree: Any) -> int:
 
 def _users(
     functions: Sequence[Function], results: Mapping[str, tuple[str, ...]]
-) -> dict[Place, dict[tuple[str, str], int]]:
+) -> dict[VariableKey, dict[tuple[str, str], int]]:
     """The blocks that depend on the type of each variable, with the first operation that does.
 
     A call depends on its arguments and on the results of its callee.
     """
-    users_of: dict[Place, dict[tuple[str, str], int]] = {}
+    users_of: dict[VariableKey, dict[tuple[str, str], int]] = {}
     for f in functions:
         for block in f.blocks:
             places = [((f.name, v), k) for k, op in enumerate(block.ops) for v in reads(op)]

@@ -15,7 +15,7 @@ from pcbatch.ir.ops import Branch
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.trace import Traced
 
-Place = tuple[str, str]  # function, variable
+VariableKey = tuple[str, str]  # function, variable
 OpKey = tuple[str, str, int]  # function, block, index of the operation
 NOTHING = Abstract(jax.tree.structure(Unset()), ())
 
@@ -24,7 +24,7 @@ NOTHING = Abstract(jax.tree.structure(Unset()), ())
 class Conflict:
     """Two definitions of one variable that have no common type."""
 
-    place: Place
+    place: VariableKey
     first: Abstract
     first_loc: Loc | None
     second: Abstract
@@ -46,13 +46,13 @@ class Inferred:
     """
 
     args: Mapping[str, Abstract] = field(default_factory=dict)
-    types: dict[Place, Abstract] = field(default_factory=dict)
-    sources: dict[Place, Loc | None] = field(default_factory=dict)
+    types: dict[VariableKey, Abstract] = field(default_factory=dict)
+    sources: dict[VariableKey, Loc | None] = field(default_factory=dict)
     traced: dict[OpKey, Traced] = field(default_factory=dict)
     reachable: dict[str, set[str]] = field(default_factory=dict)
     errors: dict[OpKey, Exception] = field(default_factory=dict)
-    conflicts: dict[Place, Conflict] = field(default_factory=dict)
-    widened: set[Place] = field(default_factory=set)
+    conflicts: dict[VariableKey, Conflict] = field(default_factory=dict)
+    widened: set[VariableKey] = field(default_factory=set)
     results: dict[str, tuple[str, ...]] = field(default_factory=dict)
     heap: Abstract | None = None
     wants: Decisions = NONE

@@ -28,7 +28,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 """Types whose values are told apart by `==` and their type alone."""
 
 Function = Callable[..., Any]
-Place = Hashable  # of an operation in its program
+OpPlace = Hashable  # of an operation in its program
 Entry = tuple[Hashable, tuple[Abstract, ...], Traced]
 Store = dict[tuple[Function, int, int], list[Entry]]
 Pair = tuple[Abstract, Abstract]
@@ -71,9 +71,9 @@ class KeptTraces:
 
     def __init__(self) -> None:
         self._store = _store.get()
-        self._places: dict[Function, dict[Place, int]] = {}
+        self._places: dict[Function, dict[OpPlace, int]] = {}
 
-    def get(self, fn: Function, place: Place, ins: Sequence[Abstract], results: int) -> Traced | None:
+    def get(self, fn: Function, place: OpPlace, ins: Sequence[Abstract], results: int) -> Traced | None:
         """Return the trace of a function for these operands that is kept for the operation at `place`, if any."""
         if self._store is None:
             return None
@@ -83,13 +83,13 @@ class KeptTraces:
         now = _circumstances()
         return next((t for then, seen, t in found if then == now and _indistinguishable(seen, ins)), None)
 
-    def put(self, fn: Function, place: Place, ins: Sequence[Abstract], results: int, traced: Traced) -> None:
+    def put(self, fn: Function, place: OpPlace, ins: Sequence[Abstract], results: int, traced: Traced) -> None:
         """Keep a trace that was just made."""
         if self._store is not None:
             entry = (_circumstances(), tuple(ins), traced)
             self._store.setdefault((fn, self._number(fn, place), results), []).append(entry)
 
-    def _number(self, fn: Function, place: Place) -> int:
+    def _number(self, fn: Function, place: OpPlace) -> int:
         """The number of an operation among those of the program that have one and the same function."""
         places = self._places.setdefault(fn, {})
         return places.setdefault(place, len(places))

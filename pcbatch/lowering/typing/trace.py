@@ -18,7 +18,7 @@ import numpy as np
 
 from pcbatch.contexts import setting
 from pcbatch.data.aliasing import Alias, Parts, aliases, changed_copy, noting_choices, noting_copies
-from pcbatch.data.checks import LIMIT, Check, collecting
+from pcbatch.data.checks import LIMIT, PrimitiveCheck, collecting
 from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects.made import WantsRecords
 from pcbatch.data.objects.made_classes import classes_of_objects
@@ -292,7 +292,7 @@ def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any,
     return values
 
 
-def check_outputs(made: list[Check], found: list[TracedCheck], position: int) -> list[Any]:
+def check_outputs(made: list[PrimitiveCheck], found: list[TracedCheck], position: int) -> list[Any]:
     """Return the values of the checks that a primitive has made, as further outputs from `position` on; fills
     `found`."""
     outputs: list[Any] = []

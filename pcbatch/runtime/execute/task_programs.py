@@ -63,7 +63,7 @@ class TaskProgress(NamedTuple):
     open: jax.Array
 
 
-class Chunk(NamedTuple):
+class ExampleRange(NamedTuple):
     """The examples that a machine of lists runs.
 
     Attributes:
@@ -90,7 +90,7 @@ def run_tasks(
     executable: PcExecutable,
     s: Values,
     args: Mapping[str, Any],
-    chunk: Chunk,
+    chunk: ExampleRange,
     begins: jax.Array,
     budget: jax.Array,
     *,
@@ -119,7 +119,7 @@ def grow_tasks(executable: PcExecutable, s: Values, *, old: Sizes, new: Sizes) -
 
 @device_program("now")
 def keep_chunk(
-    executable: PcExecutable, begun: TaskBuffers, chunk: Chunk, *, now: Sizes
+    executable: PcExecutable, begun: TaskBuffers, chunk: ExampleRange, *, now: Sizes
 ) -> tuple[tuple[Any, ...], jax.Array, tuple[Any, ...]]:
     """Return `values`, `todo` and `counts` with what the machine has left of its chunk."""
     tasks, s = _tasks(executable), begun.machine
@@ -160,7 +160,7 @@ def described_machine(executable: PcExecutable, now: Sizes) -> Values:
 
 
 def _of_chunk(
-    executable: PcExecutable, tasks: TaskExecutable, args: Mapping[str, Any], chunk: Chunk, now: Sizes
+    executable: PcExecutable, tasks: TaskExecutable, args: Mapping[str, Any], chunk: ExampleRange, now: Sizes
 ) -> dict[str, Any]:
     """The arguments of the examples of a chunk, by parameter of the program of tasks."""
     given = {}

@@ -21,7 +21,7 @@ from pcbatch.runtime.execute.queue_run import begin_lanes
 from pcbatch.runtime.execute.run_state import Running, RunState
 from pcbatch.runtime.execute.state_arrays import part, placed, trips_array
 from pcbatch.runtime.execute.task_places import Waiting
-from pcbatch.runtime.execute.task_programs import Chunk, TaskBuffers, TaskProgress
+from pcbatch.runtime.execute.task_programs import ExampleRange, TaskBuffers, TaskProgress
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.tasks import TaskExecutable, state
 from pcbatch.runtime.tasks.fallback import counted, merged_by_number
@@ -102,9 +102,9 @@ class TaskRun(RunState):
         return self.first >= self.sharding.inputs
 
     @property
-    def chunk(self) -> Chunk:
+    def chunk(self) -> ExampleRange:
         """The examples that the machine runs."""
-        return Chunk(np.int32(self.first), np.int32(min(self.lanes, self.sharding.inputs - self.first)))
+        return ExampleRange(np.int32(self.first), np.int32(min(self.lanes, self.sharding.inputs - self.first)))
 
     def moved(self, watch: HostLoop) -> Self:
         return self._with_lanes(watch) if self.through else self._with_tasks(watch)

@@ -31,7 +31,7 @@ from pcbatch.runtime.vm.status import Status
 EACH = 32  # tasks for each device, from which on they are dealt out
 FEW = 8  # examples for each device, below which their tasks are dealt out
 
-Place = Callable[[Mapping[str, Any], LaneSharding], ShardedArguments]
+Placing = Callable[[Mapping[str, Any], LaneSharding], ShardedArguments]
 Gather = Callable[[RawResult, LaneSharding], RawResult]
 
 
@@ -48,7 +48,7 @@ class DeviceTasks:
 
     tasks: TaskExecutable
     over: Any
-    place: Place
+    place: Placing
     gather: Gather
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _sizes: dict[Any, Sizes] = field(default_factory=dict)  # of the last run, by way and number of examples

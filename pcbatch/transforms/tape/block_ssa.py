@@ -79,8 +79,8 @@ class ExpensiveResult(_Source):
     prefix: ClassVar[str] = "made"
 
 
-Source = ReadRegister | PoppedSlot | SharedValue | LoadedPart
-Recordable = Source | ExpensiveResult
+PullbackSource = ReadRegister | PoppedSlot | SharedValue | LoadedPart
+Recordable = PullbackSource | ExpensiveResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Body:
     anyway, and from which those of `deferred` values are computed later.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[PullbackSource, ...]
     steps: tuple[Step, ...]
     updates: Mapping[str, int]  # floating registers that get a new value
     pushes: Mapping[str, int]  # floating slots
@@ -166,7 +166,7 @@ class _Builder:
     expensive: list[ExpensiveResult] = field(default_factory=list)
     env: dict[str, int] = field(default_factory=dict)
     in_place: set[str] = field(default_factory=set)  # registers accessed by index, and not replaced as a whole so far
-    sources: list[Source] = field(default_factory=list)
+    sources: list[PullbackSource] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     pushes: dict[str, int] = field(default_factory=dict)
     mixed: set[str] = field(default_factory=set)  # registers accessed by index and as a whole

@@ -54,8 +54,8 @@ def replay(
 
     Args:
         body: The block. Its loaded parts are among its sources; its expensive results may be among `values`.
-        values: By `Source.key`, [width, ...]. A shared value may be one of them: then each lane has a copy, and a
-            cotangent, of its own. Sources that have no value are read by nothing, and zero here.
+        values: By the key of a source, [width, ...]. A shared value may be one of them: then each lane has a copy, and
+            a cotangent, of its own. Sources that have no value are read by nothing, and zero here.
         shared: By variable.
         width: The number of records.
         agreed: The values of registers that are the same in all records, by name.

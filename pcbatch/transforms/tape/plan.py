@@ -74,7 +74,7 @@ class BlockTape(RecordedBlock):
         return record_layout({**columns, "record": ((), np.int32)}) if columns else RecordLayout({}, {})
 
     def read(self, known: Mapping[str, Any], record: jax.Array) -> dict[str, Any]:
-        """The values of the records `record`, int32[width], by `Source.key`; `known` has the tape by state key."""
+        """The values of the records `record`, int32[width], by key of a source; `known` has the tape by state key."""
         return self.record_layout.read({name: known[key] for name, key in self.buffers.items()}, record)
 
 

@@ -25,7 +25,7 @@ from pcbatch.transforms.tasks.plan import FULL, JOINS, LOG, SERIALS, VISITS, WID
 from pcbatch.transforms.tasks.recorder import offsets
 from pcbatch.transforms.tasks.undo import (
     TOTAL,
-    Rows,
+    TapeRows,
     Undoing,
     of_constant,
     of_deferred,
@@ -155,7 +155,7 @@ def _undo_log(u: Undoing, c: Values) -> Values:
     def undo(s: Values, block: TaskBlockTape, width: int) -> Values:
         visit = entry(s)
         mask = jnp.arange(width, dtype=I32) >= width - visit[2]
-        rows = Rows(u.pad + visit[1] - width, mask, visit[3])
+        rows = TapeRows(u.pad + visit[1] - width, mask, visit[3])
         return undone(u, block, s, rows) | {NEXT: s[NEXT] - 1}
 
     ended: Values = lax.while_loop(lambda s: s[NEXT] >= 0, trip, c)
@@ -168,7 +168,7 @@ def _fewer(widths: Sequence[int]) -> Sequence[int]:
 
 
 def _in_slices(
-    u: Undoing, block: TaskBlockTape, c: Values, step: Callable[[Undoing, TaskBlockTape, Values, Rows], Values]
+    u: Undoing, block: TaskBlockTape, c: Values, step: Callable[[Undoing, TaskBlockTape, Values, TapeRows], Values]
 ) -> Values:
     """Do something with all rows of a block, many at once."""
     n, none = jnp.where(u.parts[FULL], 0, u.parts[block.count]), jnp.zeros((), I32)
@@ -180,7 +180,7 @@ def _in_slices(
             return more
 
         def some(s: tuple[jax.Array, Values], width: int = width) -> tuple[jax.Array, Values]:
-            rows = Rows(u.pad + s[0], jnp.arange(width, dtype=I32) < n - s[0], none)
+            rows = TapeRows(u.pad + s[0], jnp.arange(width, dtype=I32) < n - s[0], none)
             return s[0] + width, step(u, block, s[1], rows)
 
         first, c = lax.while_loop(go, some, (first, c))

@@ -69,7 +69,7 @@ class Undoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TapeRows:
     """The rows of a block that are undone together.
 
     Attributes:
@@ -108,7 +108,7 @@ def of_deferred(tape: TaskBlockTape, number: int) -> str:
     return f"deferred:{tape.block.number}:{number}"
 
 
-def undone(u: Undoing, tape: TaskBlockTape, c: Values, rows: Rows) -> Values:
+def undone(u: Undoing, tape: TaskBlockTape, c: Values, rows: TapeRows) -> Values:
     """Return the cotangents after some rows have been undone."""
     out = dict(c)
     values = read_rows(u, tape, rows)
@@ -131,7 +131,7 @@ def undone(u: Undoing, tape: TaskBlockTape, c: Values, rows: Rows) -> Values:
     return out | {of_deferred(tape, n): _put(out[of_deferred(tape, n)], rows.at, x) for n, x in known.items()}
 
 
-def pulled_later(u: Undoing, tape: TaskBlockTape, c: Values, rows: Rows) -> Values:
+def pulled_later(u: Undoing, tape: TaskBlockTape, c: Values, rows: TapeRows) -> Values:
     """Return the cotangents with those of shared values from some rows, whose own were left for later."""
     values = read_rows(u, tape, rows)
     env = replay(tape.body, values, u.fixed, rows.width)
@@ -140,12 +140,12 @@ def pulled_later(u: Undoing, tape: TaskBlockTape, c: Values, rows: Rows) -> Valu
     return {**c, **_added(tape, c, env, {n: zero_where_inactive(rows.mask, x) for n, x in cts.items()}, rows)}
 
 
-def _added(tape: TaskBlockTape, c: Values, env: Env, cts: Mapping[int, Any], rows: Rows) -> Values:
+def _added(tape: TaskBlockTape, c: Values, env: Env, cts: Mapping[int, Any], rows: TapeRows) -> Values:
     """Add to the cotangents of shared values."""
     return {TOTAL + v: c[TOTAL + v] + x for v, x in tape.of_shared(env, cts, rows.width).items()}
 
 
-def read_rows(u: Undoing, tape: TaskBlockTape, rows: Rows) -> dict[str, Any]:
+def read_rows(u: Undoing, tape: TaskBlockTape, rows: TapeRows) -> dict[str, Any]:
     """Return the values of rows by key: what was recorded, and constants of their examples."""
     read = {
         name: lax.dynamic_slice_in_dim(u.parts[tape.key(name)], rows.at, rows.width)
@@ -159,7 +159,7 @@ def read_rows(u: Undoing, tape: TaskBlockTape, rows: Rows) -> dict[str, Any]:
     return values | {s.key: window.read(u.fixed[s.name]) for s in tape.constants}
 
 
-def _window(u: Undoing, values: Mapping[str, Any], rows: Rows) -> Window:
+def _window(u: Undoing, values: Mapping[str, Any], rows: TapeRows) -> Window:
     root = jnp.clip(values["root"], 0, u.lanes - 1) if "root" in values else jnp.zeros(rows.width, I32)
     return Window(u.lanes, rows.mask, root, root, dense=False, borrowed=True)
 
@@ -167,7 +167,7 @@ def _window(u: Undoing, values: Mapping[str, Any], rows: Rows) -> Window:
 # Cotangents of what a block has sent on
 
 
-def _outputs(u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, Any], rows: Rows) -> dict[int, Any]:
+def _outputs(u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, Any], rows: TapeRows) -> dict[int, Any]:
     """The cotangents of the values that the end of a block uses, by number."""
     found = _Found(u, tape, c, values, rows)
     for exit in exits(u.tape.plan, tape.block):
@@ -196,7 +196,7 @@ class _Found:
     tape: TaskBlockTape
     c: Values
     values: Mapping[str, Any]
-    rows: Rows
+    rows: TapeRows
     cts: dict[str, Any] = field(default_factory=dict)
 
     def of_push(self, to: Push, values: Sequence[tuple[str, str]], here: jax.Array) -> None:
@@ -234,13 +234,13 @@ class _Found:
 # Cotangents of what records held
 
 
-def _of_records(tape: TaskBlockTape, c: Values, cts: Mapping[str, Any], rows: Rows) -> Values:
+def _of_records(tape: TaskBlockTape, c: Values, cts: Mapping[str, Any], rows: TapeRows) -> Values:
     label = tape.block.label
     keys = {v: of_record(label, v) for v in cts if of_record(label, v) in c}
     return {key: _put(c[key], rows.at, cts[v]) for v, key in keys.items()}
 
 
-def _of_frames(u: Undoing, tape: TaskBlockTape, c: Values, cts: Mapping[str, Any], rows: Rows) -> Values:
+def _of_frames(u: Undoing, tape: TaskBlockTape, c: Values, cts: Mapping[str, Any], rows: TapeRows) -> Values:
     """The rows of cotangents of frames; places that the block does not read have none."""
     homes, out = u.tape.plan.sites.homes[tape.block.label], {}
     at = u.first_join + rows.joins - rows.width
@@ -263,7 +263,7 @@ def _put(array: Any, at: Any, rows: Any) -> Any:
 class _Constants:
     """The cotangents of constants of the examples that a block reads in part; a `Memory`."""
 
-    def __init__(self, u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, Any], rows: Rows) -> None:
+    def __init__(self, u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, Any], rows: TapeRows) -> None:
         self.moved, self.c, self.mask = tape.moved, c, rows.mask
         self.window = _window(u, values, rows)
         self.arrays: Values = {}
