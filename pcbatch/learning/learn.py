@@ -23,7 +23,7 @@ from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
 from pcbatch.runtime.learned.summary import BlockVisits, Summary
 from pcbatch.runtime.tasks import bodies
 from pcbatch.runtime.tasks.executable import TaskExecutable
-from pcbatch.runtime.tasks.reading import Machine
+from pcbatch.runtime.tasks.reading import TaskMachine
 from pcbatch.runtime.tasks.trip import Trips, chosen_among
 from pcbatch.runtime.vm.raw_result import is_tracing
 
@@ -158,7 +158,7 @@ def summary(name: str, task: Task, policy: Learned, encoding: str) -> Summary:
 def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]], source: str = "") -> Task:
     """Return what there is to learn about a program of tasks; its examples are given by parameter."""
     plan, sizes = tasks.plan(single=len(examples) == 1), tasks.chosen(len(examples))
-    trips = Trips(Machine(plan, sizes, {}))
+    trips = Trips(TaskMachine(plan, sizes, {}))
     tracer = Tracer(tasks.program, MOST)
     for k, args in enumerate(examples):
         tracer.trace(k, args)

@@ -41,7 +41,7 @@ from pcbatch.transforms.tape.backward_machine import BackwardLayout
 from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp, zero_where_inactive
 from pcbatch.transforms.tape.lane_undoing import OK, RerunTape, undo_lanes
 from pcbatch.transforms.tape.needs import PLAIN, Needs, any_in_record
-from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
+from pcbatch.transforms.tape.tape_plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.uniform_cotangents import flush, totals
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from pcbatch.transforms.primitive.operation import (
 from pcbatch.transforms.recorded_run import RecordedRun, Room, RunOperation, run_compiled
 from pcbatch.transforms.remat_run import RematRun, recorder_of_lanes
 from pcbatch.transforms.tape.needs import PLAIN, Needs
-from pcbatch.transforms.tape.plan import Tape
+from pcbatch.transforms.tape.tape_plan import Tape
 
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run

@@ -29,9 +29,9 @@ from pcbatch.transforms.failure_callback import Notice
 from pcbatch.transforms.primitive.derived import one_by_one
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, fold_lanes, jitted, unfolded_outs
 from pcbatch.transforms.tape.lane_undoing import RerunTape
-from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout, round_up
-from pcbatch.transforms.tasks.plan import ROOTS, TODO, TaskTape
+from pcbatch.transforms.tape.tape_plan import HEAD, STATUS, Tape
+from pcbatch.transforms.tasks.task_tape import ROOTS, TODO, TaskTape
 
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run

@@ -31,8 +31,8 @@ from pcbatch.runtime.vm.raw_result import replaying, unsought
 from pcbatch.transforms.primitive.derived import one_by_one
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation
 from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, Room, TapingRun, recorder_of, run_compiled
-from pcbatch.transforms.tape.plan import STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout
+from pcbatch.transforms.tape.tape_plan import STATUS, Tape
 
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run

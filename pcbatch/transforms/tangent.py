@@ -3,7 +3,7 @@
     Run ── jvp ──> RecordedRun (the run, and its tape) and Tangent (linear) ── transpose ──> Backward
     Backward ── jvp ──> Jvp(GradientRun) ── transpose ──> Jvp(GradientRun)
 
-Forward mode is JAX's own, of the machine's loop. Reverse mode undoes the records of the tape (`tape/plan.py`,
+Forward mode is JAX's own, of the machine's loop. Reverse mode undoes the records of the tape (`tape/tape_plan.py`,
 `tape/backward_machine.py`). A derivative of a gradient is the product of a symmetric matrix and a vector, in either
 mode (`gradient_run.py`). No tape has a tangent: it is a function of the arguments of its run, and the derivative
 through it is in that of the arguments.
@@ -49,10 +49,10 @@ from pcbatch.transforms.recorded_run import (
 )
 from pcbatch.transforms.remat_run import RematRun
 from pcbatch.transforms.tape.lane_undoing import LaneUndoing, RerunTape
-from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, computed_of, plan_tape
+from pcbatch.transforms.tape.tape_plan import HEAD, STATUS, Tape, computed_of, plan_tape
 from pcbatch.transforms.tasks.backward_run import TaskBackward
-from pcbatch.transforms.tasks.plan import TODO, TaskTape
 from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, task_tape_of
+from pcbatch.transforms.tasks.task_tape import TODO, TaskTape
 
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run, UnsharingProgram

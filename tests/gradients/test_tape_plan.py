@@ -11,7 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch.transforms import tangent
-from pcbatch.transforms.tape.plan import BlockTape, Tape, plan_tape
+from pcbatch.transforms.tape.tape_plan import BlockTape, Tape, plan_tape
 
 NS = jnp.array([3, 1, 2])
 XS = jnp.ones((3, 40))

@@ -11,7 +11,7 @@ import pcbatch
 from pcbatch.compiler.schedules import source_of
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
-from pcbatch.runtime.tasks.plan import TaskPlan
+from pcbatch.runtime.tasks.task_plan import TaskPlan
 from pcbatch.runtime.tasks.trip import chosen_among
 
 MOST = 8  # blocks of which all states of "base" are in a table

@@ -15,7 +15,7 @@ from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import Finish, OpenFrame, Spawn, Start, TaskBlock, TaskProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions, lists, sizes, state
-from pcbatch.runtime.tasks.reading import Machine
+from pcbatch.runtime.tasks.reading import TaskMachine
 from pcbatch.runtime.tasks.trip import Trips
 from tests.runtime import task_programs as programs
 
@@ -124,7 +124,7 @@ def test_no_list_gets_longer_than_its_capacity() -> None:
     """Looked at after each trip, with a pool that makes visits narrow."""
     executable = TaskExecutable(programs.fib_plain_frames(), TaskOptions(width=8, frames=60, reserve=16))
     plan, sizes = executable.plan(single=False), executable.chosen(7)
-    trips = Trips(Machine(plan, sizes, {}))
+    trips = Trips(TaskMachine(plan, sizes, {}))
     s = state.begin(plan, sizes, state.empty(plan, sizes, False), {"n": jnp.asarray(N)})
     trip = jax.jit(trips.trip)
     longest = dict.fromkeys((block.label for block in plan.blocks), 0)

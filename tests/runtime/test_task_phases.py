@@ -12,7 +12,7 @@ import pytest
 import pcbatch
 from pcbatch.lowering.left_out import without
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
-from pcbatch.runtime.tasks.plan import follows, phases
+from pcbatch.runtime.tasks.task_plan import follows, phases
 from tests.oracles.plans import planned
 from tests.runtime import task_programs as programs
 

@@ -12,8 +12,8 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.tasks import TaskBlock
 from pcbatch.runtime.tasks import lists, pool
-from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.tasks.task_plan import DEST, FRAME, ROOT, ListBlock, TaskPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _places(block: Any) -> Iterator[Loc]:
             yield loc
 
 
-def _examples(plan: TaskPlan, block: BlockPlan, sizes: Sizes, machine: Mapping[str, Any], n: int) -> np.ndarray:
+def _examples(plan: TaskPlan, block: ListBlock, sizes: Sizes, machine: Mapping[str, Any], n: int) -> np.ndarray:
     def column(name: str) -> np.ndarray:
         return np.asarray(machine[lists.column(block.label, name)])[:n]
 

@@ -18,11 +18,11 @@ from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_t
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.lowering_platform import lowering_platform
-from pcbatch.runtime.tasks import plan, pool, sizes, state
+from pcbatch.runtime.tasks import pool, sizes, state, task_plan
 from pcbatch.runtime.tasks.growing import Kept, Outcome, Stretch, lacks_frames
-from pcbatch.runtime.tasks.plan import TaskPlan
-from pcbatch.runtime.tasks.reading import Machine, Recorder
+from pcbatch.runtime.tasks.reading import Recorder, TaskMachine
 from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.tasks.task_plan import TaskPlan
 from pcbatch.runtime.tasks.trip import PolicyTrips, Trips
 from pcbatch.runtime.tasks.visit import FAILED
 from pcbatch.runtime.vm import wide_counters
@@ -86,11 +86,11 @@ class TaskExecutable:
 
     @cached_property
     def _several(self) -> TaskPlan:
-        return plan.make(self.program, False, self.options.max_steps)
+        return task_plan.make(self.program, False, self.options.max_steps)
 
     @cached_property
     def _single(self) -> TaskPlan:
-        return plan.make(self.program, True, self.options.max_steps)
+        return task_plan.make(self.program, True, self.options.max_steps)
 
     def plan(self, single: bool) -> TaskPlan:
         """Return the plan for one example, or for several."""
@@ -240,7 +240,7 @@ class TaskExecutable:
         fixed, per_example = self.stored(args, now.lanes, single=False)
         s = state.begin(recorder.plan, now, s, per_example)
         isolate = not xla_options.keeps_in_place(self._several.stack) if isolate is None else isolate
-        loop = self.trips(Machine(recorder.plan, now, fixed, False, isolate, recorder), frees=False)
+        loop = self.trips(TaskMachine(recorder.plan, now, fixed, False, isolate, recorder), frees=False)
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
         failed, unfinished = self.unfinished(recorder.plan, now, s, left)
@@ -249,15 +249,17 @@ class TaskExecutable:
         stuck = left & ~jnp.any(failed)
         return self.result(recorder.plan, now, s, trips), s, jnp.append(stuck, unfinished)
 
-    def trips(self, machine: Machine, stop: Callable[[Values], jax.Array] | None = None, frees: bool = True) -> Trips:
+    def trips(
+        self, machine: TaskMachine, stop: Callable[[Values], jax.Array] | None = None, frees: bool = True
+    ) -> Trips:
         """Return the trips of a machine, by the learned schedule if there is one; `stop` and `frees`: see `Trips`."""
         policy = self.options.policy
         return Trips(machine, stop, frees) if policy is None else PolicyTrips(machine, stop, frees, policy=policy)
 
-    def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
+    def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> TaskMachine:
         """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""
         isolate = not xla_options.keeps_in_place(self._several.stack) if isolate is None else isolate
-        return Machine(self.plan(now.lanes == 1), now, fixed, self.options.stats, isolate)
+        return TaskMachine(self.plan(now.lanes == 1), now, fixed, self.options.stats, isolate)
 
     def unfinished(self, prepared: TaskPlan, now: Sizes, s: Values, left: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return bool[examples] twice: those of which a task has failed, and those that have no result.

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.runtime.tasks.plan import BlockPlan
+from pcbatch.runtime.tasks.task_plan import ListBlock
 from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
@@ -35,14 +35,14 @@ class Entry:
     columns: Mapping[str, Any]
 
 
-def pop(s: Values, block: BlockPlan, k: jax.Array, width: int) -> Values:
+def pop(s: Values, block: ListBlock, k: jax.Array, width: int) -> Values:
     """Take the newest k records off a list: columns [width, ...], of which the first k are records."""
     label = block.label
     s[count(label)] = s[count(label)] - k
     return {name: lax.dynamic_slice_in_dim(s[column(label, name)], s[count(label)], width) for name in block.columns}
 
 
-def push(s: Values, pushed: Sequence[tuple[BlockPlan, Sequence[Entry]]], k: jax.Array, ok: jax.Array) -> None:
+def push(s: Values, pushed: Sequence[tuple[ListBlock, Sequence[Entry]]], k: jax.Array, ok: jax.Array) -> None:
     """Put records on lists: place by place, and of one place the entries in their order, the last on top.
 
     Args:

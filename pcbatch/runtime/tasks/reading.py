@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.tasks import lists, pool
-from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.sites import Home
 from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.tasks.task_plan import DEST, FRAME, ROOT, ListBlock, TaskPlan
 from pcbatch.runtime.vm.block_body import Effects, Values
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.run_once import isolated
@@ -41,16 +41,16 @@ class Recorder(Protocol):
     def plan(self) -> TaskPlan:
         """The plan of the program, with the columns that are recorded besides."""
 
-    def rows(self, block: BlockPlan, s: Values, seen: Seen, shared: Values) -> Values:
+    def rows(self, block: ListBlock, s: Values, seen: Seen, shared: Values) -> Values:
         """Return what is recorded of a visit, by state key, before anything of the state is written."""
 
     def opened(self, s: Values, frames: jax.Array, k: jax.Array, ok: jax.Array) -> None:
         """Note that the first k of these frames are opened."""
 
-    def origin(self, s: Values, block: BlockPlan, target: str, rank: int, width: int) -> jax.Array:
+    def origin(self, s: Values, block: ListBlock, target: str, rank: int, width: int) -> jax.Array:
         """Return the column `FROM` of what a visit pushes, by the rank of the push."""
 
-    def append(self, s: Values, block: BlockPlan, rows: Values, k: jax.Array) -> None:
+    def append(self, s: Values, block: ListBlock, rows: Values, k: jax.Array) -> None:
         """Append the rows of a visit, of which the first k are records."""
 
 
@@ -58,7 +58,7 @@ I32 = jnp.int32
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class TaskMachine:
     """The inputs of a visit besides the state: the same for all visits of a run.
 
     Attributes:
@@ -88,7 +88,7 @@ class Read(NamedTuple):
     rows: Values  # what is recorded, by state key
 
 
-def read(machine: Machine, block: BlockPlan, s: Values, k: jax.Array, ok: jax.Array) -> Read:
+def read(machine: TaskMachine, block: ListBlock, s: Values, k: jax.Array, ok: jax.Array) -> Read:
     """Take the newest k records off the list of a block, and compute it for them.
 
     Args:
@@ -109,7 +109,7 @@ def read(machine: Machine, block: BlockPlan, s: Values, k: jax.Array, ok: jax.Ar
     return found
 
 
-def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok: jax.Array) -> Read:
+def _computed(machine: TaskMachine, block: ListBlock, s: Values, record: Values, ok: jax.Array) -> Read:
     plan, code, width = machine.plan, block.code, ok.shape[0]
     if code.may_not_end:  # inner loops may end only on the values of records
         source = jnp.where(ok, jnp.arange(width, dtype=I32), 0)
@@ -136,7 +136,7 @@ def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok:
     return Read(frame, done.saved, dest, root, rows)
 
 
-def _held(plan: TaskPlan, block: BlockPlan, s: Values, frame: jax.Array) -> Values:
+def _held(plan: TaskPlan, block: ListBlock, s: Values, frame: jax.Array) -> Values:
     """Return the values that frames hold for the block after the `sync`."""
     homes, slots = plan.sites.homes[block.label], plan.sites.slots_of
     arrays = {home.key: pool.rows(s[home.key], slots[home.key]) for home in homes.values() if home.slot is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pcbatch.runtime.tasks.plan import BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.task_plan import ListBlock, TaskPlan
 
 LEAST_WIDTH, MOST_WIDTH = 256, 1024  # records of a visit
 RESERVE = 64  # frames for those that go on one by one
@@ -33,7 +33,7 @@ class Sizes:
     reserve: int
     room: int
 
-    def capacity(self, plan: TaskPlan, block: BlockPlan) -> int:
+    def capacity(self, plan: TaskPlan, block: ListBlock) -> int:
         """Return the records that a list has room for.
 
         Where tasks start others for frames alone, the tasks of an example are a tree, whose inner nodes hold a frame
@@ -45,14 +45,14 @@ class Sizes:
             return self.lanes + self.frames * (plan.sites.most - 1)
         return max(self.room, self.lanes)
 
-    def length(self, plan: TaskPlan, block: BlockPlan) -> int:
+    def length(self, plan: TaskPlan, block: ListBlock) -> int:
         """Return the length of a list's columns: slices are read and written beyond what is full."""
         widest = max([1, *(other.pushes.get(block.label, 0) for other in plan.blocks)])
         if block.block.joins:  # of those whose last result has come, and of those that wait for none
             widest = max(2, widest)
         return self.capacity(plan, block) + self.width * widest
 
-    def limited(self, plan: TaskPlan, block: BlockPlan) -> dict[str, int]:
+    def limited(self, plan: TaskPlan, block: ListBlock) -> dict[str, int]:
         """Return the lists that a visit of a block might fill, each with the records that it gains for each popped."""
         if plan.bounded:
             return {}

@@ -18,8 +18,8 @@ import numpy as np
 from jax import lax
 
 from pcbatch.runtime.tasks import lists, pool, steps
-from pcbatch.runtime.tasks.plan import FRAME, TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.tasks.task_plan import FRAME, TaskPlan
 from pcbatch.runtime.tasks.visit import FAILED, VISITS
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values

@@ -26,8 +26,8 @@ from jax import lax
 
 from pcbatch.lowering.typing.jax_types import storage_type, zeros
 from pcbatch.runtime.tasks import lists, pool, steps
-from pcbatch.runtime.tasks.plan import DEST, FROM, ROOT, TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.tasks.task_plan import DEST, FROM, ROOT, TaskPlan
 from pcbatch.runtime.tasks.visit import FAILED, VISITS
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values

@@ -2,7 +2,7 @@
 
 Cheap blocks run in the order of the program, those after a `sync` first, because they give frames back. Expensive
 blocks wait until no cheap one can run, so that their records gather: those at which tasks only end run until their list
-is empty, the others once. Blocks of a later phase (`phases.py`) run when all of the earlier ones have run dry. A block
+is empty, the others once. Blocks of a later phase (`task_plan.py`) run when all earlier ones have run dry. A block
 is emitted at several widths, of which the narrowest runs that holds all its records.
 """
 
@@ -18,9 +18,9 @@ from jax import lax
 
 from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.tasks import lists, pool, steps
-from pcbatch.runtime.tasks.plan import FRAME, ROOT, SERIAL, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.pool import guarded, written
-from pcbatch.runtime.tasks.reading import Machine
+from pcbatch.runtime.tasks.reading import TaskMachine
+from pcbatch.runtime.tasks.task_plan import FRAME, ROOT, SERIAL, ListBlock, TaskPlan
 from pcbatch.runtime.tasks.visit import FAILED, VISITS, visit
 from pcbatch.runtime.vm.block_body import Values
 
@@ -40,7 +40,7 @@ def started() -> Values:
     return {DROPPED: jnp.zeros((), I32), NEXT: jnp.zeros((), I32)}
 
 
-def after_trip(machine: Machine, s: Values, before: jax.Array, trips: jax.Array, frees: bool) -> Values:
+def after_trip(machine: TaskMachine, s: Values, before: jax.Array, trips: jax.Array, frees: bool) -> Values:
     """Return the state after a trip without the records of failed examples, if it is time for that.
 
     Args:
@@ -62,7 +62,7 @@ def after_trip(machine: Machine, s: Values, before: jax.Array, trips: jax.Array,
     return guarded(due, drop, s)
 
 
-def _without_failed(machine: Machine, s: Values, frees: bool) -> Values:
+def _without_failed(machine: TaskMachine, s: Values, frees: bool) -> Values:
     plan, s = machine.plan, dict(s)
     for block in plan.blocks:
         count = lists.count(block.label)
@@ -80,14 +80,14 @@ def _without_failed(machine: Machine, s: Values, frees: bool) -> Values:
     return s
 
 
-def _roots(block: BlockPlan, s: Values) -> jax.Array:
+def _roots(block: ListBlock, s: Values) -> jax.Array:
     """int32[length of the list]: the example of each record."""
     held = s[lists.column(block.label, ROOT if ROOT in block.columns else FRAME)]
     roots: jax.Array = held if ROOT in block.columns else s[pool.ROOT].at[held].get(mode="clip")
     return roots
 
 
-def _give_back(machine: Machine, s: Values) -> None:
+def _give_back(machine: TaskMachine, s: Values) -> None:
     """Give the frames of failed examples back, to which nothing leads any more."""
     lanes, frames = machine.sizes.lanes, machine.sizes.frames
     rows, free, count = lanes + frames, s[pool.FREE], s[pool.FREE_COUNT]
@@ -118,7 +118,7 @@ class Trips:
         frees: whether frames of failed examples are given back.
     """
 
-    machine: Machine
+    machine: TaskMachine
     stop: Callable[[Values], jax.Array] | None = None
     frees: bool = True
 
@@ -156,13 +156,13 @@ class Trips:
         return {**s, steps.STEPS: counted, FAILED: failed}
 
     @property
-    def first(self) -> tuple[BlockPlan, ...]:
+    def first(self) -> tuple[ListBlock, ...]:
         """The blocks that run before all trips; none that takes frames, where a pool has not one for each example."""
         first, roomy = self.machine.plan.first, self._a_frame_each
         return first if roomy else tuple(takewhile(lambda block: not block.takes, first))
 
     @property
-    def last(self) -> tuple[BlockPlan, ...]:
+    def last(self) -> tuple[ListBlock, ...]:
         """The blocks that run after all trips, until when they hold frames."""
         return self.machine.plan.last if self._a_frame_each else ()
 
@@ -173,11 +173,11 @@ class Trips:
         return sizes.frames > sizes.lanes + sizes.reserve
 
     @property
-    def _of_trips(self) -> list[BlockPlan]:
+    def _of_trips(self) -> list[ListBlock]:
         """The blocks for which trips are made."""
         return [block for block in self.machine.plan.blocks if block not in self.last]
 
-    def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
+    def waiting(self, s: Values, blocks: Sequence[ListBlock] | None = None) -> jax.Array:
         """Return the number of records on the lists of blocks (None: of all), int32[]."""
         chosen = self.machine.plan.blocks if blocks is None else blocks
         return sum((s[lists.count(block.label)] for block in chosen), jnp.zeros((), I32))
@@ -195,7 +195,7 @@ class Trips:
             s = self._phase(s, [block for block in blocks if phase_of[block.label] == phase], go)
         return s
 
-    def _phase(self, s: Values, blocks: Sequence[BlockPlan], go: jax.Array | None) -> Values:
+    def _phase(self, s: Values, blocks: Sequence[ListBlock], go: jax.Array | None) -> Values:
         """Run the blocks of one phase if `go` (None: in any case)."""
         cheap = [block for block in blocks if not block.expensive]
         cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
@@ -207,20 +207,20 @@ class Trips:
             s = self._drain(s, [block], go) if block.finishes_only else self._ladder(s, block, go)
         return s
 
-    def _can_run(self, s: Values, blocks: Sequence[BlockPlan]) -> jax.Array:
+    def _can_run(self, s: Values, blocks: Sequence[ListBlock]) -> jax.Array:
         """Whether one of these blocks has a record that may run, bool[]."""
         can = jnp.zeros((), bool)
         for block in blocks:
             can = can | (self.available(s, block) > 0)
         return can
 
-    def _sweep(self, s: Values, blocks: Sequence[BlockPlan]) -> Values:
+    def _sweep(self, s: Values, blocks: Sequence[ListBlock]) -> Values:
         for block in blocks:
             s = self._ladder(s, block)
         return s
 
     def _drain(
-        self, s: Values, blocks: Sequence[BlockPlan], go: jax.Array | None = None, patience: int | None = SWEEPS
+        self, s: Values, blocks: Sequence[ListBlock], go: jax.Array | None = None, patience: int | None = SWEEPS
     ) -> Values:
         """Sweep, if `go`, until none of these blocks can run, for so many visits at most."""
         if not blocks:
@@ -239,7 +239,7 @@ class Trips:
     def _ladder(
         self,
         s: Values,
-        block: BlockPlan,
+        block: ListBlock,
         go: jax.Array | None = None,
         again: Callable[[Values], jax.Array] | None = None,
     ) -> Values:
@@ -257,7 +257,7 @@ class Trips:
             s = guarded(fits, body, s, again, changed)
         return s
 
-    def widths(self, block: BlockPlan) -> tuple[int, ...]:
+    def widths(self, block: ListBlock) -> tuple[int, ...]:
         """Return the widths at which a block is emitted, from wide to narrow."""
         width, plan = self.machine.sizes.width, self.machine.plan
         if block.expensive and block.large:
@@ -275,7 +275,7 @@ class Trips:
 
     # What may run
 
-    def available(self, s: Values, block: BlockPlan) -> jax.Array:
+    def available(self, s: Values, block: ListBlock) -> jax.Array:
         """Return how many records of a block may run now, int32[]."""
         machine = self.machine
         n: jax.Array = s[lists.count(block.label)]
@@ -291,7 +291,7 @@ class Trips:
         one = jnp.where(self._alone(s, block), jnp.minimum(free, 1), 0)
         return jnp.minimum(n, jnp.where(roomy, free - machine.sizes.reserve, one))
 
-    def _alone(self, s: Values, block: BlockPlan) -> jax.Array:
+    def _alone(self, s: Values, block: ListBlock) -> jax.Array:
         """Whether nothing can run but blocks that take frames, and of those this one has the youngest record.
 
         What goes on one by one, the youngest record first, is what a sequential evaluation does: it needs no more
@@ -321,7 +321,7 @@ def _halves(width: int, part: int, least: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _top(s: Values, block: BlockPlan) -> jax.Array:
+def _top(s: Values, block: ListBlock) -> jax.Array:
     """Return the number of the visit that pushed the newest record of a list, or -1, int32[]."""
     n = s[lists.count(block.label)]
     if SERIAL not in block.columns:
@@ -333,7 +333,7 @@ def _top(s: Values, block: BlockPlan) -> jax.Array:
 # Trips of a learned schedule: each is one visit, of the block that a table has for what can run.
 
 
-def chosen_among(plan: TaskPlan) -> list[BlockPlan]:
+def chosen_among(plan: TaskPlan) -> list[ListBlock]:
     """Return the blocks that a schedule chooses among; the others run before and after all trips."""
     return [block for block in plan.blocks if block not in plan.first and block not in plan.last]
 
@@ -356,7 +356,7 @@ class PolicyTrips(Trips):
             s = self._once(s, block, n)
         return s
 
-    def _once(self, s: Values, block: BlockPlan, n: jax.Array) -> Values:
+    def _once(self, s: Values, block: ListBlock, n: jax.Array) -> Values:
         """Visit a block at the narrowest width that holds n records, or at the widest."""
         widths = self.widths(block)
         changed = written(lambda s: visit(self.machine, block, s, jnp.zeros((), I32), widths[-1]), s)

@@ -15,10 +15,10 @@ from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import Finish, Give, Spawn, SpawnInto, Start, Sync, TaskJump
 from pcbatch.runtime.tasks import lists, pool, reading, steps
 from pcbatch.runtime.tasks.lists import Entry
-from pcbatch.runtime.tasks.plan import DEST, FRAME, FROM, ROOT, SERIAL, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.pool import Mask, Tally, either, guarded, select, wide
-from pcbatch.runtime.tasks.reading import Machine, Read
+from pcbatch.runtime.tasks.reading import Read, TaskMachine
 from pcbatch.runtime.tasks.sites import opens
+from pcbatch.runtime.tasks.task_plan import DEST, FRAME, FROM, ROOT, SERIAL, ListBlock, TaskPlan
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import PER_BLOCK
@@ -99,13 +99,13 @@ class _Records:
         for k, label in enumerate(joins):
             self.add_frame(label, frame, ready & (after == k))
 
-    def ordered(self, plan: TaskPlan) -> list[tuple[BlockPlan, list[Entry]]]:
+    def ordered(self, plan: TaskPlan) -> list[tuple[ListBlock, list[Entry]]]:
         """Return the records of each list, by rank."""
         ranks = {target: [entries[rank] for rank in sorted(entries)] for target, entries in self.entries.items()}
         return [(plan.block(target), entries) for target, entries in ranks.items()]
 
 
-def visit(machine: Machine, block: BlockPlan, state: Values, k: jax.Array, width: int) -> Values:
+def visit(machine: TaskMachine, block: ListBlock, state: Values, k: jax.Array, width: int) -> Values:
     """Return the state after a visit of a block that pops k records, at most `width`."""
     with jax.named_scope(block.code.scope):
         return _Visit(machine, block, dict(state), k, width, jnp.arange(width, dtype=I32) < k).run()
@@ -115,8 +115,8 @@ def visit(machine: Machine, block: BlockPlan, state: Values, k: jax.Array, width
 class _Visit:
     """A visit while it is written; `s` is the state, of which entries are replaced."""
 
-    machine: Machine
-    block: BlockPlan
+    machine: TaskMachine
+    block: ListBlock
     s: Values
     k: jax.Array
     width: int
@@ -354,7 +354,7 @@ class _Visit:
 
 
 def _frame_of(
-    machine: Machine, block: BlockPlan, s: Values, k: jax.Array, ok: jax.Array, read: Read
+    machine: TaskMachine, block: ListBlock, s: Values, k: jax.Array, ok: jax.Array, read: Read
 ) -> jax.Array | None:
     """Open a frame in each place, give its own back, or return the one that is open."""
     frame = read.frame  # of a block after a `sync` that opens a frame: the one that it has, whose destination stays
@@ -375,7 +375,7 @@ def _frame_of(
     return frame
 
 
-def _count(machine: Machine, block: BlockPlan, s: Values, k: jax.Array, ok: jax.Array, read: Read) -> None:
+def _count(machine: TaskMachine, block: ListBlock, s: Values, k: jax.Array, ok: jax.Array, read: Read) -> None:
     """Count the blocks that examples have run, and visits."""
     if machine.plan.max_steps is not None and (each := block.block.steps):
         s[steps.STEPS] = steps.added(s[steps.STEPS], each, read.root, k, ok)

@@ -31,7 +31,7 @@ from pcbatch.transforms.tape.block_ssa import Body, Load, LoadedPart, PoppedSlot
 from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, zero_where_inactive
 from pcbatch.transforms.tape.indexed_vjp import InPlace
 from pcbatch.transforms.tape.needs import PLAIN, Needs
-from pcbatch.transforms.tape.plan import BlockTape, Tape
+from pcbatch.transforms.tape.tape_plan import BlockTape, Tape
 from pcbatch.transforms.tape.uniform_cotangents import (
     capacity,
     defer,

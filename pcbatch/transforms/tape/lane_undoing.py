@@ -25,9 +25,9 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout, initial, reg
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.backward_machine import BackwardContext, BackwardLayout, ct
-from pcbatch.transforms.tape.plan import HEAD, Tape
 from pcbatch.transforms.tape.record_layout import struct_of
 from pcbatch.transforms.tape.recorder import RecordingContext, RecordingLayout, recording_layout
+from pcbatch.transforms.tape.tape_plan import HEAD, Tape
 from pcbatch.transforms.tape.uniform_cotangents import total
 
 TAPE_BYTES = 1 << 18  # of the tape of a lane: a part of the cache of a core

@@ -25,8 +25,8 @@ from pcbatch.transforms.tape.block_ssa import (
     SharedValue,
 )
 from pcbatch.transforms.tape.block_vjp import replay, spread_over
-from pcbatch.transforms.tape.plan import HEAD, BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import active_first, reordered
+from pcbatch.transforms.tape.tape_plan import HEAD, BlockTape, Tape
 
 MOST_COUNTED = 2**30  # records: counters stop here, before int32 overflows
 ORDER = "order"  # among the rows of a step: the places of the window whose rows they are, int32[width]

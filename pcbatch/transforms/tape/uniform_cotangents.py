@@ -20,8 +20,8 @@ from pcbatch.runtime.vm.layout import reg
 from pcbatch.transforms.tape.block_ssa import SharedValue
 from pcbatch.transforms.tape.block_vjp import replay, zero_where_inactive
 from pcbatch.transforms.tape.needs import Needs, any_in_record
-from pcbatch.transforms.tape.plan import STATUS, BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import active_first, append, reordered
+from pcbatch.transforms.tape.tape_plan import STATUS, BlockTape, Tape
 
 RECORDS = 128  # records of one pullback, unless there are more lanes
 

@@ -14,15 +14,15 @@ import jax.numpy as jnp
 from jax import lax
 
 from pcbatch.lowering.typing.jax_types import storage_type, zeros
-from pcbatch.runtime.tasks.plan import FROM
 from pcbatch.runtime.tasks.pool import guarded, written
-from pcbatch.runtime.tasks.reading import Machine
+from pcbatch.runtime.tasks.reading import TaskMachine
 from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.tasks.task_plan import FROM
 from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.word_packing import is_float
-from pcbatch.transforms.tasks.plan import FULL, JOINS, LOG, SERIALS, VISITS, WIDTH, TaskBlockTape, TaskTape
 from pcbatch.transforms.tasks.recorder import offsets
+from pcbatch.transforms.tasks.task_tape import FULL, JOINS, LOG, SERIALS, VISITS, WIDTH, TaskBlockTape, TaskTape
 from pcbatch.transforms.tasks.undo import (
     TOTAL,
     TapeRows,
@@ -126,7 +126,7 @@ def _start(u: Undoing, cotangents: Sequence[Any]) -> Values:
 
 def _undo_log(u: Undoing, c: Values) -> Values:
     """Undo the visits of the log, the last one first."""
-    trips = Trips(Machine(u.tape.plan, Sizes(u.lanes, u.pad, 0, 0, 0), {}))
+    trips = Trips(TaskMachine(u.tape.plan, Sizes(u.lanes, u.pad, 0, 0, 0), {}))
     blocks = [block for block in reversed(u.tape.blocks) if not block.late]
     if not blocks:
         return c

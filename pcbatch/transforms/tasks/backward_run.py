@@ -23,10 +23,10 @@ from pcbatch.transforms.primitive.operation import Axis, bind, fold_lanes
 from pcbatch.transforms.recorded_run import RecordedRun, Room, run_compiled, traced_rows
 from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp, zero_where_inactive
 from pcbatch.transforms.tape.needs import any_in_record
-from pcbatch.transforms.tape.plan import Tape
+from pcbatch.transforms.tape.tape_plan import Tape
 from pcbatch.transforms.tasks.backward import argument_cotangents
-from pcbatch.transforms.tasks.plan import EXAMPLES, FULL, ROOTS, TODO, TaskTape
 from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun
+from pcbatch.transforms.tasks.task_tape import EXAMPLES, FULL, ROOTS, TODO, TaskTape
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pcbatch.ir.forks import leaves
 from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, spawns
-from pcbatch.runtime.tasks.plan import BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.task_plan import ListBlock, TaskPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Exit:
     values: tuple[tuple[Any, str], ...]
 
 
-def exits(plan: TaskPlan, block: BlockPlan) -> Iterator[Exit]:
+def exits(plan: TaskPlan, block: ListBlock) -> Iterator[Exit]:
     """The exits of a block: first those that end it, then those of what it spawns, in order."""
     ends, begun = leaves(block.block.terminator), spawns(block.block)
     for k, leaf in enumerate(ends):

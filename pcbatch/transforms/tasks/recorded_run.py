@@ -23,8 +23,8 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks
 from pcbatch.transforms.recorded_run import TRACED_VISITS, TapingRun, recorder_of
 from pcbatch.transforms.tape.recorder import round_up
-from pcbatch.transforms.tasks.plan import FRAMES, FULL, JOINS, TODO, VISITS, TaskTape, plan_task_tape, tapeable
 from pcbatch.transforms.tasks.recorder import SERIAL_OF, TapeRoom, TaskRecorder, traced_room
+from pcbatch.transforms.tasks.task_tape import FRAMES, FULL, JOINS, TODO, VISITS, TaskTape, plan_task_tape, tapeable
 
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run

@@ -19,12 +19,12 @@ from jax import lax
 from pcbatch.ir.forks import Fork, leaves
 from pcbatch.ir.tasks import Finish, Spawn, Start, Sync, TaskBlock, spawns
 from pcbatch.runtime.tasks import pool
-from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.reading import Seen
 from pcbatch.runtime.tasks.sites import opens
+from pcbatch.runtime.tasks.task_plan import FROM, ListBlock, TaskPlan
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.transforms.tape.recorder import MOST_COUNTED, recorded_values
-from pcbatch.transforms.tasks.plan import (
+from pcbatch.transforms.tasks.task_tape import (
     EXAMPLES,
     FRAMES,
     FULL,
@@ -115,7 +115,7 @@ class TaskRecorder:
 
     # What visits call
 
-    def rows(self, block: BlockPlan, s: Values, seen: Seen, shared: Values) -> Values:
+    def rows(self, block: ListBlock, s: Values, seen: Seen, shared: Values) -> Values:
         """Return the rows of a visit, by the key of their buffer."""
         tape = self.tape.of(block)
         if tape is None:
@@ -140,7 +140,7 @@ class TaskRecorder:
         s[SERIAL_OF] = pool.put(s[SERIAL_OF], frames, ok, s[FRAMES] + jnp.arange(frames.shape[0], dtype=I32))
         s[FRAMES] = jnp.minimum(s[FRAMES], MOST_COUNTED) + k
 
-    def origin(self, s: Values, block: BlockPlan, target: str, rank: int, width: int) -> jax.Array:
+    def origin(self, s: Values, block: ListBlock, target: str, rank: int, width: int) -> jax.Array:
         """Return the places where the rows of this visit look for what it pushes."""
         tape, at = self.tape.of(block), self._offsets[target].get(Link(block.number, rank))
         if tape is None or at is None:
@@ -148,7 +148,7 @@ class TaskRecorder:
         places: jax.Array = at + s[tape.count] + jnp.arange(width, dtype=I32)
         return places
 
-    def append(self, s: Values, block: BlockPlan, rows: Values, k: jax.Array) -> None:
+    def append(self, s: Values, block: ListBlock, rows: Values, k: jax.Array) -> None:
         """Append the rows of a visit, and the visit to the log."""
         tape = self.tape.of(block)
         if tape is None:

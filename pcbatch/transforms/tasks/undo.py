@@ -26,7 +26,7 @@ from pcbatch.transforms.tape.block_vjp import (
 )
 from pcbatch.transforms.tape.indexed_vjp import add_loaded
 from pcbatch.transforms.tasks.exits import Push, exits
-from pcbatch.transforms.tasks.plan import SERIALS, Link, TaskBlockTape, TaskTape
+from pcbatch.transforms.tasks.task_tape import SERIALS, Link, TaskBlockTape, TaskTape
 
 I32 = jnp.int32
 TOTAL = "total:"  # before the names of shared values: the sums of their cotangents

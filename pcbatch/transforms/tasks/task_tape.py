@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pcbatch.ir.tasks import TaskBlock, TaskProgram
-from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.task_plan import FROM, ListBlock, TaskPlan
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import (
     Body,
@@ -31,9 +31,9 @@ from pcbatch.transforms.tape.block_ssa import (
     SharedValue,
     body_of,
 )
-from pcbatch.transforms.tape.plan import computed_of
 from pcbatch.transforms.tape.pullback_reads import reads_of
 from pcbatch.transforms.tape.recorded_block import RecordedBlock
+from pcbatch.transforms.tape.tape_plan import computed_of
 from pcbatch.transforms.tasks.exits import Push, exits
 
 LOG, VISITS = "tape:log", "tape:log:n"  # the visits that are undone one by one, and how many
@@ -59,7 +59,7 @@ class TaskBlockTape(RecordedBlock):
         moved: the constants of the example whose cotangents are wanted.
     """
 
-    block: BlockPlan
+    block: ListBlock
     sent: frozenset[str]
     fed: tuple[str, ...]
     moved: frozenset[str]
@@ -103,7 +103,7 @@ class TaskTape:
     links: Mapping[str, tuple[Link, ...]]
     moved: frozenset[str]
 
-    def of(self, block: BlockPlan) -> TaskBlockTape | None:
+    def of(self, block: ListBlock) -> TaskBlockTape | None:
         """The rows of a block, or None if it has none."""
         return next((tape for tape in self.blocks if tape.index == block.number), None)
 
@@ -158,7 +158,7 @@ def moved_variables(program: TaskProgram, params: frozenset[str]) -> frozenset[s
 
 
 def _plan_block(
-    plan: TaskPlan, block: BlockPlan, body: Body, active: frozenset[str], moved: frozenset[str]
+    plan: TaskPlan, block: ListBlock, body: Body, active: frozenset[str], moved: frozenset[str]
 ) -> TaskBlockTape | None:
     sent = depending(body, active, moved)
     constants = frozenset(v for v in block.code.reads if v in moved)
@@ -185,7 +185,7 @@ def _plan_block(
     return replace(tape, numbers=tuple(dict.fromkeys(_numbers(plan, block, sent, root))))
 
 
-def _numbers(plan: TaskPlan, block: BlockPlan, sent: frozenset[str], root: bool) -> Iterator[str]:
+def _numbers(plan: TaskPlan, block: ListBlock, sent: frozenset[str], root: bool) -> Iterator[str]:
     """The columns of numbers, but `from`, which is in the record."""
     found = list(exits(plan, block))
     reached = {exit.to for exit in found if any(v in sent for _, v in exit.values)}
@@ -195,7 +195,7 @@ def _numbers(plan: TaskPlan, block: BlockPlan, sent: frozenset[str], root: bool)
         yield "root"
 
 
-def _links(plan: TaskPlan, target: BlockPlan, taped: set[int]) -> Iterator[Link]:
+def _links(plan: TaskPlan, target: ListBlock, taped: set[int]) -> Iterator[Link]:
     """The kinds of push of a block's records, the first of which are those of the examples."""
     if target.block.joins:
         return

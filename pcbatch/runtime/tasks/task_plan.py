@@ -105,7 +105,7 @@ LARGE = 2e5  # cost of a block per record, in about one arithmetic operation eac
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockPlan:
+class ListBlock:
     """One block of a program of tasks, with the list of records that wait for it.
 
     Attributes:
@@ -161,7 +161,7 @@ class TaskPlan:
 
     program: TaskProgram
     stack: StackProgram
-    blocks: tuple[BlockPlan, ...]
+    blocks: tuple[ListBlock, ...]
     sites: Sites
     single: bool
     roots: bool
@@ -189,12 +189,12 @@ class TaskPlan:
         """Whether the frames bound the number of records that wait: no task starts others but for its frame."""
         return bounded(self.program, self.sites)
 
-    def block(self, label: str) -> BlockPlan:
+    def block(self, label: str) -> ListBlock:
         """Return the plan of the block of this label."""
         return next(block for block in self.blocks if block.label == label)
 
     @cached_property
-    def first(self) -> tuple[BlockPlan, ...]:
+    def first(self) -> tuple[ListBlock, ...]:
         """The blocks that run before all trips, in this order: those that tasks of examples reach by jumps alone.
 
         They need no more frames than there are examples, and no more room on lists than trips do.
@@ -202,13 +202,13 @@ class TaskPlan:
         return tuple(map(self.block, self._before_trips))
 
     @cached_property
-    def last(self) -> tuple[BlockPlan, ...]:
+    def last(self) -> tuple[ListBlock, ...]:
         """The blocks that run after all trips: those that end the tasks of examples, for which no other task waits."""
         return tuple(block for block in self.blocks if block.label in _last(self.program, self._before_trips))
 
     @cached_property
     def phases(self) -> Mapping[str, int]:
-        """The phase of each block, by label; see `phases.py`."""
+        """The phase of each block, by label; see the function `phases`."""
         outermost = (*self.first, *self.last)
         gathering = {b.label for b in self.blocks if b.expensive and not (b.finishes_only or b in outermost)}
         return phases(self.program, () if self.one_phase else gathering)
@@ -218,7 +218,7 @@ class TaskPlan:
         return _first(self.program, self.bounded)
 
     @property
-    def entry(self) -> BlockPlan:
+    def entry(self) -> ListBlock:
         """The block at which the tasks of examples begin."""
         return self.block(self.program.entry)
 
@@ -286,7 +286,7 @@ def make(program: TaskProgram, single: bool, max_steps: int | None = None) -> Ta
     before_trips = _first(program, bounded(program, places))
     several = sum(sites.opens(b) and not b.joins and b.label not in before_trips for b in program.blocks) > 1
     blocks = tuple(
-        BlockPlan(
+        ListBlock(
             number=k,
             block=block,
             code=code,
