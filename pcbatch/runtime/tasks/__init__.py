@@ -4,7 +4,7 @@ Each block at which tasks start or go on has a list of records. A visit takes th
 all of them, and puts what follows on other lists. A task that waits for others has a frame of a pool; the last result
 that it waits for puts the frame on the list of the block after the `sync`.
 
-task_plan.py   what the arrays are, who writes them, and phasesites.py        places of results, cells of frames
+task_plan.py   what the arrays are, who writes them; phases  sites.py        places of results, cells of frames
 bodies.py      the bodies of blocks as functions              sizes.py        how large the arrays are
 lists.py       records: pop, push                             pool.py         frames: take, give back, deliver; masks
 reading.py     a visit: records popped and computed           visit.py        a visit: what is written after that
