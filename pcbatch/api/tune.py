@@ -118,10 +118,10 @@ class CallBench:
                 scouted = (self.compiled + 1) // 2
         key, kwargs = str(dict(candidate.fields)), dict(self.kwargs)
         if begins := key not in self.made:
-            changed = _changed(self.programs, candidate.fields) if candidate.fields else self.programs
-            changed.capacities.update(self.capacities)
-            self.made[key] = changed, self.make(changed)
-            self._executable(changed).stacks.remember(self.depth)
+            programs = _with_plan(self.programs, candidate.fields) if candidate.fields else self.programs
+            programs.capacities.update(self.capacities)
+            self.made[key] = programs, self.make(programs)
+            self._executable(programs).stacks.remember(self.depth)
         programs, f = self.made[key]
         before = len(programs.cache)
         if candidate.lanes is None:
@@ -188,7 +188,7 @@ def report_of(rows: Sequence[Row], plan: Plan, function: str, fingerprint: str, 
     return Tuned(replace(plan, **best.fields), tuple(best.fields), best.lanes, function, fingerprint, table, note)
 
 
-def _changed(programs: Programs, fields: Mapping[str, Any]) -> Programs:
+def _with_plan(programs: Programs, fields: Mapping[str, Any]) -> Programs:
     """The programs under a plan with other fields; refuses what is no value of a field."""
     return programs.with_options(plan=replace(programs.options.plan, **fields))
 
@@ -329,7 +329,7 @@ def _candidate(programs: Programs, name: str, value: Any) -> Iterator[Candidate]
     if name == "lanes":  # of `map`, which is no option
         yield Candidate(f"map, lanes={value}", {}, int(value))
         return
-    if _changed(programs, {name: value}).options != programs.options:
+    if _with_plan(programs, {name: value}).options != programs.options:
         yield Candidate(f"{name}={value!r}", {name: value})
 
 

@@ -48,8 +48,8 @@ class Expr:
         ins = tuple(map(new, self.ins))
         if ins == self.ins:
             return self
-        changed = tuple(sorted({(old, to) for old, to in zip(self.ins, ins, strict=True) if old != to}))
-        return replace(self, ins=ins, text=rename_text(self.text, changed))
+        renamed = tuple(sorted({(old, to) for old, to in zip(self.ins, ins, strict=True) if old != to}))
+        return replace(self, ins=ins, text=rename_text(self.text, renamed))
 
 
 def unset() -> None:
@@ -163,14 +163,14 @@ class Fail:
 
 
 @lru_cache(maxsize=4096)
-def rename_text(text: str, changed: tuple[tuple[str, str], ...]) -> str:
+def rename_text(text: str, renamed: tuple[tuple[str, str], ...]) -> str:
     """Replace variables in the text of an expression, given as (old, new), where that is possible."""
     try:
         tree = ast.parse(text, mode="eval")
         nested = any(isinstance(n, ast.Lambda | ast.comprehension | ast.NamedExpr) for n in ast.walk(tree))
         if nested:  # inner scopes may bind the same names: the text stays, and the printer lists the inputs
             return text
-        return ast.unparse(_Renamer(dict(changed)).visit(tree))
+        return ast.unparse(_Renamer(dict(renamed)).visit(tree))
     except (SyntaxError, RecursionError):  # hundreds of terms are as deep a tree
         return text
 

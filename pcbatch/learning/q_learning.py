@@ -139,10 +139,10 @@ class Learner:
                 return
             state, block = moves[int(rng.integers(len(moves)))]
             tried.add((state, block))
-            changed = {**self.best, state: block}
-            cost = self.cost(changed)
+            candidate = {**self.best, state: block}
+            cost = self.cost(candidate)
             if cost < self.best_cost:
-                self.best, self.best_cost, tried = changed, cost, set()
+                self.best, self.best_cost, tried = candidate, cost, set()
 
     def table(self) -> dict[State, int]:
         """Return the best table, without the states that were met least often if there are too many."""

@@ -159,5 +159,5 @@ def _run_once(condition: jax.Array, change: Callable[[Values], Values], values: 
     def body(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
         return jnp.zeros((), bool), change(c[1])
 
-    changed: Values = jax.lax.while_loop(lambda c: c[0], body, (condition, values))[1]
-    return changed
+    after: Values = jax.lax.while_loop(lambda c: c[0], body, (condition, values))[1]
+    return after

@@ -108,7 +108,7 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
     """
     if isinstance(node, gast.ClassDef):
         return node
-    new = _changed(unit, node, hidden, all_, decides)
+    new = _by_rules(unit, node, hidden, all_, decides)
     if isinstance(node, gast.FunctionDef) and catches(node.body, partial(_is_of_lanes, unit)):
         given = [load(name, node) for name in parameters(node.args)] if node is unit.node else [constant(..., node)]
         asked = gast.copy_location(gast.Expr(value=supported(exceptions.refuse_catching, given, node)), node)
@@ -162,7 +162,7 @@ class _Written:
         return _rewritten(self.unit, child, self.inner, self.all_, decides)
 
 
-def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -> Node:
+def _by_rules(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -> Node:
     target = resolve(unit, node.func, hidden) if isinstance(node, gast.Call) else MISSING
     inner = hidden | hidden_inside(node)
     written = _Written(unit, node, hidden, all_, decides, target, inner)

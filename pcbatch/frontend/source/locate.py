@@ -80,7 +80,7 @@ def locate(fn: FunctionType) -> Located:
     """Find the tree of `fn`; raises CompileError (PCB001, PCB002) where it cannot be found for certain."""
     located = _locate(fn)
     if not compiled_from(fn.__code__, "\n".join(located.source.lines)):
-        raise _changed(fn, f"{_position(fn.__code__)} is not what `{fn.__name__}` was compiled from")
+        raise _edited(fn, f"{_position(fn.__code__)} is not what `{fn.__name__}` was compiled from")
     return located
 
 
@@ -91,14 +91,14 @@ def _locate(fn: FunctionType) -> Located:
         raise _no_source(fn, f"the text of {code.co_filename!r} is not available")
     by_line = _functions(text)
     if by_line is None:
-        raise _changed(fn, f"{code.co_filename!r} does not parse")
+        raise _edited(fn, f"{code.co_filename!r} does not parse")
     source = Source(code.co_filename, tuple(text.split("\n")))
     candidates = by_line.get(code.co_firstlineno, ())
     if code.co_name == "<lambda>":
         return _locate_lambda(fn, source, candidates)
     matches = [item for item in candidates if isinstance(item[0], FUNCTIONS) and item[0].name == code.co_name]
     if len(matches) != 1 or not _same_parameters(matches[0][0], code):
-        raise _changed(fn, f"{_position(code)} does not define `{code.co_name}`")
+        raise _edited(fn, f"{_position(code)} does not define `{code.co_name}`")
     return Located(source, *matches[0])
 
 
@@ -223,7 +223,7 @@ def _position(code: CodeType) -> str:
     return f"line {code.co_firstlineno} of {code.co_filename!r}"
 
 
-def _changed(fn: FunctionType, what: str) -> CompileError:
+def _edited(fn: FunctionType, what: str) -> CompileError:
     return _no_source(fn, f"{what}: the file has changed since it was loaded", CHANGED)
 
 

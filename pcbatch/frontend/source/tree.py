@@ -120,12 +120,12 @@ def index_value(index: Node) -> Node:
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
     """Apply `change` to every child of a node, in field order; return the same object if no child changes."""
     fields: dict[str, Any] = {}
-    changed = False
+    differs = False
     for name, old in gast.iter_fields(node):
         new = _rebuild_field(old, change)
-        changed |= new is not old
+        differs |= new is not old
         fields[name] = new
-    return gast.copy_location(type(node)(**fields), node) if changed else node
+    return gast.copy_location(type(node)(**fields), node) if differs else node
 
 
 def _rebuild_field(old: Any, change: Callable[[Node], Node]) -> Any:

@@ -44,16 +44,16 @@ class Dominators:
         preds = predecessors(blocks)
         self._place = {label: k for k, label in enumerate(order)}
         self._above = {entry: entry}
-        changed = True
-        while changed:  # twice: only loops with two entries, which Python cannot express, need more
-            changed = False
+        again = True
+        while again:  # twice: only loops with two entries, which Python cannot express, need more
+            again = False
             for label in order[1:]:
                 known = sorted((p for p in preds[label] if p in self._above), key=self._place.__getitem__, reverse=True)
                 above = known[0]
                 for other in known[1:]:
                     above = self._meet(above, other)
                 if self._above.get(label) != above:
-                    self._above[label], changed = above, True
+                    self._above[label], again = above, True
         self._spans = _spans(order, self._above)
 
     def over(self, label: str, other: str) -> bool:

@@ -135,12 +135,12 @@ class _Converter:
             more, current = self.speculate(arm) if arm else ([], {})
             ops += self.masked(more, branch.cond, arm is true)
             ends.append(current)
-        changed = [v for v in dict.fromkeys([*ends[0], *ends[1]]) if v in live]
+        assigned = [v for v in dict.fromkeys([*ends[0], *ends[1]]) if v in live]
         stored = _stored(true, false)
-        if not all(_selectable(self.new.types.get(v), MAX_STORED if v in stored else MAX_SELECT) for v in changed):
+        if not all(_selectable(self.new.types.get(v), MAX_STORED if v in stored else MAX_SELECT) for v in assigned):
             return False
         # The arms may write the condition, which all selections read: its own comes last.
-        in_order = sorted(changed, key=lambda v: v == branch.cond)
+        in_order = sorted(assigned, key=lambda v: v == branch.cond)
         ops += [Select(v, branch.cond, ends[0].get(v, v), ends[1].get(v, v), branch.loc) for v in in_order]
         self.replace(replace(block, ops=tuple(ops), terminator=jump_to(target)), true, false)
         return True

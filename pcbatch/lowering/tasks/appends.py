@@ -79,12 +79,12 @@ def _versions(function: Function) -> Iterator[tuple[str, str]]:
                 continue
             if len({*op.expr.ins}) < len(op.expr.ins) or not {*call.dsts} <= {*op.expr.ins}:
                 continue
-            found = [*_changed(op, op.expr.fn)]
+            found = [*_accumulated(op, op.expr.fn)]
             if any(kind == "scatter" for _, _, kind in found):
                 yield from ((new, old) for new, old, _ in found if new != old)
 
 
-def _changed(op: Prim, fn: JaxprFn) -> Iterator[tuple[str, str, str]]:
+def _accumulated(op: Prim, fn: JaxprFn) -> Iterator[tuple[str, str, str]]:
     """The results that are an input with a row stored, or with a number added; the input, and the operation."""
     jaxpr = fn.closed.jaxpr
     inputs: Mapping[Any, str] = dict(zip(jaxpr.invars, op.expr.ins, strict=True))

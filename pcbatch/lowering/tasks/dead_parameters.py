@@ -26,13 +26,13 @@ from pcbatch.ir.tasks import (
 def run(program: TaskProgram) -> TaskProgram:
     """Return the program with the fewest parameters: the least solution over all blocks."""
     needed: dict[str, frozenset[str]] = {block.label: frozenset() for block in program.blocks}
-    changed = True
-    while changed:
-        changed = False
+    again = True
+    while again:
+        again = False
         for block in program.blocks:
             now = needed[block.label] | (frozenset(block.params) & _used(block, needed)[0])
             if now != needed[block.label]:
-                needed[block.label], changed = now, True
+                needed[block.label], again = now, True
     return replace(program, blocks=tuple(_without(block, needed) for block in program.blocks))
 
 

@@ -135,9 +135,9 @@ class _Analysis:
         blocks = {block.label: block for block in self.function.blocks}
         entering = dict.fromkeys(self.number, CLOSED)
         leaving: dict[str, Pending] = {}
-        changed = True
-        while changed:
-            changed = False
+        again = True
+        while again:
+            again = False
             for label in self.number:
                 coming = [leaving[s] for s in self.sources[label] if s in leaving]
                 state = entering[label]
@@ -146,7 +146,7 @@ class _Analysis:
                     state = Pending(state.open or any(s.open for s in coming), calls)
                 out = self.through(blocks[label], state)[0]
                 if state != entering[label] or leaving.get(label) != out:
-                    entering[label], leaving[label], changed = state, out, True
+                    entering[label], leaving[label], again = state, out, True
         return entering, leaving
 
     def through(self, block: Block, state: Pending) -> tuple[Pending, frozenset[int]]:

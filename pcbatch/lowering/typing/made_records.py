@@ -98,7 +98,7 @@ class MadeRecords:
         return reading_tables(traced, ()) if tables else traced
 
     def joined(self, heap: Abstract) -> bool:
-        """Let the heap be of a type that covers another one. Returns whether it has changed."""
+        """Let the heap be of a type that covers another one. Returns whether it covers more."""
         assert self.heap is not None
         try:
             new = join(self.heap, heap)
@@ -107,9 +107,9 @@ class MadeRecords:
                 raise WantsCopies("a field of records leads to packed objects and to others", tables) from None
             title = "a field holds values of different kinds in different records that are made in a lane"
             raise Refusal("PCB320", title, str(error), helps=(FIELD_HELP,)) from None
-        changed = new != self.heap
+        wider = new != self.heap
         self.heap = new
-        return changed
+        return wider
 
 
 def _heap_type(classes: int) -> Abstract:

@@ -81,8 +81,8 @@ def run_lanes(
         return put_back(part, changing, lane, number), {key: lane[key] for key in passed}, jnp.maximum(most, visits)
 
     changing = {key: value for key, value in rows.items() if key in leaves}
-    changed, _, most = jax.lax.fori_loop(0, lanes, one, (changing, unset, jnp.int32(0)))
-    return {key: value.reshape(carry[key].shape) for key, value in changed.items()}, most
+    done, _, most = jax.lax.fori_loop(0, lanes, one, (changing, unset, jnp.int32(0)))
+    return {key: value.reshape(carry[key].shape) for key, value in done.items()}, most
 
 
 def lane_by_lane(compute: Callable[[Any], Any], rows: Any) -> Any:
@@ -173,7 +173,7 @@ def _run(
 
     lane = words.packed(lane)
     steps = {code.index: partial(step, code) for code in codes}
-    written = {k: jax.eval_shape(partial(_changed, one), lane) for k, one in steps.items()}
+    written = {k: jax.eval_shape(partial(_written, one), lane) for k, one in steps.items()}
     visits = {code.index: Visit(steps[code.index], written[code.index], code.scope) for code in codes}
 
     def waits(blocks: tuple[int, ...], lane: Values) -> jax.Array:
@@ -190,7 +190,7 @@ def _run(
     return ran | {"pc": jnp.where(over, parked(ran["pc"], layout.exit, Status.STEP_LIMIT), ran["pc"])}
 
 
-def _changed(step: Callable[[Values], Values], lane: Values) -> Values:
+def _written(step: Callable[[Values], Values], lane: Values) -> Values:
     return {key: new for key, new in step(lane).items() if new is not lane[key]}
 
 

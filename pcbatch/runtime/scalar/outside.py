@@ -27,10 +27,10 @@ def in_place(layout: Layout, costs: Costs, outside: frozenset[int]) -> frozenset
     read, wrote = dict.fromkeys(layout.registers, 0.0), dict.fromkeys(layout.registers, 0.0)
     for code, block in zip(layout.codes, costs.blocks, strict=True):
         if code.index not in outside:
-            changed = {*written(layout, code)}
+            stored = {*written(layout, code)}
             for v in layout.registers:
                 read[v] += block.often * (v in code.reads)
-                wrote[v] += block.often * (reg(v) in changed)
+                wrote[v] += block.often * (reg(v) in stored)
     arrays = [v for v in layout.registers if (t := layout.program.vars[v].type) is not None and storage_type(t).shape]
     kept = [v for v in arrays if read[v] + wrote[v] <= trips * (1 + (wrote[v] > 0))]
     return frozenset({*layout.buffers, *map(reg, kept)})

@@ -79,12 +79,12 @@ def together(plan: TaskPlan, sizes: Sizes, before: Values, parts: Values) -> Val
     sums = {key for block in plan.blocks if block.adds for key in block.results.keys}
     for key in _written(plan, before):
         begun = before[key] + 1 if key == pool.NEED else before[key]
-        changed = _summed_changes(begun, parts[key])
+        changes = _summed_changes(begun, parts[key])
         slots = plan.sites.slots_of.get(key, 1)
         here = jnp.repeat(waited, slots)[: before[key].shape[0]]
         if plan.program.exact and key in sums:  # which example it is of does not matter: there are few
             out[FAILED] = out[FAILED] | jnp.any(here & _too_much(before[key], parts[key]))
-        out[key] = jnp.where(_wide(here, before[key]), _changed(before[key], changed), before[key])
+        out[key] = jnp.where(_wide(here, before[key]), _with_change(before[key], changes), before[key])
     if plan.framed:
         _reopen(plan, sizes, out, waited)
     return out
@@ -147,7 +147,7 @@ def _too_much(begun: Any, parts: Any) -> jax.Array:
     return much
 
 
-def _changed(array: Any, change: Any) -> Any:
+def _with_change(array: Any, change: Any) -> Any:
     """An array after a change of its bits."""
     bits = _bits(array) + change
     if array.dtype == jnp.bool_:

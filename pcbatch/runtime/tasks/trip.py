@@ -245,7 +245,7 @@ class Trips:
     ) -> Values:
         """Visit a block, if `go`, at the narrowest width that holds the records that may run, or at the widest."""
         widths = self.widths(block)
-        changed = written(lambda s: visit(self.machine, block, s, jnp.zeros((), I32), widths[-1]), s)
+        keys = written(lambda s: visit(self.machine, block, s, jnp.zeros((), I32), widths[-1]), s)
         for width, less in zip(widths, (*widths[1:], 0), strict=True):
             n = self.available(s, block)
             fits = n > less if width == widths[0] else (n > less) & (n <= width)
@@ -254,7 +254,7 @@ class Trips:
             def body(s: Values, width: int = width) -> Values:
                 return visit(self.machine, block, s, jnp.minimum(self.available(s, block), width), width)
 
-            s = guarded(fits, body, s, again, changed)
+            s = guarded(fits, body, s, again, keys)
         return s
 
     def widths(self, block: ListBlock) -> tuple[int, ...]:
@@ -359,12 +359,12 @@ class PolicyTrips(Trips):
     def _once(self, s: Values, block: ListBlock, n: jax.Array) -> Values:
         """Visit a block at the narrowest width that holds n records, or at the widest."""
         widths = self.widths(block)
-        changed = written(lambda s: visit(self.machine, block, s, jnp.zeros((), I32), widths[-1]), s)
+        keys = written(lambda s: visit(self.machine, block, s, jnp.zeros((), I32), widths[-1]), s)
         for width, less in zip(widths, (*widths[1:], 0), strict=True):
             fits = n > less if width == widths[0] else (n > less) & (n <= width)
 
             def body(s: Values, width: int = width) -> Values:
                 return visit(self.machine, block, s, jnp.minimum(n, width), width)
 
-            s = guarded(fits, body, s, None, changed)
+            s = guarded(fits, body, s, None, keys)
         return s

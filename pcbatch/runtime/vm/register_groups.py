@@ -41,8 +41,8 @@ class Group:
         """Return the array with the values `new`, [width] each, in some rows, for the lanes of the places in `mask`."""
         if window.dense:
             rows = {v: array[k] for k, v in enumerate(self.members)}
-            changed = [window.write(row, new[v], mask) if v in new else row for v, row in rows.items()]
-            return jnp.stack(changed)
+            new_rows = [window.write(row, new[v], mask) if v in new else row for v, row in rows.items()]
+            return jnp.stack(new_rows)
         lanes = window.targets(mask)
         for v, value in new.items():
             array = array.at[self.members.index(v), lanes].set(value, mode="drop", unique_indices=True)

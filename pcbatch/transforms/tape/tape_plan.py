@@ -108,8 +108,8 @@ class Tape:
 def plan_tape(layout: Layout, shared: frozenset[str]) -> Tape:
     """Plan the tape for gradients that go through the shared variables `shared`, and through any arguments per lane."""
     wanted = {v for v in shared if is_float(_type(layout, v))}
-    changed = {v for code in layout.codes for v in code.updates}
-    constant = {v for v in layout.registers if v not in changed and v in layout.program.params}
+    updated = {v for code in layout.codes for v in code.updates}
+    constant = {v for v in layout.registers if v not in updated and v in layout.program.params}
     blocks = (_plan_block(layout, code, wanted, constant) for code in layout.codes)
     return Tape(tuple(block for block in blocks if block is not None), shared)
 
