@@ -35,7 +35,7 @@ import numpy as np
 from pcbatch.data.by_width import by_width
 from pcbatch.data.capacity import check_nested, rounded
 from pcbatch.data.checks import collecting, going_on, making, require_room
-from pcbatch.data.columns import put, row, with_row
+from pcbatch.data.columns import Shape, put, row, with_row
 from pcbatch.data.elements import blank, prepare, unify
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.bucket_search import FREE, WIDTH, places_alone, places_together
@@ -256,7 +256,7 @@ class HashTable:
         return table
 
     @making()
-    def rebuilt(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...] = ()) -> HashTable:
+    def rebuilt(self, keys: Any, values: Any, capacity: int, lead: Shape = ()) -> HashTable:
         """Return a table of another capacity, or with keys of another dtype, with these entries.
 
         Args:
@@ -290,15 +290,13 @@ class HashTable:
         values, value = unify(self.values, self.shape, prepare(value), ())
         return self.retyped(keys, values, self.capacity, ()), value
 
-    def retyped(self, keys: Any, values: Any, capacity: int, lead: tuple[int, ...]) -> HashTable:
+    def retyped(self, keys: Any, values: Any, capacity: int, lead: Shape) -> HashTable:
         """Return the table with these keys and values at its places, of wider types, and another capacity."""
         if lane_keys.kinds(self.keys) == lane_keys.kinds(keys) and capacity == self.capacity:
             return replace(self, keys=keys, values=values)
         return self.rebuilt(keys, values, capacity, lead)
 
-    def unified(
-        self, lead: tuple[int, ...], other: HashTable, other_lead: tuple[int, ...]
-    ) -> tuple[HashTable, HashTable]:
+    def unified(self, lead: Shape, other: HashTable, other_lead: Shape) -> tuple[HashTable, HashTable]:
         """Return this table and another one, or tables with these leads, with the type that covers both."""
         mine, theirs = (*lead, *self.stamps.shape[-2:]), (*other_lead, *other.stamps.shape[-2:])
         keys, other_keys = unify(self.keys, mine, other.keys, theirs)
@@ -306,7 +304,7 @@ class HashTable:
         capacity = max(self.capacity, other.capacity)
         return self.retyped(keys, values, capacity, lead), other.retyped(other_keys, other_values, capacity, other_lead)
 
-    def blanked(self, lead: tuple[int, ...], new: tuple[int, ...]) -> HashTable:
+    def blanked(self, lead: Shape, new: Shape) -> HashTable:
         """Return empty tables of this type with another lead."""
         shape = self.stamps.shape[-2:]
         check_nested(*new, self.capacity)

@@ -72,10 +72,8 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     for checker in checkers:
         for diagnostic in checker.run():
             found.append(diagnostic)
-            inferred.wants |= Decisions(
-                made=checker.changed_classes
-            )  # as records made in lanes, their objects have identities
-            checker.changed_classes = frozenset()
+            inferred.wants |= Decisions(made=checker.classes)  # as records made in lanes, their objects have identities
+            checker.classes = frozenset()
     if found:
         linked = frozenset[Loc]().union(*(checker.linked for checker in checkers))
         in_place = frozenset[Loc]().union(*(checker.in_place for checker in checkers))
@@ -118,7 +116,7 @@ class _Checker:
         self.live = live_after(function)
         self.linked: set[Loc] = set()
         self.in_place: set[Loc] = set()
-        self.changed_classes: frozenset[MadeClass] = frozenset()  # of what the operation that is looked at changes
+        self.classes: frozenset[MadeClass] = frozenset()  # of what the operation that is looked at changes
 
     def run(self) -> Iterator[Diagnostic]:
         """Yield what is wrong in the function."""
@@ -139,7 +137,7 @@ class _Checker:
         for change in self.objects.changes(self.function.name, block.label, k, op):
             root = op.expr.ins[change.position]
             parts = self.objects.changed_parts(self.function.name, block.label, k, op, change)
-            self.changed_classes = user_classes(self.objects.type(self.function.name, root))
+            self.classes = user_classes(self.objects.type(self.function.name, root))
             if any(part in state.get(part, NONE) for part in parts):
                 yield self._repeated(op, root)
             if op.expr.effects.syncs:  # what else may show the change was looked at where it was made
@@ -201,7 +199,7 @@ class _Checker:
             parts = [part for part in self.objects.parts(self.function.name, root) if part[1] in levels]
             if not parts:  # a nested function has assigned the variable, and changed no object of it
                 continue
-            self.changed_classes = user_classes(self.objects.type(self.function.name, root))
+            self.classes = user_classes(self.objects.type(self.function.name, root))
             if INNER in levels and (root, INNER) in state.get((root, INNER), NONE):
                 yield self._repeated(op, root)
             held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))

@@ -117,9 +117,7 @@ class _Inference:
         # that a loop is traced again before the code after it is traced once). A change for later ones counts at once.
         self.due: list[tuple[int, int]] = []  # a heap of rounds and positions
         self.current = (0, -1)  # the round and position of the block that is looked at
-        self.last_change: Conflict | None = (
-            None  # the last change of a type, as the conflict that it is if it has no end
-        )
+        self.growth: Conflict | None = None  # the last one of a type, as the conflict that it is if it has no end
         self.deepened: dict[VariableKey, int] = {}  # by how many levels
         self.both_arms = False  # follow both arms of a branch whose condition could not be typed
         self.traces: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
@@ -136,8 +134,8 @@ class _Inference:
         last = self.current[0] + ROUNDS + 4 * sum(len(block.ops) for _, block in self.order)
         while self.due:
             self.current = heapq.heappop(self.due)
-            if self.current[0] > last and self.last_change is not None:
-                self.inferred.conflicts.setdefault(self.last_change.place, self.last_change)
+            if self.current[0] > last and self.growth is not None:
+                self.inferred.conflicts.setdefault(self.growth.place, self.growth)
                 self.due.clear()
                 return
             name, block = self.order[self.current[1]]
@@ -181,11 +179,11 @@ class _Inference:
             if old is not None and differs(old, new):
                 self.inferred.widened.add(place)
             if old is not None:
-                self.last_change = Conflict(place, old, self.inferred.sources.get(place), new, loc, GROWS, "room")
+                self.growth = Conflict(place, old, self.inferred.sources.get(place), new, loc, GROWS, "room")
                 if (deeper := depth(new.tree) - depth(old.tree)) > 0:
                     self.deepened[place] = self.deepened.get(place, 0) + deeper
                     if self.deepened[place] > LEVELS:
-                        self.inferred.conflicts.setdefault(place, replace(self.last_change, cause=NESTS, kind="levels"))
+                        self.inferred.conflicts.setdefault(place, replace(self.growth, cause=NESTS, kind="levels"))
                         self.inferred.wants |= Decisions(made=wanted(old, new, JoinError(NESTS, "levels")))
                         return
             self.inferred.types[place] = new
