@@ -26,6 +26,7 @@ from pcbatch.contexts import setting
 from pcbatch.data.container import Container
 from pcbatch.data.object_parts import IMMUTABLE, parts_of
 from pcbatch.data.optional import Optional
+from pcbatch.data.values import Value
 
 
 class Choice(NamedTuple):
@@ -34,8 +35,8 @@ class Choice(NamedTuple):
     Values of one `group`, such as the elements of a sorted list, are never one object.
     """
 
-    made: Any
-    objects: tuple[Any, ...]
+    made: Value
+    objects: tuple[Value, ...]
     group: object
 
 
@@ -47,7 +48,7 @@ def noting_choices() -> AbstractContextManager[None]:
     return setting(_choices, {})
 
 
-def one_of(made: Any, objects: Sequence[Any], group: object = None) -> Any:
+def one_of(made: Value, objects: Sequence[Value], group: object = None) -> Value:
     """Note that a value that was computed by a selection is one of these objects in Python; return the value."""
     choices = _choices.get()
     if choices is None or made is None or isinstance(made, IMMUTABLE):
@@ -63,12 +64,12 @@ def one_of(made: Any, objects: Sequence[Any], group: object = None) -> Any:
     return made
 
 
-def _part(value: Any, k: int, count: int) -> Any:
+def _part(value: Value, k: int, count: int) -> Value:
     found = parts_of(value)
     return value if found is None or len(found[1]) != count else found[1][k]
 
 
-def choice_of(value: Any) -> Choice | None:
+def choice_of(value: Value) -> Choice | None:
     """Return of which objects a value is one; None for a value that no selection has made."""
     return (_choices.get() or {}).get(id(value))
 
@@ -93,7 +94,7 @@ class Alias(NamedTuple):
 class Parts:
     """The mutable objects of a value, by keys; `repeated` tells whether one object stands at several places in it."""
 
-    def __init__(self, value: Any, expanded: frozenset[int] = frozenset()) -> None:
+    def __init__(self, value: Value, expanded: frozenset[int] = frozenset()) -> None:
         self._expanded = expanded  # the containers whose elements are looked at, which hold views of themselves
         self.own: set[Key] = set()
         self.inner: set[Key] = set()
@@ -104,7 +105,7 @@ class Parts:
         self._groups: dict[Key, object] = {}  # which choice an object was found in
         self._add(value, self.own)
 
-    def _add(self, value: Any, level: set[Key]) -> None:
+    def _add(self, value: Value, level: set[Key]) -> None:
         if value is None or isinstance(value, IMMUTABLE) or len(self._seen) > MOST:
             return
         if (choice := choice_of(value)) is not None:
@@ -178,12 +179,12 @@ class Parts:
                 keys |= parts.own | parts.inner
 
 
-def holds_objects(value: Any) -> bool:
+def holds_objects(value: Value) -> bool:
     """Return whether a value holds an object that can be changed, below the value itself."""
     return any(kind == "object" for kind, _ in Parts(value).inner)
 
 
-def aliases(results: list[Any], inputs: list[Any], fn: Callable[..., Any]) -> Iterator[Alias]:
+def aliases(results: list[Value], inputs: list[Value], fn: Callable[..., Value]) -> Iterator[Alias]:
     """Yield the ties between the results and the arguments of a primitive, while it is traced.
 
     Args:
@@ -208,7 +209,7 @@ def aliases(results: list[Any], inputs: list[Any], fn: Callable[..., Any]) -> It
             yield Alias(k, CAPTURED, False, True)
 
 
-def captured(fn: Callable[..., Any]) -> set[Key]:
+def captured(fn: Callable[..., Value]) -> set[Key]:
     """Return the mutable objects that a function finds in its globals, its cells and its defaults."""
     keys: set[Key] = set()
     for value in _with_defaults(captured_values(fn)):
@@ -218,7 +219,7 @@ def captured(fn: Callable[..., Any]) -> set[Key]:
     return keys
 
 
-def _with_defaults(values: list[Any]) -> Iterator[Any]:
+def _with_defaults(values: list[Value]) -> Iterator[Value]:
     """Yield captured values, and the default arguments of functions among them, which are objects as old."""
     for value in values:
         yield value
@@ -226,7 +227,7 @@ def _with_defaults(values: list[Any]) -> Iterator[Any]:
             yield from (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
 
 
-def captured_values(fn: Callable[..., Any]) -> list[Any]:
+def captured_values(fn: Callable[..., Value]) -> list[Value]:
     """Return what a function finds in its globals and its cells."""
     code = getattr(fn, "__code__", None)
     if code is None:
@@ -253,9 +254,9 @@ C = TypeVar("C")
 class Copy(NamedTuple):
     """An object that was read from a container; `inside` are the objects and leaves that it held then."""
 
-    element: Any
-    container: Any
-    inside: list[Any]
+    element: Value
+    container: Value
+    inside: list[Value]
 
 
 _copies: ContextVar[dict[int, Copy] | None] = ContextVar("pcbatch_copies", default=None)
@@ -270,7 +271,7 @@ def noting_copies() -> Iterator[None]:
         yield
 
 
-def holds_same(new: C, old: Any) -> C:
+def holds_same(new: C, old: Value) -> C:
     """Remember that a new container has the elements of another one; return it."""
     origins = _origins.get()
     if origins is not None and new is not old:
@@ -278,7 +279,7 @@ def holds_same(new: C, old: Any) -> C:
     return new
 
 
-def with_origins(container: Any) -> Iterator[Any]:
+def with_origins(container: Value) -> Iterator[Value]:
     """Yield a container, those of which it has the elements, and those that it is a view of."""
     origins = _origins.get() or {}
     yield container
@@ -288,7 +289,7 @@ def with_origins(container: Any) -> Iterator[Any]:
         yield from with_origins(container.parent)
 
 
-def note_copy(container: Any, element: Any) -> Any:
+def note_copy(container: Value, element: Value) -> Value:
     """Remember that an element, and the objects that it holds, are copies of what is in a container; return it.
 
     A list of the lane in it is a view, and no copy.
@@ -296,7 +297,7 @@ def note_copy(container: Any, element: Any) -> Any:
     return element if isinstance(element, Container) else note_value(container, element)
 
 
-def note_value(container: Any, element: Any) -> Any:
+def note_value(container: Value, element: Value) -> Value:
     """Remember that an element, which may be a list of the lane but no view, is a copy; return it."""
     copies = _copies.get()
     found = None if copies is None else _inside(element)
@@ -310,19 +311,19 @@ def note_value(container: Any, element: Any) -> Any:
     return element
 
 
-def _inside(value: Any) -> tuple[bool, list[Any]] | None:
+def _inside(value: Value) -> tuple[bool, list[Value]] | None:
     """Whether an object can be changed, and what it holds; None for an object without parts."""
     return (True, jax.tree.leaves(value)) if isinstance(value, Container) else parts_of(value)
 
 
-def source_of_copy(value: Any) -> Any:
+def source_of_copy(value: Value) -> Value:
     """Return the container that an object is a copy from; None if it is none."""
     copies = _copies.get()
     found = None if copies is None else copies.get(id(value))
     return None if found is None else found.container
 
 
-def forget_copy(value: Any) -> None:
+def forget_copy(value: Value) -> None:
     """Forget that an object is a copy: it is stored back."""
     copies = _copies.get()
     if copies is not None and copies.pop(id(value), None) is not None:
@@ -330,7 +331,7 @@ def forget_copy(value: Any) -> None:
             forget_copy(part)
 
 
-def changed_copy() -> Any:
+def changed_copy() -> Value:
     """Return a copy that is not any more what it was when it was read; None if there is none."""
     for copy in (_copies.get() or {}).values():
         _, now = _inside(copy.element) or (True, [])

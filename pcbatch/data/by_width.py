@@ -20,6 +20,7 @@ from jax.extend.core.primitives import convert_element_type_p
 from jax.interpreters import ad, batching, mlir
 
 from pcbatch.data.checks import collecting
+from pcbatch.data.values import Value
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -27,7 +28,7 @@ by_width_p: Any = jex.Primitive("pcbatch_by_width")
 by_width_p.multiple_results = True
 
 
-def by_width(together: Callable[..., Any], alone: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def by_width(together: Callable[..., Value], alone: Callable[..., Value] | None = None) -> Callable[..., Value]:
     """Return a function that computes `together`, or `alone` in a program of one lane.
 
     Without another form a lane alone computes the first one, all that it loads before anything else is stored. Both
@@ -35,7 +36,7 @@ def by_width(together: Callable[..., Any], alone: Callable[..., Any] | None = No
     other values of the lane as well. Where a form makes checks only `together` counts.
     """
 
-    def call(*args: Any) -> Any:
+    def call(*args: Value) -> Value:
         leaves, tree = jax.tree.flatten(args)
         if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return together(*args)
@@ -52,12 +53,12 @@ def by_width(together: Callable[..., Any], alone: Callable[..., Any] | None = No
 
 
 def _traced(
-    form: Callable[..., Any], tree: Any, leaves: Sequence[Any], types: Sequence[Any] | None = None
-) -> tuple[jex.ClosedJaxpr, Any] | None:
+    form: Callable[..., Value], tree: Any, leaves: Sequence[Value], types: Sequence[Value] | None = None
+) -> tuple[jex.ClosedJaxpr, Value] | None:
     """Return the jaxpr of a form, with results of these types, and their structure; None if it makes checks."""
     structure: list[Any] = []
 
-    def flat(*leaves: Any) -> list[Any]:
+    def flat(*leaves: Value) -> list[Value]:
         outs, out_tree = jax.tree.flatten(form(*jax.tree.unflatten(tree, leaves)))
         structure.append(out_tree)
         return outs if types is None else list(map(_of_type, outs, types))
@@ -67,7 +68,7 @@ def _traced(
     return None if checks else (closed, structure[0])
 
 
-def _reading(forms: Sequence[jex.ClosedJaxpr]) -> tuple[list[jex.ClosedJaxpr], list[Any]]:
+def _reading(forms: Sequence[jex.ClosedJaxpr]) -> tuple[list[jex.ClosedJaxpr], list[Value]]:
     """Return jaxprs whose last operands are the values of the lane that one of them reads, and these values."""
     read = [(var, x) for form in forms for var, x in zip(form.jaxpr.constvars, form.consts, strict=True)]
     read = [(var, x) for var, x in read if isinstance(x, jax.core.Tracer)]
@@ -81,21 +82,21 @@ def _reading(forms: Sequence[jex.ClosedJaxpr]) -> tuple[list[jex.ClosedJaxpr], l
     return [reading(form) for form in forms] if read else list(forms), [x for _, x in read]
 
 
-def _of_type(value: Any, type_: Any) -> Any:
+def _of_type(value: Value, type_: Any) -> Any:
     return convert_element_type_p.bind(value, new_dtype=type_.dtype, weak_type=type_.weak_type, sharding=None)
 
 
-def _together(*args: Any, together: jex.ClosedJaxpr, alone: jex.ClosedJaxpr) -> Sequence[Any]:
-    out: Sequence[Any] = jex.jaxpr_as_fun(together)(*args)
+def _together(*args: Value, together: jex.ClosedJaxpr, alone: jex.ClosedJaxpr) -> Sequence[Value]:
+    out: Sequence[Value] = jex.jaxpr_as_fun(together)(*args)
     return out
 
 
-def _batched(args: Sequence[Any], axes: Sequence[Any], **forms: Any) -> tuple[Sequence[Any], Sequence[int]]:
+def _batched(args: Sequence[Value], axes: Sequence[Any], **forms: Any) -> tuple[Sequence[Value], Sequence[int]]:
     outs = jax.vmap(lambda *each: _together(*each, **forms), in_axes=tuple(axes))(*args)
     return outs, [0] * len(outs)
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **forms: Any) -> Any:
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], **forms: Any) -> Value:
     instantiate: Any = ad.instantiate_zeros  # untyped
     known = map(instantiate, tangents)
     return jax.jvp(lambda *args: _together(*args, **forms), tuple(primals), tuple(known))

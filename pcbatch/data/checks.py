@@ -19,13 +19,13 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import jax
 import numpy as np
 
 from pcbatch.contexts import setting
 from pcbatch.data.capacity import FullError
+from pcbatch.data.values import Flag, Index, Value
 
 CAPACITY, LIMIT = "capacity", "limit"
 """Names in place of an exception's, for what is no fault of the program: a container that is full, and a value that
@@ -42,9 +42,9 @@ class PrimitiveCheck:
         message: texts and scalars, in the order in which they are shown.
     """
 
-    failed: Any
+    failed: Value
     exception: str
-    message: tuple[Any, ...]
+    message: tuple[Value, ...]
 
 
 _collected: ContextVar[list[PrimitiveCheck] | None] = ContextVar("pcbatch_checks", default=None)
@@ -64,7 +64,7 @@ def catching() -> bool:
     return _catching.get()
 
 
-def going_on(where: Any = True) -> Any:
+def going_on(where: Flag = True) -> Value:
     """Return where the lane changes objects: where a condition holds, unless it has raised what a `try` catches.
 
     Whatever changes a container asks it, so that objects stay as they were at the moment of the raise. Lanes that raise
@@ -82,7 +82,7 @@ def making() -> Iterator[None]:
         yield
 
 
-def require(holds: Any, exception: str, *message: Any) -> None:
+def require(holds: Flag, exception: str, *message: Value) -> None:
     """Let the lane raise an exception where a condition does not hold.
 
     Args:
@@ -101,7 +101,7 @@ def require(holds: Any, exception: str, *message: Any) -> None:
     record(holds, exception, message)
 
 
-def limit(holds: Any, *message: Any) -> None:
+def limit(holds: Flag, *message: Value) -> None:
     """Let the lane stop where a condition does not hold that Python does not ask for, such as a number in 32 bits.
 
     Args:
@@ -115,7 +115,7 @@ def limit(holds: Any, *message: Any) -> None:
         record(jax.numpy.asarray(holds), LIMIT, message)
 
 
-def require_room(needed: Any, capacity: int) -> None:
+def require_room(needed: Index, capacity: int) -> None:
     """Let the lane stop where a container has no room, so that the run is repeated with a larger capacity.
 
     Args:
@@ -132,7 +132,7 @@ def require_room(needed: Any, capacity: int) -> None:
     record(needed <= capacity, CAPACITY, (needed,))
 
 
-def record(holds: Any, exception: str, message: Sequence[Any]) -> None:
+def record(holds: Flag, exception: str, message: Sequence[Value]) -> None:
     """Collect a check whose condition is an array; without a context to collect in, a known one is made at once."""
     checks = _collected.get()
     if checks is not None:

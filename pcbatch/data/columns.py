@@ -17,6 +17,7 @@ import numpy as np
 from pcbatch.data.checks import going_on
 from pcbatch.data.origins import KINDS, kind_of
 from pcbatch.data.pytree_node import pytree_node
+from pcbatch.data.values import Column, Columns, Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.diagnostics.short_repr import Shown
 from pcbatch.errors import Refusal
@@ -33,7 +34,7 @@ class Unset:
     def __repr__(self) -> str:
         return "?"
 
-    def _nought(self, *_: Any) -> int:
+    def _nought(self, *_: Value) -> int:
         return 0  # no lane gets here
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _nought
@@ -41,38 +42,38 @@ class Unset:
     __lt__ = __le__ = __gt__ = __ge__ = _nought
 
 
-def element_text(columns: Any, axes: int = 1) -> str:
+def element_text(columns: Columns, axes: int = 1) -> str:
     """Return the type of the elements of columns in words, which have so many axes in front."""
     text = repr(jax.tree.map(lambda leaf: Shown(_without_axes(leaf, axes)), columns))
     return "texts" if text == "a text of the lane" else text
 
 
-def _without_axes(leaf: Any, axes: int) -> str:
+def _without_axes(leaf: Value, axes: int) -> str:
     shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", "")
     text = repr(leaf) if shape is None else f"{dtype}[{','.join(map(str, shape))}]"
     return re.sub(rf"\[(\d+,?){{{axes}}}", "[", text)
 
 
-def room(columns: Any, axis: int) -> int | None:
+def room(columns: Columns, axis: int) -> int | None:
     """Return the size of the columns along an axis; None if there are none."""
     leaf = next(iter(jax.tree.leaves(columns)), None)
     return None if leaf is None else int(leaf.shape[axis])
 
 
-def same_leaves(a: Any, b: Any) -> bool:
+def same_leaves(a: Value, b: Value) -> bool:
     """Return whether two pytrees have one structure, and the same objects as leaves."""
     (leaves, tree), (others, other) = jax.tree.flatten(a), jax.tree.flatten(b)
     return list(map(id, leaves)) == list(map(id, others)) and bool(operator.eq(tree, other))
 
 
-def leaf_at(leaf: Any, place: tuple[Any, ...]) -> Any:
+def leaf_at(leaf: Column, place: tuple[Index, ...]) -> Value:
     """Return the part of a column at some indices, which are clamped; anything where there is no part."""
     if 0 in leaf.shape[: len(place)]:
         return jnp.broadcast_to(zero_of(leaf), leaf.shape[len(place) :])
     return leaf.at[place].get(mode="clip", wrap_negative_indices=False)
 
 
-def put(leaf: Any, place: tuple[Any, ...], value: Any) -> Any:
+def put(leaf: Column, place: tuple[Index, ...], value: Value) -> Value:
     """Return a column with the part at some indices replaced; an index that is out of range drops it."""
     if 0 in leaf.shape[: len(place)]:
         return leaf
@@ -81,14 +82,14 @@ def put(leaf: Any, place: tuple[Any, ...], value: Any) -> Any:
     return leaf.at[place].set(value, mode="drop", wrap_negative_indices=False)
 
 
-def row(columns: Any, index: Any) -> Any:
+def row(columns: Columns, index: Index) -> Value:
     """Return the row of columns at an index that is in range."""
     return jax.tree.map(
         lambda leaf: jax.lax.dynamic_index_in_dim(leaf, index, 0, False, allow_negative_indices=False), columns
     )
 
 
-def with_row(columns: Any, index: Any, element: Any) -> Any:
+def with_row(columns: Columns, index: Index, element: Value) -> Value:
     """Return columns with the row at an index that is in range replaced."""
     return jax.tree.map(
         lambda leaf, new: jax.lax.dynamic_update_index_in_dim(leaf, new, index, 0, allow_negative_indices=False),
@@ -97,10 +98,10 @@ def with_row(columns: Any, index: Any, element: Any) -> Any:
     )
 
 
-def padded(columns: Any, axis: int, size: int) -> Any:
+def padded(columns: Columns, axis: int, size: int) -> Columns:
     """Return columns with room for at least so many elements along an axis; what is added may be anything."""
 
-    def pad(leaf: Any) -> Any:
+    def pad(leaf: Column) -> Value:
         extra = size - leaf.shape[axis]
         if extra <= 0:
             return leaf
@@ -113,14 +114,14 @@ def padded(columns: Any, axis: int, size: int) -> Any:
     return jax.tree.map(pad, columns)
 
 
-def zero_of(leaf: Any) -> Any:
+def zero_of(leaf: Column) -> Value:
     """Return a zero with the dtype of a column, which fills places that nothing reads."""
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         raise Refusal("PCB304", "a list of PRNG keys must begin with one key at least")
     return jnp.zeros((), leaf.dtype)
 
 
-def unify_leaves(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
+def unify_leaves(a: Value, a_lead: Shape, b: Value, b_lead: Shape) -> tuple[Value, Value]:
     """Return two numbers or arrays, or columns of such, with the dtype that covers both."""
     x, y = as_array(a), as_array(b)
     x_shape, y_shape = x.shape[len(a_lead) :], y.shape[len(b_lead) :]
@@ -136,13 +137,13 @@ def unify_leaves(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any
     return x, y
 
 
-def _check_fits(leaf: Any, dtype: Any) -> None:
+def _check_fits(leaf: Value, dtype: Any) -> None:
     """Refuse a number of Python that an integer dtype cannot hold."""
     if type(leaf) is int and jnp.issubdtype(dtype, np.integer) and not iinfo(dtype).min <= leaf <= iinfo(dtype).max:
         raise Refusal("PCB312", f"{leaf} does not fit the elements of a list, which are {dtype}")
 
 
-def as_array(leaf: Any) -> Any:
+def as_array(leaf: Value) -> Value:
     """Return a leaf of an element as an array; raises Refusal for what an array cannot hold."""
     if isinstance(leaf, jax.Array):
         return leaf
@@ -152,7 +153,7 @@ def as_array(leaf: Any) -> Any:
     raise Refusal("PCB304", title, helps=("keep numbers, arrays, and tuples or lists of them",))
 
 
-def _promoted(x: Any, y: Any) -> Any:
+def _promoted(x: Value, y: Value) -> Value:
     """Return `x` with the dtype that both have together."""
     if x.dtype == y.dtype and x.weak_type == y.weak_type:
         return x
@@ -164,15 +165,15 @@ def _promoted(x: Any, y: Any) -> Any:
 
 
 @cache
-def _promotion(x: Any, x_weak: bool, y: Any, y_weak: bool) -> tuple[Any, bool]:
+def _promotion(x: Value, x_weak: bool, y: Value, y_weak: bool) -> tuple[Value, bool]:
     struct: Any = jax.ShapeDtypeStruct
-    out: Any = jax.eval_shape(
+    out: Value = jax.eval_shape(
         lambda a, b: jnp.where(True, a, b), struct((), x, weak_type=x_weak), struct((), y, weak_type=y_weak)
     )
     return out.dtype, out.weak_type
 
 
-def numbers(items: list[Any]) -> Any:
+def numbers(items: list[Value]) -> Value:
     """Return the column of numbers of Python, all of one type."""
     if type(items[0]) is int:
         for extreme in (min(items), max(items)):
@@ -183,10 +184,10 @@ def numbers(items: list[Any]) -> Any:
     return zeros.at[:].set(jnp.asarray(np.array(items), zeros.dtype))
 
 
-def taken(columns: Any, order: Any) -> Any:
+def taken(columns: Columns, order: Column) -> Columns:
     """Return the rows of columns at some places, which are clamped; anything where there are none."""
 
-    def rows(leaf: Any) -> Any:
+    def rows(leaf: Column) -> Value:
         if leaf.shape[0] == 0:
             return jnp.zeros((*order.shape, *leaf.shape[1:]), leaf.dtype)
         return leaf.at[order].get(mode="clip", wrap_negative_indices=False)
@@ -194,16 +195,16 @@ def taken(columns: Any, order: Any) -> Any:
     return jax.tree.map(rows, columns)
 
 
-def chosen(condition: Any, a: Any, b: Any) -> Any:
+def chosen(condition: Flag, a: Columns, b: Columns) -> Columns:
     """Return the rows of `a` where a condition holds, the others of `b`; the rows have the same type."""
 
-    def choose(x: Any, y: Any) -> Any:
+    def choose(x: Value, y: Value) -> Value:
         return jnp.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
 
     return jax.tree.map(choose, a, b)
 
 
-def one_level(value: Any) -> tuple[list[Any], Any]:
+def one_level(value: Value) -> tuple[list[Value], Value]:
     """Return the children of a node and its own structure; no structure for a leaf."""
     children, tree = jax.tree.flatten(value, is_leaf=lambda x: x is not value)
     return ([], None) if len(children) == 1 and children[0] is value else (children, tree)

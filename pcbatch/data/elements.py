@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from functools import partial, reduce
 from itertools import islice
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,10 +25,11 @@ from pcbatch.data.members import of_member
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import KINDS, Origin, both, either, kind_of, met, note, source_of
 from pcbatch.data.stored import Stored, UnlikeError, is_part, is_stored, is_table, parts
+from pcbatch.data.values import Column, Value
 from pcbatch.errors import Refusal
 
 
-def prepare(value: Any) -> Any:
+def prepare(value: Value) -> Value:
     """Return an element with the containers in it as containers of the lane."""
     value = of_member(value)
     if isinstance(value, Stored):
@@ -44,12 +44,12 @@ def prepare(value: Any) -> Any:
     return value if tree is None else jax.tree.unflatten(tree, [prepare(child) for child in children])
 
 
-def beside(value: Any, lead: Shape, other: Any) -> Any:
+def beside(value: Value, lead: Shape, other: Value) -> Value:
     """Return an element, or columns of such, that is known as the container of the lane that it meets, if it is one."""
     return other.beside(value, lead) if isinstance(other, Stored) else value
 
 
-def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
+def unify(a: Value, a_lead: Shape, b: Value, b_lead: Shape) -> tuple[Value, Value]:
     """Return two elements with the type that covers both.
 
     Args:
@@ -86,7 +86,7 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])
 
 
-def _optional(value: Any, lead: Shape, other: Any, other_lead: Shape) -> Optional:
+def _optional(value: Value, lead: Shape, other: Value, other_lead: Shape) -> Optional:
     """Return a value as one that may be None; `other` has its type."""
     if isinstance(value, Optional):
         return value
@@ -96,7 +96,9 @@ def _optional(value: Any, lead: Shape, other: Any, other_lead: Shape) -> Optiona
     return Optional(blank(other, other_lead, lead), jnp.zeros(lead, bool))
 
 
-def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+def join_origins(
+    a: Value, a_origins: tuple[Origin, ...], b: Value, b_origins: tuple[Origin, ...]
+) -> tuple[Origin, ...]:
     """Return the origins, by leaf, of the type that covers two elements; they may be columns of elements."""
     if isinstance(a, Unset) or isinstance(b, Unset):
         return b_origins if isinstance(a, Unset) else a_origins
@@ -110,13 +112,13 @@ def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple
     return tuple(_join_origin(x, y, one, other) for x, y, one, other in pairs)
 
 
-def _by_child(element: tuple[Any, ...], origins: tuple[Origin, ...]) -> list[tuple[Origin, ...]]:
+def _by_child(element: tuple[Value, ...], origins: tuple[Origin, ...]) -> list[tuple[Origin, ...]]:
     """The origins of each part of a tuple."""
     rest = iter(origins)
     return [tuple(islice(rest, len(parts(child)))) for child in element]
 
 
-def _join_origin(x: Any, y: Any, one: Origin, other: Origin) -> Origin:
+def _join_origin(x: Value, y: Value, one: Origin, other: Origin) -> Origin:
     if x is None or y is None:
         return other if x is None else one
     if is_part(x) or is_part(y):
@@ -124,12 +126,12 @@ def _join_origin(x: Any, y: Any, one: Origin, other: Origin) -> Origin:
     return met(one, kind_of(jnp.result_type(x)), other, kind_of(jnp.result_type(y)))
 
 
-def origins_of(element: Any) -> tuple[Origin, ...]:
+def origins_of(element: Value) -> tuple[Origin, ...]:
     """Return the origins of an element, by leaf; lists in it and arrays count as arrays."""
     return tuple(_origin(part) for part in parts(element))
 
 
-def _origin(part: Any) -> Origin:
+def _origin(part: Value) -> Origin:
     if isinstance(part, Optional):
         return reduce(both, map(_origin, parts(part.value)))
     if is_part(part) or jnp.shape(part) != ():
@@ -137,12 +139,12 @@ def _origin(part: Any) -> Origin:
     return source_of(part) or Origin.ARRAY
 
 
-def blank(value: Any, lead: Shape, new: Shape) -> Any:
+def blank(value: Value, lead: Shape, new: Shape) -> Value:
     """Return columns with the type of `value` and another lead; they hold anything, and lists in them are empty."""
     if isinstance(value, Unset):
         return Unset()
 
-    def fill(leaf: Any) -> Any:
+    def fill(leaf: Column) -> Value:
         if isinstance(leaf, Stored):
             return leaf.blanked(lead, new)
         leaf = jnp.asarray(leaf)
@@ -155,7 +157,7 @@ def blank(value: Any, lead: Shape, new: Shape) -> Any:
     return jax.tree.map(fill, value, is_leaf=is_stored)
 
 
-def stacked(items: list[Any]) -> tuple[Any, tuple[Origin, ...]]:
+def stacked(items: list[Value]) -> tuple[Value, tuple[Origin, ...]]:
     """Return the columns of elements, which are prepared, and the origins of an element."""
     if not items:
         return Unset(), ()
@@ -172,7 +174,7 @@ def stacked(items: list[Any]) -> tuple[Any, tuple[Origin, ...]]:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *alike), origins
 
 
-def kept(old: Any, new: Any, lead: Shape = ()) -> Any:
+def kept(old: Value, new: Value, lead: Shape = ()) -> Value:
     """Return an element, or columns with a lead, in place of old ones, which stay where a lane has raised before."""
     if (here := going_on()) is True or isinstance(old, Unset):
         return new

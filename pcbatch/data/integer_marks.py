@@ -21,6 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core.primitives import convert_element_type_p
 
+from pcbatch.data.values import Num, Value
+
 jax.extend.source_info_util.register_exclusion(__file__)
 
 iinfo: Any = jnp.iinfo
@@ -40,15 +42,15 @@ class Mark:
     name: str = ""
 
 
-def _sum_fits(a: Any, b: Any, result: Any) -> Any:
+def _sum_fits(a: Num, b: Num, result: Num) -> Num:
     return ((a ^ result) & (b ^ result)) >= 0
 
 
-def _difference_fits(a: Any, b: Any, result: Any) -> Any:
+def _difference_fits(a: Num, b: Num, result: Num) -> Num:
     return ((a ^ b) & (a ^ result)) >= 0
 
 
-def _product_fits(a: Any, b: Any, result: Any) -> Any:
+def _product_fits(a: Num, b: Num, result: Num) -> Num:
     """Whether a product fits: a float tells its size, and near the limit what has wrapped has the wrong half."""
     info = iinfo(result.dtype)
     wide = jnp.float64 if info.bits == 64 else jnp.float32
@@ -57,18 +59,18 @@ def _product_fits(a: Any, b: Any, result: Any) -> Any:
     return (abs(size) < most) & ((size < 0) == (result < 0))
 
 
-def _shift_fits(a: Any, b: Any, result: Any) -> Any:
+def _shift_fits(a: Num, b: Num, result: Num) -> Num:
     bits = iinfo(result.dtype).bits
     back = result >> jnp.clip(b, 0, bits - 1)
     return (a == 0) | ((b < bits) & (back == a))
 
 
-def _negative_fits(a: Any, result: Any) -> Any:
+def _negative_fits(a: Num, result: Num) -> Num:
     """Whether a negated number fits, or one without its sign."""
     return a != iinfo(a.dtype).min
 
 
-OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+OPERATIONS: dict[str, tuple[Callable[..., Value], Callable[..., Value]]] = {
     "add": (jax.lax.add, _sum_fits),
     "sub": (jax.lax.sub, _difference_fits),
     "mul": (jax.lax.mul, _product_fits),
@@ -82,14 +84,14 @@ SIGNS = {"+": "add", "-": "sub", "*": "mul", "<<": "shift_left"}
 def _checked(name: str) -> Any:
     compute, fits = OPERATIONS[name]
 
-    def run(*operands: Any) -> tuple[Any, Any]:
+    def run(*operands: Num) -> tuple[Num, Num]:
         result = compute(*operands)
         return result, jax.lax.convert_element_type(fits(*operands, result), bool)  # of no weak type
 
     return _named(f"checked_{name}", run)
 
 
-def _named(name: str, fn: Callable[..., Any]) -> Any:
+def _named(name: str, fn: Callable[..., Value]) -> Any:
     fn.__name__ = fn.__qualname__ = name
     return jax.jit(fn)
 
@@ -121,7 +123,7 @@ def specialised(name: str, known: tuple[int | None, ...], dtype: str) -> Any:
         return None
     place, whole = known.index(None), iinfo(dtype)
 
-    def run(*operands: Any) -> tuple[Any, Any]:
+    def run(*operands: Num) -> tuple[Num, Num]:
         result, x = OPERATIONS[name][0](*operands), operands[place]
         least, most = (np.asarray(end, dtype) for end in limits)
         sides = [x >= least] * (limits[0] > whole.min) + [x <= most] * (limits[1] < whole.max)
@@ -156,7 +158,7 @@ def mark_of(eqn: Any) -> Mark | None:
     return MARKS.get(eqn.params.get("name", "")) if eqn.primitive.name in CALLS else None
 
 
-def checked(name: str, *operands: Any) -> tuple[Any, Any]:
+def checked(name: str, *operands: Num) -> tuple[Num, Num]:
     """Return the result of an operation of integers of one dtype, and whether it is that of the whole numbers.
 
     Args:
@@ -169,20 +171,20 @@ def checked(name: str, *operands: Any) -> tuple[Any, Any]:
     return result, fits
 
 
-def exact_add(a: Any, b: Any) -> Any:
+def exact_add(a: Num, b: Num) -> Num:
     """Return the sum of two integers that is known to fit."""
     dtype = jnp.result_type(a, b)
     return _EXACT_ADD(_of(dtype, a), _of(dtype, b))
 
 
-def between(value: Any, low: int, high: int) -> Any:
+def between(value: Num, low: int, high: int) -> Num:
     """Return an integer that is known to lie between two numbers; these are cut off at the limits of its dtype."""
     info = iinfo(value.dtype)
     ends = (np.asarray(min(max(end, info.min), info.max), value.dtype) for end in (low, high))
     return _BETWEEN(value, *ends)
 
 
-def _of(dtype: Any, value: Any) -> Any:
+def _of(dtype: Any, value: Num) -> Num:
     if isinstance(value, jax.Array):
         weak = value.dtype == np.bool_  # a bool counts as a number of Python: beside one the result is weak
         value = value if value.dtype == dtype else value.astype(dtype)

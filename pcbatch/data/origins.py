@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.contexts import setting
+from pcbatch.data.values import Value
 
 Tracer = jax.core.Tracer
 
@@ -79,7 +80,7 @@ def note_call(code: CodeType) -> None:
         notes.called.append(code)
 
 
-def note_outside(value: Any) -> Any:
+def note_outside(value: Value) -> Value:
     """Record that an object existed before the primitive was traced, and return it."""
     notes = _notes.get()
     if notes is not None:
@@ -87,18 +88,18 @@ def note_outside(value: Any) -> Any:
     return value
 
 
-def is_outside(value: Any) -> bool:
+def is_outside(value: Value) -> bool:
     """Whether an object is recorded as one that existed before."""
     notes = _notes.get()
     return notes is not None and id(value) in notes.outside
 
 
-def is_noted(value: Any) -> bool:
+def is_noted(value: Value) -> bool:
     """Whether the origin of a value is recorded."""
     return id(value) in (_notes.get() or {})
 
 
-def note(value: Any, origin: Origin) -> Any:
+def note(value: Value, origin: Origin) -> Value:
     """Record the origin of a value, and return the value; a tracer recorded with two different origins is unknown."""
     notes = _notes.get()
     if notes is not None and isinstance(value, Tracer) and value.shape == ():
@@ -108,7 +109,7 @@ def note(value: Any, origin: Origin) -> Any:
     return value
 
 
-def number(value: Any, *sources: Any) -> Any:
+def number(value: Value, *sources: Value) -> Value:
     """Record the result of a builtin as a number of Python, and return it.
 
     An integer gets JAX's default type for integers where it has fewer bits, as lengths have with `jax_enable_x64`. The
@@ -126,12 +127,12 @@ def number(value: Any, *sources: Any) -> Any:
     return result
 
 
-def of_lane(value: Any) -> bool:
+def of_lane(value: Value) -> bool:
     """Return whether a value, or a leaf of it, is one of a lane."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
 
 
-def leaves(value: Any) -> list[Any]:
+def leaves(value: Value) -> list[Value]:
     """Return the leaves of a function's result, which may be any object; none where JAX cannot flatten it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # JAX warns that it takes views and iterators for leaves
@@ -141,24 +142,24 @@ def leaves(value: Any) -> list[Any]:
             return []
 
 
-def array(value: Any) -> Any:
+def array(value: Value) -> Value:
     """Return the result of a function of JAX, which is arrays: leaves that may be numbers of Python are copied."""
     if not is_noting() or not any(map(_may_be_number, leaves(value))):
         return value
     return jax.tree.map(lambda leaf: jnp.copy(leaf) if _may_be_number(leaf) else leaf, value)
 
 
-def _may_be_number(leaf: Any) -> bool:
+def _may_be_number(leaf: Value) -> bool:
     return isinstance(leaf, Tracer) and leaf.shape == () and is_noted(leaf) and origin_of(leaf) is not Origin.ARRAY
 
 
-def is_firm(value: Any) -> bool:
+def is_firm(value: Value) -> bool:
     """Whether the origin of a value does not depend on the origins of the primitive's inputs."""
     notes = _notes.get()
     return notes is None or id(value) in notes.firm or id(value) not in notes
 
 
-def origin_of(value: Any) -> Origin | None:
+def origin_of(value: Value) -> Origin | None:
     """Return the origin of a value, for a decision that depends on it; None unless it is a number or an array."""
     notes = _notes.get()
     if notes is not None and isinstance(value, Tracer):
@@ -166,7 +167,7 @@ def origin_of(value: Any) -> Origin | None:
     return source_of(value)
 
 
-def source_of(value: Any) -> Origin | None:
+def source_of(value: Value) -> Origin | None:
     """Return the origin of a value, only to record it for another one; None as for `origin_of`."""
     if isinstance(value, Tracer):
         notes = _notes.get()
@@ -195,7 +196,7 @@ def both(a: Origin | None, b: Origin | None) -> Origin:
     return Origin.NUMBER if a is b is Origin.NUMBER else Origin.UNKNOWN
 
 
-def either(a: Any, b: Any) -> Origin:
+def either(a: Value, b: Value) -> Origin:
     """Return the origin of a value that is one of two."""
     return met(source_of(a), _kind(a), source_of(b), _kind(b))
 
@@ -210,5 +211,5 @@ def met(a: Origin | None, a_kind: type | None, b: Origin | None, b_kind: type | 
     return a or Origin.UNKNOWN
 
 
-def _kind(value: Any) -> type | None:
+def _kind(value: Value) -> type | None:
     return kind_of(value.dtype) if isinstance(value, Tracer) else type(value)

@@ -17,6 +17,7 @@ from typing import Any
 
 from pcbatch.contexts import setting
 from pcbatch.data.joinable import Joinable
+from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 make_tuple: Any = namedtuple  # with fields that are found while the program is compiled
@@ -24,7 +25,7 @@ _comparing: ContextVar[frozenset[type]] = ContextVar("pcbatch_comparing", defaul
 
 
 @lru_cache(maxsize=1024)
-def _parts(cls: Any, name: str, inside: bool) -> Any:
+def _parts(cls: Any, name: str, inside: bool) -> Value:
     """The named tuple of the fields by which `dataclass` compares objects of a class; None where it does not.
 
     Of objects `inside` of tuples Python asks whether they are equal first, so that both methods must be its own.
@@ -40,12 +41,12 @@ def _parts(cls: Any, name: str, inside: bool) -> Any:
     if "__dataclass_params__" not in vars(owner) or (name == "ne" and cls.__ne__ is not object.__ne__):
         return None
     compared = tuple(field.name for field in fields(owner) if field.compare)
-    parts: Any = make_tuple(cls.__name__, compared, rename=True)
+    parts: Value = make_tuple(cls.__name__, compared, rename=True)
     parts.pcbatch_class, parts.pcbatch_names = cls, compared
     return parts
 
 
-def has_order(value: Any, name: str, records: bool = False) -> bool:
+def has_order(value: Value, name: str, records: bool = False) -> bool:
     """Return whether `compared` puts a tuple in the place of an object in a value."""
     if isinstance(value, tuple | list):
         return any(has_order(part, name, records) for part in value)
@@ -53,7 +54,7 @@ def has_order(value: Any, name: str, records: bool = False) -> bool:
     return cls is not None and _parts(cls, name, True) is not None
 
 
-def compared(value: Any, name: str, records: bool = False) -> Any:
+def compared(value: Value, name: str, records: bool = False) -> Value:
     """Return a value with tuples of fields in place of objects, in tuples and lists too, for the comparison `name`.
 
     References to records compare themselves, and may be None: they are left, unless `records` asks for a key of a sort.
@@ -69,7 +70,7 @@ def compared(value: Any, name: str, records: bool = False) -> Any:
     return fields_of(value, cls, name, records, True)
 
 
-def fields_of(value: Any, cls: Any, name: str, records: bool = False, inside: bool = False) -> Any:
+def fields_of(value: Value, cls: Any, name: str, records: bool = False, inside: bool = False) -> Value:
     """Return the tuple of fields of an object of a class; None if `dataclass` has not made the comparison `name`."""
     made = _parts(cls, name, inside)
     if made is None:
@@ -86,7 +87,7 @@ def comparing(cls: type) -> AbstractContextManager[None]:
     return setting(_comparing, _comparing.get() | {cls})
 
 
-def pair(a: Any, b: Any, name: str) -> tuple[Any, Any] | None:
+def pair(a: Value, b: Value, name: str) -> tuple[Value, Value] | None:
     """Return what is compared in place of two objects of one class, or of tuples; None if that is what they are."""
     if isinstance(a, tuple | list) and isinstance(b, tuple | list) and (has_order(a, name) or has_order(b, name)):
         return compared(a, name), compared(b, name)
@@ -96,6 +97,6 @@ def pair(a: Any, b: Any, name: str) -> tuple[Any, Any] | None:
     return fields_of(a, cls, name), fields_of(b, cls, name)
 
 
-def of_two_classes(a: Any, b: Any) -> bool:
+def of_two_classes(a: Value, b: Value) -> bool:
     """Return whether two tuples stand for objects of different classes, or one of them for none."""
     return getattr(a, "pcbatch_class", None) is not getattr(b, "pcbatch_class", None)

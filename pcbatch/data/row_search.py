@@ -6,32 +6,34 @@ Lanes together ask all rows; a lane alone goes on until it has found one, `RUN` 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.data.by_width import by_width
 from pcbatch.data.columns import room, row
+from pcbatch.data.values import Column, Columns, Index, Value
 
 RUN = 8
 
 
-def first_row(holds: Callable[[Any], Any], columns: Any, stop: Any, start: Any = 0, run: int = RUN) -> Any:
+def first_row(
+    holds: Callable[[Value], Value], columns: Columns, stop: Index, start: Index = 0, run: int = RUN
+) -> Value:
     """Return the first place from `start` on, before `stop`, whose row a condition holds for, int32[]; `stop` if there
     is none. A lane alone asks `run` rows at a time, of numbers."""
     size = room(columns, 0) or 0
 
-    def where(columns: Any, places: Any, start: Any, stop: Any) -> Any:
+    def where(columns: Columns, places: Column, start: Index, stop: Index) -> Value:
         here = jax.vmap(lambda row: jnp.asarray(holds(row), bool))(columns)
         return here & (places >= start) & (places < stop)
 
-    def together(columns: Any, start: Any, stop: Any) -> Any:
+    def together(columns: Columns, start: Index, stop: Index) -> Value:
         here = where(columns, jnp.arange(size, dtype=jnp.int32), start, stop)
         return jnp.where(jnp.any(here), jnp.argmax(here).astype(jnp.int32), stop)
 
-    def alone(columns: Any, start: Any, stop: Any) -> Any:
-        def step(c: tuple[Any, Any]) -> tuple[Any, Any]:
+    def alone(columns: Columns, start: Index, stop: Index) -> Value:
+        def step(c: tuple[Value, Value]) -> tuple[Value, Value]:
             places, rows = run_at(columns, c[0], size, run)
             found = jnp.where(where(rows, places, c[0], stop), places, stop)
             return c[0] + places.size, jnp.min(found).astype(jnp.int32)
@@ -42,26 +44,26 @@ def first_row(holds: Callable[[Any], Any], columns: Any, stop: Any, start: Any =
     return by_width(together, alone)(columns, start, stop) if size else stop
 
 
-def end_of(holds: Callable[[Any], Any], numbers: Any, n: Any) -> Any:
+def end_of(holds: Callable[[Value], Value], numbers: Column, n: Index) -> Value:
     """Return the place behind the last of the first `n` numbers for which a condition holds, int32[]; 0 if there is
     none."""
 
-    def together(numbers: Any, n: Any) -> Any:
+    def together(numbers: Column, n: Index) -> Value:
         places = jnp.arange(numbers.size, dtype=jnp.int32)
         return jnp.max(jnp.where(holds(numbers) & (places < n), places + 1, 0))
 
-    def alone(numbers: Any, n: Any) -> Any:
+    def alone(numbers: Column, n: Index) -> Value:
         return jax.lax.while_loop(lambda k: (k > 0) & ~holds(row(numbers, jnp.maximum(k - 1, 0))), lambda k: k - 1, n)
 
     return by_width(together, alone)(numbers, jnp.asarray(n, jnp.int32))
 
 
-def length_of_run(columns: Any, size: int, run: int = RUN) -> int:
+def length_of_run(columns: Columns, size: int, run: int = RUN) -> int:
     """Return the number of rows that are asked at a time, of columns with `size` rows: of numbers alone several."""
     return run if size >= run and all(leaf.ndim == 1 for leaf in jax.tree.leaves(columns)) else 1
 
 
-def run_at(columns: Any, start: Any, size: int, run: int = RUN) -> tuple[Any, Any]:
+def run_at(columns: Columns, start: Index, size: int, run: int = RUN) -> tuple[Value, Value]:
     """Return some rows with their places, those from `start` on among them, of columns with `size` rows.
 
     Near the end rows before `start` are among them.

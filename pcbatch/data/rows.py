@@ -19,6 +19,7 @@ from pcbatch.data.mappings.ordered_keys import plain
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin, note
 from pcbatch.data.stored import Stored, UnlikeError, is_part, is_stored, parts
+from pcbatch.data.values import Column, Columns, Index, Value
 
 
 class Rows(Stored):
@@ -32,21 +33,21 @@ class Rows(Stored):
 
     __slots__ = ("_columns", "_length", "_node", "held", "origins", "place", "source")
 
-    def __init__(self, columns: Any, length: Any, origins: tuple[Origin, ...]) -> None:
+    def __init__(self, columns: Columns, length: Index, origins: tuple[Origin, ...]) -> None:
         self._columns, self._length, self.origins = columns, length, origins
         self._node: Rows = self
         self.place: tuple[Any, ...] = ()
         self.held: tuple[Any, ...] = ()
         self.source: tuple[Any, Rows, Callable[[Any], Any]] | None = None
 
-    def view(self, place: tuple[Any, ...], parent: Any) -> Any:
+    def view(self, place: tuple[Index, ...], parent: Value) -> Value:
         """Return the list at indices of the containers around this one; what is done to it is done to this one."""
         new = object.__new__(type(self))
         Rows.__init__(new, None, None, self.origins)
         new._node, new.place, new.parent = self, place, parent
         return new
 
-    def unified(self, lead: Shape, other: Any, other_lead: Shape) -> tuple[Any, Any]:
+    def unified(self, lead: Shape, other: Value, other_lead: Shape) -> tuple[Value, Value]:
         """Return this list and another one with the type that covers both."""
         if type(self) is not type(other):
             raise UnlikeError(self, other)
@@ -59,26 +60,26 @@ class Rows(Stored):
         a_columns, b_columns = unify(a_columns, (*lead, size), b_columns, (*other_lead, size))
         return a.with_data(a_columns, a.state, origins), b.with_data(b_columns, b.state, origins)
 
-    def beside(self, value: Any, lead: Shape) -> Any:
+    def beside(self, value: Value, lead: Shape) -> Value:
         """Return a known list or text of the kind of this one as one of the lane; other values as they are."""
         return self.known(value) if class_of(value) is type(self) else value
 
-    def blanked(self, lead: Shape, new: Shape) -> Any:
+    def blanked(self, lead: Shape, new: Shape) -> Value:
         """Return empty lists of this type with another lead."""
         size = room(self.columns, len(lead))
         check_nested(*new, size)
         inner = self.columns if size is None else blank(self.columns, (*lead, size), (*new, size))
         return self.with_data(inner, self.no_state(lead, new), self.origins)
 
-    def no_state(self, lead: Shape, new: Shape) -> Any:
+    def no_state(self, lead: Shape, new: Shape) -> Value:
         """Return the state of empty lists."""
         return jnp.zeros(new, np.int32) if new else 0
 
-    def straight(self) -> Any:
+    def straight(self) -> Value:
         """Return the list with its elements from place 0 on, so that it may be given more room."""
         return self
 
-    def elements_in(self, values: Any) -> tuple[Any, ...]:
+    def elements_in(self, values: Value) -> tuple[Value, ...]:
         """Return the mutable objects that a list or a Python iterable has for elements, or in them."""
         if not isinstance(values, Rows):
             return tuple(values) if isinstance(values, list | tuple) else ()
@@ -86,13 +87,13 @@ class Rows(Stored):
         return (*values.held, *views)
 
     @property
-    def columns(self) -> Any:
+    def columns(self) -> Columns:
         """The columns; those of a view are read from the list around it."""
         node = self.node
         return node._columns if node is self else jax.tree.map(lambda leaf: leaf_at(leaf, self.place), node._columns)
 
     @columns.setter
-    def columns(self, columns: Any) -> None:
+    def columns(self, columns: Columns) -> None:
         if self._node is self:
             self._columns = kept(self._columns, columns, (room(columns, 0) or 0,))
             return
@@ -107,19 +108,19 @@ class Rows(Stored):
         return () if self._node is self else tuple(jnp.shape(self.node._length))
 
     @property
-    def length(self) -> Any:
+    def length(self) -> Index:
         """The number of elements: int32[], or an int where it is known while compiling."""
         return self._length if self._node is self else leaf_at(self.node._length, self.place)
 
     @length.setter
-    def length(self, length: Any) -> None:
+    def length(self, length: Index) -> None:
         if self._node is self:
             self._length = length if (here := going_on()) is True else jnp.where(here, length, self._length)
         else:
             self.node._length = put(self.node._length, self.place, length)
 
     @property
-    def state(self) -> Any:
+    def state(self) -> Value:
         """The length, with what else there is beside the columns."""
         return self.length
 
@@ -131,7 +132,7 @@ class Rows(Stored):
             return size
         return max(capacity(), self._length if isinstance(self._length, int) else 0)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         return iter([self.element(k) for k in range(len(self))])
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Origin, ...]]:
@@ -145,12 +146,12 @@ class Rows(Stored):
         Rows.__init__(new, children[0], children[1], origins)
         return new
 
-    def with_data(self, columns: Any, length: Any, origins: tuple[Origin, ...]) -> Any:
+    def with_data(self, columns: Columns, length: Index, origins: tuple[Origin, ...]) -> Value:
         """Return a list of the same kind with other data."""
         return type(self).tree_unflatten(origins, (columns, length))
 
     @classmethod
-    def known(cls, items: list[Any]) -> Any:
+    def known(cls, items: list[Value]) -> Value:
         """Return the list of these elements; raises Refusal if they are not alike."""
         columns, origins = stacked([prepare(item) for item in items])
         new = cls.tree_unflatten(origins, (columns, len(items)))
@@ -158,12 +159,12 @@ class Rows(Stored):
         return new
 
 
-def element_at(values: Rows, index: Any) -> Any:
+def element_at(values: Rows, index: Index) -> Value:
     """Return the element of a list in one place of its columns; a container in it is a view."""
     node, place = values.node, (*values.place, index)
     leaves, tree = jax.tree.flatten(node._columns, is_leaf=is_part)
 
-    def read(leaf: Any, origin: Origin) -> Any:
+    def read(leaf: Column, origin: Origin) -> Value:
         if is_stored(leaf):
             return leaf.view(place, values)
         if isinstance(leaf, Optional):

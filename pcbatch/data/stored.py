@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -11,6 +9,7 @@ from pcbatch.data.aliasing import holds_objects
 from pcbatch.data.columns import Shape, one_level
 from pcbatch.data.container import Container
 from pcbatch.data.optional import Optional
+from pcbatch.data.values import Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -33,7 +32,7 @@ _SPECIAL = {  # by what is unlike
 class UnlikeError(Refusal):
     """Two elements of a list of the lane that have no common type."""
 
-    def __init__(self, a: Any, b: Any) -> None:
+    def __init__(self, a: Value, b: Value) -> None:
         title = f"the elements of a list of the lane must be alike, not {describe(a)} and {describe(b)}"
         kinds = frozenset(describe(value).split()[:2][-1] for value in (a, b))
         special = _SPECIAL.get(kinds, _PATHS if "dict" in kinds and kinds & {"str", "number", "list"} else None)
@@ -41,7 +40,7 @@ class UnlikeError(Refusal):
         self.values = (a, b)
 
 
-def describe(value: Any) -> str:
+def describe(value: Value) -> str:
     """Return what a value is, in a few words."""
     if isinstance(value, Container):
         return f"a {getattr(value, 'python_name', 'list')}"
@@ -61,28 +60,28 @@ class Stored(Container):
     """
 
     __slots__ = ()
-    _node: Any
-    _columns: Any
-    place: tuple[Any, ...]
-    parent: Any
+    _node: Value
+    _columns: Value
+    place: tuple[Index, ...]
+    parent: Value
 
-    def view(self, place: tuple[Any, ...], parent: Any) -> Any:
+    def view(self, place: tuple[Index, ...], parent: Value) -> Value:
         """Return the container at indices of those around this one; what is done to it is done to this one."""
         raise NotImplementedError
 
-    def unified(self, lead: Shape, other: Any, other_lead: Shape) -> tuple[Any, Any]:
+    def unified(self, lead: Shape, other: Value, other_lead: Shape) -> tuple[Value, Value]:
         """Return this container and another one with the type that covers both."""
         raise NotImplementedError
 
-    def blanked(self, lead: Shape, new: Shape) -> Any:
+    def blanked(self, lead: Shape, new: Shape) -> Value:
         """Return empty containers of this type with another lead."""
         raise NotImplementedError
 
-    def as_rows(self) -> Any:
+    def as_rows(self) -> Value:
         """Return the container as it is stored in others, with its elements in columns."""
         return self
 
-    def beside(self, value: Any, lead: Shape) -> Any:
+    def beside(self, value: Value, lead: Shape) -> Value:
         """Return a value of Python's that is known as one of this kind, where it can be; others as they are.
 
         Args:
@@ -91,7 +90,7 @@ class Stored(Container):
         """
         return value
 
-    def hold(self, values: Any) -> None:
+    def hold(self, values: Value) -> None:
         """Remember the mutable objects among values that have become elements, or whose elements have."""
         inside = self._node is not self and isinstance(self.parent, Stored)
         if inside and (mine := _objects_in(values)) and mine & _objects_in(self._outermost()):
@@ -101,14 +100,14 @@ class Stored(Container):
             if inside:
                 self.parent.hold(values)
 
-    def _outermost(self) -> Any:
+    def _outermost(self) -> Value:
         around = self.parent
         while isinstance(around.parent, Stored):
             around = around.parent
         return around
 
     @property
-    def node(self) -> Any:
+    def node(self) -> Value:
         """The container itself; for a view, the container as it lies in the columns of the one around it."""
         parent = self.parent
         if (
@@ -125,11 +124,11 @@ class Stored(Container):
         return self._node
 
 
-def _objects_in(value: Any) -> set[type]:
+def _objects_in(value: Value) -> set[type]:
     """The classes of the user's of which there are objects in a value."""
     found: set[type] = set()
 
-    def look(part: Any) -> bool:
+    def look(part: Value) -> bool:
         found.add(type(part))
         return False
 
@@ -141,36 +140,36 @@ def _objects_in(value: Any) -> set[type]:
     }
 
 
-def is_stored(value: Any) -> bool:
+def is_stored(value: Value) -> bool:
     """Whether a value is a container of the lane that may be an element of others."""
     return isinstance(value, Stored)
 
 
-def parts(value: Any) -> list[Any]:
+def parts(value: Value) -> list[Value]:
     """Return the leaves of an element; containers of the lane, values that may be None, and None are one leaf each."""
     return jax.tree.leaves(value, is_leaf=is_part)
 
 
-def inner_parts(value: Any) -> list[Any]:
+def inner_parts(value: Value) -> list[Value]:
     """Return the leaves of an element, those of values that may be None in their place."""
     return [inner for part in parts(value) for inner in (parts(part.value) if isinstance(part, Optional) else (part,))]
 
 
-def is_part(value: Any) -> bool:
+def is_part(value: Value) -> bool:
     """Whether a node counts as one leaf of an element."""
     return value is None or isinstance(value, Stored | Optional)
 
 
-def lists_in(value: Any) -> bool:
+def lists_in(value: Value) -> bool:
     """Whether a value is or holds a list or another container that becomes one of the lane."""
     return any(map(is_container, jax.tree.leaves(value, is_leaf=is_container)))
 
 
-def is_container(value: Any) -> bool:
+def is_container(value: Value) -> bool:
     """Whether a value is a container of the lane, or becomes one where it is an element."""
     return isinstance(value, list | set | Stored) or is_table(value)
 
 
-def is_table(value: Any) -> bool:
+def is_table(value: Value) -> bool:
     """Whether a dict is one of keys rather than of names: it becomes a dict of the lane where it is an element."""
     return type(value) is dict and not (value and all(isinstance(key, str) for key in value))

@@ -19,6 +19,7 @@ from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import require
 from pcbatch.data.origins import Origin, source_of
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.values import Flag, Index, Value
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -27,7 +28,7 @@ ARRAYS = (jax.Array, np.ndarray, np.generic)
 MASK_HELP = "choose by element: `x = np.where(mask, v, x)`"
 
 
-def store(array: Any, key: Any, value: Any) -> jax.Array:
+def store(array: Value, key: Value, value: Value) -> jax.Array:
     """Return the array after `array[key] = value`."""
     array = jnp.asarray(array)
     key = _index(key)
@@ -48,7 +49,7 @@ def store(array: Any, key: Any, value: Any) -> jax.Array:
     return new
 
 
-def augment(array: Any, key: Any, change: Callable[[Any], Any]) -> jax.Array:
+def augment(array: Value, key: Value, change: Callable[[Value], Value]) -> jax.Array:
     """Return the array after `array[key] += v`; `change` gives the new elements for the old ones."""
     array = jnp.asarray(array)
     key = _index(key)
@@ -68,7 +69,7 @@ def augment(array: Any, key: Any, change: Callable[[Any], Any]) -> jax.Array:
     return store(array, key, new)
 
 
-def changed(array: Any, key: Any, change: Callable[[Any], Any]) -> Any:
+def changed(array: Value, key: Value, change: Callable[[Value], Value]) -> Value:
     """Return the array after a change of `array[key]`, which is a view unless the index is an array."""
     array = jnp.asarray(array)
     key = _index(key)
@@ -82,7 +83,7 @@ def changed(array: Any, key: Any, change: Callable[[Any], Any]) -> Any:
     return store(array, key, new)
 
 
-def merged(path: Sequence[Any]) -> tuple[Any, ...] | None:
+def merged(path: Sequence[Value]) -> tuple[Value, ...] | None:
     """Return the one index that means `x[i][j]`, for numbers and a last key that may be a slice; None for others."""
     *numbers, last = path
     if not all(_is_number(part) for part in numbers):
@@ -90,18 +91,18 @@ def merged(path: Sequence[Any]) -> tuple[Any, ...] | None:
     return (*numbers, last) if _is_number(last) or isinstance(last, slice) else None
 
 
-def is_basic(key: Any) -> bool:
+def is_basic(key: Value) -> bool:
     """Return whether `x[key]` is a view in NumPy: no part of the index is an array or a mask."""
     parts = key if isinstance(key, tuple) else (key,)
     return not any(_is_list(part) or isinstance(part, list | bool) or _is_bool_array(part) for part in parts)
 
 
-def is_element(key: Any) -> bool:
+def is_element(key: Value) -> bool:
     """Return whether an index has numbers only."""
     return all(map(_is_number, key if isinstance(key, tuple) else (key,)))
 
 
-def _is_number(part: Any) -> bool:
+def _is_number(part: Value) -> bool:
     if isinstance(part, bool):
         return False
     return isinstance(part, int) or (isinstance(part, ARRAYS) and part.ndim == 0 and part.dtype != np.bool_)
@@ -110,7 +111,7 @@ def _is_number(part: Any) -> bool:
 Facts(changes=True, ambiguous=True).hold_for("fill")
 
 
-def call(array: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> jax.Array:
+def call(array: Value, name: str, args: Sequence[Value], options: dict[str, Value]) -> jax.Array:
     """Return the array after a method of NumPy's that changes it."""
     array = jnp.asarray(array)
     match name:
@@ -121,19 +122,19 @@ def call(array: Any, name: str, args: Sequence[Any], options: dict[str, Any]) ->
     raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
 
 
-def _index(key: Any) -> Any:
+def _index(key: Value) -> Value:
     """Return an index with lists of indices as arrays."""
     if isinstance(key, tuple):
         return tuple(_index(part) for part in key)
     return jnp.asarray(key) if isinstance(key, list) else key
 
 
-def _is_list(part: Any) -> bool:
+def _is_list(part: Value) -> bool:
     """Whether a part of an index is an array of several positions."""
     return isinstance(part, ARRAYS) and part.ndim > 0
 
 
-def _mask(array: jax.Array, key: Any) -> Any:
+def _mask(array: jax.Array, key: Value) -> Value:
     """The mask that an index is; None for other indices."""
     if isinstance(key, tuple) and len(key) == 1:
         key = key[0]
@@ -149,17 +150,17 @@ def _mask(array: jax.Array, key: Any) -> Any:
     return key
 
 
-def _is_bool_array(part: Any) -> bool:
+def _is_bool_array(part: Value) -> bool:
     return isinstance(part, ARRAYS) and part.dtype == np.bool_
 
 
-def _over(mask: Any, array: jax.Array) -> jax.Array:
+def _over(mask: Flag, array: jax.Array) -> jax.Array:
     """A mask of the leading axes, for all elements."""
     whole: jax.Array = jnp.asarray(mask)
     return whole.reshape(whole.shape + (1,) * (array.ndim - whole.ndim))
 
 
-def _check_masked(value: Any, mask: Any, array: jax.Array) -> None:
+def _check_masked(value: Value, mask: Flag, array: jax.Array) -> None:
     """Refuse values of which there is one for each element that a mask chooses."""
     rest = array.shape[jnp.ndim(mask) :]
     if value.ndim > len(rest) or any(n not in (1, m) for n, m in zip(value.shape[::-1], rest[::-1], strict=False)):
@@ -167,7 +168,7 @@ def _check_masked(value: Any, mask: Any, array: jax.Array) -> None:
         raise Refusal("PCB304", "an assignment to a mask takes one value for all elements", note, helps=(MASK_HELP,))
 
 
-def _with_slice_of_lane(array: jax.Array, key: Any, value: Any) -> jax.Array | None:
+def _with_slice_of_lane(array: jax.Array, key: Value, value: Value) -> jax.Array | None:
     """Return the array after an assignment to a slice whose bounds are numbers of the lane; None for other indices."""
     mask = _slice_mask(array, key)
     if mask is None:
@@ -185,7 +186,7 @@ def _with_slice_of_lane(array: jax.Array, key: Any, value: Any) -> jax.Array | N
     return new
 
 
-def _slice_mask(array: jax.Array, key: Any) -> jax.Array | None:
+def _slice_mask(array: jax.Array, key: Value) -> jax.Array | None:
     """The rows that a slice with bounds of the lane chooses; None for other indices."""
     parts = key if isinstance(key, tuple) else (key,)
     if not any(_has_lane_bounds(part) for part in parts):
@@ -198,13 +199,13 @@ def _slice_mask(array: jax.Array, key: Any) -> jax.Array | None:
     return jnp.logical_and(offset % step == 0, jnp.logical_and(offset // step >= 0, offset // step < count))
 
 
-def _has_lane_bounds(part: Any) -> bool:
+def _has_lane_bounds(part: Value) -> bool:
     return isinstance(part, slice) and any(isinstance(b, jax.Array) for b in (part.start, part.stop, part.step))
 
 
-def _bounds(part: slice, size: int) -> tuple[Any, Any, Any]:
+def _bounds(part: slice, size: int) -> tuple[Value, Value, Value]:
     """The start, the number of elements and the step of a slice of so many elements, by Python's rules."""
-    step: Any = 1 if part.step is None else part.step
+    step: Index = 1 if part.step is None else part.step
     if isinstance(step, jax.Array):
         require(step != 0, "ValueError", "slice step cannot be zero")
         step = jnp.where(step == 0, 1, step)
@@ -213,7 +214,7 @@ def _bounds(part: slice, size: int) -> tuple[Any, Any, Any]:
     up = step > 0
     low, high = jnp.where(up, 0, -1), jnp.where(up, size, size - 1)
 
-    def end(value: Any, default: Any) -> Any:
+    def end(value: Value, default: Value) -> Value:
         if value is None:
             return default
         value = jnp.asarray(value)
@@ -225,7 +226,7 @@ def _bounds(part: slice, size: int) -> tuple[Any, Any, Any]:
     return start, jnp.maximum(count, 0), step
 
 
-def _check_range(array: jax.Array, key: tuple[Any, ...]) -> None:
+def _check_range(array: jax.Array, key: tuple[Value, ...]) -> None:
     """Let the lane raise IndexError where an index is out of range."""
     taken = sum(part is not None and part is not Ellipsis for part in key)
     axis = 0
@@ -242,7 +243,7 @@ def _check_range(array: jax.Array, key: tuple[Any, ...]) -> None:
         axis += 1
 
 
-def _check_index(part: Any, axis: int, size: int) -> None:
+def _check_index(part: Value, axis: int, size: int) -> None:
     if isinstance(part, ARRAYS) and not jnp.issubdtype(part.dtype, jnp.integer):
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     inside = (part >= -size) & (part < size)
@@ -252,7 +253,7 @@ def _check_index(part: Any, axis: int, size: int) -> None:
         require(inside, "IndexError", "index ", part, f" is out of bounds for axis {axis} with size {size}")
 
 
-def _store_in_order(array: jax.Array, key: tuple[Any, ...], value: jax.Array) -> jax.Array:
+def _store_in_order(array: jax.Array, key: tuple[Value, ...], value: jax.Array) -> jax.Array:
     """Store values at positions that may repeat: the last one counts, as in NumPy."""
     positions = jnp.arange(array.size).reshape(array.shape).at[key].get(mode="fill", fill_value=array.size)
     values = jnp.broadcast_to(value, positions.shape).ravel()
@@ -262,7 +263,7 @@ def _store_in_order(array: jax.Array, key: tuple[Any, ...], value: jax.Array) ->
     return flat.reshape(array.shape)
 
 
-def _cast(value: Any, dtype: Any) -> jax.Array:
+def _cast(value: Value, dtype: Any) -> jax.Array:
     """Return a value converted to the type of an array, as NumPy does when it stores one."""
     if isinstance(value, list | tuple):
         value = jnp.asarray(value)
@@ -277,7 +278,7 @@ def _cast(value: Any, dtype: Any) -> jax.Array:
     return new.astype(dtype)
 
 
-def _check_fits(value: Any, dtype: Any) -> None:
+def _check_fits(value: Value, dtype: Any) -> None:
     """Raise OverflowError for a number of Python that an array of integers cannot hold."""
     limits: Any = jnp.iinfo  # untyped in some releases of JAX
     info = limits(dtype)
@@ -291,7 +292,7 @@ def _check_fits(value: Any, dtype: Any) -> None:
             require(inside, "OverflowError", "Python integer ", value, f" out of bounds for {dtype}")
 
 
-def _check_kind(array: jax.Array, new: Any) -> None:
+def _check_kind(array: jax.Array, new: Value) -> None:
     """Raise TypeError where NumPy cannot store the result of an operator in the array that it changes."""
     if not np.can_cast(jnp.asarray(new).dtype, array.dtype, "same_kind"):
         raise TypeError(
@@ -300,12 +301,12 @@ def _check_kind(array: jax.Array, new: Any) -> None:
         )
 
 
-def axis_first(array: Any, axis: int) -> Any:
+def axis_first(array: Value, axis: int) -> Value:
     """The array of `jax.vmap` with the mapped axis in front."""
     return jnp.moveaxis(array, axis, 0)
 
 
-def stacked_results(results: Any, mapped: Any) -> Any:
+def stacked_results(results: Value, mapped: Value) -> Value:
     """The results of a call for each element of an array, put together along a new first axis."""
     size = len(mapped)
     if not isinstance(results, LaneList):

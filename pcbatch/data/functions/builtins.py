@@ -39,25 +39,31 @@ from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_lists import sorted_characters
 from pcbatch.data.texts.text_numbers import integer_of_text
+from pcbatch.data.values import Flag, Value
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
 
 _NOTHING: Any = object()
 
 
-def max_(*args: Any, **options: Any) -> Any:
+def max_(*args: Value, **options: Value) -> Value:
     """The builtin `max`: the first greatest of one or more values of a lane."""
     return _extreme(builtins.max, args, **options)
 
 
-def min_(*args: Any, **options: Any) -> Any:
+def min_(*args: Value, **options: Value) -> Value:
     """The builtin `min`: the first least of one or more values of a lane."""
     return _extreme(builtins.min, args, **options)
 
 
 def _extreme(
-    builtin: Callable[..., Any], args: tuple[Any, ...], *, key: Any = None, default: Any = _NOTHING, **wrong: Any
-) -> Any:
+    builtin: Callable[..., Value],
+    args: tuple[Value, ...],
+    *,
+    key: Value = None,
+    default: Value = _NOTHING,
+    **wrong: Value,
+) -> Value:
     key = mappings.order_key(key)
     if key is None or len(args) == 1:
         args = tuple(map(unwrapped, args))
@@ -82,12 +88,12 @@ def _extreme(
     return _first_extreme(builtin, items, keys)
 
 
-def options_of(default: Any) -> dict[str, Any]:
+def options_of(default: Value) -> dict[str, Value]:
     """The options of an extreme of a list."""
     return {} if default is _NOTHING else {"default": default}
 
 
-def _extreme_element(builtin: Callable[..., Any], xs: jax.Array) -> jax.Array:
+def _extreme_element(builtin: Callable[..., Value], xs: jax.Array) -> jax.Array:
     """The extreme element by Python's rule, from left to right: a NaN is skipped unless it comes first."""
     largest = builtin is builtins.max
     find = jnp.argmax if largest else jnp.argmin
@@ -100,7 +106,7 @@ def _extreme_element(builtin: Callable[..., Any], xs: jax.Array) -> jax.Array:
     return jnp.where(jnp.isnan(xs[0]), xs[0], best)
 
 
-def _first_extreme(builtin: Callable[..., Any], items: list[Any], keys: list[Any]) -> Any:
+def _first_extreme(builtin: Callable[..., Value], items: list[Value], keys: list[Value]) -> Value:
     best, best_key = items[0], keys[0]
     for item, key in zip(items[1:], keys[1:], strict=True):
         better = _greater(key, best_key, builtin) if builtin is builtins.max else _greater(best_key, key, builtin)
@@ -108,9 +114,9 @@ def _first_extreme(builtin: Callable[..., Any], items: list[Any], keys: list[Any
     return best
 
 
-def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
+def _greater(a: Value, b: Value, builtin: Callable[..., Value]) -> Value:
     """`a > b`; tuples and lists are compared as Python does, by the first elements that differ."""
-    greater: Any
+    greater: Value
     if not (isinstance(a, tuple | list) and type(a) is type(b)):
         greater = a > b
         if getattr(greater, "shape", ()) != ():
@@ -122,13 +128,13 @@ def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
     return greater
 
 
-def exceeds(a: Any, b: Any, name: str) -> Any:
+def exceeds(a: Value, b: Value, name: str) -> Value:
     """The comparison `a > b` of the builtin `max` or `min`, as a value of the lane."""
     order = "gt" if name == "max" else "lt"
     return number(_greater(compared(a, order), compared(b, order), getattr(builtins, name)))
 
 
-def _either(condition: Any, a: Any, b: Any) -> Any:
+def _either(condition: Flag, a: Value, b: Value) -> Value:
     if not isinstance(condition, jax.Array) or isinstance(a, Ref):
         return either_of(condition, a, b, "an operand") if isinstance(a, Ref) else a if condition else b
     return one_of(keeping_order(lambda x, y: note(jnp.where(condition, x, y), either(x, y)), a, b), [a, b])
@@ -146,23 +152,23 @@ def _ambiguous(name: str) -> Refusal:
     )
 
 
-def any_(values: Iterable[Any]) -> Any:
+def any_(values: Iterable[Value]) -> Value:
     """The builtin `any`, with each element taken as a condition."""
     return _any_or_all(values, True)
 
 
-def all_(values: Iterable[Any]) -> Any:
+def all_(values: Iterable[Value]) -> Value:
     """The builtin `all`, with each element taken as a condition."""
     return _any_or_all(values, False)
 
 
-def _any_or_all(values: Any, by: bool) -> Any:
+def _any_or_all(values: Value, by: bool) -> Value:
     """Evaluate `any` (`by` is True) or `all` (False) from left to right, up to a known element that decides."""
     if (rows := as_lane_list(values)) is not None:
         return list_reductions.truths(rows, by)
     if isinstance(values, jax.Array) and values.ndim == 1:
         return number(jnp.any(values != 0) if by else jnp.all(values != 0))
-    result: Any = not by
+    result: Value = not by
     for value in values:
         holds = truth(value)
         if not isinstance(holds, jax.Array):
@@ -173,7 +179,7 @@ def _any_or_all(values: Any, by: bool) -> Any:
     return number(result)
 
 
-def int_(*args: Any, **options: Any) -> Any:
+def int_(*args: Value, **options: Value) -> Value:
     """The builtin `int`: a float is truncated, an integer of fewer than 32 bits widened."""
     args = tuple(map(unwrapped, args))
     if args and isinstance(args[0], LaneText):
@@ -187,7 +193,7 @@ def int_(*args: Any, **options: Any) -> Any:
     return number(value if wide else value.astype(int), *args)
 
 
-def float_(*args: Any) -> Any:
+def float_(*args: Value) -> Value:
     """The builtin `float`, of a real scalar of a lane."""
     args = tuple(map(unwrapped, args))
     if len(args) != 1 or not isinstance(args[0], jax.Array):
@@ -195,14 +201,14 @@ def float_(*args: Any) -> Any:
     return number(_real_scalar("float", args[0]).astype(float), *args)
 
 
-def complex_(*args: Any, **options: Any) -> Any:
+def complex_(*args: Value, **options: Value) -> Value:
     """The builtin `complex`, of one or two scalars of a lane."""
     if not any(isinstance(part, jax.Array | Optional) for part in (*args, *options.values())):
         return complex(*args, **options)
     return number(_complex(*map(unwrapped, args), **{name: unwrapped(part) for name, part in options.items()}))
 
 
-def _complex(real: Any = 0.0, imag: Any = None) -> jax.Array:
+def _complex(real: Value = 0.0, imag: Value = None) -> jax.Array:
     """The number `real + imag * 1j`, of which either part may be complex."""
     x, y = (jnp.asarray(part) for part in (real, 0.0 if imag is None else imag))
     parts = [_real_scalar("complex", jnp.real(part)).astype(float) for part in (x, y)]
@@ -211,7 +217,7 @@ def _complex(real: Any = 0.0, imag: Any = None) -> jax.Array:
     return jax.lax.complex(parts[0] - y.imag if jnp.iscomplexobj(y) else parts[0], parts[1])
 
 
-def bool_(*args: Any) -> Any:
+def bool_(*args: Value) -> Value:
     """The builtin `bool`, of a scalar of a lane."""
     if len(args) != 1 or isinstance(args[0], np.ndarray):
         return bool(*args)
@@ -228,7 +234,7 @@ def _real_scalar(name: str, value: jax.Array) -> jax.Array:
     return value
 
 
-def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+def sorted_(values: Value, /, *, key: Value = None, reverse: Flag = False) -> Value:
     """The builtin `sorted`, whose keys may be numbers of a lane, or tuples of them."""
     key = mappings.order_key(key)
     if isinstance(values, LaneText) and key is None and isinstance(reverse, bool):
@@ -249,7 +255,7 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     return ordered(items, keys, bool(reverse))
 
 
-def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
+def pow_(base: Value, exp: Value, mod: Value = None) -> Value:
     """The builtin `pow`, also for traced values."""
     base, exp = unwrapped(base), unwrapped(exp)
     if mod is not None and any(isinstance(value, jax.core.Tracer) for value in (base, exp, mod)):
@@ -258,7 +264,7 @@ def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
     return power(base, exp) if mod is None else pow(base, exp, mod)
 
 
-def range_(*args: Any) -> Any:
+def range_(*args: Value) -> Value:
     """The builtin `range` outside the head of a loop."""
     args = tuple(map(unwrapped, args))
     if not 1 <= len(args) <= 3 or not any(isinstance(value, jax.core.Tracer) for value in args):
@@ -267,38 +273,38 @@ def range_(*args: Any) -> Any:
     return LaneRange(start, stop, step)
 
 
-def str_(*args: Any, **options: Any) -> Any:
+def str_(*args: Value, **options: Value) -> Value:
     """The builtin `str`; of values of a lane, integers have a text."""
     if len(args) == 1 and not options and (made := texts.text(args[0])) is not None:
         return made
     return str(*map(shown, args), **options)
 
 
-def repr_(value: Any) -> str:
+def repr_(value: Value) -> str:
     """The builtin `repr`; refuses values of a lane."""
     return repr(shown(value))
 
 
-def ascii_(value: Any) -> str:
+def ascii_(value: Value) -> str:
     """The builtin `ascii`; refuses values of a lane."""
     return ascii(shown(value))
 
 
-def format_(value: Any, *spec: Any) -> Any:
+def format_(value: Value, *spec: Value) -> Value:
     """The builtin `format`; of values of a lane, integers and texts can be formatted."""
     if isinstance(value, LaneText) or texts.is_whole(value):
         return texts.formatted(value, *spec or ("",))
     return format(shown(value), *spec)
 
 
-def shown(value: Any) -> Any:
+def shown(value: Value) -> Value:
     """Return a value that becomes text; refuses values of a lane, which have no text while compiling."""
     if of_lane(value):
         raise texts.no_text()
     return value
 
 
-def is_(a: Any, b: Any) -> Any:
+def is_(a: Value, b: Value) -> Value:
     """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array, and of two
     collections."""
     plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
@@ -323,20 +329,20 @@ def is_(a: Any, b: Any) -> Any:
     return a is b
 
 
-def _is_data(value: Any) -> bool:
+def _is_data(value: Value) -> bool:
     """Return whether a value is built of others, so that what reaches a lane is a copy of it."""
     if isinstance(value, set | Container):
         return True
     return value is not None and not jax.tree_util.all_leaves([value])
 
 
-def is_not(a: Any, b: Any) -> Any:
+def is_not(a: Value, b: Value) -> Value:
     """The operator `a is not b`; refuses what `is_` refuses."""
     same = is_(a, b)
     return number(jnp.logical_not(same)) if isinstance(same, jax.Array) else not same
 
 
-def refuse_impure(name: str, kind: str, draw: str) -> Any:
+def refuse_impure(name: str, kind: str, draw: str) -> Value:
     """Refuse a call that Python would make anew for every example, such as a draw of a random number."""
     title, helps = once(name, kind, draw)
     raise Refusal("PCB318", title, helps=helps)

@@ -12,7 +12,6 @@ import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any
 
 import jax
 import jax.extend.source_info_util
@@ -38,12 +37,13 @@ from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneByteArray
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_parts import TextParts
+from pcbatch.data.values import Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-Path = tuple[Any, ...]
+Path = tuple[Value, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Field:
     name: str
 
 
-def item(value: Any, path: Path) -> Any:
+def item(value: Value, path: Path) -> Value:
     """Return the part of a value at a path."""
     for key in path:
         value = _there(value, key)
@@ -61,12 +61,12 @@ def item(value: Any, path: Path) -> Any:
     return value
 
 
-def has_next(value: Any, path: Path) -> Any:
+def has_next(value: Value, path: Path) -> Value:
     """Whether the iterator at a path in a value has an element left."""
     return iteration.is_left(item(value, path))
 
 
-def swap_items(value: Any, first: Path, second: Path) -> Any:
+def swap_items(value: Value, first: Path, second: Path) -> Value:
     """Return the value after `value[first], value[second] = value[second], value[first]`.
 
     Rows of an array are views: the first assignment is seen in what the second one stores, as in NumPy.
@@ -80,12 +80,12 @@ def swap_items(value: Any, first: Path, second: Path) -> Any:
     return set_item(value, second, _copy(item(value, first)) if view else before)
 
 
-def set_item(value: Any, path: Path, new: Any) -> Any:
+def set_item(value: Value, path: Path, new: Value) -> Value:
     """Return the value after `value[path] = new`."""
     return _changed_item(_copy(value), path, lambda part, key: _store(part, key, new))
 
 
-def put_part(value: Any, path: Path, new: Any) -> Any:
+def put_part(value: Value, path: Path, new: Value) -> Value:
     """Return a value whose part at a path has been changed in place, and is `new` by now.
 
     It is no assignment, as a slice of a list is a new list: nothing else shows what has become of that.
@@ -93,17 +93,17 @@ def put_part(value: Any, path: Path, new: Any) -> Any:
     return _changed(_copy(value), path, lambda part: new)
 
 
-def augment_item(value: Any, path: Path, name: str, operand: Any, *before: Any) -> Any:
+def augment_item(value: Value, path: Path, name: str, operand: Value, *before: Value) -> Value:
     """Return the value after `value[path] += operand`, or another operator by the name of its support function.
 
     `before` has what `value[path]` was before the operand was evaluated, if that may differ from what it is now; an
     object that can be changed in place is the same one still, as the check of ownership makes sure of.
     """
 
-    def change(part: Any, key: Any) -> Any:
+    def change(part: Value, key: Value) -> Value:
         fixed = before and _is_immutable(before[0]) and _is_read(part, key)
 
-        def new(now: Any) -> Any:
+        def new(now: Value) -> Value:
             return augmented(name, before[0] if fixed else now, operand)
 
         if isinstance(part, ARRAYS):
@@ -114,7 +114,7 @@ def augment_item(value: Any, path: Path, name: str, operand: Any, *before: Any) 
     return _changed_item(_copy(value), path, change)
 
 
-def of_container(value: Any, path: Path, methods: str) -> Any:
+def of_container(value: Value, path: Path, methods: str) -> Value:
     """Return a value whose part at a path gets a list in place of an iterator: no method of the user's may get it."""
     part = item(value, path)
     for name in (name for name in methods.split() if users_method(part, name) is not None):
@@ -123,12 +123,12 @@ def of_container(value: Any, path: Path, methods: str) -> Any:
     return value
 
 
-def taken_before(value: Any, path: Path, taken: Any) -> Any:
+def taken_before(value: Value, path: Path, taken: Value) -> Value:
     """Return what `value[path].extend` has taken of an iterable that raises after some elements: a bytearray none."""
     return [] if isinstance(item(_copy(value), path), LaneByteArray | bytearray) else taken
 
 
-def old_item(value: Any, path: Path) -> Any:
+def old_item(value: Value, path: Path) -> Value:
     """Return what `value[path]` is before `value[path] += ...` evaluates its right side.
 
     It is 0 for a part of an array that is a view, or that no lane can take by itself.
@@ -138,11 +138,11 @@ def old_item(value: Any, path: Path) -> Any:
     return item(part, (key,)) if _is_read(part, key) else 0
 
 
-def _is_read(part: Any, key: Any) -> bool:
+def _is_read(part: Value, key: Value) -> bool:
     return not isinstance(part, ARRAYS) or array_items.is_element(key)
 
 
-def _is_immutable(value: Any) -> bool:
+def _is_immutable(value: Value) -> bool:
     """Whether an object is one that no operator changes in place, such as a number or a text."""
     if isinstance(value, ARRAYS):
         return value.ndim == 0
@@ -151,10 +151,10 @@ def _is_immutable(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, complex, str, bytes, tuple, LaneText, LaneTuple))
 
 
-def delete_item(value: Any, path: Path) -> Any:
+def delete_item(value: Value, path: Path) -> Value:
     """Return the value after `del value[path]`."""
 
-    def change(part: Any, key: Any) -> Any:
+    def change(part: Value, key: Value) -> Value:
         if isinstance(key, Field):
             delattr(part, key.name)
             return part
@@ -165,16 +165,18 @@ def delete_item(value: Any, path: Path) -> Any:
     return _changed_item(_copy(value), path, change)
 
 
-def call_method(value: Any, path: Path, name: str, args: Sequence[Any], names: Sequence[str]) -> tuple[Any, Any]:
+def call_method(
+    value: Value, path: Path, name: str, args: Sequence[Value], names: Sequence[str]
+) -> tuple[Value, Value]:
     """Return the result of `value[path].name(*args)`, and the value after it; `names` are those of the last arguments.
 
     A name with a dot is that of a function which changes its first argument, `heapq.heappush`.
     """
     count = len(args) - len(names)
     plain, options = args[:count], dict(zip(names, args[count:], strict=True))
-    results: list[Any] = []
+    results: list[Value] = []
 
-    def change(part: Any) -> Any:
+    def change(part: Value) -> Value:
         part, result = _call(part, name, plain, options)
         results.append(result)
         return part
@@ -183,13 +185,13 @@ def call_method(value: Any, path: Path, name: str, args: Sequence[Any], names: S
     return results[0], changed
 
 
-def augmented(name: str, old: Any, operand: Any) -> Any:
+def augmented(name: str, old: Value, operand: Value) -> Value:
     """Return the value of `x` after `x += operand`: a list, a dict or a set is changed as Python would in place."""
     new = _augmented(name, old, operand)
     return kept(old, new) if _is_immutable(old) else new
 
 
-def _augmented(name: str, old: Any, operand: Any) -> Any:
+def _augmented(name: str, old: Value, operand: Value) -> Value:
     match old:
         case list() if name == "add":
             return _call(_copy(old), "extend", (operand,), {})[0]
@@ -212,7 +214,7 @@ def _in_place(name: str) -> str:
     return f"__i{'pow' if name == 'power' else name.rstrip('_')}__"
 
 
-def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+def _call(part: Value, name: str, args: Sequence[Value], options: dict[str, Value]) -> tuple[Value, Value]:
     """Call a method of an object that may be changed; return the object after it, and the result."""
     part = _there(part, Field(name))
     if name == NEXT:
@@ -237,7 +239,7 @@ def _call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) ->
     return part, changing(called, method.__code__) if own else called()
 
 
-def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> Any:
+def _changed_item(value: Value, path: Path, change: Callable[[Value, Value], Value]) -> Value:
     """Return a value after `change(part, key)` for the last key of a path, which returns the part after it."""
     *before, key = path
     for k in range(len(before)):
@@ -249,7 +251,7 @@ def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> 
     return _changed(value, tuple(before), lambda part: change(part, key))
 
 
-def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
+def _changed(value: Value, path: Path, change: Callable[[Value], Value]) -> Value:
     """Return a value after `change` of its part at a path, which returns the part after it: that one, or another."""
     if not path:
         return change(value)
@@ -269,7 +271,7 @@ def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
     return _replaced(value, key, new)
 
 
-def _with_slice(value: Any, key: slice, new: Any) -> Any:
+def _with_slice(value: Value, key: slice, new: Value) -> Value:
     """Return a list after changes of the objects in a slice of it."""
     if type(value) is not list or type(new) is not list:
         title = "this changes an object in a slice of a list whose length differs between lanes"
@@ -277,7 +279,7 @@ def _with_slice(value: Any, key: slice, new: Any) -> Any:
     return _replaced(value, key, new)
 
 
-def _replaced(value: Any, key: Any, new: Any) -> Any:
+def _replaced(value: Value, key: Value, new: Value) -> Value:
     """Return a value with another part at a key, for a part that Python changes in place and lanes do not."""
     if isinstance(value, tuple):
         items = [*value]
@@ -292,13 +294,13 @@ def _replaced(value: Any, key: Any, new: Any) -> Any:
     return value
 
 
-def _read(value: Any, key: Any) -> Any:
+def _read(value: Value, key: Value) -> Value:
     if isinstance(key, Field):
         return load_attribute(value, key.name)
     return value[key]
 
 
-def _store(part: Any, key: Any, new: Any) -> Any:
+def _store(part: Value, key: Value, new: Value) -> Value:
     """Return a part after `part[key] = new`."""
     part = _there(part, key)
     if isinstance(part, ARRAYS) and isinstance(key, Field):
@@ -319,7 +321,7 @@ def _store(part: Any, key: Any, new: Any) -> Any:
     return part
 
 
-def _there(value: Any, key: Any) -> Any:
+def _there(value: Value, key: Value) -> Value:
     """Return a value that must not be None, of which a part is taken or changed."""
     if isinstance(value, Optional) and isinstance(key, Field):
         require(value.present, "AttributeError", f"'NoneType' object has no attribute '{key.name}'")
@@ -327,7 +329,7 @@ def _there(value: Any, key: Any) -> Any:
     return sure(value, "'NoneType' object is not subscriptable")
 
 
-def _indexable(value: Any, key: Any) -> Any:
+def _indexable(value: Value, key: Value) -> Value:
     """Return a list or dict that is known while compiling as one of the lane, where the key is a value of the lane."""
     if type(value) is list:  # also where the key is an array that is known while compiling
         keys = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
@@ -335,7 +337,7 @@ def _indexable(value: Any, key: Any) -> Any:
     return lifted(value, key) if type(value) is dict else value
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: Value) -> Value:
     """Return a value of new objects, all that can be changed: the leaves are the same."""
     if isinstance(value, (*ARRAYS, bool, int, float, complex, str, bytes, type)) or value is None:
         return value

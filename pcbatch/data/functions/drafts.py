@@ -17,16 +17,17 @@ from pcbatch.data.objects.ref_type import is_in
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
+from pcbatch.data.values import Value
 
 
 @jax.tree_util.register_pytree_with_keys_class
 class Draft:
     """An object of a class with the attributes that it has so far."""
 
-    def __init__(self, cls: type, attributes: dict[str, Any]) -> None:
+    def __init__(self, cls: type, attributes: dict[str, Value]) -> None:
         vars(self).update(attributes, pcbatch_class=cls)
 
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], tuple[type, tuple[str, ...]]]:
+    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Value, Value], ...], tuple[type, tuple[str, ...]]]:
         """Return the attributes, and the class with their names."""
         names = tuple(sorted(name for name in vars(self) if name != "pcbatch_class"))
         key = jax.tree_util.GetAttrKey
@@ -37,7 +38,7 @@ class Draft:
         """Return the object with these attributes."""
         return cls(static[0], dict(zip(static[1], children, strict=True)))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         """Return an attribute that the object has from its class."""
         if name.startswith("__"):
             raise AttributeError(name)
@@ -62,16 +63,16 @@ def begun(value: Draft) -> bool:
     return True
 
 
-def finished(value: Draft) -> Any:
+def finished(value: Draft) -> Value:
     """Return the object that a draft has become."""
-    made: Any = object.__new__(value.pcbatch_class)
+    made: Value = object.__new__(value.pcbatch_class)
     for name, part in vars(value).items():
         if name != "pcbatch_class":
             object.__setattr__(made, name, part)
     return recorded(made)
 
 
-def runs(value: Any, name: str, owner: type, before: tuple[type, ...]) -> Any:
+def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Value:
     """Return whether a method of an object is that of a class; `before` are classes whose it is known not to be.
 
     Where it can only be this one, the object must not be None, as Python has it.

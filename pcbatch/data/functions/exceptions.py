@@ -21,6 +21,7 @@ from pcbatch.data.columns import Unset
 from pcbatch.data.functions.sequences import unpacked
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.origins import Tracer, is_noting, leaves, number
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import PcbatchError, Refusal
 
 BUILTIN: tuple[type[BaseException], ...] = tuple(
@@ -40,23 +41,23 @@ def code_of(cls: type[BaseException]) -> int:
     return _classes.index(cls) + 1
 
 
-def raised(code: Any) -> Any:
+def raised(code: Index) -> Value:
     """Whether the number of an exception stands for one."""
     return number(code != NONE) if isinstance(code, jax.Array) else code != NONE
 
 
-def is_caught(code: Any, classes: Any) -> Any:
+def is_caught(code: Index, classes: Any) -> Value:
     """Whether an exception, by its number, is of a class or of one of several."""
     caught = [k + 1 for k, cls in enumerate(_classes) if issubclass(cls, classes)]
     if not isinstance(code, jax.Array):
         return code in caught
-    result: Any = jnp.zeros((), bool)
+    result: Value = jnp.zeros((), bool)
     for one in caught:
         result = jnp.logical_or(result, code == one)
     return number(result)
 
 
-def attempt(count: int, expression: Callable[[], Any], *changed: Any) -> Any:
+def attempt(count: int, expression: Callable[[], Value], *changed: Value) -> Value:
     """Evaluate an expression in the body of a `try`.
 
     Args:
@@ -68,7 +69,7 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any) -> Any:
     Returns:
         The number of the exception that it raises in this lane, and its values, which are arbitrary if it does.
     """
-    code: Any = NONE
+    code: Index = NONE
     try:
         with checks.attempting() as made:
             value = expression()
@@ -78,7 +79,7 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any) -> Any:
     except Exception as error:  # known to fail while compiling, in lanes that have not failed before
         if type(error) not in BUILTIN or type(error) in (TypeError, NotImplementedError, NameError, AttributeError):
             raise
-        nothing: Any = 0 if made else Unset()  # the type of the value is that of other operands, if there are any
+        nothing: Value = 0 if made else Unset()  # the type of the value is that of other operands, if there are any
         code, values = code_of(type(error)), (*(nothing,) * (count - len(changed)), *changed)
     for check in reversed(made):
         if check.exception in (checks.CAPACITY, checks.LIMIT):
@@ -89,13 +90,13 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any) -> Any:
     return (number(code) if isinstance(code, jax.Array) else code, *values)
 
 
-def refuse_catching(*values: Any) -> None:
+def refuse_catching(*values: Value) -> None:
     """Refuse a function that catches exceptions where it may have values of lanes: each lane raises by itself."""
     if is_noting() and not all(isinstance(leaf, KNOWN) and not isinstance(leaf, Tracer) for leaf in leaves(values)):
         raise Refusal("PCB305", "a helper catches exceptions, which each lane raises by itself")
 
 
-def changing(method: Callable[[], Any], code: CodeType) -> Any:
+def changing(method: Callable[[], Value], code: CodeType) -> Value:
     """Call a method of a class of the user's that changes its object; `code` is that of its function.
 
     In the body of a `try` it must not raise: what it has changed until then would be seen, and what it changes after
@@ -119,7 +120,7 @@ def changing(method: Callable[[], Any], code: CodeType) -> Any:
     return result
 
 
-def changed_by_class(value: Any, name: str, change: Callable[[], Any]) -> Any:
+def changed_by_class(value: Value, name: str, change: Callable[[], Value]) -> Value:
     """Change an object, which a method or property of that name of a class of the user's may do."""
     found = inspect.getattr_static(type(value), name, None)
     code = getattr(getattr(found, "fset", found), "__code__", None)

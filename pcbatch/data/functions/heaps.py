@@ -10,7 +10,6 @@ import bisect
 import heapq
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.extend.source_info_util
@@ -25,11 +24,12 @@ from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.values import Columns, Flag, Index, Value
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
 
-def call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+def call(part: Value, name: str, args: Sequence[Value], options: dict[str, Value]) -> tuple[Value, Value]:
     """Call a function, such as `heapq.heappush`, on a list; return the list after it, and the result."""
     plain, of_lane = FUNCTIONS[name]
     if isinstance(part, list) and not is_of_lane([part, args]):
@@ -39,13 +39,13 @@ def call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> 
 
 
 @stands_for(heapq.heappush)
-def _push(heap: Any, item: Any) -> None:
+def _push(heap: Value, item: Value) -> None:
     heap.append(item)
     _down(heap, 0, heap.length - 1, item)
 
 
 @stands_for(heapq.heappop, removes=True)
-def _pop(heap: Any) -> Any:
+def _pop(heap: Value) -> Value:
     n = heap.length
     require(n > 0, "IndexError", "index out of range")
     last = heap._taken(jnp.maximum(n - 1, 0))
@@ -56,7 +56,7 @@ def _pop(heap: Any) -> Any:
 
 
 @stands_for(heapq.heapreplace)
-def _replace(heap: Any, item: Any) -> Any:
+def _replace(heap: Value, item: Value) -> Value:
     require(heap.length > 0, "IndexError", "index out of range")
     first = heap._taken(0)
     _up(heap, 0, item)
@@ -64,7 +64,7 @@ def _replace(heap: Any, item: Any) -> Any:
 
 
 @stands_for(heapq.heappushpop)
-def _push_pop(heap: Any, item: Any) -> Any:
+def _push_pop(heap: Value, item: Value) -> Value:
     first = heap._taken(0)
     smaller = jnp.logical_and(heap.length > 0, lt(first, item))
     _up(heap, 0, item, smaller)
@@ -72,21 +72,21 @@ def _push_pop(heap: Any, item: Any) -> Any:
 
 
 @stands_for(heapq.heapify)
-def _heapify(heap: Any) -> None:
+def _heapify(heap: Value) -> None:
     half = heap.capacity // 2
     if not half:
         return
 
-    def together(columns: Any, n: Any) -> Any:
-        def step(k: Any, columns: Any) -> Any:
+    def together(columns: Columns, n: Index) -> Value:
+        def step(k: Index, columns: Columns) -> Value:
             one, at = heap.with_data(columns, n, heap.origins), half - 1 - k
             _up_in_steps(one, one._taken(at), at, at < n // 2)
             return one.columns
 
         return jax.lax.fori_loop(0, half, step, columns)
 
-    def alone(columns: Any, n: Any) -> Any:
-        def step(k: Any, columns: Any) -> Any:
+    def alone(columns: Columns, n: Index) -> Value:
+        def step(k: Index, columns: Columns) -> Value:
             one, at = heap.with_data(columns, n, heap.origins), n // 2 - 1 - k
             return _up_alone(one, row(columns, at), at)
 
@@ -95,17 +95,17 @@ def _heapify(heap: Any) -> None:
     heap.columns = by_width(together, alone)(heap.columns, heap.length)
 
 
-def _down(heap: Any, start: Any, at: Any, item: Any) -> None:
+def _down(heap: Value, start: Index, at: Index, item: Value) -> None:
     """Move an element from a place towards the root, up to place `start`, past those that are greater."""
     _sift(heap, item, _down_in_steps, _down_alone, start, at)
 
 
-def _up(heap: Any, at: Any, item: Any, active: Any = True) -> None:
+def _up(heap: Value, at: Index, item: Value, active: Flag = True) -> None:
     """Put an element in the place of another one: smaller children move up to a leaf, and it moves down from there."""
     _sift(heap, item, _up_in_steps, _up_alone, at, active)
 
 
-def _sift(heap: Any, item: Any, together: Callable[..., None], alone: Callable[..., Any], *places: Any) -> None:
+def _sift(heap: Value, item: Value, together: Callable[..., None], alone: Callable[..., Value], *places: Index) -> None:
     """Let an element find its place by one of two functions.
 
     Args:
@@ -121,18 +121,18 @@ def _sift(heap: Any, item: Any, together: Callable[..., None], alone: Callable[.
         together(heap, item, *places)
         return
 
-    def in_steps(columns: Any, n: Any, item: Any, *places: Any) -> Any:
+    def in_steps(columns: Columns, n: Index, item: Value, *places: Index) -> Value:
         one = heap.with_data(columns, n, heap.origins)
         together(one, item, *places)
         return one.columns
 
-    def by_itself(columns: Any, n: Any, item: Any, *places: Any) -> Any:
+    def by_itself(columns: Columns, n: Index, item: Value, *places: Index) -> Value:
         return alone(heap.with_data(columns, n, heap.origins), item, *places)
 
     heap.columns = by_width(in_steps, by_itself)(heap.columns, heap.length, item, *places)
 
 
-def _down_in_steps(heap: Any, item: Any, start: Any, at: Any, active: Any = True) -> None:
+def _down_in_steps(heap: Value, item: Value, start: Index, at: Index, active: Flag = True) -> None:
     moving = jnp.asarray(active)
     for _ in range(heap.capacity.bit_length()):
         parent = jnp.maximum(at - 1, 0) // 2
@@ -143,7 +143,7 @@ def _down_in_steps(heap: Any, item: Any, start: Any, at: Any, active: Any = True
     _store(heap, at, item, active)
 
 
-def _up_in_steps(heap: Any, item: Any, at: Any, active: Any = True) -> None:
+def _up_in_steps(heap: Value, item: Value, at: Index, active: Flag = True) -> None:
     n, start = heap.length, at
     moving = jnp.logical_and(active, at < n)
     for _ in range(heap.capacity.bit_length()):
@@ -160,13 +160,13 @@ def _up_in_steps(heap: Any, item: Any, at: Any, active: Any = True) -> None:
 # For a lane alone each step stores before it reads what the next one moves: so XLA works on one array in place.
 
 
-def _down_alone(heap: Any, item: Any, start: Any, at: Any) -> Any:
-    def above(columns: Any, at: Any) -> tuple[Any, Any, Any]:
+def _down_alone(heap: Value, item: Value, start: Index, at: Index) -> Value:
+    def above(columns: Columns, at: Index) -> tuple[Value, Value, Value]:
         one = heap.with_data(columns, heap.length, heap.origins)
         parent = jnp.maximum(at - 1, 0) // 2
         return at, row(columns, parent), (at > start) & lt(item, one._taken(parent))
 
-    def step(c: tuple[Any, tuple[Any, Any, Any]]) -> tuple[Any, tuple[Any, Any, Any]]:
+    def step(c: tuple[Value, tuple[Value, Value, Value]]) -> tuple[Value, tuple[Value, Value, Value]]:
         columns, (at, element, _) = c
         columns = with_row(columns, at, element)
         return columns, above(columns, (at - 1) // 2)
@@ -176,17 +176,17 @@ def _down_alone(heap: Any, item: Any, start: Any, at: Any) -> Any:
     return with_row(columns, at, item)
 
 
-def _up_alone(heap: Any, item: Any, at: Any, active: Any = True) -> Any:
+def _up_alone(heap: Value, item: Value, at: Index, active: Flag = True) -> Value:
     n, last = heap.length, heap.capacity - 1
 
-    def below(columns: Any, at: Any) -> tuple[Any, Any, Any]:
+    def below(columns: Columns, at: Index) -> tuple[Value, Value, Value]:
         one = heap.with_data(columns, n, heap.origins)
         child, right = 2 * at + 1, 2 * at + 2
         smaller = lt(one._taken(jnp.minimum(child, last)), one._taken(jnp.minimum(right, last)))
         child = jnp.where((right < n) & jnp.logical_not(smaller), right, child)
         return at, child, row(columns, jnp.minimum(child, last))
 
-    def step(c: tuple[Any, tuple[Any, Any, Any]]) -> tuple[Any, tuple[Any, Any, Any]]:
+    def step(c: tuple[Value, tuple[Value, Value, Value]]) -> tuple[Value, tuple[Value, Value, Value]]:
         columns, (at, child, element) = c
         columns = with_row(columns, at, element)
         return columns, below(columns, child)
@@ -199,11 +199,13 @@ def _up_alone(heap: Any, item: Any, at: Any, active: Any = True) -> Any:
     return _down_alone(heap.with_data(columns, n, heap.origins), item, start, at)
 
 
-def _store(heap: Any, at: Any, item: Any, where: Any) -> None:
+def _store(heap: Value, at: Index, item: Value, where: Flag) -> None:
     heap._set(jnp.where(where, at, heap.capacity), item)
 
 
-def _place(values: Any, wanted: Any, lo: Any, hi: Any, key: Callable[[Any], Any] | None, after: bool) -> Any:
+def _place(
+    values: Value, wanted: Value, lo: Index, hi: Index, key: Callable[[Value], Value] | None, after: bool
+) -> Value:
     """Return where Python's bisection ends: after the elements that equal `wanted`, or before them."""
     require(lo >= 0, "ValueError", "lo must be non-negative")
     low, high = jnp.asarray(lo), jnp.asarray(values.length if hi is None else hi)
@@ -220,7 +222,13 @@ def _place(values: Any, wanted: Any, lo: Any, hi: Any, key: Callable[[Any], Any]
 
 
 def _insort(
-    after: bool, values: Any, item: Any, lo: Any = 0, hi: Any = None, *, key: Callable[[Any], Any] | None = None
+    after: bool,
+    values: Value,
+    item: Value,
+    lo: Index = 0,
+    hi: Index = None,
+    *,
+    key: Callable[[Value], Value] | None = None,
 ) -> None:
     item = values._fit(item)
     values.insert(_place(values, item if key is None else key(item), lo, hi, key, after), item)
@@ -230,8 +238,10 @@ stands_for(bisect.insort_right)(partial(_insort, True))
 stands_for(bisect.insort_left)(partial(_insort, False))
 
 
-def _search(plain: Callable[..., Any], after: bool) -> Callable[..., Any]:
-    def search(values: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Callable[[Any], Any] | None = None) -> Any:
+def _search(plain: Callable[..., Value], after: bool) -> Callable[..., Value]:
+    def search(
+        values: Value, x: Value, lo: Index = 0, hi: Index = None, *, key: Callable[[Value], Value] | None = None
+    ) -> Value:
         if not isinstance(values, list | LaneList) or isinstance(hi, Optional):
             return plain(values, x, lo, hi, key=key)
         if isinstance(values, list) and not values:
@@ -242,7 +252,7 @@ def _search(plain: Callable[..., Any], after: bool) -> Callable[..., Any]:
     return search
 
 
-SEARCHES: dict[str, Callable[..., Any]] = {
+SEARCHES: dict[str, Callable[..., Value]] = {
     "bisect_right": _search(bisect.bisect_right, True),
     "bisect_left": _search(bisect.bisect_left, False),
 }

@@ -36,6 +36,7 @@ from pcbatch.data.sequences.lane_iterator import HELPS, LaneIterator
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import lists_in, parts
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.values import Flag, Index, Value
 from pcbatch.decisions import Cure
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
@@ -44,13 +45,13 @@ iinfo: Any = jnp.iinfo
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
 
 KEYS_VIEW: Any = type({}.keys())
-DICT_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
+DICT_VIEWS: tuple[Value, ...] = (type({}.values()), type({}.items()))
 """Views of dicts that are known while compiling, of which values may change while a loop goes over them."""
 
 STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
 
 
-def range_start(value: Any) -> Any:
+def range_start(value: Value) -> Value:
     """The start of a `range`, at least 32 bits wide, so that counting from it does not wrap around."""
     if isinstance(value, jax.Array) and value.shape == () and jnp.issubdtype(value.dtype, jnp.integer):
         wide = jnp.promote_types(value.dtype, np.int32)
@@ -58,7 +59,7 @@ def range_start(value: Any) -> Any:
     return value
 
 
-def range_length(start: Any, stop: Any, step: Any) -> Any:
+def range_length(start: Index, stop: Index, step: Index) -> Value:
     """The length of a `range` of traced values; never overflows. A traced step of zero gives zero."""
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         _check_integer(name, value)
@@ -70,23 +71,23 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
     return traced_range_length(start, stop, step if isinstance(step, jax.Array) else int(step))
 
 
-def range_size(start: Any, stop: Any, step: Any) -> Any:
+def range_size(start: Index, stop: Index, step: Index) -> Value:
     """The length of a `range` as a signed number, which may be subtracted from."""
     length = range_length(start, stop, step)
     return number(jnp.minimum(length, LARGEST).astype(np.int32), length) if isinstance(length, jax.Array) else length
 
 
-def following(value: Any, step: Any) -> Any:
+def following(value: Value, step: Index) -> Value:
     """The number behind another one in a `range`, which is behind the last one at most once, and is not read then."""
     return number(exact_add(value, step)) if isinstance(value, jax.Array) else value + step
 
 
-def one_less(value: Any) -> Any:
+def one_less(value: Value) -> Value:
     """The number of elements that remain of a `range` behind one of them."""
     return number(value - 1) if isinstance(value, jax.Array) else value - 1
 
 
-def counted(value: Any, step: Any) -> Any:
+def counted(value: Value, step: Index) -> Value:
     """A number of a `range`: it is not the largest of its dtype where the step goes up, nor the least where it goes
     down, since the stop is behind it."""
     if not isinstance(value, jax.Array) or not isinstance(step, int):
@@ -95,7 +96,7 @@ def counted(value: Any, step: Any) -> Any:
     return number(between(value, int(info.min) + (step < 0), int(info.max) - (step > 0)))
 
 
-def _check_integer(name: str, value: Any) -> None:
+def _check_integer(name: str, value: Value) -> None:
     if isinstance(value, ARRAYS):
         is_integer = value.shape == () and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)
         kind = f"{value.dtype}{list(value.shape)}"
@@ -106,7 +107,7 @@ def _check_integer(name: str, value: Any) -> None:
         raise Refusal("PCB314", title, helps=(STEP_HELP if name == "step" else WHOLE_HELP,))
 
 
-def rows(value: Any) -> Any:
+def rows(value: Value) -> Value:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses objects that are not iterable."""
     value = sure(value, "'NoneType' object is not iterable")
     if isinstance(value, LaneIterator):
@@ -133,7 +134,7 @@ def rows(value: Any) -> Any:
         raise Refusal("PCB314", title, helps=(help,)) from None
 
 
-def iter_length(value: Any) -> Any:
+def iter_length(value: Value) -> Value:
     """The number of elements that a `for` loop goes over: for arrays, the size of the leading axis."""
     if isinstance(value, RecordList):
         return value.length
@@ -144,7 +145,7 @@ def iter_length(value: Any) -> Any:
     return len_(value)
 
 
-def shortest(*lengths: Any) -> Any:
+def shortest(*lengths: Index) -> Value:
     """The length of `zip`, the least of `lengths`."""
     dynamic = [n for n in lengths if isinstance(n, jax.Array)]
     least = min((n for n in lengths if not isinstance(n, jax.Array)), default=None)
@@ -153,7 +154,7 @@ def shortest(*lengths: Any) -> Any:
     return least
 
 
-def same_length(*lengths: Any) -> Any:
+def same_length(*lengths: Index) -> Value:
     """The length of `zip(..., strict=True)`."""
     if any(isinstance(n, jax.Array) for n in lengths):
         raise TypeError("zip(..., strict=True) needs lengths that are the same for all lanes")
@@ -162,7 +163,7 @@ def same_length(*lengths: Any) -> Any:
     return lengths[0]
 
 
-def row(values: Any, index: Any) -> Any:
+def row(values: Value, index: Index) -> Value:
     """The element `values[index]`, also for a NumPy array with a traced index; the index is in range."""
     if isinstance(values, Collection):
         return values.element(index)
@@ -175,7 +176,7 @@ def row(values: Any, index: Any) -> Any:
     return jnp.asarray(values)[index]
 
 
-def star_item(values: Any, k: int, count: int) -> Any:
+def star_item(values: Value, k: int, count: int) -> Value:
     """The element `k` of `*values` in a call that needs `count` more arguments."""
     items = tuple(values)
     if len(items) != count:
@@ -183,7 +184,7 @@ def star_item(values: Any, k: int, count: int) -> Any:
     return items[k]
 
 
-def appended(items: Any, item: Any) -> Any:
+def appended(items: Value, item: Value) -> Value:
     """The list of a comprehension or of a consumer of an iterable with one more item."""
     if isinstance(items, list):
         return [*items, item]
@@ -193,12 +194,12 @@ def appended(items: Any, item: Any) -> Any:
     return items
 
 
-def as_it_is(value: Any) -> Any:
+def as_it_is(value: Value) -> Value:
     """Return a value, which is still in use where it is named again."""
     return value
 
 
-def repeated_element(item: Any, depth: int, count: Any) -> Any:
+def repeated_element(item: Value, depth: int, count: Index) -> Value:
     """The list of so many elements like `item`: the lists at its first `depth` levels are new ones in each element.
 
     What lies deeper is one object, as in `[[x] * 2 for _ in range(n)]`.
@@ -215,7 +216,7 @@ def repeated_element(item: Any, depth: int, count: Any) -> Any:
     return new
 
 
-def _made_anew(item: Any, depth: int) -> Any:
+def _made_anew(item: Value, depth: int) -> Value:
     if depth == 0:
         return item
     if isinstance(item, list):
@@ -225,7 +226,7 @@ def _made_anew(item: Any, depth: int) -> Any:
     return new
 
 
-def _below(item: Any, depth: int) -> tuple[Any, ...]:
+def _below(item: Value, depth: int) -> tuple[Value, ...]:
     """The objects that lie so many lists deep in an item."""
     if depth == 0:
         return (item,)
@@ -234,14 +235,14 @@ def _below(item: Any, depth: int) -> tuple[Any, ...]:
     return tuple(item.held)
 
 
-def all_items(value: Any) -> list[Any]:
+def all_items(value: Value) -> list[Value]:
     """The value of `x` after `*x, = value`."""
     if isinstance(value, LaneList | Entries | DictView):
         return list_(value)  # type: ignore[no-any-return]
     return list(value)
 
 
-def starred(value: Any, before: int, after: int) -> list[Any]:
+def starred(value: Value, before: int, after: int) -> list[Value]:
     """The values of `a, ..., *rest, ..., z = value`."""
     if isinstance(value, LaneList):
         return value.unpacked_star(before, after)
@@ -252,13 +253,13 @@ def starred(value: Any, before: int, after: int) -> list[Any]:
     return [*items[:before], items[before:end], *items[end:]]
 
 
-def single(value: Any) -> Any:
+def single(value: Value) -> Value:
     """The value of `x` after `x, = value`."""
     (only,) = value.unpacked(1) if isinstance(value, LaneList) else value
     return only
 
 
-def stored_rows(value: Any) -> Any:
+def stored_rows(value: Value) -> Value:
     """The iterable of a loop whose body stores items into it: None for a list or an array, which is read as it is then.
 
     Others are kept as they are when the loop begins, as `rows` gives them.
@@ -266,17 +267,17 @@ def stored_rows(value: Any) -> Any:
     return None if isinstance(value, (*ARRAYS, list, LaneList)) else rows(value)
 
 
-def stored_length(kept: Any, value: Any) -> Any:
+def stored_length(kept: Value, value: Value) -> Value:
     """The number of elements that such a loop goes over."""
     return iter_length(rows(value) if kept is None else kept)
 
 
-def stored_row(kept: Any, value: Any, index: Any) -> Any:
+def stored_row(kept: Value, value: Value, index: Index) -> Value:
     """The element `index` that such a loop takes now."""
     return row(value if kept is None else kept, index)
 
 
-def kept_iterator(values: Any, *sources: Any) -> Any:
+def kept_iterator(values: Value, *sources: Value) -> Value:
     """The iterator `iter(values)`, whose elements those of `sources` show: none of these may change meanwhile."""
     if isinstance(values, LaneIterator):
         return values
@@ -291,11 +292,11 @@ def kept_iterator(values: Any, *sources: Any) -> Any:
     return LaneIterator(one_of(made, (values, *sources)), jnp.zeros((), np.int32))
 
 
-def _can_change(part: Any) -> bool:
+def _can_change(part: Value) -> bool:
     return not (part is None or isinstance(part, (jax.Array, Optional, Unset, *ROWS)))
 
 
-def is_left(iterator: Any) -> Any:
+def is_left(iterator: Value) -> Value:
     """Whether an iterator has an element left."""
     if (code := users_code(iterator, "__next__")) is not None:
         title = "the next element of an iterator of the user's changes it"
@@ -305,7 +306,7 @@ def is_left(iterator: Any) -> Any:
     return jnp.asarray(iterator.position < iter_length(iterator.sequence))
 
 
-def advanced(iterator: Any) -> Any:
+def advanced(iterator: Value) -> Value:
     """The next element of an iterator, which takes it."""
     left = is_left(iterator)
     require(left, "StopIteration", "")
@@ -317,7 +318,7 @@ def advanced(iterator: Any) -> Any:
 # Loops over dicts, sets and deques that the body changes: the iterator sees the values of now, and no other size.
 
 
-def watched(value: Any) -> Any:
+def watched(value: Value) -> Value:
     """Return a dict or set so that each change of its keys shows in its clock, also if its size does not change.
 
     The clock goes back where the last key is removed, so from now on no key is the last one.
@@ -329,7 +330,7 @@ def watched(value: Any) -> Any:
     return one_of(value.with_table(replace(value.table, clock=value.table.clock + 1)), [value])
 
 
-def entries_of(value: Any) -> Any:
+def entries_of(value: Value) -> Value:
     """Return the number of entries of a dict or set before a loop over it, and of insertions, -1 if not known."""
     if isinstance(value, LaneDict | LaneSet) and value.table is not None:
         return value.length, value.table.clock
@@ -338,14 +339,14 @@ def entries_of(value: Any) -> Any:
     return value.length if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0, -1
 
 
-def moved(already: Any, value: Any, method: str) -> Any:
+def moved(already: Flag, value: Value, method: str) -> Value:
     """Whether the elements of a deque have moved, after a call of a method; no other object has such methods."""
     if not isinstance(value, LaneDeque):
         return already
     return already | number(value.length > 1) if method == "rotate" else True
 
 
-def same_size(value: Any, before: Any, has_moved: Any = False) -> Any:
+def same_size(value: Value, before: Value, has_moved: Flag = False) -> Value:
     """Let the lane raise where a dict or set has changed its size, or its keys, in a loop over it.
 
     If the size is the same again, what Python does follows from its own table, which is not made here: it raises, or
@@ -365,14 +366,14 @@ def same_size(value: Any, before: Any, has_moved: Any = False) -> Any:
     return 0
 
 
-def live_rows(view: Any) -> Any:
+def live_rows(view: Value) -> Value:
     """The keys that a loop over the values or items of a dict visits; other values as a loop goes over them."""
     if isinstance(view, DictView):
         return view.source.keys_list()
     return list(view.mapping) if isinstance(view, DICT_VIEWS) else rows(view)
 
 
-def live_row(kept: Any, value: Any, index: Any, items: bool) -> Any:
+def live_row(kept: Value, value: Value, index: Index, items: bool) -> Value:
     """The element `index` that such a loop takes now from the dict; `items`: with its key."""
     element = row(kept, index)
     if isinstance(value, LaneDict):
@@ -385,7 +386,7 @@ def live_row(kept: Any, value: Any, index: Any, items: bool) -> Any:
     return (element, found) if items else found
 
 
-def _value(value: LaneDict, key: Any) -> Any:
+def _value(value: LaneDict, key: Value) -> Value:
     hashable(key)
     found = value._find(key)
     require(found.present, "RuntimeError", "dictionary keys changed during iteration")

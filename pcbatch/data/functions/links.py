@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
@@ -16,12 +14,13 @@ from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
 
-def fixed_key(value: Any, key: Any, *path: Any) -> Any:
+def fixed_key(value: Value, key: Value, *path: Value) -> Value:
     """The key of the part `value[path][key]`, which stays that of the part when a list grows."""
     holder = linked_item(value, *path)
     if type(holder) is dict or isinstance(holder, LaneDict):
@@ -35,7 +34,7 @@ def fixed_key(value: Any, key: Any, *path: Any) -> Any:
     return number(jnp.where(jnp.asarray(key) < 0, key + count, key), key)
 
 
-def linked_item(value: Any, *path: Any) -> Any:
+def linked_item(value: Value, *path: Value) -> Value:
     """The part of a value at a path; only lists, dicts and arrays certainly give their own parts."""
     for key in path:
         plain = type(value) in (list, dict) or isinstance(value, LaneList) or type(value) is LaneDict
@@ -47,7 +46,7 @@ def linked_item(value: Any, *path: Any) -> Any:
     return value
 
 
-def linked_rows(value: Any, *path: Any) -> Any:
+def linked_rows(value: Value, *path: Value) -> Value:
     """The list or array at a path that a `for` loop goes over, and whose changes it sees."""
     value = linked_item(value, *path)
     if type(value) is not list and not isinstance(value, (LaneList, *ARRAYS)):
@@ -55,7 +54,7 @@ def linked_rows(value: Any, *path: Any) -> Any:
     return rows(value)
 
 
-def put_back(value: Any, *rest: Any) -> Any:
+def put_back(value: Value, *rest: Value) -> Value:
     """The value after a part of it has changed: `rest` is the path to the part, and the part as it is now."""
     *path, part = rest
     return set_item(value, tuple(path), part) if path else part

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import jax
 import jax.extend.source_info_util
@@ -22,12 +21,13 @@ from pcbatch.data.mappings.lane_dict import COUNTER, ORDERED, LaneDict, missing_
 from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.members import of_member
 from pcbatch.data.sequences.lane_list import LaneList, as_list
+from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
 
-def order_key(key: Any) -> Any:
+def order_key(key: Value) -> Value:
     """Return what stands in for a key function; `d.get` of a dict of the lane gives values, for None has no order."""
     owner = getattr(key, "__self__", None)
     if isinstance(owner, LaneDict) and key.__name__ == "get":
@@ -35,7 +35,7 @@ def order_key(key: Any) -> Any:
     return None if key is None else substitute(key)
 
 
-def from_keys(keys: Any, value: Any = None) -> Any:
+def from_keys(keys: Value, value: Value = None) -> Value:
     """The method `dict.fromkeys`."""
     if not _needs_lane(keys):
         return dict.fromkeys(keys, value)
@@ -52,20 +52,20 @@ def from_keys(keys: Any, value: Any = None) -> Any:
 # Displays.
 
 
-def set_display(*items: Any) -> Any:
+def set_display(*items: Value) -> Value:
     """The display of a set, `{a, b}`."""
     if any(map(is_of_lane, items)):
         return LaneSet.from_items(list(items))
     return set(items)
 
 
-def dict_display(*parts: Any) -> Any:
+def dict_display(*parts: Value) -> Value:
     """The display `{k: v, **other}`: keys and values in turn; a key that is `Spread` comes before another dict."""
     pairs = list(zip(parts[::2], parts[1::2], strict=True))
     of_lane = any(
         isinstance(value, Entries | DictView) if key is Spread else is_of_lane(of_member(key)) for key, value in pairs
     )
-    made: Any = LaneDict() if of_lane else {}
+    made: Value = LaneDict() if of_lane else {}
     for key, value in pairs:
         if key is Spread:
             made.update(value)
@@ -78,14 +78,14 @@ class Spread:
     """The key of a dict that is spread in a display."""
 
 
-def added(items: Any, item: Any) -> Any:
+def added(items: Value, item: Value) -> Value:
     """Return a set with one more element."""
     new = Entries.copy(items)
     new.add(item)
     return new
 
 
-def with_item(items: Any, key: Any, value: Any) -> Any:
+def with_item(items: Value, key: Value, value: Value) -> Value:
     """Return a dict with one more entry."""
     new = lifted(items, key).copy()
     new[key] = value
@@ -95,7 +95,7 @@ def with_item(items: Any, key: Any, value: Any) -> Any:
 # Constructors.
 
 
-def set_(*args: Any) -> Any:
+def set_(*args: Value) -> Value:
     """The builtin `set`; the empty one is of the lane, as it is made to be filled."""
     if not args:
         return LaneSet()
@@ -104,7 +104,7 @@ def set_(*args: Any) -> Any:
     return LaneSet.from_items(args[0])
 
 
-def frozenset_(*args: Any) -> Any:
+def frozenset_(*args: Value) -> Value:
     """The builtin `frozenset`; refuses elements of the lane."""
     if len(args) == 1 and _needs_lane(args[0]):
         title = "a `frozenset` of values of the lane is not there"
@@ -112,7 +112,7 @@ def frozenset_(*args: Any) -> Any:
     return frozenset(*args)
 
 
-def dict_(*args: Any, **named: Any) -> Any:
+def dict_(*args: Value, **named: Value) -> Value:
     """The builtin `dict`, also for the lane's dicts."""
     if len(args) != 1:
         return dict(*args, **named)
@@ -131,22 +131,22 @@ def dict_(*args: Any, **named: Any) -> Any:
     return dict(pairs, **named)
 
 
-def counter(*args: Any, **named: Any) -> Any:
+def counter(*args: Value, **named: Value) -> Value:
     """The class `collections.Counter`."""
     new = LaneDict(COUNTER)
     new.update(*args, **named)
     return new
 
 
-def defaultdict(*args: Any, **named: Any) -> Any:
+def defaultdict(*args: Value, **named: Value) -> Value:
     """The class `collections.defaultdict`."""
-    factory: Callable[[], Any] | None = args[0] if args else None
+    factory: Callable[[], Value] | None = args[0] if args else None
     new = LaneDict(missing_of(factory))
     new.update(*args[1:], **named)
     return new
 
 
-def ordered_dict(*args: Any, **named: Any) -> Any:
+def ordered_dict(*args: Value, **named: Value) -> Value:
     """The class `collections.OrderedDict`; one with names for keys is a pytree of JAX."""
     source = dict_(*args, **named)
     if type(source) is dict and source and all(isinstance(key, str) for key in source):
@@ -156,7 +156,7 @@ def ordered_dict(*args: Any, **named: Any) -> Any:
     return new
 
 
-def _needs_lane(values: Any) -> bool:
+def _needs_lane(values: Value) -> bool:
     """Whether a set of the elements of a collection holds values of the lane."""
     of_known = isinstance(values, list | tuple) and any(map(is_of_lane, values))
     return of_known or isinstance(values, Container | jax.Array)
@@ -165,7 +165,7 @@ def _needs_lane(values: Any) -> bool:
 # Questions.
 
 
-def any_order(value: Any) -> Any:
+def any_order(value: Value) -> Value:
     """Return a set as a list of its elements, in no order that Python would know; other values as they are."""
     if isinstance(value, LaneSet):
         return value.unordered()

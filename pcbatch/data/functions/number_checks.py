@@ -18,10 +18,11 @@ from pcbatch.data.checks import limit, require, rules
 from pcbatch.data.functions.math_functions.integers import product_fits
 from pcbatch.data.integer_marks import SIGNS, checked
 from pcbatch.data.origins import Origin, Tracer, both, kind_of, source_of
+from pcbatch.data.values import Num, Value
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-Operator = Callable[[Any, Any], Any]
+Operator = Callable[[Value, Value], Value]
 DIVISIONS = frozenset({"/", "//", "%"})
 SHIFTS = frozenset({"<<", ">>"})
 SMALL_POWER = 8  # a power by a known exponent up to here is written as products
@@ -29,7 +30,7 @@ GROWING = frozenset({"+", "-", "*", "//", "<<", "**"})
 iinfo: Any = jnp.iinfo
 
 
-def binary(op: Operator, sign: str, a: Any, b: Any) -> Any:
+def binary(op: Operator, sign: str, a: Value, b: Value) -> Value:
     """Return `op(a, b)` with the checks that the rules ask for; `sign` is the operator in the source."""
     in_force = rules()
     plain = in_force.overflow == "wrap" and not in_force.division and sign not in SHIFTS
@@ -45,7 +46,7 @@ def binary(op: Operator, sign: str, a: Any, b: Any) -> Any:
     return op(a, b)
 
 
-def unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
+def unary(op: Callable[[Value], Value], sign: str, a: Value) -> Value:
     """Return `op(a)`, `-a` or `abs(a)`, with the check that the rules ask for."""
     if rules().overflow == "fail" and sign in ("-", "abs") and _are_numbers(a, 0) and _is_checked(a.dtype):
         result, fits = checked("abs" if sign == "abs" else "neg", a)
@@ -54,7 +55,7 @@ def unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
     return op(a)
 
 
-def _are_numbers(a: Any, b: Any) -> bool:
+def _are_numbers(a: Value, b: Value) -> bool:
     """Whether an operation is one of scalars that may be numbers of Python, one of them a lane's."""
     if not (isinstance(a, Tracer) or isinstance(b, Tracer)) or both(source_of(a), source_of(b)) is Origin.ARRAY:
         return False
@@ -67,11 +68,11 @@ def _is_checked(dtype: Any) -> bool:
     return kind_of(dtype) is int and iinfo(dtype).min < 0
 
 
-def _kind(*values: Any) -> type | None:
+def _kind(*values: Value) -> type | None:
     return kind_of(np.dtype(jnp.result_type(*values)))
 
 
-def _nonzero(op: Operator, sign: str, a: Any, b: Any) -> Any:
+def _nonzero(op: Operator, sign: str, a: Value, b: Value) -> Value:
     """Return the right operand, replaced where it is zero and the lane raises ZeroDivisionError."""
     if sign == "**":
         if not isinstance(b, Tracer) and not isinstance(b, complex) and b >= 0:
@@ -96,11 +97,11 @@ def _message(op: Operator, kind: type | None, right: int) -> str:
     return "division by zero"
 
 
-def _require(fits: Any, sign: str, dtype: Any) -> None:
+def _require(fits: Value, sign: str, dtype: Any) -> None:
     limit(fits, f"the result of `{sign}` does not fit {np.dtype(dtype).name}")
 
 
-def _fitting(op: Operator, sign: str, a: Any, b: Any) -> Any:
+def _fitting(op: Operator, sign: str, a: Value, b: Value) -> Value:
     """Return the result of an operator of integers; the lane stops where it does not fit."""
     dtype = np.dtype(jnp.result_type(a, b))
     if not _is_checked(dtype):
@@ -117,7 +118,7 @@ def _fitting(op: Operator, sign: str, a: Any, b: Any) -> Any:
     return result
 
 
-def _power(base: Any, exponent: Any, dtype: Any) -> Any:
+def _power(base: Num, exponent: Num, dtype: Any) -> Value:
     """Return a power of integers by squaring; exponents are not negative here."""
     if isinstance(exponent, int) and 0 < exponent <= SMALL_POWER:
         result = base
@@ -126,7 +127,7 @@ def _power(base: Any, exponent: Any, dtype: Any) -> Any:
         return result
     base, exponent = jnp.asarray(base, dtype), jnp.asarray(exponent, dtype)
 
-    def step(k: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+    def step(k: Num, state: tuple[Value, ...]) -> tuple[Value, ...]:
         result, square, fits, square_fits = state
         taken = (exponent >> k.astype(dtype)) & 1 == 1
         good = square_fits & product_fits(result, square)

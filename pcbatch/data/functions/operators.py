@@ -36,6 +36,7 @@ from pcbatch.data.origins import Tracer, is_noting, number
 from pcbatch.data.own_order import has_order, pair
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import NeedsUnrolling, Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -43,7 +44,7 @@ jax.extend.source_info_util.register_exclusion(__file__)
 REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def binary(name: str) -> Callable[[Any, Any], Any]:
+def binary(name: str) -> Callable[[Value, Value], Value]:
     """Return the binary operator `name` of `python_numbers`, for objects too: they run copies of their methods."""
     operator = getattr(python_numbers, name)
     plain = {"power": "pow", "checked_power": "pow"}.get(name, name.rstrip("_"))
@@ -51,7 +52,7 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
 
     is_comparison = plain in REFLECTED
 
-    def run(a: Any, b: Any) -> Any:
+    def run(a: Value, b: Value) -> Value:
         a, b = data_of(a), data_of(b)
         if isinstance(a, Optional) or isinstance(b, Optional):
             return _of_optional(run, plain, a, b)
@@ -79,7 +80,7 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
     return run
 
 
-def _of_optional(operator: Callable[[Any, Any], Any], name: str, a: Any, b: Any) -> Any:
+def _of_optional(operator: Callable[[Value, Value], Value], name: str, a: Value, b: Value) -> Value:
     """Apply an operator where an operand may be None, which equals nothing but None and has no other operators."""
     if name not in ("eq", "ne"):
         return operator(unwrapped(a), unwrapped(b))
@@ -93,11 +94,11 @@ def _of_optional(operator: Callable[[Any, Any], Any], name: str, a: Any, b: Any)
     return number(equal if name == "eq" else jnp.logical_not(equal))
 
 
-def unary(name: str) -> Callable[[Any], Any]:
+def unary(name: str) -> Callable[[Value], Value]:
     """Return the unary operator `name` of `python_numbers`, for objects too (see `binary`)."""
     operator = getattr(python_numbers, name)
 
-    def run(a: Any) -> Any:
+    def run(a: Value) -> Value:
         a = unwrapped(a)
         method = None if isinstance(a, PLAIN) or not is_noting() else method_of(a, f"__{name.rstrip('_')}__")
         return operator(a) if method is None else substitute(method)(a)
@@ -117,7 +118,7 @@ mul = product(mul)
 neg, pos, abs_, invert = (unary(name) for name in "neg pos abs_ invert".split())
 
 
-def right_operand(value: Any, old: Any = None) -> Any:
+def right_operand(value: Value, old: Value = None) -> Value:
     """The right side of `x += ...` in a helper, unchanged; `old` is the left side, if it is a variable.
 
     The call gives the code of the helper a cell with this module, by which `tracer_operators` knows its operators. A
@@ -129,12 +130,12 @@ def right_operand(value: Any, old: Any = None) -> Any:
     return value
 
 
-def decided(value: Any) -> bool:
+def decided(value: Value) -> bool:
     """A condition that Python itself decides, once for all lanes; a traced value raises at its own location."""
     return bool(value)
 
 
-def not_(value: Any) -> Any:
+def not_(value: Value) -> Value:
     """The operator `not value`."""
     holds = truth(value)
     if isinstance(holds, jax.Array):
@@ -142,12 +143,12 @@ def not_(value: Any) -> Any:
     return np.logical_not(holds) if isinstance(value, ARRAYS) else not holds
 
 
-def contains(item: Any, container: Any) -> Any:
+def contains(item: Value, container: Value) -> Value:
     """The operator `item in container`, also for a traced item or container."""
     return number(_contains(item, container))
 
 
-def _contains(item: Any, container: Any) -> Any:
+def _contains(item: Value, container: Value) -> Value:
     container = sure(container, "argument of type 'NoneType' is not iterable")
     if isinstance(container, KEYS_VIEW):
         container = container.mapping
@@ -178,7 +179,7 @@ def _contains(item: Any, container: Any) -> Any:
     return item in container
 
 
-def _of_lane(value: Any) -> bool:
+def _of_lane(value: Value) -> bool:
     """Whether a value is an array or an object with values of the lane, or a tuple or a list that holds one."""
     return (
         isinstance(value, (jax.Array, LaneText, LaneBytes, Optional, *RECORDS))
@@ -187,19 +188,19 @@ def _of_lane(value: Any) -> bool:
     )
 
 
-def lacks(item: Any, container: Any) -> Any:
+def lacks(item: Value, container: Value) -> Value:
     """The operator `item not in container`, also for a traced item or container."""
     return not_(contains(item, container))
 
 
-def _any_equal(item: Any, candidates: Iterable[Any]) -> Any:
-    equal: Any = False
+def _any_equal(item: Value, candidates: Iterable[Value]) -> Value:
+    equal: Value = False
     for candidate in candidates:
         equal = jnp.logical_or(equal, truth(eq(item, candidate)))
     return equal
 
 
-def range_element(start: Any, step: Any, index: Any, length: Any) -> Any:
+def range_element(start: Index, step: Index, index: Index, length: Index) -> Value:
     """The element of a `range` whose loop makes a list: where the length is known, so is that of the list."""
     known = not any(isinstance(value, jax.Array) for value in (start, step, length))
     if known and isinstance(index, jax.Array) and length <= MOST_COPIES:
@@ -207,7 +208,7 @@ def range_element(start: Any, step: Any, index: Any, length: Any) -> Any:
     return add(start, mul(index, step))
 
 
-BY_NAME: tuple[tuple[Any, ModuleType, str], ...] = (
+BY_NAME: tuple[tuple[Value, ModuleType, str], ...] = (
     (builtins, of_lane, "max min int float bool complex any all sorted pow range str repr ascii format"),
     (builtins, python_numbers, "round divmod sum"),
     (builtins, texts, "bin oct hex ord chr"),
@@ -222,7 +223,7 @@ BY_NAME: tuple[tuple[Any, ModuleType, str], ...] = (
 """Functions of Python that are replaced, each by one of its name and an underscore."""
 
 OPERATORS = "add sub mul truediv floordiv mod lshift rshift and_ or_ xor not_ neg pos invert eq ne lt le gt ge"
-REPLACED: list[tuple[Any, Callable[..., Any]]] = [
+REPLACED: list[tuple[Value, Callable[..., Value]]] = [
     *((getattr(a, name), getattr(b, f"{name}_")) for a, b, names in BY_NAME for name in names.split()),
     *((getattr(operator, name), globals()[name]) for name in OPERATORS.split()),
     (collections.Counter, mappings.counter),
@@ -249,7 +250,7 @@ LANES_ONLY = frozenset(
 """Replaced in lane code only: in a helper, Python's own refuse traced values by themselves, or make text."""
 
 
-def replacement(target: Any, in_helper: bool = False) -> Callable[..., Any] | None:
+def replacement(target: Value, in_helper: bool = False) -> Callable[..., Value] | None:
     """Return what replaces a function; None for all others."""
     found = next((new for function, new in REPLACED if target is function), None)
     return None if found is not None and in_helper and found.__name__ in LANES_ONLY else found

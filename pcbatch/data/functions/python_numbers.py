@@ -23,6 +23,7 @@ from pcbatch.data.functions.math_functions import integers, reals
 from pcbatch.data.functions.math_functions.integers import magnitude, unsigned
 from pcbatch.data.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
 from pcbatch.data.sequences import list_reductions
+from pcbatch.data.values import Num, Value
 from pcbatch.errors import Refusal
 
 # Operations belong to the user's line, in the tracebacks and the metadata of JAX as well.
@@ -33,7 +34,7 @@ NEGATIVE_POWER = "an integer to a negative power is a float: write `2.0 ** n` fo
 COMPLEX_POWER = "a negative number to a power that is not whole is complex: write `abs(x) ** y`, or `complex(x) ** y`"
 
 
-def invert(a: Any) -> Any:
+def invert(a: Value) -> Value:
     """The operator `~a`; refuses a bool that may be Python's own, for which it is -1 or -2 and never false."""
     if is_bool(a) and isinstance(a, Tracer) and origin_of(a) is not Origin.ARRAY:
         title = "`~` of a bool is a number in Python: `~True` is -2, and true as a condition"
@@ -42,19 +43,19 @@ def invert(a: Any) -> Any:
     return note(operator.invert(a), source_of(a) or Origin.UNKNOWN) if isinstance(a, Tracer) else operator.invert(a)
 
 
-def power(base: Any, exponent: Any) -> Any:
+def power(base: Num, exponent: Num) -> Value:
     """The operator `**`; the lane stops for an integer to a negative power, which is a float in Python."""
     if isinstance(exponent, Tracer) and origin_of(exponent) is not Origin.ARRAY and _may_be_negative(base, exponent):
         limit(exponent >= 0, NEGATIVE_POWER)
     return checked_power(base, exponent)
 
 
-def iadd(a: Any, b: Any) -> Any:
+def iadd(a: Value, b: Value) -> Value:
     """The function `operator.iadd`."""
     return _arithmetic(operator.iadd, "+", a, b)
 
 
-def ipow(base: Any, exponent: Any) -> Any:
+def ipow(base: Num, exponent: Num) -> Value:
     """The function `operator.ipow`."""
     of_lanes = isinstance(base, Tracer) or isinstance(exponent, Tracer)
     if of_lanes and not isinstance(base, np.ndarray):
@@ -62,12 +63,12 @@ def ipow(base: Any, exponent: Any) -> Any:
     return operator.ipow(base, exponent)  # type: ignore[no-untyped-call]
 
 
-def is_power(base: Any, exponent: Any) -> Any:
+def is_power(base: Num, exponent: Num) -> Value:
     """Whether `base ** exponent` has the dtype that it has for all lanes: no negative power of an integer has it."""
     return exponent >= 0 if _may_be_negative(base, exponent) else True
 
 
-def checked_power(base: Any, exponent: Any) -> Any:
+def checked_power(base: Num, exponent: Num) -> Value:
     """The operator `**` in lanes where `is_power` holds."""
     whole = isinstance(base, Tracer) and base.shape == () and kind_of(base.dtype) in (bool, int)
     if whole and type(exponent) is int and exponent < 0 and origin_of(base) is not Origin.ARRAY:
@@ -76,7 +77,7 @@ def checked_power(base: Any, exponent: Any) -> Any:
     return _arithmetic(operator.pow, "**", base, exponent)
 
 
-def _require_real(base: Any, exponent: Any) -> None:
+def _require_real(base: Num, exponent: Num) -> None:
     """Let the lane stop where a power of two numbers of Python is complex."""
     of_lanes = isinstance(base, Tracer) or isinstance(exponent, Tracer)
     if not of_lanes or rules().math_errors == "nan" or not (_is_number(base) and _is_number(exponent)):
@@ -88,14 +89,14 @@ def _require_real(base: Any, exponent: Any) -> None:
             limit(~((base < 0) & (exponent != jnp.floor(exponent)) & ~jnp.isnan(exponent)), COMPLEX_POWER)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Value) -> bool:
     """Whether a value is a real number, of a lane or known."""
     if isinstance(value, Tracer):
         return value.shape == () and kind_of(value.dtype) in (int, float)
     return isinstance(value, int | float)
 
 
-def _may_be_negative(base: Any, exponent: Any) -> bool:
+def _may_be_negative(base: Num, exponent: Num) -> bool:
     """Whether a power is one of an integer to a traced integer, which may be negative."""
     if not isinstance(exponent, Tracer) or exponent.shape != () or not jnp.issubdtype(exponent.dtype, np.signedinteger):
         return False
@@ -104,7 +105,7 @@ def _may_be_negative(base: Any, exponent: Any) -> bool:
     return isinstance(base, int) or kind_of(base.dtype) in (bool, int)
 
 
-def round_(a: Any, *digits: Any, **options: Any) -> Any:
+def round_(a: Value, *digits: Num, **options: Value) -> Value:
     """The builtin `round`, for which a bool is a number; those of Python are rounded by their decimal value."""
     places = known_digits(digits[0]) if len(digits) == 1 and not options and digits[0] is not None else None
     if places is not None and isinstance(a, Tracer) and a.shape == () and origin_of(a) is Origin.NUMBER:
@@ -116,12 +117,12 @@ def round_(a: Any, *digits: Any, **options: Any) -> Any:
     return _unary(lambda x: round(x, *digits, **options), "round", a)
 
 
-def divmod_(a: Any, b: Any) -> Any:
+def divmod_(a: Value, b: Value) -> Value:
     """The builtin `divmod`, for which bools are numbers."""
     return (floordiv(a, b), mod(a, b)) if isinstance(a, Tracer) or isinstance(b, Tracer) else divmod(a, b)
 
 
-def sum_(values: Any, /, start: Any = 0) -> Any:
+def sum_(values: Value, /, start: Value = 0) -> Value:
     """The builtin `sum`, for which bools are numbers."""
     if (rows := as_lane_list(values)) is not None:
         return list_reductions.total(rows, start, add)
@@ -133,14 +134,14 @@ def sum_(values: Any, /, start: Any = 0) -> Any:
     return start
 
 
-def attribute(value: Any, name: str) -> Any:
+def attribute(value: Value, name: str) -> Value:
     """The attribute `value.real` or `value.imag`; that of a Python number is a Python number."""
     if not isinstance(value, Tracer) or origin_of(value) is Origin.ARRAY:
         return getattr(value, name)
     return number(getattr(_as_integer(value) if is_bool(value) else value, name), value)
 
 
-def _arithmetic(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any:
+def _arithmetic(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Value) -> Value:
     """Apply a binary operator for which Python's own bools are numbers."""
     if (isinstance(a, Tracer) or isinstance(b, Tracer)) and is_bool(a) and is_bool(b):
         origin = both(origin_of(a), origin_of(b))
@@ -153,7 +154,7 @@ def _arithmetic(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any
     return _with_origin(op, sign, a, b)
 
 
-def _with_origin(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any:
+def _with_origin(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Value) -> Value:
     result = number_checks.binary(op, sign, a, b)
     if isinstance(result, Tracer) and result.shape == ():
         if sign in ("%", "//") and kind_of(result.dtype) is float and _is_number(a) and _is_number(b):
@@ -165,7 +166,7 @@ def _with_origin(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> An
     return result
 
 
-def _with_sign(sign: str, result: Any, a: Any, b: Any) -> Any:
+def _with_sign(sign: str, result: Value, a: Value, b: Value) -> Value:
     """Return a remainder or quotient whose zeros have the signs that Python gives them; derivatives stay."""
     signed = jnp.copysign(jnp.zeros_like(result), b)
     if sign == "//":
@@ -173,7 +174,7 @@ def _with_sign(sign: str, result: Any, a: Any, b: Any) -> Any:
     return jnp.where(result == 0, signed - (jax.lax.stop_gradient(result) - result), result)
 
 
-def _unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
+def _unary(op: Callable[[Value], Value], sign: str, a: Value) -> Value:
     if not isinstance(a, Tracer):
         return op(a)
     origin = origin_of(a) if is_bool(a) else source_of(a)
@@ -185,19 +186,19 @@ def _unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
     return result if result is a else note(result, origin or Origin.UNKNOWN)
 
 
-def is_bool(value: Any) -> bool:
+def is_bool(value: Value) -> bool:
     """Whether a value is one bool, of any origin."""
     return isinstance(value, bool) or (
         isinstance(value, Tracer | np.generic | np.ndarray) and value.shape == () and value.dtype == np.bool_
     )
 
 
-def _as_integer(value: Any) -> Any:
+def _as_integer(value: Value) -> Value:
     """Convert a bool to an integer, of a weak type as Python's integers are."""
     return jnp.where(value, 1, 0) if isinstance(value, Tracer) else int(value)
 
 
-def _rest(a: Any, b: Any) -> Any:
+def _rest(a: Value, b: Value) -> Value:
     """The operator `%`; by a power of two, that is a mask, which needs the low bits of a number only."""
     is_whole = isinstance(a, Tracer) and kind_of(a.dtype) is int
     return a & (b - 1) if is_whole and type(b) is int and b > 0 and b & (b - 1) == 0 else operator.mod(a, b)
@@ -230,7 +231,7 @@ abs_ = partial(_unary, abs, "abs")
 finfo: Any = jnp.finfo
 
 
-def rounded_integer(n: Any, digits: int) -> Any:
+def rounded_integer(n: Num, digits: int) -> Value:
     """Return an integer rounded to a power of ten."""
     if digits >= 0:
         return n
@@ -246,7 +247,7 @@ def rounded_integer(n: Any, digits: int) -> Any:
     return jnp.where(n < 0, 0 - result, result).astype(n.dtype)
 
 
-def rounded_float(x: Any, digits: int) -> Any:
+def rounded_float(x: Num, digits: int) -> Value:
     """Return a float rounded to so many decimal places, the float that is nearest to the decimal number."""
     info = finfo(x.dtype)
     most = 10 if x.dtype.itemsize == 4 else 22  # powers of ten that a float holds exactly
@@ -267,7 +268,7 @@ def rounded_float(x: Any, digits: int) -> Any:
     return jax.lax.stop_gradient(result)
 
 
-def _to_power(x: Any, digits: int) -> Any:
+def _to_power(x: Num, digits: int) -> Value:
     size = float(10**digits)
     below = jnp.fmod(jnp.abs(x), size)
     odd = jnp.fmod(jnp.abs(x), 2 * size) >= size
@@ -276,7 +277,7 @@ def _to_power(x: Any, digits: int) -> Any:
     return jax.lax.stop_gradient(jnp.where(jnp.isfinite(x), result, x))
 
 
-def _exact_product(x: Any, scale: Any) -> tuple[Any, Any]:
+def _exact_product(x: Num, scale: Num) -> tuple[Value, Value]:
     """Return a product as it is rounded, and the error of rounding, from factors cut in halves by their bits."""
     half = (finfo(x.dtype).nmant + 2) // 2
     product = x * scale
@@ -286,14 +287,14 @@ def _exact_product(x: Any, scale: Any) -> tuple[Any, Any]:
     return product, jnp.where(jnp.isfinite(product), error, 0.0)
 
 
-def _upper(x: Any, bits: int) -> Any:
+def _upper(x: Num, bits: int) -> Value:
     """Return a float rounded to fewer bits of its fraction, so that the rest has as few."""
     word = jax.lax.bitcast_convert_type(x, unsigned(x.dtype))
     mask = word.dtype.type(~((1 << bits) - 1) & ((1 << (word.dtype.itemsize * 8)) - 1))
     return jax.lax.bitcast_convert_type((word + word.dtype.type(1 << (bits - 1))) & mask, x.dtype)
 
 
-def known_digits(digits: Any) -> int | None:
+def known_digits(digits: Num) -> int | None:
     """Return the second argument of `round`; None if it is a value of a lane or no integer."""
     return None if isinstance(digits, jax.core.Tracer) or not hasattr(digits, "__index__") else operator.index(digits)
 
@@ -306,11 +307,11 @@ REFUSED = {
 }
 
 
-def method(value: Any, name: str) -> Callable[..., Any]:
+def method(value: Value, name: str) -> Callable[..., Value]:
     """Return the method `value.name`; that of a number of a lane gives a number of Python."""
     kind = kind_of(value.dtype) if isinstance(value, Tracer) and value.shape == () else None
     if kind is None or origin_of(value) is not Origin.NUMBER:
-        found: Callable[..., Any] = getattr(value, name)
+        found: Callable[..., Value] = getattr(value, name)
         return found
     if not hasattr(kind, name):
         raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
@@ -319,7 +320,7 @@ def method(value: Any, name: str) -> Callable[..., Any]:
     return functools.partial(_METHODS[name], value)
 
 
-def part(value: Any, name: str) -> Any:
+def part(value: Value, name: str) -> Value:
     """Return the attribute `value.numerator` or `value.denominator` of an integer of a lane."""
     if kind_of(value.dtype) not in (bool, int) or value.shape != () or origin_of(value) is not Origin.NUMBER:
         return getattr(value, name)
@@ -327,20 +328,20 @@ def part(value: Any, name: str) -> Any:
     return whole if name == "numerator" else 1
 
 
-def _whole(compute: Callable[[Any], Any], n: Any) -> Any:
+def _whole(compute: Callable[[Value], Value], n: Num) -> Value:
     with jax.numpy_dtype_promotion("standard"):
         return number(compute(n), n)
 
 
-def _is_integer(value: Any) -> Any:
+def _is_integer(value: Value) -> Value:
     return number(reals.is_integer(value), value) if kind_of(value.dtype) is float else True
 
 
-def _conjugate(value: Any) -> Any:
+def _conjugate(value: Value) -> Value:
     return number(jnp.conj(value), value) if kind_of(value.dtype) is complex else attribute(value, "real")
 
 
-_METHODS: dict[str, Callable[[Any], Any]] = {
+_METHODS: dict[str, Callable[[Value], Value]] = {
     "bit_length": lambda n: _whole(integers.bit_length, n),
     "bit_count": lambda n: _whole(integers.bit_count, n),
     "is_integer": _is_integer,

@@ -35,21 +35,22 @@ from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.values import Index, Value
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-Compare = Callable[[Any, Any], Any]
+Compare = Callable[[Value, Value], Value]
 ORDERS: dict[str, Compare] = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
 NAN = "values with NaN among them have no order: what Python makes of them depends on the order before"
 
 
-def are_sequences(a: Any, b: Any) -> bool:
+def are_sequences(a: Value, b: Value) -> bool:
     """Whether two values are tuples, or lists, of which one has a value of a lane in it."""
     alike = (isinstance(a, tuple) and isinstance(b, tuple)) or (isinstance(a, list) and isinstance(b, list))
     return alike and of_lane((a, b))
 
 
-def compare(name: str, a: Any, b: Any) -> Any:
+def compare(name: str, a: Value, b: Value) -> Value:
     """Return the comparison `name` of two tuples or lists."""
     if name == "eq":
         return number(equal(a, b))
@@ -59,14 +60,14 @@ def compare(name: str, a: Any, b: Any) -> Any:
     return number(_ordered(ORDERS[name], a, b))
 
 
-def equal(a: Any, b: Any) -> Any:
+def equal(a: Value, b: Value) -> Value:
     """Return whether two values, or two sequences of them, are equal."""
     a, b = compared(a, "eq"), compared(b, "eq")
     if not are_sequences(a, b):
         return truth(list_order.equal(a, b) if isinstance(a, Optional) or isinstance(b, Optional) else a == b)
     if len(a) != len(b) or of_two_classes(a, b):
         return False
-    result: Any = True
+    result: Value = True
     for x, y in zip(a, b, strict=True):
         same = True if x is y else equal(x, y)
         if isinstance(x, Tracer) and isinstance(y, Tracer) and x.shape == y.shape == ():
@@ -79,12 +80,12 @@ def equal(a: Any, b: Any) -> Any:
     return result
 
 
-def _ordered(op: Compare, a: Any, b: Any) -> Any:
+def _ordered(op: Compare, a: Value, b: Value) -> Value:
     if not are_sequences(a, b):
         return truth(op(a, b))
     if of_two_classes(a, b):
         raise TypeError(f"'<' not supported between instances of '{type(a).__name__}' and '{type(b).__name__}'")
-    result: Any = op(len(a), len(b))
+    result: Value = op(len(a), len(b))
     for x, y in reversed(list(zip(a, b, strict=False))):
         same = equal(x, y)
         if isinstance(same, jax.Array):
@@ -94,15 +95,15 @@ def _ordered(op: Compare, a: Any, b: Any) -> Any:
     return result
 
 
-def count(values: Any, item: Any) -> Any:
+def count(values: Value, item: Value) -> Index:
     """The method `count` of a tuple or list."""
     found = [equal(value, item) for value in values]
     return number(sum(jnp.where(one, 1, 0) if isinstance(one, jax.Array) else int(one) for one in found))
 
 
-def index(values: Any, item: Any, start: int = 0, stop: int | None = None) -> Any:
+def index(values: Value, item: Value, start: int = 0, stop: int | None = None) -> Index:
     """The method `index` of a tuple or list; the lane raises ValueError where no element is equal."""
-    place: Any = -1
+    place: Index = -1
     for k in reversed(range(len(values))[start:stop]):
         same = equal(values[k], item)
         place = jnp.where(same, k, place) if isinstance(same, jax.Array) else (k if same else place)
@@ -110,7 +111,7 @@ def index(values: Any, item: Any, start: int = 0, stop: int | None = None) -> An
     return number(jnp.maximum(place, 0)) if isinstance(place, jax.Array) else place
 
 
-def ordered(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
+def ordered(items: list[Value], keys: list[Value], reverse: bool) -> list[Value]:
     """Return items in the order of their keys, numbers of a lane or tuples and lists of them; stable."""
     structure: Any = jax.tree.structure(keys[0])
     if any(jax.tree.structure(key) != structure for key in keys) or not all(map(_is_plain, keys)):
@@ -126,21 +127,21 @@ def ordered(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
     places = jnp.arange(len(items))
     if reverse:  # equal items stay in their order
         columns, places = [column[::-1] for column in columns], places[::-1]
-    found: Any = jax.lax.sort((*columns, places), num_keys=len(columns), is_stable=True)
+    found: Value = jax.lax.sort((*columns, places), num_keys=len(columns), is_stable=True)
     order = found[-1][::-1] if reverse else found[-1]
     group = object()
     return [one_of(_chosen(items, order[k]), items, group) for k in range(len(items))]
 
 
-def _is_plain(key: Any) -> bool:
+def _is_plain(key: Value) -> bool:
     """Whether a key is a number, or a tuple or list of keys, which Python compares by their elements."""
     if type(key) in (tuple, list) or hasattr(key, "pcbatch_class"):
         return all(map(_is_plain, key))
     return isinstance(key, jax.Array | np.ndarray | np.generic | int | float) and not jnp.iscomplexobj(key)
 
 
-def _chosen(items: list[Any], place: Any) -> Any:
-    def choose(*leaves: Any) -> Any:
+def _chosen(items: list[Value], place: Index) -> Value:
+    def choose(*leaves: Value) -> Value:
         value = jnp.stack([jnp.asarray(leaf) for leaf in leaves])[place]
         for leaf in leaves:  # a value of two origins is of none
             note(value, either(leaves[0], leaf))
@@ -152,7 +153,7 @@ def _chosen(items: list[Any], place: Any) -> Any:
 OF_SEQUENCES = {"count": count, "index": index}  # those that compare elements
 
 
-def method_of_known(fn: Any) -> Callable[..., Any] | None:
+def method_of_known(fn: Any) -> Callable[..., Value] | None:
     """Return what stands in for a method of a text, a list, a tuple, a dict or a set; None for any other function."""
     owner: Any = getattr(fn, "__self__", None)
     name = getattr(fn, "__name__", "")
@@ -169,7 +170,7 @@ def method_of_known(fn: Any) -> Callable[..., Any] | None:
     if name.startswith("_") or not hasattr(kind, name) or facts(name).changes:
         return None
 
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: Value, **options: Value) -> Value:
         if not any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1]):
             return fn(*args, **options)
         made = lane_dict(owner) if kind is LaneDict else LaneSet.from_items(owner)
@@ -178,13 +179,13 @@ def method_of_known(fn: Any) -> Callable[..., Any] | None:
     return run
 
 
-def text_method(value: str, name: str) -> Callable[..., Any]:
+def text_method(value: str, name: str) -> Callable[..., Value]:
     """Return the method `value.name` of a Python text, whose arguments may be texts of the lane."""
     if not isinstance(value, str):
-        found: Callable[..., Any] = getattr(value, name)
+        found: Callable[..., Value] = getattr(value, name)
         return found
 
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: Value, **options: Value) -> Value:
         if name == "format" and any(map(is_shown_of_lane, (*args, *options.values()))):
             return formatting(value, args, options)
         kinds = (LaneText, Tracer) if hasattr(LaneText, name) else LaneText
@@ -194,7 +195,7 @@ def text_method(value: str, name: str) -> Callable[..., Any]:
     return run
 
 
-def _texts(value: Any) -> list[Any]:
+def _texts(value: Value) -> list[Value]:
     if isinstance(value, LaneList):
         return [value.columns]
     return jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Rows))

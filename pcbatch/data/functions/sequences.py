@@ -34,14 +34,15 @@ from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-Binary = Callable[[Any, Any], Any]
+Binary = Callable[[Value, Value], Value]
 
 
-def get_item(value: Any, index: Any) -> Any:
+def get_item(value: Value, index: Index) -> Value:
     """The subscription `value[index]`, also of a list, a tuple or a range with an index of the lane."""
     value, index = data_of(sure(value, "'NoneType' object is not subscriptable")), data_of(index)
     if (method := users_method(value, "__getitem__")) is not None:
@@ -55,7 +56,7 @@ def get_item(value: Any, index: Any) -> Any:
     return lifted(value, index)[index]
 
 
-def _part(values: Any, index: Any) -> Any:
+def _part(values: Value, index: Index) -> Value:
     """The element or the slice of a known list or tuple."""
     if values and isinstance(index, Tracer) and index.shape == ():
         return _element(values, index)
@@ -64,10 +65,10 @@ def _part(values: Any, index: Any) -> Any:
     return values[index]
 
 
-def _element(values: Any, index: Any) -> Any:
+def _element(values: Value, index: Index) -> Value:
     """The element of a known sequence at an index of the lane; a list in it stays a known one."""
     message = (LaneList if isinstance(values, list) else LaneTuple).NO_INDEX
-    trees: list[Any] = [jax.tree.structure(with_ordered_keys(value)) for value in values]
+    trees: list[Value] = [jax.tree.structure(with_ordered_keys(value)) for value in values]
     if all(tree == trees[0] for tree in trees[1:]):
         leaves = [jax.tree.leaves(value) for value in values]
         columns = [_column(list(column)) for column in zip(*leaves, strict=True)]
@@ -84,7 +85,7 @@ def _element(values: Any, index: Any) -> Any:
     return holds_same(table, values)[index]
 
 
-def _column(leaves: list[Any]) -> Any:
+def _column(leaves: list[Value]) -> Value:
     """The list of leaves of known elements; None if they are not alike, or functions."""
     if any(map(callable, leaves)):
         return None
@@ -95,12 +96,12 @@ def _column(leaves: list[Any]) -> Any:
     return LaneList.tree_unflatten(origins, (columns, len(leaves)))
 
 
-def slice_(*bounds: Any) -> slice:
+def slice_(*bounds: Value) -> slice:
     """The slice of a subscription."""
     return slice(*bounds)
 
 
-def len_(value: Any, /) -> Any:
+def len_(value: Value, /) -> Value:
     """The builtin `len`, also for the lane's containers."""
     value = sure(value, "object of type 'NoneType' has no len()")
     if (method := users_method(value, "__len__")) is not None:
@@ -110,20 +111,20 @@ def len_(value: Any, /) -> Any:
     return number(value.length) if isinstance(value, Collection | RecordList) else len(value)
 
 
-def unpacked(value: Any, count: int) -> Any:
+def unpacked(value: Value, count: int) -> Value:
     """Return what is unpacked to `count` variables, as Python unpacks it."""
     elements = iterated(value)
     return elements.unpacked(count) if isinstance(elements, LaneList) else elements
 
 
-def list_(*args: Any) -> Any:
+def list_(*args: Value) -> Value:
     """The builtin `list`, also for the lane's containers."""
     if len(args) == 1 and (made := in_order(args[0])) is not None:
         return made.copy()
     return list(*map(iterated, args))
 
 
-def list_display(stars: str, *values: Any) -> Any:
+def list_display(stars: str, *values: Value) -> Value:
     """The list display `[x, *xs, ...]`; `stars` has a `*` for each value with one, and a dot for the others."""
     parts = [in_order(value) if star == "*" else None for star, value in zip(stars, values, strict=True)]
     if all(part is None for part in parts):
@@ -138,16 +139,16 @@ def list_display(stars: str, *values: Any) -> Any:
     return made
 
 
-def tuple_(*args: Any) -> Any:
+def tuple_(*args: Value) -> Value:
     """The builtin `tuple`, also for the lane's containers."""
     if len(args) == 1 and (made := in_order(args[0])) is not None and not isinstance(made.length, int):
         return LaneTuple.of(made)
     return tuple(*args)
 
 
-def bytes_(*args: Any, **options: Any) -> Any:
+def bytes_(*args: Value, **options: Value) -> Value:
     """The class `bytes`, also for texts, numbers and containers of the lane."""
-    value: Any = args[0] if args else None
+    value: Value = args[0] if args else None
     if isinstance(value, LaneText) and (len(args) > 1 or options):
         return value.encode(*args[1:], **options)
     if len(args) != 1 or options or isinstance(value, LaneText):
@@ -161,12 +162,12 @@ def bytes_(*args: Any, **options: Any) -> Any:
     return bytes(value) if made is None else LaneBytes.checked(made)
 
 
-def bytearray_(*args: Any, **options: Any) -> Any:
+def bytearray_(*args: Value, **options: Value) -> Value:
     """The class `bytearray`."""
     return LaneByteArray.of(bytes_(*args, **options)) if is_noting() else bytearray(*args, **options)
 
 
-def reduce_(function: Any, values: Any, *initial: Any) -> Any:
+def reduce_(function: Any, values: Value, *initial: Value) -> Value:
     """The function `functools.reduce`, which becomes a loop for what has a length of the lane."""
     if as_lane_list(values) is not None:
         title = "`reduce` takes a number of steps that is known while compiling, and here it depends on the lane"
@@ -174,10 +175,10 @@ def reduce_(function: Any, values: Any, *initial: Any) -> Any:
     return functools.reduce(function, values, *initial)
 
 
-def _of_lane(name: str, of_lane: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+def _of_lane(name: str, of_lane: Callable[..., Value], plain: Callable[..., Value]) -> Callable[..., Value]:
     """Return what stands for a class: one of the lane while a primitive is traced."""
 
-    def make(*args: Any, **options: Any) -> Any:
+    def make(*args: Value, **options: Value) -> Value:
         return (of_lane if is_noting() else plain)(*args, **options)
 
     make.__name__ = name
@@ -194,7 +195,7 @@ HEAP_HELPS = (
 )
 
 
-def priority_queue_(*args: Any, **options: Any) -> Any:
+def priority_queue_(*args: Value, **options: Value) -> Value:
     """The class `queue.PriorityQueue`."""
     if is_noting():
         title = "`queue.PriorityQueue` is not there for lanes"
@@ -202,7 +203,7 @@ def priority_queue_(*args: Any, **options: Any) -> Any:
     return queue.PriorityQueue(*args, **options)
 
 
-def reversed_(values: Any, /) -> Any:
+def reversed_(values: Value, /) -> Value:
     """The builtin `reversed` where its iterator is kept; refuses what is of the lane, which would be a list."""
     if isinstance(values, Collection):
         title, note = "an iterator (reversed) cannot be kept in a variable of a lane", "Python goes over it once"
@@ -211,12 +212,12 @@ def reversed_(values: Any, /) -> Any:
     return reversed(values)
 
 
-def reversed_once(values: Any, /) -> Any:
+def reversed_once(values: Value, /) -> Value:
     """The builtin `reversed`, where all its elements are taken at once; a collection of the lane gives no iterator."""
     return reversed(values)
 
 
-def for_keys(values: Any, key: Any) -> tuple[LaneList | None, bool]:
+def for_keys(values: Value, key: Value) -> tuple[LaneList | None, bool]:
     """Return the elements of a container of the lane for a function that compares them, by a key or themselves.
 
     With them comes whether their order is not that of Python, so that equal keys must not show it.
@@ -228,7 +229,7 @@ def for_keys(values: Any, key: Any) -> tuple[LaneList | None, bool]:
 def product(multiply: Binary) -> Binary:
     """Return the operator `*`, also for a list and a number of the lane."""
 
-    def run(a: Any, b: Any) -> Any:
+    def run(a: Value, b: Value) -> Value:
         result = _repeated(a, b)
         return multiply(a, b) if result is None else result
 
@@ -236,7 +237,7 @@ def product(multiply: Binary) -> Binary:
     return run
 
 
-def _repeated(a: Any, b: Any) -> Any:
+def _repeated(a: Value, b: Value) -> Value:
     for values, times in ((a, b), (b, a)):
         if isinstance(values, str | bytes | list) and isinstance(times, Tracer) and times.shape == ():
             one = isinstance(values, list) and len(values) == 1

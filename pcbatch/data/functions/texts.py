@@ -22,6 +22,7 @@ from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text import Text, as_text, joined
 from pcbatch.data.texts.text_numbers import grouped, text_of_bool, text_of_integer
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -38,7 +39,7 @@ FORMAT_HELP = "of an integer of the lane there are widths, signs, `,` and `_`, a
 WIDTH_HELP = "write `text.rjust(n)`, `ljust`, `center` or `zfill` for a width of the lane"
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: Value) -> bool:
     """Whether a value is an integer or a bool of a lane."""
     return (
         isinstance(value, Tracer)
@@ -47,7 +48,7 @@ def is_whole(value: Any) -> bool:
     )
 
 
-def text(value: Any) -> Any:
+def text(value: Value) -> Value:
     """Return `str(value)` of an integer, a bool or a text of a lane, or of a Python value; None for other values."""
     if isinstance(value, LaneText):
         return value
@@ -58,10 +59,10 @@ def text(value: Any) -> Any:
     return None if is_shown_of_lane(value) else str(value)
 
 
-def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
+def in_base(builtin: Callable[[Value], str], base: int) -> Callable[[Value], Value]:
     """Return the builtin `bin`, `oct` or `hex`."""
 
-    def run(value: Any, /) -> Any:
+    def run(value: Value, /) -> Value:
         if not isinstance(value, Tracer):
             return builtin(value)
         if not is_whole(value):
@@ -75,7 +76,7 @@ def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
 bin_, oct_, hex_ = in_base(bin, 2), in_base(oct, 8), in_base(hex, 16)
 
 
-def ord_(character: Any, /) -> Any:
+def ord_(character: Value, /) -> Value:
     """The builtin `ord`, also for texts of the lane."""
     if not isinstance(character, LaneText):
         return ord(character)
@@ -84,7 +85,7 @@ def ord_(character: Any, /) -> Any:
     return number(character.codes[0])
 
 
-def chr_(code: Any, /) -> Any:
+def chr_(code: Index, /) -> Value:
     """The builtin `chr`, also for numbers of the lane."""
     if not isinstance(code, Tracer):
         return chr(code)
@@ -95,7 +96,7 @@ def chr_(code: Any, /) -> Any:
     return LaneText.made(jnp.clip(code, 0, 0x10FFFF).astype(np.int32).reshape(1), 1)
 
 
-def formatted(value: Any, spec: str) -> Any:
+def formatted(value: Value, spec: str) -> Value:
     """Return `format(value, spec)` of an integer or a text of a lane."""
     if isinstance(spec, LaneText):
         raise Refusal("PCB304", "the width of this format differs between lanes", helps=(WIDTH_HELP,))
@@ -132,7 +133,7 @@ def _fits_integer(parts: re.Match[str]) -> bool:
     return parts["kind"] != "s" and parts["most"] is None and alone and decimal
 
 
-def _digits(value: Any, parts: re.Match[str]) -> LaneText:
+def _digits(value: Value, parts: re.Match[str]) -> LaneText:
     """The digits of an integer in a format, with its sign and marks of thousands."""
     kind = parts["kind"]
     whole = value.astype(np.int32) if value.dtype == np.bool_ else value
@@ -156,9 +157,9 @@ def _digits_within(width: int, size: int) -> int:
     return next(n for n in range(1, width + 2) if n + (n - 1) // size >= width)
 
 
-def formatting(value: str, args: Any, options: Any) -> Any:
+def formatting(value: str, args: Value, options: Value) -> Value:
     """Return `value.format(*args, **options)`, of values of the lane too."""
-    parts: list[Any] = []
+    parts: list[Value] = []
     count = 0
     for literal, name, spec, conversion in FORMATTER.parse(value):
         parts.append(literal)
@@ -173,7 +174,7 @@ def formatting(value: str, args: Any, options: Any) -> Any:
     return template(*parts)
 
 
-def percent(value: str, operand: Any) -> Any:
+def percent(value: str, operand: Value) -> Value:
     """Return `value % operand`, of values of the lane too."""
     operands = operand if isinstance(operand, tuple) else (operand,)
     if isinstance(operand, dict) or not any(map(is_shown_of_lane, operands)):
@@ -189,7 +190,7 @@ def percent(value: str, operand: Any) -> Any:
     return template(*parts, value[end:])
 
 
-def _slot(slot: re.Match[str], value: Any) -> Any:
+def _slot(slot: re.Match[str], value: Value) -> Value:
     """The part of a text that a slot of `%` shows, as `template` takes it."""
     if not is_shown_of_lane(value):
         return slot[0] % (value,)
@@ -205,12 +206,12 @@ def _slot(slot: re.Match[str], value: Any) -> Any:
     return piece(value), -1, spec + ("d" if kind in "iu" else kind)
 
 
-def is_shown_of_lane(value: Any) -> bool:
+def is_shown_of_lane(value: Value) -> bool:
     """Return whether a value that becomes text is one of the lane."""
     return isinstance(value, Rows) or of_lane(value)
 
 
-def piece(value: Any) -> Any:
+def piece(value: Value) -> Value:
     """Return a value that becomes a part of a text; of values of a lane, integers, bools and texts can."""
     if isinstance(value, LaneText) or is_whole(value):
         return value
@@ -219,7 +220,7 @@ def piece(value: Any) -> Any:
     return value
 
 
-def template(*parts: Any) -> Any:
+def template(*parts: Value) -> Value:
     """Return the text of an f-string: constant texts, and values with conversion and format.
 
     A part that is no text is a tuple of a value, the code of its conversion and its format.
@@ -235,7 +236,7 @@ def template(*parts: Any) -> Any:
     return whole
 
 
-def _shown(value: Any, conversion: int, spec: str) -> Any:
+def _shown(value: Value, conversion: int, spec: str) -> Value:
     if not is_shown_of_lane(value) and not isinstance(spec, LaneText):
         return format(CONVERSIONS[conversion](value), spec)
     if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):
@@ -247,7 +248,7 @@ def _shown(value: Any, conversion: int, spec: str) -> Any:
     return formatted(value, spec)
 
 
-def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Any:
+def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Value:
     """Return the value of a known dict at a text of the lane."""
     names = [name for name in table if isinstance(name, str | bytes)]
     found = jnp.stack([jnp.asarray(key == name) for name in names]) if names else jnp.zeros((1,), bool)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,12 +11,13 @@ from pcbatch.data.functions.users_code import users_method
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.optional import Optional
+from pcbatch.data.values import Value
 from pcbatch.errors import TruthOfArray
 
 ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 
-def truth(value: Any) -> Any:
+def truth(value: Value) -> Value:
     """The condition that `value` stands for: a bool, traced or not."""
     if isinstance(value, RECORDS):
         return questions.truth(value)

@@ -34,6 +34,7 @@ from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 _SEQUENCES: dict[type, Callable[[], Any]] = {
@@ -52,9 +53,9 @@ EXAMPLES: dict[type, tuple[Any, ...]] = {
     float: (0.0, 2.5, -1.0),
     complex: (0j, 1 + 2j),
 }
-CONTAINERS: tuple[tuple[type, Any], ...] = ((LaneDict, {}), (LaneSet, set()), (LaneText, ""))
+CONTAINERS: tuple[tuple[type, Value], ...] = ((LaneDict, {}), (LaneSet, set()), (LaneText, ""))
 """The containers of lanes, and what they are in the plain function."""
-TESTS: dict[str, Callable[[Any, Any], Any]] = {
+TESTS: dict[str, Callable[[Value, Value], Value]] = {
     "Is": operator.is_, "IsNot": operator.is_not, "Eq": operator.eq, "NotEq": operator.ne,
     "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
 }  # fmt: skip
@@ -62,14 +63,14 @@ DTYPE_HELP = "ask for the dtype: `jnp.issubdtype(jnp.result_type(x), jnp.integer
 ARRAY_HELP = "`isinstance(x, (np.ndarray, jax.Array))` and `jnp.ndim(x) > 0` are the same for arrays of both"
 
 
-def isinstance_(value: Any, cls: Any, /) -> Any:
+def isinstance_(value: Value, cls: Any, /) -> Value:
     """The builtin `isinstance`, answered by examples of the value."""
     if isinstance(value, RECORDS):
         return questions.isinstance_(value, cls)
     return bool(_answer(lambda one: isinstance(one, cls), value, "whether it is of this class"))
 
 
-def type_(*args: Any, **options: Any) -> Any:
+def type_(*args: Value, **options: Value) -> Value:
     """The builtin `type`, answered by examples of the value."""
     if len(args) != 1 or options:
         return type(*args, **options)
@@ -78,21 +79,21 @@ def type_(*args: Any, **options: Any) -> Any:
     return _answer(type, args[0], "its type")
 
 
-def type_test(test: str, value: Any, other: Any) -> Any:
+def type_test(test: str, value: Value, other: Value) -> Value:
     """A comparison such as `type(value) is other`; `test` is the name of the operator in the syntax tree."""
     if isinstance(value, RECORDS):
         return questions.type_test(test, value, other)
     return _answer(lambda one: TESTS[test](type(one), other), value, "its type")
 
 
-def hasattr_(value: Any, name: str, /) -> Any:
+def hasattr_(value: Value, name: str, /) -> Value:
     """The builtin `hasattr`, answered by examples of the value."""
     if isinstance(value, RECORDS):
         return questions.hasattr_(value, name)
     return bool(_answer(lambda one: hasattr(one, name), value, f"whether it has `{name}`"))
 
 
-def getattr_(value: Any, name: str, /, *default: Any) -> Any:
+def getattr_(value: Value, name: str, /, *default: Value) -> Value:
     """The builtin `getattr`; for a tracer, the attributes are those of examples of the value."""
     if not isinstance(value, Tracer):
         return getattr(value, name, *default)
@@ -103,49 +104,49 @@ def getattr_(value: Any, name: str, /, *default: Any) -> Any:
     return attribute(value, name) if name in ("real", "imag") else getattr(value, name, *default)
 
 
-def class_(value: Any) -> Any:
+def class_(value: Value) -> Any:
     """The attribute `value.__class__`, answered by examples of the value."""
     return type_(value) if isinstance(value, (Tracer, *RECORDS)) else value.__class__
 
 
-def callable_(value: Any, /) -> bool:
+def callable_(value: Value, /) -> bool:
     """The builtin `callable`, answered by examples of the value."""
     return bool(_answer(callable, value, "whether it can be called"))
 
 
-def dir_(*args: Any) -> list[str]:
+def dir_(*args: Value) -> list[str]:
     """The builtin `dir`, answered by examples of the value."""
     return dir(*args) if len(args) != 1 else _answer(dir, args[0], "its attributes")
 
 
-def id_(value: Any, /) -> int:
+def id_(value: Value, /) -> int:
     """The builtin `id`; refuses values of a lane."""
     return _no_object("id", value)
 
 
-def hash_(value: Any, /) -> int:
+def hash_(value: Value, /) -> int:
     """The builtin `hash`; refuses values of a lane."""
     return _no_object("hash", value) if isinstance(value, (Tracer, *RECORDS)) else hash(value)
 
 
-def _no_object(name: str, value: Any) -> int:
+def _no_object(name: str, value: Value) -> int:
     if isinstance(value, (Tracer, *RECORDS)):
         title = f"`{name}` is of one Python object, and values of lanes are not objects"
         raise Refusal("PCB305", title, helps=("write `==` to compare values",))
     return id(value)
 
 
-def isscalar_(value: Any) -> bool:
+def isscalar_(value: Value) -> bool:
     """The function `np.isscalar`, answered by examples of the value."""
     return bool(_answer(np.isscalar, value, "whether it is a scalar of Python or an array"))
 
 
-def iterable_(value: Any) -> bool:
+def iterable_(value: Value) -> bool:
     """The function `np.iterable`, answered by examples of the value."""
     return bool(_answer(np.iterable, value, "whether one can go over it"))
 
 
-def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
+def _answer(question: Callable[[Value], Value], value: Value, what: str) -> Value:
     """The answer to a question about a value; raises Refusal (PCB305) if examples of the value differ in it."""
     if isinstance(value, LaneDeque | LaneList | LaneRange):
         return question(_SEQUENCES[type(value.as_rows() if isinstance(value, LaneList) else value)]())
@@ -161,7 +162,7 @@ def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
     raise _ambiguous(value, what)
 
 
-def _in_plain_python(value: Any) -> Any:
+def _in_plain_python(value: Value) -> Value:
     """Return an object of the type that a container of a lane has in the plain function; other objects as they are."""
     if isinstance(value, LaneDict) and value.missing is not None:
         return getattr(collections, value.missing.name)()
@@ -171,7 +172,7 @@ def _in_plain_python(value: Any) -> Any:
     return value
 
 
-def _ambiguous(value: Any, what: str) -> Refusal:
+def _ambiguous(value: Value, what: str) -> Refusal:
     if value.shape != ():
         title = f"{what} is not the same for an array of NumPy and for one of JAX"
         note = "an example may hold either, and `f.plain` makes arrays of JAX of both"
@@ -183,7 +184,7 @@ def _ambiguous(value: Any, what: str) -> Refusal:
     return Refusal("PCB305", title, note, helps=(DTYPE_HELP, "convert it first: `int(x)`, `float(x)`"))
 
 
-def _examples(value: Any) -> tuple[Any, ...]:
+def _examples(value: Value) -> tuple[Value, ...]:
     """Objects that the value of a tracer may be in the plain function, at least one of each possible type."""
     kind = kind_of(value.dtype)
     if kind is None:
@@ -199,14 +200,14 @@ def _examples(value: Any) -> tuple[Any, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def _arrays(ndim: int, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+def _arrays(ndim: int, dtype: np.dtype[Any]) -> tuple[Value, ...]:
     array = np.zeros((1,) * ndim, dtype)
     with jax.ensure_compile_time_eval():
         return (array if ndim else array[()], jnp.asarray(array))
 
 
 @functools.lru_cache(maxsize=1)
-def _key() -> Any:
+def _key() -> Value:
     with jax.ensure_compile_time_eval():
         return jax.random.key(0)
 
@@ -215,7 +216,7 @@ NUMBERS = (jax.Array, np.ndarray, np.generic, int, float, complex)
 WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)  # `int(n)` matches n itself
 
 
-def matched(value: Any, asks_numbers: bool) -> Any:
+def matched(value: Value, asks_numbers: bool) -> Value:
     """Return the subject of a `match` in a helper that is traced, where Python itself looks at the patterns.
 
     It cannot tell what records, containers and optional values of a lane are, nor of which type a number is, where a
@@ -228,7 +229,7 @@ def matched(value: Any, asks_numbers: bool) -> Any:
     return value
 
 
-def equals(value: Any, pattern: Any) -> Any:
+def equals(value: Value, pattern: Value) -> Value:
     """The test of a literal pattern, `value == pattern`; a traced value equals only numbers."""
     if isinstance(value, Optional):
         return number(jnp.logical_and(value.present, equals(value.value, pattern)))
@@ -238,7 +239,7 @@ def equals(value: Any, pattern: Any) -> Any:
     return value == pattern
 
 
-def same(value: Any, pattern: Any) -> Any:
+def same(value: Value, pattern: Value) -> Value:
     """The test of a pattern None, True or False, `value is pattern`."""
     if isinstance(value, (Optional, *RECORDS)):
         return is_(value, pattern)
@@ -248,7 +249,7 @@ def same(value: Any, pattern: Any) -> Any:
     return value is pattern
 
 
-def is_sequence(value: Any, count: int, more: bool) -> Any:
+def is_sequence(value: Value, count: int, more: bool) -> Value:
     """Whether a value is a sequence of `count` elements, or at least as many if `more`."""
     if isinstance(value, RECORDS):
         return questions.is_sequence(value, count, more)
@@ -259,24 +260,24 @@ def is_sequence(value: Any, count: int, more: bool) -> Any:
     return len(value) >= count if more else len(value) == count
 
 
-def between(value: Any, start: int, after: int) -> Any:
+def between(value: Value, start: int, after: int) -> Value:
     """The elements that `*rest` of a sequence pattern binds."""
     if isinstance(value, LaneList):
         return value._plain()[start : value.length - after]
     return list(value[start : len(value) - after])
 
 
-def has_keys(value: Any, keys: tuple[Any, ...]) -> bool:
+def has_keys(value: Value, keys: tuple[Value, ...]) -> bool:
     """Whether a value is a mapping with these keys."""
     return isinstance(value, Mapping) and all(key in value for key in keys)
 
 
-def without(value: Any, keys: tuple[Any, ...]) -> dict[Any, Any]:
+def without(value: Value, keys: tuple[Value, ...]) -> dict[Any, Any]:
     """The items that `**rest` of a mapping pattern binds."""
     return {k: v for k, v in value.items() if k not in keys}
 
 
-def is_instance(value: Any, cls: Any, count: int) -> Any:
+def is_instance(value: Value, cls: Any, count: int) -> Value:
     """Whether a value is of a class; raises TypeError if that has fewer than `count` positional sub-patterns."""
     holds = isinstance_(value, cls)
     if isinstance(holds, bool) and not holds:
@@ -288,12 +289,12 @@ def is_instance(value: Any, cls: Any, count: int) -> Any:
     return holds
 
 
-def has(value: Any, name: str) -> Any:
+def has(value: Value, name: str) -> Value:
     """Whether a value has an attribute."""
     return hasattr_(value, name)
 
 
-def positional(value: Any, cls: Any, number: int) -> Any:
+def positional(value: Value, cls: Any, number: int) -> Value:
     """The part of a value that positional sub-pattern `number` of a class pattern is matched with."""
     if cls in WHOLE:
         return value
@@ -301,6 +302,6 @@ def positional(value: Any, cls: Any, number: int) -> Any:
     return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else getattr(value, name)
 
 
-def named_part(value: Any, cls: Any, name: str) -> Any:
+def named_part(value: Value, cls: Any, name: str) -> Value:
     """The attribute of a value that a keyword of a class pattern is matched with."""
     return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else load_attribute(value, name)

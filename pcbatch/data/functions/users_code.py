@@ -22,6 +22,7 @@ from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.origins import Tracer, is_noting, is_outside, leaves
 from pcbatch.data.sequences.lane_iterator import Asked
+from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -31,10 +32,10 @@ LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
 PLAIN = (Tracer, jax.Array, ModuleType, type, FunctionType, int, float, complex, str, list, dict)
 
 
-_found: list[Callable[[Any], Any]] = []
+_found: list[Callable[[Value], Value]] = []
 
 
-def package_of(thing: Any) -> str:
+def package_of(thing: Value) -> str:
     """Return the name of the package in which something is defined; no name if that is not known."""
     return str(getattr(thing, "__module__", "")).split(".")[0]
 
@@ -44,25 +45,25 @@ def substitute(fn: Any) -> Any:
     return _found[-1](fn) if _found and is_noting() else fn
 
 
-def use_stand_ins(found: Callable[[Any], Any]) -> None:
+def use_stand_ins(found: Callable[[Value], Value]) -> None:
     """Take a function that finds what stands in for a callable: it rewrites sources, which is work of the compiler."""
     _found.append(found)
 
 
-def see_through(decorator: Callable[..., Any]) -> Callable[..., Any]:
+def see_through(decorator: Callable[..., Value]) -> Callable[..., Value]:
     """Return a decorator that caches as `decorator` does, but not for values of a lane, which are no keys."""
     return lambda fn: without_cache(decorator(fn), fn)
 
 
-def without_cache(cached: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args: Any, **options: Any) -> Any:
+def without_cache(cached: Callable[..., Value], fn: Callable[..., Value]) -> Callable[..., Value]:
+    def run(*args: Value, **options: Value) -> Value:
         of_lane = any(isinstance(leaf, Tracer) for leaf in leaves((args, options)))
         return (fn if of_lane else cached)(*args, **options)
 
     return run
 
 
-def load_attribute(value: Any, name: str) -> Any:
+def load_attribute(value: Value, name: str) -> Value:
     """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
     if isinstance(value, RECORDS):
         return questions.load_attribute(value, name, substitute)
@@ -78,7 +79,7 @@ def load_attribute(value: Any, name: str) -> Any:
     return getattr(value, name)
 
 
-def method_of(value: Any, name: str) -> FunctionType | None:
+def method_of(value: Value, name: str) -> FunctionType | None:
     """Return the method of a value by which Python computes an operator; None if it is not a function of Python."""
     if isinstance(value, Ref):
         return own_method(value, name)
@@ -86,7 +87,7 @@ def method_of(value: Any, name: str) -> FunctionType | None:
     return method if isinstance(method, FunctionType) else None
 
 
-def users_method(value: Any, name: str) -> Any:
+def users_method(value: Value, name: str) -> Value:
     """The copy of a method of the user's that Python would call itself; None if the class is not the user's."""
     method = method_of(value, name)
     if method is None or not (isinstance(value, Ref) or (is_noting() and is_user_code(method.__code__))):
@@ -94,7 +95,7 @@ def users_method(value: Any, name: str) -> Any:
     return substitute(method)
 
 
-def iterated(value: Any) -> Any:
+def iterated(value: Value) -> Value:
     """Return the list of what a method `__iter__` of the user's gives; other values as they are."""
     method = users_method(value, "__iter__")
     if method is None:
@@ -108,7 +109,7 @@ def iterated(value: Any) -> Any:
         raise Asked from error
 
 
-def ask_for_elements(value: Any) -> None:
+def ask_for_elements(value: Value) -> None:
     """Have a loop over an object of the user's written out where its body may change what the object yields."""
     if isinstance(value, Ref) and value.pcbatch_id.shape == ():
         iter(value)
@@ -116,7 +117,7 @@ def ask_for_elements(value: Any) -> None:
         raise Asked
 
 
-def users_code(value: Any, name: str) -> CodeType | None:
+def users_code(value: Value, name: str) -> CodeType | None:
     """Return the code of a method of the user's; None if the class has none."""
     method = method_of(value, name)
     return None if method is None or not is_user_code(method.__code__) else method.__code__
@@ -125,7 +126,7 @@ def users_code(value: Any, name: str) -> CodeType | None:
 # Effects: a primitive runs once, while compiling, so that it has none for each lane.
 
 
-def print_(*args: Any, **options: Any) -> None:
+def print_(*args: Value, **options: Value) -> None:
     """Print outside of traces; raises Refusal (PCB305) while a primitive is traced."""
     if is_noting():
         title = "a helper prints, which each lane has to do by itself"
@@ -136,7 +137,7 @@ def print_(*args: Any, **options: Any) -> None:
     builtins.print(*args, **options)
 
 
-def kept_outside(value: Any) -> Any:
+def kept_outside(value: Value) -> Value:
     """Return a value that goes into a container outside of a helper; raises Refusal (PCB305) if it is of a lane."""
     if is_noting() and any(isinstance(leaf, Tracer) for leaf in leaves(value)):
         title = "a helper keeps a value of the lane in an object outside of it"
@@ -145,7 +146,7 @@ def kept_outside(value: Any) -> Any:
     return value
 
 
-def kept_in(owner: Any, value: Any) -> Any:
+def kept_in(owner: Any, value: Value) -> Value:
     """Return a value that becomes an attribute; raises Refusal if it is of a lane and `owner` existed before."""
     return kept_outside(value) if is_outside(owner) else value
 
@@ -158,7 +159,7 @@ KEPT = (list, dict, set, deque, Container)  # types of default arguments that a 
 HELP = "let the default be None, and make the object in the function"
 
 
-def defaults_of(fn: Callable[..., Any]) -> list[Any]:
+def defaults_of(fn: Callable[..., Value]) -> list[Value]:
     """Return the default arguments of a function that can be changed."""
     values = (*(getattr(fn, "__defaults__", None) or ()), *(getattr(fn, "__kwdefaults__", None) or {}).values())
     return [value for value in values if isinstance(value, KEPT)]
@@ -176,7 +177,7 @@ def same_defaults(fn: FunctionType, made_here: bool = False) -> FunctionType:
     if not kept:
         return fn
 
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: Value, **options: Value) -> Value:
         before = [(value, value.copy()) for value in kept]
         result = fn(*args, **options)
         for value, old in before:
@@ -202,11 +203,11 @@ def own_defaults(fn: FunctionType) -> FunctionType:
     return same_defaults(fn, made_here=True)
 
 
-def _alike(new: list[Any], old: list[Any]) -> bool:
+def _alike(new: list[Value], old: list[Value]) -> bool:
     return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
 
 
-def _parts(value: Any) -> list[Any]:
+def _parts(value: Value) -> list[Value]:
     if isinstance(value, Container):
         return jax.tree.leaves(value)
     return [part for pair in value.items() for part in pair] if isinstance(value, dict) else list(value)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import starmap
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.mappings import keys as lane_keys
+from pcbatch.data.values import Column, Index, Value
 
 WIDTH = 8  # places of a bucket
 COLUMNS = np.arange(WIDTH, dtype=np.int32)
 FREE = -1  # the stamp of a place that was never in use: behind it in its bucket no other one was
 
 
-def places_together(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
+def places_together(
+    stamps: Column, columns: list[Column], leaves: list[Value], kept: list[Value], buckets: Value
+) -> Value:
     """The column of a key in each bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full.
 
     Args:
@@ -27,7 +29,7 @@ def places_together(stamps: Any, columns: list[Any], leaves: list[Any], kept: li
         buckets: the numbers of the buckets.
     """
 
-    def place_in(bucket: Any) -> Any:
+    def place_in(bucket: Index) -> Value:
         of_bucket = _row(stamps, bucket)
         taken = jnp.where(_same(_row(columns, bucket), leaves, kept), COLUMNS, 2 * WIDTH)
         return jnp.min(jnp.where(of_bucket < 0, WIDTH + COLUMNS, taken))
@@ -35,13 +37,15 @@ def places_together(stamps: Any, columns: list[Any], leaves: list[Any], kept: li
     return tuple(map(place_in, buckets))
 
 
-def places_alone(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[Any], buckets: Any) -> Any:
+def places_alone(
+    stamps: Column, columns: list[Column], leaves: list[Value], kept: list[Value], buckets: Value
+) -> Value:
     """Return what `places_together` does, for a lane alone, which goes on to the next place of either bucket until it
     has found the key, or places behind which none was ever in use."""
     asked = buckets[: min(stamps.shape[0], 2)]
 
-    def at(bucket: Any, column: Any) -> tuple[Any, Any]:
-        def read(leaf: Any) -> Any:
+    def at(bucket: Index, column: Index) -> tuple[Value, Value]:
+        def read(leaf: Column) -> Value:
             return leaf.at[bucket, column].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
         stamp, *key = jax.tree.map(read, [stamps, *columns])
@@ -51,7 +55,7 @@ def places_alone(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[
             equal = lane_keys.equals(part, leaf, equal) if lane_keys.is_row(leaf) else equal
         return stamp, equal
 
-    def step(c: tuple[Any, ...]) -> tuple[Any, ...]:
+    def step(c: tuple[Value, ...]) -> tuple[Value, ...]:
         column, _, *places = c
         found = [at(bucket, column) for bucket in asked]
         goes_on = reduce(jnp.logical_or, [stamp != FREE for stamp, _ in found])
@@ -67,10 +71,10 @@ def places_alone(stamps: Any, columns: list[Any], leaves: list[Any], kept: list[
     return places if len(asked) == 2 else (*places, *places)
 
 
-def _same(row: Any, leaves: list[Any], kept: list[Any]) -> Any:
+def _same(row: Value, leaves: list[Value], kept: list[Value]) -> Value:
     hits = [lane_keys.equal(column, leaf) for column, leaf in zip(row, leaves, strict=True)]
     return reduce(jnp.logical_and, [*hits, *kept] or [True])
 
 
-def _row(column: Any, bucket: Any) -> Any:
+def _row(column: Column, bucket: Index) -> Value:
     return jax.tree.map(lambda leaf: leaf.at[bucket].get(mode="promise_in_bounds", wrap_negative_indices=False), column)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +18,11 @@ from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import parts
+from pcbatch.data.values import Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATORS: dict[str, Callable[[Value, Value], Value]] = {
     "+": jnp.add,
     "-": jnp.subtract,
     "|": jnp.maximum,
@@ -38,7 +38,7 @@ class Counts(Entries):
         """Whether this is a `Counter`."""
         return self.missing is not None and self.missing.name == "Counter"
 
-    def count_all(self, keys: LaneList, counts: LaneList | None, combine: Callable[[Any, Any], Any]) -> None:
+    def count_all(self, keys: LaneList, counts: LaneList | None, combine: Callable[[Value, Value], Value]) -> None:
         """Combine the counts of keys with others, 1 if there are none, one by one: a key may be there several times."""
         if isinstance(keys.length, int) and keys.length == 0:
             return
@@ -52,7 +52,7 @@ class Counts(Entries):
         where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
         dtype = self.table.values.dtype
 
-        def step(k: Any, state: Any) -> Any:
+        def step(k: Index, state: Value) -> Value:
             table, full = state
             key = jax.tree.map(lambda leaf: leaf[k], lane_keys.plain(keys.columns))
             place = table.find(key)
@@ -65,7 +65,7 @@ class Counts(Entries):
         self.table, full = jax.lax.fori_loop(0, last, step, (self.table, jnp.bool_(False)))
         require_room(jnp.where(full, self.table.capacity + 1, 0), self.table.capacity)
 
-    def combine(self, other: Any, operator: str) -> Any:
+    def combine(self, other: Value, operator: str) -> Value:
         """Combine the counts with those of another `Counter`, in place, and keep those above zero; return this."""
         other = self._counter(other, operator)
         if operator == "&":
@@ -77,42 +77,42 @@ class Counts(Entries):
             self.table = self.table.kept(self.table.live & (self.table.values > 0))
         return self
 
-    def combined(self, other: Any, operator: str) -> Any:
+    def combined(self, other: Value, operator: str) -> Value:
         """Return the `Counter` of combined counts."""
         return self.copy().combine(other, operator)
 
-    def counts_as(self, other: Any) -> Any:
+    def counts_as(self, other: Value) -> Value:
         """Return whether another `Counter` has the counts of this one for all of its keys."""
         if self.table is None:
             return True
         same = self._by_key(lambda key, count: count == _count_of(other, key))
         return number(jnp.all(same | ~self.table.live))
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Value) -> Value:
         return self.combined(other, "+") if self.is_counter else NotImplemented
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: Value) -> Value:
         return self.combine(other, "+") if self.is_counter else NotImplemented
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Value) -> Value:
         return self.combined(other, "-") if self.is_counter else NotImplemented
 
-    def __isub__(self, other: Any) -> Any:
+    def __isub__(self, other: Value) -> Value:
         return self.combine(other, "-") if self.is_counter else NotImplemented
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Value) -> Value:
         return self.combined(other, "&") if self.is_counter else NotImplemented
 
-    def __iand__(self, other: Any) -> Any:
+    def __iand__(self, other: Value) -> Value:
         return self.combine(other, "&") if self.is_counter else NotImplemented
 
-    def most_common(self, n: Any = None) -> LaneList:
+    def most_common(self, n: Index = None) -> LaneList:
         """Return the pairs of keys and counts, the most frequent first."""
         pairs = self.items_list()
         pairs.sort(key=lambda pair: pair[1], reverse=True)
         return pairs if n is None else pairs[:n]
 
-    def total(self) -> Any:
+    def total(self) -> Value:
         """Return the sum of the counts."""
         if self.table is None:
             return 0
@@ -125,7 +125,7 @@ class Counts(Entries):
         pairs.hold(self.elements())
         return pairs
 
-    def _counter(self, other: Any, operator: str) -> Any:
+    def _counter(self, other: Value, operator: str) -> Value:
         if isinstance(other, dict):
             other = type(self).known(other, self.missing)  # type: ignore[attr-defined]
         if not isinstance(other, Counts) or not other.is_counter:
@@ -133,18 +133,18 @@ class Counts(Entries):
             raise Refusal("PCB304", title, helps=("make both a `Counter`: `Counter(d)`",))
         return other
 
-    def _by_key(self, fn: Callable[[Any, Any], Any]) -> Any:
+    def _by_key(self, fn: Callable[[Value, Value], Value]) -> Value:
         """The values of a function of key and count at each place, [buckets, places]."""
         assert self.table is not None
         return jax.vmap(jax.vmap(fn))(self.table.keys, self.table.values)
 
-    def _replace_counts(self, fn: Callable[[Any, Any], Any]) -> None:
+    def _replace_counts(self, fn: Callable[[Value, Value], Value]) -> None:
         if self.table is not None:
             new = self._by_key(fn).astype(self.table.values.dtype)
             self.table = replace(self.table, values=new)
 
 
-def _count_of(counter: Any, key: Any) -> Any:
+def _count_of(counter: Value, key: Value) -> Value:
     if counter.table is None:
         return 0
     place = counter.table.find(key)

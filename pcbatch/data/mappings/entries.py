@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ from pcbatch.data.origins import note, number
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import inner_parts, is_stored
+from pcbatch.data.values import Flag, Index, Value
 
 TOO_LARGE = "an integer key is too large for the floats of the other keys"
 
@@ -31,7 +32,7 @@ class Entries(StoredTable):
     # Reading.
 
     @property
-    def count(self) -> Any:
+    def count(self) -> Index:
         """The number of entries, int32[]."""
         return jnp.int32(0) if self.table is None else self.table.count
 
@@ -41,16 +42,16 @@ class Entries(StoredTable):
         return start_capacity() if self.table is None else self.table.capacity
 
     @property
-    def length(self) -> Any:
+    def length(self) -> Index:
         """The number of entries, as of `len`."""
         return 0 if self.table is None else number(self.count)
 
-    def contains(self, key: Any) -> Any:
+    def contains(self, key: Value) -> Value:
         """Return `key in` the dict or set."""
         lane_keys.hashable(key)
         return False if self.table is None else number(self._find(key).present)
 
-    def _find(self, key: Any) -> KeyPlace:
+    def _find(self, key: Value) -> KeyPlace:
         """The place of a key; it is looked up once as long as nothing is stored."""
         assert self.table is not None
         leaves = jax.tree.leaves(key)
@@ -62,7 +63,7 @@ class Entries(StoredTable):
         self._found = (leaves, self.table, place)
         return place
 
-    def _columns(self, part: Any, origins: Origins) -> LaneList:
+    def _columns(self, part: Value, origins: Origins) -> LaneList:
         """Keys or values in their order, as a list of the lane."""
         if self.table is None:
             return LaneList.from_list([])  # type: ignore[no-any-return]
@@ -85,7 +86,7 @@ class Entries(StoredTable):
         """Return the list of the keys."""
         return self.as_list()
 
-    def _noted_key(self, key: Any) -> Any:
+    def _noted_key(self, key: Value) -> Value:
         leaves, tree = lane_keys.parts(key)
         return jax.tree.unflatten(
             tree, [note(leaf, origin) for leaf, origin in zip(leaves, self.key_origins, strict=True)]
@@ -93,12 +94,12 @@ class Entries(StoredTable):
 
     # Changing.
 
-    def _make_table(self, key: Any, value: Any, room: int = 0) -> None:
+    def _make_table(self, key: Value, value: Value, room: int = 0) -> None:
         size = max(start_capacity(), rounded(room))
         self.table = HashTable.empty(key, value, size)
         self.key_origins, self.value_origins = origins_of(lane_keys.plain(key)), origins_of(prepare(value))
 
-    def _fit(self, key: Any, value: Any) -> Any:
+    def _fit(self, key: Value, value: Value) -> Value:
         """Give the table types that cover a key and a value; return the value with the type of the values."""
         key = lane_keys.plain(lane_keys.hashable(key))
         lane_keys.require_no_nan(key)
@@ -116,7 +117,7 @@ class Entries(StoredTable):
         limit(found is not None and found[1], TOO_LARGE)
         return value
 
-    def store(self, key: Any, value: Any, where: Any = True) -> None:
+    def store(self, key: Value, value: Value, where: Flag = True) -> None:
         """Give a key a value where a condition holds; a key that is there stays."""
         self._note_added()
         self.hold(value)
@@ -130,7 +131,7 @@ class Entries(StoredTable):
         if self.history == REMOVED:
             self.history = MIXED
 
-    def drop(self, key: Any) -> Any:
+    def drop(self, key: Value) -> Value:
         """Remove a key if it is there; return whether it was."""
         lane_keys.hashable(key)
         if self.table is None:
@@ -154,11 +155,11 @@ class Entries(StoredTable):
     def __copy__(self) -> Self:
         return self.copy()
 
-    def elements(self) -> tuple[Any, ...]:
+    def elements(self) -> tuple[Value, ...]:
         """Return the mutable objects that are values of entries."""
         return self.held
 
-    def _store_list(self, keys: LaneList, values: Any) -> None:
+    def _store_list(self, keys: LaneList, values: Value) -> None:
         """Store the keys of a list, each with the value at the same index of another list (None for a set)."""
         if values is not None:
             self.hold(values.elements_in(values))
@@ -185,7 +186,7 @@ class Entries(StoredTable):
         limit(jnp.all(kept | ~where), TOO_LARGE)
         self.table = self.table.storing_all(columns, None if values is None else _typed(self.table, values), where)
 
-    def _found_in(self, other: Any) -> Any:
+    def _found_in(self, other: Value) -> Value:
         """The mask of the places of this table that have a key that is in another dict or set, bool[buckets, WIDTH]."""
         assert self.table is not None
         if other.table is None:
@@ -193,6 +194,6 @@ class Entries(StoredTable):
         return self.table.entries_that(lambda key, value: other.table.find(key).present)
 
 
-def _typed(table: HashTable, values: LaneList) -> Any:
+def _typed(table: HashTable, values: LaneList) -> Value:
     """The columns of values with the type of a table's values."""
     return unify(table.values, table.shape, values.columns, (values.capacity,))[1]

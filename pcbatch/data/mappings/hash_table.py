@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +40,7 @@ from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.bucket_search import FREE, WIDTH, places_alone, places_together
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.row_search import first_row
+from pcbatch.data.values import Column, Flag, Index, Value
 
 SPARE = 2  # places for each element that there is room for
 LAST = 2**31 - 1
@@ -59,11 +59,11 @@ class KeyPlace:
         stamp: int32[], the stamp at the place.
     """
 
-    bucket: Any
-    column: Any
-    present: Any
-    full: Any
-    stamp: Any
+    bucket: Index
+    column: Index
+    present: Flag
+    full: Flag
+    stamp: Index
 
 
 @pytree_node("keys", "values", "stamps", "count", "clock", static="capacity")
@@ -80,15 +80,15 @@ class HashTable:
         capacity: the number of entries that there is room for.
     """
 
-    keys: Any
-    values: Any
-    stamps: Any
-    count: Any
-    clock: Any
+    keys: Value
+    values: Value
+    stamps: Column
+    count: Index
+    clock: Value
     capacity: int
 
     @classmethod
-    def empty(cls, key: Any, value: Any, capacity: int) -> HashTable:
+    def empty(cls, key: Value, value: Value, capacity: int) -> HashTable:
         """Return a table without entries for keys and values like these."""
         key, shape = lane_keys.plain(key), (rounded(-(-SPARE * capacity // WIDTH)), WIDTH)
         check_nested(capacity, *[0] * any(map(jnp.ndim, jax.tree.leaves(key))))  # of keys that are texts
@@ -102,11 +102,11 @@ class HashTable:
         return self.stamps.shape  # type: ignore[no-any-return]
 
     @property
-    def live(self) -> Any:
+    def live(self) -> Value:
         """bool[buckets, WIDTH], the places that are in use."""
         return self.stamps >= 0
 
-    def find(self, key: Any) -> KeyPlace:
+    def find(self, key: Value) -> KeyPlace:
         """Return the place of a key; one that cannot be equal to any key of the table is not present."""
         found = lane_keys.fitted(lane_keys.plain(key), self.keys)
         if found is None:
@@ -122,7 +122,7 @@ class HashTable:
         bucket, column = jnp.where(other, buckets[1], buckets[0]), place % WIDTH
         return KeyPlace(bucket, column, place < WIDTH, place >= 2 * WIDTH, self.stamps[bucket, column])
 
-    def store(self, place: KeyPlace, key: Any, value: Any, where: Any = True) -> tuple[HashTable, Any]:
+    def store(self, place: KeyPlace, key: Value, value: Value, where: Flag = True) -> tuple[HashTable, Value]:
         """Return a table in which a key has a value, and whether there was no room for it; an old key stays.
 
         Args:
@@ -147,7 +147,7 @@ class HashTable:
             self, keys=keys, values=values, stamps=stamps, count=self.count + one, clock=self.clock + one
         ), full
 
-    def remove(self, place: KeyPlace, where: Any = True) -> HashTable:
+    def remove(self, place: KeyPlace, where: Flag = True) -> HashTable:
         """Return a table without the entry at a place; nothing changes where its key is not present."""
         gone = place.present & going_on(where)
         free = jnp.int32(HOLE) if self.values is not None else -2 - place.stamp
@@ -167,31 +167,31 @@ class HashTable:
         zero = jnp.int32(0)
         return replace(self, stamps=jnp.full(self.shape, FREE, jnp.int32), count=zero, clock=zero)
 
-    def kept(self, keep: Any) -> HashTable:
+    def kept(self, keep: Flag) -> HashTable:
         """Return a table with the entries at some places, bool[buckets, WIDTH]."""
         keep = keep if (here := going_on()) is True else keep | ~here
         stamps = jnp.where(keep | (self.stamps == FREE), self.stamps, HOLE)
         count = jnp.sum(stamps >= 0, dtype=jnp.int32)
         return replace(self, stamps=stamps, count=count, clock=jnp.where(count == 0, 0, self.clock))
 
-    def entries_that(self, hold: Callable[[Any, Any], Any]) -> Any:
+    def entries_that(self, hold: Callable[[Value, Value], Value]) -> Value:
         """Return the places whose key and value a condition holds for, bool[buckets, WIDTH]."""
 
-        def together(entries: Any, live: Any) -> Any:
+        def together(entries: Value, live: Flag) -> Value:
             return live & jax.vmap(jax.vmap(hold))(*entries)
 
-        def alone(entries: Any, live: Any) -> Any:
+        def alone(entries: Value, live: Flag) -> Value:
             flat, here = in_places((entries, live))
             found = _for_live(here, lambda k, found: with_row(found, k, hold(*row(flat, k))), jnp.zeros_like(here))
             return found.reshape(live.shape)
 
         return by_width(together, alone)((self.keys, self.values), self.live)
 
-    def _ranks(self) -> Any:
+    def _ranks(self) -> Value:
         """The stamps, int32[places], of which those of entries are 0, 1, 2, ..."""
         stamps = self.stamps.reshape(-1)
 
-        def sort(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        def sort(state: tuple[Value, Value]) -> tuple[Value, Value]:
             places = jnp.argsort(jnp.where(state[0] < 0, LAST, state[0]))
             ranks = jnp.zeros_like(places).at[places].set(jnp.arange(places.size, dtype=places.dtype))
             return jnp.where(state[0] < 0, -1, ranks.astype(jnp.int32)), jnp.bool_(False)
@@ -200,26 +200,26 @@ class HashTable:
         # sort for all lanes, whether one of them needs it or not.
         return jax.lax.while_loop(lambda state: state[1], sort, (stamps, self.clock != self.count))[0]
 
-    def place_of(self, index: Any) -> Any:
+    def place_of(self, index: Index) -> Value:
         """Return the number of the place of the entry at an index in the order of insertion."""
         stamps = self._ranks()
         return jnp.min(jnp.where(stamps == index, jnp.arange(stamps.size, dtype=jnp.int32), stamps.size - 1))
 
-    def entries(self, part: Any) -> Any:
+    def entries(self, part: Value) -> Value:
         """Return keys or values in the order of insertion, with columns [capacity, ...] as leaves; what lies behind the
         last one may be anything."""
 
-        def together(places: Any, stamps: Any) -> Any:
+        def together(places: Column, stamps: Column) -> Value:
             order = _order(stamps)[: self.capacity]
             return jax.tree.map(lambda leaf: leaf[order], places)
 
-        def alone(places: Any, stamps: Any) -> Any:
+        def alone(places: Column, stamps: Column) -> Value:
             empty = jax.tree.map(lambda leaf: jnp.zeros((self.capacity, *leaf.shape[1:]), leaf.dtype), places)
             return _for_live(stamps >= 0, lambda k, found: with_row(found, row(stamps, k), row(places, k)), empty)
 
         return by_width(together, alone)(in_places(part), self._ranks())
 
-    def added(self) -> tuple[Any, Any, Any]:
+    def added(self) -> tuple[Value, Value, Value]:
         """Return the keys of a set in the order of insertion, also the removed ones, their number, and who is there.
 
         It is known as long as nothing was added after a removal, whatever the number of entries.
@@ -230,7 +230,7 @@ class HashTable:
         keys = jax.tree.map(lambda leaf: leaf.reshape(-1)[order], self.keys)
         return keys, jnp.sum(known, dtype=jnp.int32), stamps[order] >= 0
 
-    def storing_all(self, keys: Any, values: Any, where: Any, ticks: Any = None) -> HashTable:
+    def storing_all(self, keys: Value, values: Value, where: Flag, ticks: Value = None) -> HashTable:
         """Return a table with more entries.
 
         Args:
@@ -240,7 +240,7 @@ class HashTable:
             ticks: int32[n], their stamps in an empty table, where they are not 0, 1, 2, ...
         """
 
-        def step(k: Any, state: tuple[HashTable, Any]) -> tuple[HashTable, Any]:
+        def step(k: Index, state: tuple[HashTable, Value]) -> tuple[HashTable, Value]:
             table, full = state
             key, value = jax.tree.map(lambda leaf: leaf[k], (keys, values))
             if ticks is not None:
@@ -256,7 +256,7 @@ class HashTable:
         return table
 
     @making()
-    def rebuilt(self, keys: Any, values: Any, capacity: int, lead: Shape = ()) -> HashTable:
+    def rebuilt(self, keys: Value, values: Value, capacity: int, lead: Shape = ()) -> HashTable:
         """Return a table of another capacity, or with keys of another dtype, with these entries.
 
         Args:
@@ -269,7 +269,7 @@ class HashTable:
             stamps = jnp.where(jnp.expand_dims(self.count, (-1, -2)) > 0, self.stamps, FREE)
             one = HashTable(keys, values, stamps, self.count, self.clock, self.capacity)
 
-            def again(table: HashTable) -> tuple[HashTable, Any]:
+            def again(table: HashTable) -> tuple[HashTable, Value]:
                 with collecting() as checks:
                     made = table.rebuilt(table.keys, table.values, capacity, lead[1:])
                 return made, reduce(jnp.logical_or, [check.failed for check in checks], jnp.bool_(False))
@@ -278,19 +278,19 @@ class HashTable:
             require_room(jnp.where(jnp.any(full), capacity + 1, 0), capacity)
             return table
         flat_keys, flat_values = in_places((keys, values))
-        example: Any = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
+        example: Value = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
         stamps = self.stamps.reshape(-1)
         table = HashTable.empty(example[0], example[1], capacity)
         table = table.storing_all(flat_keys, flat_values, stamps >= 0, stamps)
         return replace(table, clock=self.clock)
 
-    def with_types(self, key: Any, value: Any) -> tuple[HashTable, Any]:
+    def with_types(self, key: Value, value: Value) -> tuple[HashTable, Value]:
         """Return the table with types that cover a key and a value, too, and that value with the type of the values."""
         keys = lane_keys.covering(self.keys, self.shape, key)
         values, value = unify(self.values, self.shape, prepare(value), ())
         return self.retyped(keys, values, self.capacity, ()), value
 
-    def retyped(self, keys: Any, values: Any, capacity: int, lead: Shape) -> HashTable:
+    def retyped(self, keys: Value, values: Value, capacity: int, lead: Shape) -> HashTable:
         """Return the table with these keys and values at its places, of wider types, and another capacity."""
         if lane_keys.kinds(self.keys) == lane_keys.kinds(keys) and capacity == self.capacity:
             return replace(self, keys=keys, values=values)
@@ -313,7 +313,7 @@ class HashTable:
         return HashTable(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)
 
 
-def _buckets_of(hash_: Any, buckets: int) -> tuple[Any, Any]:
+def _buckets_of(hash_: Value, buckets: int) -> tuple[Value, Value]:
     """The two buckets, of so many, in which a key with a hash may lie."""
     if buckets == 1:
         return jnp.int32(0), jnp.int32(0)
@@ -322,35 +322,35 @@ def _buckets_of(hash_: Any, buckets: int) -> tuple[Any, Any]:
     return first.astype(jnp.int32), second.astype(jnp.int32)
 
 
-def _order(stamps: Any) -> Any:
+def _order(stamps: Column) -> Value:
     """The places in the order of their stamps 0, 1, 2, ..., int32[places], and then the first one."""
     places = jnp.arange(stamps.size, dtype=jnp.int32)
     return jnp.zeros_like(places).at[jnp.where(stamps < 0, LAST, stamps)].set(places, mode="drop")
 
 
-def _for_live(live: Any, step: Callable[[Any, Any], Any], begin: Any) -> Any:
+def _for_live(live: Flag, step: Callable[[Value, Value], Value], begin: Value) -> Value:
     """Return a pytree of arrays after a step for each place that is live, bool[places], one after the other."""
 
-    def next_from(k: Any) -> Any:
+    def next_from(k: Index) -> Value:
         return first_row(lambda here: here, live, live.size, k)
 
-    def body(c: tuple[Any, Any]) -> tuple[Any, Any]:
+    def body(c: tuple[Value, Value]) -> tuple[Value, Value]:
         return next_from(c[0] + 1), step(*c)
 
     return jax.lax.while_loop(lambda c: c[0] < live.size, body, (next_from(0), begin))[1]
 
 
-def in_places(part: Any) -> Any:
+def in_places(part: Value) -> Value:
     """Return keys or values of a table with one axis for all places."""
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), part)
 
 
-def slots(table: HashTable) -> Any:
+def slots(table: HashTable) -> Value:
     """Return the numbers of all places of a table, int32[buckets, WIDTH]."""
     return jnp.arange(np.prod(table.shape), dtype=jnp.int32).reshape(table.shape)
 
 
-def _last_stamp_again(stamps: Any, clock: Any, stamp: Any, gone: Any) -> tuple[Any, Any]:
+def _last_stamp_again(stamps: Column, clock: Value, stamp: Index, gone: Value) -> tuple[Value, Value]:
     """Return stamps and clock after an entry is gone.
 
     The order of the others stays if the last stamp is given again: so programs that take back what they stored last
@@ -359,7 +359,7 @@ def _last_stamp_again(stamps: Any, clock: Any, stamp: Any, gone: Any) -> tuple[A
     return stamps, jnp.where(gone & (stamp == clock - 1), stamp, clock)
 
 
-def _stamps_without_gap(stamps: Any, clock: Any, stamp: Any, gone: Any) -> tuple[Any, Any]:
+def _stamps_without_gap(stamps: Column, clock: Value, stamp: Index, gone: Value) -> tuple[Value, Value]:
     """Return stamps and clock after an entry is gone, where those behind it move up: no entry ever needs sorting."""
     later = gone & (stamps > stamp)
     return stamps - later.astype(jnp.int32), clock - gone.astype(jnp.int32)

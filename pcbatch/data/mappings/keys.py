@@ -29,6 +29,7 @@ from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.stored import UnlikeError, describe
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.values import Column, Columns, Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import KeyRefusal, Refusal
 
@@ -43,7 +44,7 @@ OF_OBJECTS = (
 )
 
 
-def hashable(key: Any) -> Any:
+def hashable(key: Value) -> Value:
     """Return a key: a number, a text or a (nested) tuple of them; raises TypeError for one that Python refuses."""
     key = of_member(key)
     if isinstance(key, MemberValue) and issubclass(key.members, str | float):
@@ -76,7 +77,7 @@ def _refusal(title: str, *helps: str) -> KeyRefusal:
     return KeyRefusal("PCB304", title, helps=helps or (HELP,))
 
 
-def covering(columns: Any, lead: Shape, key: Any) -> Any:
+def covering(columns: Columns, lead: Shape, key: Value) -> Value:
     """Return columns of keys, with these axes in front, in a type that covers a key, too."""
     key = plain(key)
     try:
@@ -87,12 +88,12 @@ def covering(columns: Any, lead: Shape, key: Any) -> Any:
         raise _refusal(f"the keys of a dict or set of the lane must be alike, not {kinds}", OF_KINDS) from None
 
 
-def is_of_lane(key: Any) -> bool:
+def is_of_lane(key: Value) -> bool:
     """Return whether a key holds a number that is not known while compiling."""
     return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(key))
 
 
-def plain(key: Any) -> Any:
+def plain(key: Value) -> Value:
     """Return a key whose named tuples are tuples, which Python finds equal, with members and texts of the lane."""
     key = of_member(key)
     if isinstance(key, str | bytes):
@@ -100,23 +101,23 @@ def plain(key: Any) -> Any:
     return tuple(map(plain, key)) if isinstance(key, tuple) else key
 
 
-def is_row(part: Any) -> bool:
+def is_row(part: Value) -> bool:
     """Return whether a part of a key, or a column of such parts, is a text or a tuple of the lane."""
     return isinstance(part, ROWS)
 
 
-def parts(key: Any) -> tuple[list[Any], Any]:
+def parts(key: Value) -> tuple[list[Value], Value]:
     """Return the numbers and rows of a key, or of columns of keys, and its structure."""
     return jax.tree.flatten(plain(key), is_leaf=is_row)
 
 
-def kinds(columns: Any) -> Any:
+def kinds(columns: Columns) -> Value:
     """Return what the hash of a key depends on: the structure of keys, and the dtypes of numbers in them."""
     leaves, tree = parts(columns)
     return str(tree), [(type(leaf), kinds(leaf.columns)) if is_row(leaf) else leaf.dtype for leaf in leaves]
 
 
-def shown(key: Any) -> Iterator[Any]:
+def shown(key: Value) -> Iterator[Value]:
     """Yield the texts and scalars that show a key as `repr` does."""
     if not isinstance(key, tuple):
         yield key if isinstance(key, jax.Array) else repr(key)
@@ -132,10 +133,10 @@ def shown(key: Any) -> Iterator[Any]:
 NAN_KEY = "a key of a dict or set of the lane is NaN, of which Python keeps as many as there are objects"
 
 
-def is_nan(key: Any) -> Any:
+def is_nan(key: Value) -> Value:
     """Return whether a key holds a NaN, for each of those in columns."""
-    found: Any = False
-    held: Any
+    found: Value = False
+    held: Value
     for part in parts(key)[0]:
         if is_row(part):
             holds = is_nan(part.columns)
@@ -148,25 +149,25 @@ def is_nan(key: Any) -> Any:
     return found
 
 
-def require_no_nan(key: Any) -> None:
+def require_no_nan(key: Value) -> None:
     """Let the lane stop where a key that is to be stored holds a NaN."""
     limit(list_order.not_(is_nan(key)), NAN_KEY)
 
 
-def _behind(row: Any) -> Any:
+def _behind(row: Value) -> Value:
     """The mask of the places behind the end of a row, for each in a column."""
     size = room(row.columns, jnp.ndim(row.length))
     length = jnp.asarray(row.length)[..., None]
     return _with_axes(jnp.arange(size, dtype=np.int32), length.ndim) >= length
 
 
-def _with_axes(value: Any, count: int) -> Any:
+def _with_axes(value: Value, count: int) -> Value:
     """A number, or an array with axes of size one in front so that it has so many."""
     missing = count - jnp.ndim(value) if jnp.ndim(value) else 0
     return jnp.expand_dims(value, tuple(range(missing))) if missing else value
 
 
-def fitted(key: Any, columns: Any, lead: Shape = ()) -> tuple[Any, Any] | None:
+def fitted(key: Value, columns: Columns, lead: Shape = ()) -> tuple[Value, Value] | None:
     """Return a key with the type of the keys in columns, and whether it has kept its value; None if it equals no such.
 
     Args:
@@ -198,7 +199,7 @@ def fitted(key: Any, columns: Any, lead: Shape = ()) -> tuple[Any, Any] | None:
     return jax.tree.unflatten(other, [part for part, _ in typed]), reduce(jnp.logical_and, kept or [True])
 
 
-def _fitted_row(key: Any, columns: Any, lead: Shape) -> tuple[Any, Any] | None:
+def _fitted_row(key: Value, columns: Columns, lead: Shape) -> tuple[Value, Value] | None:
     """A text or tuple with the type of a column of such."""
     length = jnp.asarray(key.length, np.int32)
     around = jnp.shape(columns.length)
@@ -218,7 +219,7 @@ def _fitted_row(key: Any, columns: Any, lead: Shape) -> tuple[Any, Any] | None:
     return row, kept if here <= size else kept & (length <= size)
 
 
-def equal(row: Any, part: Any) -> Any:
+def equal(row: Value, part: Value) -> Value:
     """Return which parts in a row of a column equal one, bool[places]."""
     if not is_row(row):
         return row == _with_axes(part, row.ndim)
@@ -230,25 +231,25 @@ def equal(row: Any, part: Any) -> Any:
     return same & jnp.all(inner | _with_axes(_behind(part), same.ndim + 1), axis=-1)
 
 
-def may_equal(row: Any, part: Any) -> Any:
+def may_equal(row: Value, part: Value) -> Value:
     """Return which parts in a row of a column may equal one, as far as numbers and lengths tell, bool[places]."""
     return row.length == part.length if is_row(row) else equal(row, part)
 
 
-def equals(found: Any, part: Any, where: Any) -> Any:
+def equals(found: Value, part: Value, where: Flag) -> Value:
     """Return whether a row equals a part of a key of the same type and length, of a lane alone; `where`: else False."""
     if isinstance(part.columns, Unset):
         return where
     stop = jnp.where(where, part.length, 0)
     pairs = list(zip(parts(found.columns)[0], parts(part.columns)[0], strict=True))
 
-    def differs(pair: Any) -> Any:
+    def differs(pair: Value) -> Value:
         return ~reduce(jnp.logical_and, [jnp.asarray(list_order.equal(x, y)) for x, y in pair] or [jnp.bool_(True)])
 
     return where & (first_row(differs, pairs, stop) == stop)
 
 
-def like(leaf: Any, dtype: Any) -> tuple[Any, Any]:
+def like(leaf: Column, dtype: Any) -> tuple[Value, Value]:
     """Return a number with a dtype, and whether it has kept its value.
 
     Args:
@@ -281,7 +282,7 @@ def _is_integer(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, jnp.integer))
 
 
-def _known_like(number: Any, dtype: Any) -> tuple[Any, bool]:
+def _known_like(number: Index, dtype: Any) -> tuple[Value, bool]:
     if isinstance(number, float) and jnp.issubdtype(dtype, jnp.floating):
         return jnp.asarray(number, dtype), number == number
     try:
@@ -293,12 +294,12 @@ def _known_like(number: Any, dtype: Any) -> tuple[Any, bool]:
     return new, bool(kept)
 
 
-def hashed(leaves: list[Any]) -> Any:
+def hashed(leaves: list[Value]) -> Value:
     """Return a hash of a key, uint32[], from its parts; equal keys of equal dtypes have equal ones."""
     return scrambled(_word([word for leaf in leaves for word in _words(leaf)]))
 
 
-def _word(words: list[Any]) -> Any:
+def _word(words: list[Value]) -> Value:
     """One word of several."""
     if len(words) == 1:
         return words[0]
@@ -311,34 +312,34 @@ def _word(words: list[Any]) -> Any:
     return total
 
 
-def scrambled(word: Any) -> Any:
+def scrambled(word: Value) -> Value:
     """Return a permutation of the 32-bit words in which every bit depends on all: the end of MurmurHash3."""
     word = (word ^ (word >> 16)) * jnp.uint32(0x85EBCA6B)
     word = (word ^ (word >> 13)) * jnp.uint32(0xC2B2AE35)
     return word ^ (word >> 16)
 
 
-def _counted(columns: Any, powers: Any, behind: Any) -> Any:
+def _counted(columns: Columns, powers: Value, behind: Value) -> Value:
     """The sum of the words of elements, each times its power; those behind the end count nothing."""
     word = jnp.where(behind, jnp.uint32(0), _word([word for part in parts(columns)[0] for word in _words(part)]))
     return jnp.sum(word * _with_axes(powers, word.ndim), axis=-1, dtype=jnp.uint32)
 
 
-def _powers(size: int) -> Any:
+def _powers(size: int) -> Value:
     return np.cumprod(np.full(size, 0x01000193, np.uint32), dtype=np.uint32)
 
 
-def _sum_together(leaf: Any) -> Any:
+def _sum_together(leaf: Column) -> Value:
     return _counted(leaf.columns, _powers(room(leaf.columns, jnp.ndim(leaf.length)) or 0), _behind(leaf))
 
 
-def _sum_alone(leaf: Any) -> Any:
+def _sum_alone(leaf: Column) -> Value:
     size = room(leaf.columns, 0) or 0
     columns = (leaf.columns, jnp.asarray(_powers(size)))
 
     few = length_of_run(columns, size)
 
-    def step(c: tuple[Any, Any]) -> tuple[Any, Any]:
+    def step(c: tuple[Value, Value]) -> tuple[Value, Value]:
         start = c[0] * few
         places, (part, powers) = run_at(columns, start, size)
         more = _counted(part, powers, (places < start) | (places >= leaf.length))
@@ -348,7 +349,7 @@ def _sum_alone(leaf: Any) -> Any:
     return jax.lax.while_loop(lambda c: c[0] * few < leaf.length, step, (jnp.int32(0), jnp.uint32(0)))[1]
 
 
-def _words(leaf: Any) -> list[Any]:
+def _words(leaf: Column) -> list[Value]:
     """Return the 32-bit words of a number or a row, or of each in a column; 0.0 and -0.0 have the same."""
     if is_row(leaf):
         length = jnp.asarray(leaf.length).astype(jnp.uint32)

@@ -29,6 +29,7 @@ from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_deque import LaneDeque
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.stored import lists_in
+from pcbatch.data.values import Flag, Index, Value
 from pcbatch.errors import Refusal
 
 _NOTHING: Any = object()
@@ -47,10 +48,10 @@ class Missing:
 
     name: str
     kind: type
-    value: Any
+    value: Value
     stored: bool
 
-    def make(self) -> Any:
+    def make(self) -> Value:
         """Return the value, a new one for every key."""
         if self.value is None or isinstance(self.value, Missing):
             return LaneDict(self.value) if isinstance(self.value, Missing) else EMPTY[self.kind]()
@@ -64,7 +65,7 @@ ORDERED = Missing("OrderedDict", dict, None, stored=False)
 """The mark of an `OrderedDict`, which has no value for keys that it lacks."""
 
 
-def missing_of(factory: Callable[[], Any] | None) -> Missing | None:
+def missing_of(factory: Callable[[], Value] | None) -> Missing | None:
     """Return what a `defaultdict` with this factory gives for keys that it lacks."""
     if factory is None:
         return None
@@ -99,7 +100,7 @@ class LaneDict(Counts):
 
     @classmethod
     @making()
-    def of_items(cls, pairs: Iterable[tuple[Any, Any]], missing: Missing | None = None) -> LaneDict:
+    def of_items(cls, pairs: Iterable[tuple[Value, Value]], missing: Missing | None = None) -> LaneDict:
         """Return the dict with these entries, whose keys may be values of the lane."""
         new = cls(missing)
         for key, value in pairs:
@@ -108,15 +109,15 @@ class LaneDict(Counts):
 
     # One key.
 
-    def _value_at(self, place: KeyPlace) -> Any:
+    def _value_at(self, place: KeyPlace) -> Value:
         assert self.table is not None
         return element_at(_Bucket(self, place.bucket), place.column)  # type: ignore[arg-type]
 
-    def _taken(self, place: KeyPlace) -> Any:
+    def _taken(self, place: KeyPlace) -> Value:
         """The value at a place, no view: the place may be stored into afterwards."""
         return keeping_order(lambda leaf: leaf, self._value_at(place))
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Value) -> Value:
         lane_keys.hashable(key)
         if self.missing not in (None, ORDERED):
             if not self.missing.stored:
@@ -128,22 +129,22 @@ class LaneDict(Counts):
         require(place.present, "KeyError", *lane_keys.shown(key))
         return self._value_at(place)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Value, value: Value) -> None:
         self.store(key, value)
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: Value) -> None:
         gone = self.drop(key)
         if not self.is_counter:
             require(gone, "KeyError", *lane_keys.shown(key))
 
-    def _or_stored(self, key: Any, default: Any) -> Any:
+    def _or_stored(self, key: Value, default: Value) -> Value:
         """The value of a key, which is stored with a default first if it is missing."""
         default = self._fit(key, default)
         assert self.table is not None
         self.store(key, default, jnp.logical_not(self._find(key).present))
         return self._value_at(self._find(key))
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: Value, default: Value = None) -> Value:
         """Return the value of a key, or a default."""
         lane_keys.hashable(key)
         if self.table is None:
@@ -152,7 +153,7 @@ class LaneDict(Counts):
         value = one_of(self._taken(place), [self._value_at(place)])
         return note_value(self, _or_else(place.present, value, default))
 
-    def ordered_value(self, key: Any) -> Any:
+    def ordered_value(self, key: Value) -> Value:
         """Return the value of a key that is to be compared, which None cannot be."""
         value = self.get(key)
         if not isinstance(value, Optional):
@@ -161,12 +162,12 @@ class LaneDict(Counts):
         return value.value
 
     @Facts(changes=True, only_stores=True)
-    def setdefault(self, key: Any, default: Any = None) -> Any:
+    def setdefault(self, key: Value, default: Value = None) -> Value:
         """Return the value of a key, which is stored with a default first if it is missing."""
         return self._or_stored(key, default)
 
     @Facts(changes=True, removes=True, only_drops=True)
-    def pop(self, key: Any, default: Any = _NOTHING) -> Any:
+    def pop(self, key: Value, default: Value = _NOTHING) -> Value:
         """Remove a key and return its value, or a default."""
         lane_keys.hashable(key)
         if self.table is None:
@@ -182,7 +183,7 @@ class LaneDict(Counts):
         return value
 
     @Facts(changes=True)
-    def move_to_end(self, key: Any, last: bool = True) -> None:
+    def move_to_end(self, key: Value, last: bool = True) -> None:
         """Move the entry of a key behind all others of an `OrderedDict`, or before them."""
         self._ordered("move_to_end")
         if isinstance(last, Tracer):
@@ -203,7 +204,7 @@ class LaneDict(Counts):
             raise AttributeError(f"'dict' object has no attribute '{name}'")
 
     @Facts(changes=True, removes=True, only_drops=True)
-    def popitem(self, last: bool = True) -> Any:
+    def popitem(self, last: bool = True) -> Value:
         """Remove the entry that was stored last, of an `OrderedDict` the first one if asked, and return it."""
         if isinstance(last, Tracer) or not last:
             self._ordered("popitem(last=False)")
@@ -228,7 +229,7 @@ class LaneDict(Counts):
         values.hold(self.elements())
         return values
 
-    def elements(self) -> tuple[Any, ...]:
+    def elements(self) -> tuple[Value, ...]:
         """Return the mutable objects that are values, and a view of one that was a value before."""
         if self.table is None or not lists_in(self.table.values):
             return self.held
@@ -250,7 +251,7 @@ class LaneDict(Counts):
         return DictView(self, "items")
 
     @Facts(changes=True, ambiguous=True, only_stores=True, iterates=True, stepwise=True)
-    def update(self, other: Any = (), /, **named: Any) -> None:
+    def update(self, other: Value = (), /, **named: Value) -> None:
         """Store the entries of a dict, or of a list of pairs; a `Counter` adds counts, or the number of elements."""
         if named:
             title = "a dict of the lane has no names as keys"
@@ -258,11 +259,11 @@ class LaneDict(Counts):
         self._update(other, 1)
 
     @Facts(changes=True, iterates=True, stepwise=True)
-    def subtract(self, other: Any = (), /) -> None:
+    def subtract(self, other: Value = (), /) -> None:
         """Subtract the counts of a `Counter`, or the numbers of elements."""
         self._update(other, -1)
 
-    def _update(self, other: Any, sign: int) -> None:
+    def _update(self, other: Value, sign: int) -> None:
         if isinstance(other, dict):
             other = LaneDict.known(other)
         if self.is_counter:
@@ -280,7 +281,7 @@ class LaneDict(Counts):
 
     # Operators.
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Value) -> Value:
         if not isinstance(other, dict | LaneDict):
             return NotImplemented
         if self.is_counter:
@@ -289,19 +290,19 @@ class LaneDict(Counts):
         new.update(other)
         return new
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Value) -> Value:
         if not isinstance(other, dict):
             return NotImplemented
         return LaneDict.known(other, self.missing) | self
 
-    def __ior__(self, other: Any) -> Self:
+    def __ior__(self, other: Value) -> Self:
         if self.is_counter:
             self.combine(other, "|")
         else:
             self.update(other)
         return self
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Value) -> Value:
         if isinstance(other, dict):
             other = LaneDict.known(other, COUNTER if isinstance(other, Counter) else None)
         if not isinstance(other, LaneDict):
@@ -314,21 +315,21 @@ class LaneDict(Counts):
         if self.missing == other.missing == ORDERED:
             return self.items_list() == other.items_list()
 
-        def differs(key: Any, value: Any) -> Any:
+        def differs(key: Value, value: Value) -> Value:
             place = table.find(key)
             found = jax.tree.map(lambda leaf: leaf[place.bucket, place.column], table.values)
             return ~(place.present & jnp.asarray(list_order.equal(value, found), bool))
 
         return number((self.table.count == table.count) & ~jnp.any(self.table.entries_that(differs)))
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Value) -> Value:
         return list_order.not_(self == other)
 
 
 class _Bucket(Container):
     """A bucket of the values of a dict, as a list whose elements are read or viewed."""
 
-    def __init__(self, source: LaneDict, bucket: Any) -> None:
+    def __init__(self, source: LaneDict, bucket: Index) -> None:
         assert source.table is not None
         self.parent, self.node, self.place = source, self, (*source.place, bucket)
         self._columns, self.origins = source.node._table.values, source.value_origins
@@ -337,14 +338,14 @@ class _Bucket(Container):
 FEW = 8  # entries of a known dict that are stored one by one
 
 
-def _or_else(present: Any, value: Any, default: Any) -> Any:
+def _or_else(present: Flag, value: Value, default: Value) -> Value:
     """A value where it is present, and a default elsewhere."""
     if default is None and not isinstance(value, Joinable | Optional):
         return Optional(one_of(keeping_order(jnp.asarray, value), [value]), present)
     objects = (value, default)
     value, other = unify(prepare(value), (), prepare(default), ())
 
-    def choose(x: Any, y: Any) -> Any:
+    def choose(x: Value, y: Value) -> Value:
         return note(jnp.where(present, x, y), either(x, y))
 
     return one_of(plain(jax.tree.map(choose, value, other)), objects)

@@ -21,6 +21,7 @@ from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList, as_list
+from pcbatch.data.values import Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -36,7 +37,7 @@ class DictView(Container):
         part: "keys", "values" or "items".
     """
 
-    def __init__(self, source: Any, part: str) -> None:
+    def __init__(self, source: Value, part: str) -> None:
         self.source, self.part = source, part
         self.parent = self.snapshot = source if isinstance(source, Container) else None
 
@@ -44,7 +45,7 @@ class DictView(Container):
         return f"{self.part} of {self.source!r}"
 
     @property
-    def length(self) -> Any:
+    def length(self) -> Index:
         """The number of elements, as of `len`."""
         return self.source.length
 
@@ -60,7 +61,7 @@ class DictView(Container):
             items.parent = items.snapshot = self.source
         return items
 
-    def contains(self, value: Any) -> Any:
+    def contains(self, value: Value) -> Value:
         """Return `value in` the view."""
         if self.part == "keys":
             return self.source.contains(value)
@@ -72,10 +73,10 @@ class DictView(Container):
         return number(found.present & list_order.equal(self.source._taken(found), value[1]))
 
 
-def _of_copy(name: str, change: str) -> Any:
+def _of_copy(name: str, change: str) -> Value:
     """Make the method that gives a changed copy, by the name of the one that changes the set itself."""
 
-    def method(self: LaneSet, *others: Any) -> LaneSet:
+    def method(self: LaneSet, *others: Value) -> LaneSet:
         new = self.copy()
         getattr(new, change)(*others)
         return new
@@ -89,10 +90,10 @@ def _operator(name: str) -> Any:
     return lambda self, other: getattr(self, name)(other) if isinstance(other, SETS) else NotImplemented
 
 
-def _in_place(shown: str, change: str) -> Any:
+def _in_place(shown: str, change: str) -> Value:
     """Make the operator that changes a set, by the name of the method that does so."""
 
-    def method(self: LaneSet, other: Any) -> LaneSet:
+    def method(self: LaneSet, other: Value) -> LaneSet:
         if not isinstance(other, SETS):
             raise TypeError(f"unsupported operand type(s) for {shown}: 'set' and '{type_name(other)}'")
         getattr(self, change)(other)
@@ -110,7 +111,7 @@ class LaneSet(Entries):
 
     @classmethod
     @making()
-    def from_items(cls, items: Any = ()) -> LaneSet:
+    def from_items(cls, items: Value = ()) -> LaneSet:
         """Return the set of the elements of a list, a dict, an array or a Python iterable."""
         new = cls()
         new.update(items)
@@ -124,22 +125,22 @@ class LaneSet(Entries):
     # One element.
 
     @Facts(changes=True, ambiguous=True, only_stores=True)
-    def add(self, key: Any, /) -> None:
+    def add(self, key: Value, /) -> None:
         """Add an element that may be there already."""
         self.store(key, None)
 
     @Facts(changes=True, only_drops=True)
-    def discard(self, key: Any, /) -> None:
+    def discard(self, key: Value, /) -> None:
         """Remove an element if it is there."""
         self.drop(key)
 
     @Facts(changes=True, only_drops=True)
-    def remove(self, key: Any, /) -> None:
+    def remove(self, key: Value, /) -> None:
         """Remove an element; raise KeyError if it is not there."""
         require(self.drop(key), "KeyError", *lane_keys.shown(key))
 
     @Facts(changes=True, removes=True, only_drops=True)
-    def pop(self) -> Any:
+    def pop(self) -> Value:
         """Remove the first element and return it; where the order is not known, a lane with several ends."""
         require(self.length > 0, "KeyError", "pop from an empty set")
         known = self.order_is_known
@@ -185,7 +186,7 @@ class LaneSet(Entries):
                 " to which none was added after a removal",
                 helps=("go over `sorted(s)`, whose order is known", "keep a dict with these keys: it has their order"),
             )
-        live: Any = True
+        live: Flag = True
         added = keys.length
         if self.history == REMOVED:
             columns, added, live = self.table.added()
@@ -196,7 +197,7 @@ class LaneSet(Entries):
         return made
 
     @Facts(changes=True, ambiguous=True, only_stores=True, iterates=True, stepwise=True)
-    def update(self, *others: Any) -> None:
+    def update(self, *others: Value) -> None:
         """Add the elements of other collections."""
         for other in others:
             if isinstance(other, Entries | DictView | set | frozenset | dict):
@@ -213,19 +214,19 @@ class LaneSet(Entries):
                 self._store_list(as_list(other), None)
 
     @Facts(changes=True, only_drops=True, iterates=True)
-    def intersection_update(self, *others: Any) -> None:
+    def intersection_update(self, *others: Value) -> None:
         """Keep the elements that are in all other collections."""
         for other in others:
             self._keep(as_set(other), True)
 
     @Facts(changes=True, only_drops=True, iterates=True, stepwise=True)
-    def difference_update(self, *others: Any) -> None:
+    def difference_update(self, *others: Value) -> None:
         """Remove the elements of other collections."""
         for other in others:
             self._keep(as_set(other), False)
 
     @Facts(changes=True, iterates=True)
-    def symmetric_difference_update(self, other: Any, /) -> None:
+    def symmetric_difference_update(self, other: Value, /) -> None:
         """Keep the elements that are in this set or the other, but not in both."""
         other = as_set(other).copy()
         mine = self.copy()
@@ -246,42 +247,42 @@ class LaneSet(Entries):
     # Comparisons.
 
     @Facts(iterates=True)
-    def issubset(self, other: Any, /) -> Any:
+    def issubset(self, other: Value, /) -> Value:
         """Return whether all elements are in another collection."""
         if self.table is None:
             return True
         return number(jnp.all(self._found_in(as_set(other)) | ~self.table.live))
 
     @Facts(iterates=True)
-    def issuperset(self, other: Any, /) -> Any:
+    def issuperset(self, other: Value, /) -> Value:
         """Return whether all elements of another collection are in this set."""
         return as_set(other).issubset(self)
 
     @Facts(iterates=True)
-    def isdisjoint(self, other: Any, /) -> Any:
+    def isdisjoint(self, other: Value, /) -> Value:
         """Return whether no element is in another collection."""
         if self.table is None:
             return True
         return number(jnp.logical_not(jnp.any(self._found_in(as_set(other)))))
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Value) -> Value:
         if not isinstance(other, SETS):
             return False
         other = as_set(other)
         return _and(self.issubset(other), self.count == other.count)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Value) -> Value:
         return list_order.not_(self == other)
 
     __le__, __ge__ = _operator("issubset"), _operator("issuperset")
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Value) -> Value:
         if not isinstance(other, SETS):
             return NotImplemented
         other = as_set(other)
         return _and(self.issubset(other), self.count < other.count)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Value) -> Value:
         return as_set(other) < self if isinstance(other, SETS) else NotImplemented
 
     # Operators.
@@ -289,7 +290,7 @@ class LaneSet(Entries):
     __or__, __and__ = _operator("union"), _operator("intersection")
     __sub__, __xor__ = _operator("difference"), _operator("symmetric_difference")
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Value) -> Value:
         return as_set(other).difference(self) if isinstance(other, SETS) else NotImplemented
 
     __ror__, __rand__, __rxor__ = __or__, __and__, __xor__
@@ -301,10 +302,10 @@ class LaneSet(Entries):
 SETS = (LaneSet, set, frozenset, DictView)
 
 
-def as_set(values: Any) -> LaneSet:
+def as_set(values: Value) -> LaneSet:
     """Return the set of the elements of a collection; a set itself."""
     return values if isinstance(values, LaneSet) else LaneSet.from_items(values)
 
 
-def _and(a: Any, b: Any) -> Any:
+def _and(a: Value, b: Value) -> Value:
     return b if a is True else number(jnp.logical_and(a, b))

@@ -9,10 +9,11 @@ jump. That holds only while nothing has been removed, and no set was made of ano
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+from pcbatch.data.values import Index, Value
 
 LINEAR_PROBES = 9
 FIRST = 8  # places of a new table
@@ -33,7 +34,7 @@ def stages(capacity: int) -> Iterator[tuple[int, int]]:
             size *= 2
 
 
-def python_order(keys: Any, count: Any) -> Any:
+def python_order(keys: Value, count: Index) -> Value:
     """Return the order in which Python goes over a set.
 
     Args:
@@ -59,28 +60,28 @@ def python_order(keys: Any, count: Any) -> Any:
     return order
 
 
-def _filled(hashes: Any, sequence: Any, count: Any, size: int) -> Any:
+def _filled(hashes: Value, sequence: Value, count: Index, size: int) -> Value:
     """A table int32[size] of elements that are inserted one after the other, -1 where it is empty."""
 
-    def insert(k: Any, table: Any) -> Any:
+    def insert(k: Index, table: Value) -> Value:
         element = sequence[k]
         return table.at[_place(table, hashes[element], size)].set(element)
 
-    table: Any = jax.lax.fori_loop(0, count, insert, jnp.full((size,), -1, jnp.int32))
+    table: Value = jax.lax.fori_loop(0, count, insert, jnp.full((size,), -1, jnp.int32))
     return table
 
 
-def _place(table: Any, hash_: Any, size: int) -> Any:
+def _place(table: Value, hash_: Value, size: int) -> Value:
     """The place of a new element; a hash is extended to 64 bits, of which the upper 32 are its sign."""
     mask = jnp.uint32(size - 1)
     offsets = jnp.arange(LINEAR_PROBES + 1, dtype=jnp.uint32)
 
-    def look(start: Any) -> tuple[Any, Any]:
+    def look(start: Index) -> tuple[Value, Value]:
         window = jnp.where(start + LINEAR_PROBES <= mask, offsets, 0) + start
         free = table[window.astype(jnp.int32)] < 0
         return jnp.any(free), window[jnp.argmax(free)]
 
-    def jump(state: tuple[Any, ...]) -> tuple[Any, ...]:
+    def jump(state: tuple[Value, ...]) -> tuple[Value, ...]:
         _, start, _, low, high = state
         low, high = (low >> 5) | (high << 27), high >> 5
         start = (start * 5 + 1 + low) & mask

@@ -16,6 +16,7 @@ from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.hash_table import HashTable, KeyPlace
 from pcbatch.data.origins import Origin
 from pcbatch.data.stored import Stored, UnlikeError, lists_in
+from pcbatch.data.values import Column, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -34,7 +35,7 @@ class StoredTable(Stored):
     python_name: ClassVar[str] = "dict"
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, missing: Any = None) -> None:
+    def __init__(self, missing: Value = None) -> None:
         self._node: StoredTable = self
         self.place: tuple[Any, ...] = ()
         self.missing = missing
@@ -47,7 +48,7 @@ class StoredTable(Stored):
 
     # An element of a container is a view, whose table is a part of the tables that lie in its columns.
 
-    def view(self, place: tuple[Any, ...], parent: Any) -> Any:
+    def view(self, place: tuple[Index, ...], parent: Value) -> Value:
         """Return the dict or set at indices of the containers around this one; it is changed in place."""
         new = object.__new__(type(self))
         StoredTable.__init__(new, self.missing)
@@ -75,7 +76,7 @@ class StoredTable(Stored):
         return self._seen[1]
 
     @table.setter
-    def table(self, table: Any) -> None:
+    def table(self, table: Value) -> None:
         if self.node is self:
             self._table = table
             return
@@ -83,7 +84,7 @@ class StoredTable(Stored):
         self.node._table = jax.tree.map(lambda leaf, new: put(leaf, self.place, new), whole._table, mine._table)
 
     @property
-    def none(self) -> Any:
+    def none(self) -> Value:
         """0, the number of entries while there is no table; None where there is one."""
         none = self.node._none
         return none if self.node is self or none is None else leaf_at(jnp.asarray(none), self.place)
@@ -115,7 +116,7 @@ class StoredTable(Stored):
     def history(self, history: int) -> None:
         self._node._history = history if self._node is self else min(history, self._node._history)
 
-    def unified(self, lead: Shape, other: Any, other_lead: Shape) -> tuple[Any, Any]:
+    def unified(self, lead: Shape, other: Value, other_lead: Shape) -> tuple[Value, Value]:
         """Return this dict or set, and another one, as ones of the type that covers both.
 
         Raises:
@@ -147,7 +148,7 @@ class StoredTable(Stored):
         return self.tree_unflatten(aux, (a, self.none)), self.tree_unflatten(aux, (b, other.none))
 
     @property
-    def _static(self) -> tuple[Any, ...]:
+    def _static(self) -> tuple[Value, ...]:
         return self.key_origins, self.value_origins, self.missing, self.history
 
     def blanked(self, lead: Shape, new: Shape) -> Self:
@@ -171,7 +172,7 @@ class StoredTable(Stored):
         new._table, new._none, new._origins, new._history = *children, (aux[0], aux[1]), aux[3]
         return new
 
-    def with_table(self, table: Any) -> Self:
+    def with_table(self, table: Value) -> Self:
         """Return a dict or set of the same type with another table."""
         return self.tree_unflatten(self._static, (table, self.none))
 
@@ -193,7 +194,7 @@ class StoredTable(Stored):
         return self.with_table(table.rebuilt(keys, table.values, table.capacity, table.count.shape))
 
 
-def covered(a: Any, b: Any) -> StoredTable:
+def covered(a: Value, b: Value) -> StoredTable:
     """Return a dict or set, or a column of them, as one of the type that covers it and another.
 
     Raises:
@@ -204,5 +205,5 @@ def covered(a: Any, b: Any) -> StoredTable:
     return made
 
 
-def _dtype_name(leaf: Any) -> str:
+def _dtype_name(leaf: Column) -> str:
     return str(getattr(leaf, "dtype", ""))

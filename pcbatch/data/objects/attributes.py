@@ -23,13 +23,14 @@ from pcbatch.data.objects.ref_type import (
 )
 from pcbatch.data.objects.tables import columns_of
 from pcbatch.data.origins import note_call
+from pcbatch.data.values import Column, Value
 from pcbatch.errors import Refusal
 
 if TYPE_CHECKING:
     from pcbatch.data.objects.reference import Ref
 
 
-def attribute(ref: Ref, name: str) -> Any:
+def attribute(ref: Ref, name: str) -> Value:
     """Return an attribute of a record: a field, or what its class has under this name."""
     type_ = ref.pcbatch_type
     if is_array(ref):
@@ -53,7 +54,7 @@ def attribute(ref: Ref, name: str) -> Any:
     return merged
 
 
-def _values(ref: Ref, places: list[tuple[int, Any]]) -> list[Any]:
+def _values(ref: Ref, places: list[tuple[int, Column]]) -> list[Value]:
     """The values at places in the tables, one for each class that the record may be of."""
     type_ = ref.pcbatch_type
     if type_.table == MADE_TABLE:
@@ -64,12 +65,12 @@ def _values(ref: Ref, places: list[tuple[int, Any]]) -> list[Any]:
     ]
 
 
-def _row(ref: Ref, cls: int) -> Any:
+def _row(ref: Ref, cls: int) -> Value:
     first = ref.pcbatch_type.schema.first[cls]
     return ref.pcbatch_id - first if first else ref.pcbatch_id
 
 
-def assign(ref: Ref, name: str, value: Any) -> None:
+def assign(ref: Ref, name: str, value: Value) -> None:
     """Store a value in a field of a record made in a lane, as `ref.name = value` does."""
     type_ = ref.pcbatch_type
     for cls in type_.types:
@@ -127,7 +128,7 @@ def _of_class(ref: Ref, name: str) -> Any:
         case None:
             constants = [inspect.getattr_static(cls, name, None) for cls in types]
             if all(type(one) in (int, float, bool) for one in constants):
-                merged: Any = constants[-1]
+                merged: Value = constants[-1]
                 for c, constant in zip(ref.pcbatch_type.classes[:-1], constants[:-1], strict=True):
                     merged = decode.either(is_in(ref, [c]), constant, merged, name)
                 return merged

@@ -21,15 +21,16 @@ from pcbatch.data.objects.tables import WantsCopies, columns_of
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import either as either_origin
 from pcbatch.data.origins import note, number
+from pcbatch.data.values import Column, Flag, Index, Value
 from pcbatch.errors import Refusal
 
 
-def gather(column: Any, row: Any) -> Any:
+def gather(column: Column, row: Value) -> Value:
     """Return a row of a column, the first or the last one if there is none: the lane has failed then."""
     return column.at[row].get(mode="clip", wrap_negative_indices=False)
 
 
-def value(kind: Kind, columns: Sequence[Any], column: int, row: Any, table: int, schema: Schema) -> Any:
+def value(kind: Kind, columns: Sequence[Column], column: int, row: Value, table: int, schema: Schema) -> Value:
     """Return the value of a field of some kind, whose columns start at `column`, in a row."""
     match kind:
         case Nothing():
@@ -56,7 +57,7 @@ def value(kind: Kind, columns: Sequence[Any], column: int, row: Any, table: int,
             return RecordList((start, length), type_)
 
 
-def either(condition: Any, a: Any, b: Any, name: str) -> Any:
+def either(condition: Flag, a: Value, b: Value, name: str) -> Value:
     """Return the one of two values of a field that a condition chooses."""
     if isinstance(condition, bool):
         return a if condition else b
@@ -74,7 +75,7 @@ def either(condition: Any, a: Any, b: Any, name: str) -> Any:
     return jax.tree.map(lambda x, y: note(jnp.where(condition, x, y), either_origin(x, y)), a, b)
 
 
-def _either_optional(condition: Any, a: Any, b: Any, name: str) -> Any:
+def _either_optional(condition: Flag, a: Value, b: Value, name: str) -> Value:
     if a is None and b is None:
         return None
     values = [part.value if isinstance(part, Optional) else part for part in (a, b)]
@@ -86,7 +87,7 @@ def _either_optional(condition: Any, a: Any, b: Any, name: str) -> Any:
     return Optional(either(condition, values[0], values[1], name), jnp.where(condition, present[0], present[1]))
 
 
-def _either_list(condition: Any, a: RecordList, b: RecordList, name: str) -> RecordList:
+def _either_list(condition: Flag, a: RecordList, b: RecordList, name: str) -> RecordList:
     """A list of one of several classes, whose elements stand in different columns."""
     one, other = a.list_type, b.list_type
     if one.type is not other.type:
@@ -124,10 +125,10 @@ class RecordList:
 
     __slots__ = ("list_type", "parts")
 
-    def __init__(self, parts: Sequence[Any], type_: ListType) -> None:
+    def __init__(self, parts: Sequence[Value], type_: ListType) -> None:
         self.parts, self.list_type = tuple(parts), type_
 
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], ListType]:
+    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Value, Value], ...], ListType]:
         """Return where it starts, its length and its column, if there are several."""
         names = map(jax.tree_util.GetAttrKey, ("start", "length", "which"))
         return tuple(zip(names, self.parts, strict=False)), self.list_type
@@ -141,12 +142,12 @@ class RecordList:
         return f"{self.list_type.type.__name__} of a record"
 
     @property
-    def which(self) -> Any:
+    def which(self) -> Value:
         """The number of the column, among several."""
         return self.parts[2]
 
     @property
-    def length(self) -> Any:
+    def length(self) -> Index:
         """The number of elements of the list."""
         self._require_present("TypeError", "object of type 'NoneType' has no len()")
         return number(self.parts[1])
@@ -155,22 +156,22 @@ class RecordList:
         if self.list_type.optional:
             require(self.parts[1] >= 0, exception, message)
 
-    def is_none(self) -> Any:
+    def is_none(self) -> Value:
         """Return whether this is None."""
         return number(self.parts[1] < 0) if self.list_type.optional else False
 
     def __bool__(self) -> bool:
         return bool(self.parts[1] > 0)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         if name.startswith("__") or not hasattr(self.list_type.type, name):
             raise AttributeError(f"'{self.list_type.type.__name__}' object has no attribute '{name}'")
         raise self._changed(f"`{name}` of a list of a record of packed objects is called")
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Index, value: Value) -> None:
         raise self._changed("an element of a list of a record of packed objects is assigned")
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: Index) -> None:
         raise self._changed("an element of a list of a record of packed objects is deleted")
 
     def _changed(self, what: str) -> WantsCopies:
@@ -183,7 +184,7 @@ class RecordList:
             helps=("write `len(xs)` in the batched function itself",),
         )
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Value:
         self._require_present("TypeError", "'NoneType' object is not subscriptable")
         if isinstance(index, slice):
             raise Refusal("PCB320", "a list of a record cannot be sliced", helps=("go over `range(a, b)`: `xs[k]`",))
@@ -195,14 +196,14 @@ class RecordList:
         require((place >= 0) & (place < length), "IndexError", f"{name} index out of range")
         return self.element(place)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Value:
         raise Refusal(
             "PCB320",
             "the length of a list of a record is a value of the lane",
             helps=("write a `for` statement in the batched function itself",),
         )
 
-    def element(self, index: Any) -> Any:
+    def element(self, index: Index) -> Value:
         """Return the element at an index that is known to be in the list."""
         type_ = self.list_type
         columns = columns_of(type_.table)

@@ -36,6 +36,7 @@ from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import Stored, is_table
+from pcbatch.data.values import Value
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
@@ -62,11 +63,11 @@ class MadeSchema:
         fields = self.classes[cls].fields
         return (cls, fields.index(name)) if name in fields else None
 
-    def row(self, id_: Any) -> Any:
+    def row(self, id_: Value) -> Value:
         """Return the row of a record."""
         return id_ if len(self.classes) == 1 else id_ // len(self.classes)
 
-    def read(self, place: tuple[int, int], id_: Any) -> Any:
+    def read(self, place: tuple[int, int], id_: Value) -> Value:
         """Return the field of a record at a place in its class."""
         cls, field = place
         heap = _heap_in_use()
@@ -74,7 +75,7 @@ class MadeSchema:
         heap.changes.read(place, value[field])
         return value[field]
 
-    def write(self, place: tuple[int, int], id_: Any, value: Any) -> None:
+    def write(self, place: tuple[int, int], id_: Value, value: Value) -> None:
         """Store a value in the field of a record, if the record is of the class of this place."""
         cls, field = place
         heap = _heap_in_use()
@@ -91,7 +92,7 @@ class MadeSchema:
         except Refusal as unlike:
             raise _unlike_fields(name, unlike, value) from None
 
-    def is_in(self, id_: Any, classes: Iterable[int]) -> Any:
+    def is_in(self, id_: Value, classes: Iterable[int]) -> Value:
         """Return whether a record, or None, is of one of some classes: bool[]."""
         if len(self.classes) == 1:
             return number(id_ >= 0)
@@ -124,10 +125,10 @@ class WantsRecords(Refusal):
 
 @dataclass(slots=True)
 class _Heap:
-    lists: list[Any] | None  # None: the primitive is traced without a heap
+    lists: list[Value] | None  # None: the primitive is traced without a heap
     made: dict[int, tuple[Any, Ref]]  # by identity: the objects that have been stored, which are kept alive
     changes: HeapChanges = field(default_factory=HeapChanges)
-    later: list[tuple[Ref, tuple[int, int], Any]] = field(default_factory=list)  # fields on cycles
+    later: list[tuple[Ref, tuple[int, int], Value]] = field(default_factory=list)  # fields on cycles
 
 
 _schema: ContextVar[MadeSchema] = ContextVar("pcbatch_made", default=NOTHING)
@@ -149,12 +150,12 @@ def using_made(classes: Iterable[MadeClass]) -> AbstractContextManager[None]:
     return setting(_schema, MadeSchema(tuple(ordered)))
 
 
-def heap_lists() -> Any:
+def heap_lists() -> Value:
     """Return the lists of the heap, which may be changed, while a primitive is traced with it."""
     return _heap_in_use().lists
 
 
-def _heap_in_use() -> Any:
+def _heap_in_use() -> Value:
     heap = _heap.get()
     if heap is not None and heap.lists is None:
         raise NeedsHeap
@@ -173,10 +174,10 @@ def mentions_made(tree: Any) -> bool:
     return any(mentions_made(child) for child in tree.children())
 
 
-def without_heap(fn: Callable[..., Any], results: int) -> Callable[..., Any]:
+def without_heap(fn: Callable[..., Value], results: int) -> Callable[..., Value]:
     """Return a function that raises NeedsHeap if a result of it holds an object to be stored."""
 
-    def run(*args: Any) -> Any:
+    def run(*args: Value) -> Value:
         with setting(_heap, _Heap(None, {})):
             out = fn(*args)
             return _of_results(_results(out, results), results)
@@ -185,14 +186,14 @@ def without_heap(fn: Callable[..., Any], results: int) -> Callable[..., Any]:
 
 
 def with_heap(
-    fn: Callable[..., Any], results: int, kept: list[dict[int, Any]], uses: list[HeapUse] | None = None
-) -> Callable[..., Any]:
+    fn: Callable[..., Value], results: int, kept: list[dict[int, Any]], uses: list[HeapUse] | None = None
+) -> Callable[..., Value]:
     """Return a function that takes the heap as a last argument, and gives it back as a last result.
 
     The objects that it has stored are added to `kept`, and what it does to lists and arrays in fields to `uses`.
     """
 
-    def run(*args: Any) -> Any:
+    def run(*args: Value) -> Value:
         *rest, lists = args
         heap = _Heap([one.copy() for one in lists], {})
         with setting(_heap, heap):
@@ -206,31 +207,31 @@ def with_heap(
     return run
 
 
-def _results(out: Any, results: int) -> tuple[Any, ...]:
+def _results(out: Value, results: int) -> tuple[Value, ...]:
     values = (out,) if results == 1 else tuple(out)
     memo: dict[int, tuple[Any, Any]] = {}
     return tuple(_stored(value, memo) for value in values)
 
 
-def _of_results(values: tuple[Any, ...], results: int) -> Any:
+def _of_results(values: tuple[Value, ...], results: int) -> Value:
     return values[0] if results == 1 else values
 
 
-def _stored(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
+def _stored(value: Value, memo: dict[int, tuple[Any, Any]]) -> Value:
     """A value with references in place of objects that are records; the value itself if it holds none."""
     if value is None or isinstance(value, Container | Ref | type | str | bytes | NUMBERS):
         return value
     if id(value) in memo:
         return memo[id(value)][1]
     if made_schema().number_of(type(value)) is not None:
-        new: Any = _record(value)
+        new: Value = _record(value)
     else:
         new = _rebuilt(value, memo)
     memo[id(value)] = value, new
     return new
 
 
-def _rebuilt(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
+def _rebuilt(value: Value, memo: dict[int, tuple[Any, Any]]) -> Value:
     if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
         parts = [_stored(part, memo) for part in value]
         same = all(a is b for a, b in zip(parts, value, strict=True))
@@ -248,7 +249,7 @@ def _rebuilt(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
     return value
 
 
-def _record(value: Any) -> Ref:
+def _record(value: Value) -> Ref:
     """Store an object, after those that it holds, and return a reference to it."""
     heap = _heap.get()
     if heap is None or heap.lists is None:
@@ -296,21 +297,21 @@ def _record(value: Any) -> Ref:
     return ref
 
 
-def _is_pending(value: Any) -> bool:
+def _is_pending(value: Value) -> bool:
     """Whether an object is being stored, and has no row yet."""
     heap = _heap.get()
     found = None if heap is None else heap.made.get(id(value))
     return found is not None and found[0] is value and found[1] is None
 
 
-def recorded(value: Any) -> Any:
+def recorded(value: Value) -> Value:
     """Return an object that has just been made, or a reference to it if its class has records made in lanes."""
     if made_schema().number_of(type(value)) is None or _heap.get() is None:
         return value
     return _record(value)
 
 
-def _unlike_fields(name: str, error: Refusal, value: Any) -> Refusal:
+def _unlike_fields(name: str, error: Refusal, value: Value) -> Refusal:
     if tables := packed_in(getattr(error, "values", value)):
         return WantsCopies(f"{name} leads to packed objects and to others", tables)
     if classes := classes_in(getattr(error, "values", value)) - set(made_schema().classes):
@@ -320,7 +321,7 @@ def _unlike_fields(name: str, error: Refusal, value: Any) -> Refusal:
     )
 
 
-def _field(value: Any, name: str) -> Any:
+def _field(value: Value, name: str) -> Value:
     """A field as it is stored: records in it are references."""
     value = of_member(value)
     if value is None or isinstance(value, Ref | MemberValue | Stored | NUMBERS):
@@ -343,6 +344,6 @@ def _field(value: Any, name: str) -> Any:
     raise Refusal("PCB320", title, helps=(FIELD_HELP,))
 
 
-def empty_heap(classes: int) -> tuple[Any, ...]:
+def empty_heap(classes: int) -> tuple[Value, ...]:
     """Return the heap before anything is made."""
     return tuple(LaneList.tree_unflatten((), (Unset(), jnp.int32(0))) for _ in range(classes))

@@ -18,6 +18,7 @@ from pcbatch.data.aliasing import Parts
 from pcbatch.data.columns import put
 from pcbatch.data.elements import join_origins, origins_of, prepare, unify
 from pcbatch.data.stored import Stored, inner_parts, is_container, parts
+from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 FieldKey = tuple[int, int]  # the number of a class, and that of a field of it
@@ -48,12 +49,12 @@ NO_USE = HeapUse()
 class HeapChanges:
     """The reads, stores and changes that were noted so far while a primitive is traced."""
 
-    views: list[tuple[FieldKey, Any, Any]] = field(default_factory=list)  # a list that was read, and its state then
+    views: list[tuple[FieldKey, Value, Value]] = field(default_factory=list)  # a list that was read, and its state then
     arrays: set[FieldKey] = field(default_factory=set)  # fields of which an array was read
-    values: list[tuple[FieldKey, Any]] = field(default_factory=list)  # lists and arrays that were stored
+    values: list[tuple[FieldKey, Value]] = field(default_factory=list)  # lists and arrays that were stored
     changed: set[FieldKey] = field(default_factory=set)
 
-    def read(self, place: FieldKey, value: Any) -> None:
+    def read(self, place: FieldKey, value: Value) -> None:
         """Note a field that has been read."""
         for part in inner_parts(value):
             if isinstance(part, Stored):
@@ -64,7 +65,7 @@ class HeapChanges:
             elif _has_axes(part):
                 self.arrays.add(place)
 
-    def stored(self, place: FieldKey, value: Any, *, new: bool = False) -> None:
+    def stored(self, place: FieldKey, value: Value, *, new: bool = False) -> None:
         """Note a value that is stored in a field; `new` in a record that is made by this."""
         if not is_changeable(value):
             return
@@ -72,7 +73,7 @@ class HeapChanges:
         if not new:
             self.changed.add(place)
 
-    def use(self, results: Sequence[Any], operands: Sequence[Any]) -> HeapUse:
+    def use(self, results: Sequence[Value], operands: Sequence[Value]) -> HeapUse:
         """Return what has happened, at the end of the primitive."""
         changed = {place for place, view, state in self.views if _state(view) != state}
         stored: set[tuple[int, FieldKey]] = set()
@@ -108,26 +109,26 @@ class HeapChanges:
         return HeapUse(frozenset(held), frozenset(stored), frozenset(self.changed | changed))
 
 
-def _arrays(value: Any) -> set[int]:
+def _arrays(value: Value) -> set[int]:
     return {id(leaf) for leaf in jax.tree.leaves(value) if _has_axes(leaf)}
 
 
-def _has_axes(value: Any) -> bool:
+def _has_axes(value: Value) -> bool:
     return isinstance(value, jax.Array | np.ndarray) and value.ndim > 0
 
 
-def _state(view: Any) -> tuple[int, ...]:
+def _state(view: Value) -> tuple[int, ...]:
     """The identities of what a container consists of."""
     return tuple(id(leaf) for leaf in jax.tree.leaves(view._node))
 
 
-def is_changeable(value: Any) -> bool:
+def is_changeable(value: Value) -> bool:
     """Return whether a value that is stored in a field is, or holds, a list or an array."""
     leaves = jax.tree.leaves(value, is_leaf=is_container)
     return any(is_container(leaf) or _has_axes(leaf) for leaf in leaves)
 
 
-def put_field(rows: Any, row: Any, place: int, value: Any) -> None:
+def put_field(rows: Value, row: Value, place: int, value: Value) -> None:
     """Store a value in a part of one element of a list, whose elements are tuples; out of range drops it."""
     columns, value = rows._columns, prepare(value)
     counts = [len(parts(column)) for column in columns]

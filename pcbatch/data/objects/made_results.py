@@ -23,6 +23,7 @@ from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.unpack import Objects
 from pcbatch.data.pytree_node import pytree_node
+from pcbatch.data.values import Columns, Value
 
 
 @pytree_node("value", "rows", static="schema", named=True)
@@ -56,14 +57,14 @@ class Made:
     __slots__ = ("rows", "schema", "value")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, value: Any, rows: tuple[Any, ...], schema: MadeSchema) -> None:
+    def __init__(self, value: Value, rows: tuple[Value, ...], schema: MadeSchema) -> None:
         self.value, self.rows, self.schema = value, rows, schema
 
     def __len__(self) -> int:
         """Return the number of lanes."""
         return int(np.shape(jax.tree.leaves(self.rows[0].length)[0])[0])
 
-    def __getitem__(self, lane: int) -> Any:
+    def __getitem__(self, lane: int) -> Value:
         """Return the object of one lane.
 
         Raises:
@@ -78,20 +79,20 @@ class Made:
         value, rows = _mapped(np.asarray, (self.value, self.rows))
         return Made(value, rows, self.schema)
 
-    def _of_lane(self, lane: int) -> Any:
+    def _of_lane(self, lane: int) -> Value:
         if any(rows.length[lane] < 0 for rows in self.rows):
             raise ValueError(f"lane {lane} has failed, and has no objects")
         return _MadeObjects(self.schema, self.rows, lane).of(element_of(self.value, (lane,)))
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         return (self[lane] for lane in range(len(self)))
 
-    def tolist(self) -> list[Any]:
+    def tolist(self) -> list[Value]:
         """Return the objects of all lanes."""
         host = self._on_host()
         return [host._of_lane(lane) for lane in range(len(self))]
 
-    def columns(self, cls: type, field: str) -> Any:
+    def columns(self, cls: type, field: str) -> Columns:
         """Return a field of all objects of a class: an array [lanes, rows, ...], or a pytree of such.
 
         What stands behind the number of objects of a lane is arbitrary. References are `row * classes + class`.
@@ -103,7 +104,7 @@ class Made:
         column = self.rows[place[0]].columns
         return None if isinstance(column, Unset) else column[place[1]]
 
-    def counts(self, cls: type) -> Any:
+    def counts(self, cls: type) -> Value:
         """Return how many objects of a class each lane has made: int32[lanes], negative for a lane that has failed."""
         number = self.schema.number_of(cls)
         if number is None:
@@ -115,7 +116,7 @@ class Made:
         return f"Made({len(self)} lanes of {names})"
 
 
-def _mapped(fn: Callable[[Any], Any], value: Any) -> Any:
+def _mapped(fn: Callable[[Value], Value], value: Value) -> Value:
     """Return a pytree with other leaves; its dicts keep the order of their keys, which JAX sorts."""
     return replaced(value, lambda part: isinstance(part, jax.Array | np.ndarray | np.generic), fn)
 
@@ -123,24 +124,24 @@ def _mapped(fn: Callable[[Any], Any], value: Any) -> Any:
 class _MadeObjects(Objects):
     """The objects of one lane; `rows` are those of all lanes, in NumPy's arrays."""
 
-    def __init__(self, schema: MadeSchema, rows: Sequence[Any], lane: int) -> None:
+    def __init__(self, schema: MadeSchema, rows: Sequence[Value], lane: int) -> None:
         super().__init__()
         self.schema, self.rows, self.lane = schema, rows, lane
 
-    def number(self, value: Any) -> int | None:
+    def number(self, value: Value) -> int | None:
         if not isinstance(value, Ref):
             return None
         if value.pcbatch_type.table != MADE_TABLE:
             raise ValueError("this refers to packed objects, whose tables are not here")
         return int(value.pcbatch_id)
 
-    def row(self, number: int) -> tuple[type, Sequence[str], list[Any]]:
+    def row(self, number: int) -> tuple[type, Sequence[str], list[Value]]:
         row, cls = divmod(number, len(self.schema.classes))
         names = self.schema.classes[cls].fields
         columns = self.rows[cls].columns[: len(names)]
         return self.schema.classes[cls].cls, names, [element_of(column, (self.lane, row)) for column in columns]
 
-    def _made(self, value: Any) -> Any:
+    def _made(self, value: Value) -> Value:
         if isinstance(value, Packed):
             return Packed(np.asarray(value.ids)[None], value.columns, value.schema, value.roots).unpack()[0]
         return super()._made(value)
@@ -152,11 +153,11 @@ class WithHeap(Container):
 
     __slots__ = ("rows", "schema", "value")
 
-    def __init__(self, value: Any, rows: tuple[Any, ...], schema: MadeSchema) -> None:
+    def __init__(self, value: Value, rows: tuple[Value, ...], schema: MadeSchema) -> None:
         self.value, self.rows, self.schema = value, rows, schema
 
 
-def with_heap_in_result(value: Any) -> Any:
+def with_heap_in_result(value: Value) -> Value:
     """Return the result of a lane with the heap beside each part that leads into it."""
     if not mentions_made(jax.tree.structure(value)):
         return value
@@ -172,19 +173,19 @@ def with_heap_in_result(value: Any) -> Any:
 register(WithHeap, lambda value: Made(value.value, value.rows, value.schema))
 
 
-def as_argument(value: Any) -> Any:
+def as_argument(value: Value) -> Value:
     """Return an argument with what enters a program in place of each `Made`."""
     if isinstance(value, jax.Array | np.ndarray):
         return value
     return replaced(value, lambda x: isinstance(x, Made), lambda made: WithHeap(made.value, made.rows, made.schema))
 
 
-def absorbed(*values: Any) -> Any:
+def absorbed(*values: Value) -> Value:
     """Return arguments of a lane with the records that come with them in the heap of the program."""
     parts = [part for part in jax.tree.leaves(values, is_leaf=_is_with_heap) if _is_with_heap(part)]
     moves = {part.schema: _absorbed(part) for part in parts if type(part.schema) is CopiedSchema and part.rows}
 
-    def moved(part: WithHeap) -> Any:
+    def moved(part: WithHeap) -> Value:
         return (moves[part.schema] if part.schema in moves else _absorbed(part))(part.value)
 
     new = tuple(replaced(value, _is_with_heap, moved) for value in values)
@@ -195,7 +196,7 @@ def _is_with_heap(part: object) -> bool:
     return isinstance(part, WithHeap)
 
 
-def _absorbed(part: WithHeap) -> Callable[[Any], Any]:
+def _absorbed(part: WithHeap) -> Callable[[Value], Value]:
     """Append records to the heap; return what makes references into it of those of the part."""
     lists, schema = heap_lists(), made_schema()
     places = [schema.number_of(one.cls) for one in part.schema.classes]
@@ -205,7 +206,7 @@ def _absorbed(part: WithHeap) -> Callable[[Any], Any]:
         before = [part.rows[other].length for other in range(k) if places[other] == place]
         starts.append(sum(before, lists[place].length))
 
-    def moved(ref: Any) -> Any:
+    def moved(ref: Value) -> Value:
         if not isinstance(ref, Ref) or ref.pcbatch_type.table != MADE_TABLE:
             return ref
         old, id_ = len(part.schema.classes), jnp.asarray(ref.pcbatch_id)
@@ -215,7 +216,7 @@ def _absorbed(part: WithHeap) -> Callable[[Any], Any]:
         classes = tuple(sorted(place for c in ref.pcbatch_type.classes if (place := places[c]) is not None))
         return Ref(number.astype(np.int32), RefType(MADE_TABLE, schema, classes, ref.pcbatch_type.optional))
 
-    def all_moved(tree: Any) -> Any:
+    def all_moved(tree: Any) -> Value:
         return replaced(tree, lambda x: isinstance(x, Ref), moved)
 
     for rows, place in zip(part.rows, places, strict=True):

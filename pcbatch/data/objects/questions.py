@@ -18,12 +18,13 @@ from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.reference import element as element_of
 from pcbatch.data.origins import number
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 RECORDS = (Ref, RecordList, MemberValue)
 
 
-def is_(a: Any, b: Any) -> Any:
+def is_(a: Value, b: Value) -> Value:
     """The operator `a is b`, also for references."""
     if not isinstance(a, RECORDS):
         a, b = b, a
@@ -44,7 +45,7 @@ def is_(a: Any, b: Any) -> Any:
     return False
 
 
-def truth(value: Any) -> Any:
+def truth(value: Value) -> Value:
     """The condition that a value stands for."""
     match value:
         case Ref():
@@ -58,7 +59,7 @@ def truth(value: Any) -> Any:
     return True
 
 
-def isinstance_(value: Any, cls: Any) -> Any:
+def isinstance_(value: Value, cls: Any) -> Value:
     """The builtin `isinstance`."""
     match value:
         case Ref():
@@ -79,7 +80,7 @@ def _classes(ref: Ref) -> Iterator[tuple[int, type]]:
     return zip(ref.pcbatch_type.classes, ref.pcbatch_type.types, strict=True)
 
 
-def _is_of(ref: Ref, test: Callable[[type], bool]) -> Any:
+def _is_of(ref: Ref, test: Callable[[type], bool]) -> Value:
     """Whether the class of a record, or that of None where it is None, passes a test."""
     inside = ref_type.is_in(ref, [c for c, cls in _classes(ref) if test(cls)])
     if ref.pcbatch_type.optional and test(type(None)):
@@ -87,7 +88,7 @@ def _is_of(ref: Ref, test: Callable[[type], bool]) -> Any:
     return inside
 
 
-def type_(value: Any) -> Any:
+def type_(value: Value) -> Value:
     """The builtin `type`, also for references."""
     match value:
         case Ref():
@@ -100,7 +101,7 @@ def type_(value: Any) -> Any:
     return value.list_type.type
 
 
-def type_test(test: str, value: Any, other: Any) -> Any:
+def type_test(test: str, value: Value, other: Value) -> Value:
     """A comparison such as `type(value) is other`; `test` is the name of the operator in the syntax tree."""
     wanted = tuple(other) if test in ("In", "NotIn") else (other,)
     holds = _is_of(value, wanted.__contains__) if isinstance(value, Ref) else type_(value) in wanted
@@ -109,7 +110,7 @@ def type_test(test: str, value: Any, other: Any) -> Any:
     return not holds if isinstance(holds, bool) else number(jnp.logical_not(holds))
 
 
-def hasattr_(value: Any, name: str) -> Any:
+def hasattr_(value: Value, name: str) -> Value:
     """The builtin `hasattr`, also for references."""
     match value:
         case Ref():
@@ -120,7 +121,7 @@ def hasattr_(value: Any, name: str) -> Any:
     return hasattr(value.list_type.type, name)
 
 
-def is_sequence(value: Any, count: int, more: bool) -> Any:
+def is_sequence(value: Value, count: int, more: bool) -> Value:
     """Whether a sequence pattern of `count` elements, or at least as many if `more`, may match."""
     match value:
         case Ref() if not any(issubclass(cls, tuple) for cls in value.pcbatch_type.types):
@@ -135,17 +136,17 @@ def is_sequence(value: Any, count: int, more: bool) -> Any:
     return False
 
 
-def field_of(value: Any, cls: type, name: str) -> Any:
+def field_of(value: Value, cls: type, name: str) -> Value:
     """A field of a value that is known to be of a class."""
     return attribute(ref_type.as_class(value, cls), name) if isinstance(value, Ref) else getattr(value, name)
 
 
-def element(values: Any, index: Any) -> Any:
+def element(values: Value, index: Index) -> Value:
     """The element of a list at an index that is known to be in it."""
     return element_of(values, index) if isinstance(values, Ref) else values.element(index)
 
 
-def load_attribute(value: Any, name: str, substitute: Callable[[Any], Any]) -> Any:
+def load_attribute(value: Value, name: str, substitute: Callable[[Value], Value]) -> Value:
     """The attribute `value.name`, which may be a property or a method; `substitute` makes what runs in their place."""
     if isinstance(value, Ref) and not any(value.pcbatch_type.schema.place(c, name) for c in value.pcbatch_type.classes):
         match ref_type.static_attribute(value, name):

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
 from pcbatch.data.checks import require
 from pcbatch.data.origins import number
+from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class RefType:
     """
 
     table: int
-    schema: Any  # a `Schema`, or a `MadeSchema`
+    schema: Value  # a `Schema`, or a `MadeSchema`
     classes: tuple[int, ...]
     optional: bool
 
@@ -79,7 +80,7 @@ def is_array(ref: Ref) -> bool:
     return bool(getattr(ref.pcbatch_id, "shape", ()))
 
 
-def is_none(ref: Ref) -> Any:
+def is_none(ref: Ref) -> Value:
     """Return whether a reference is None: bool[], or False where it cannot be."""
     if is_array(ref) or not ref.pcbatch_type.optional:
         return False
@@ -88,7 +89,7 @@ def is_none(ref: Ref) -> Any:
     return number(ref.pcbatch_id < 0)
 
 
-def same(a: Ref, b: Ref, operator: str = "is") -> Any:
+def same(a: Ref, b: Ref, operator: str = "is") -> Value:
     """Return whether two references are to one object; `operator` is the one that asks, for messages."""
     if a.pcbatch_type.table != b.pcbatch_type.table or a.pcbatch_type.schema != b.pcbatch_type.schema:
         if MADE_TABLE in (a.pcbatch_type.table, b.pcbatch_type.table):
@@ -100,7 +101,7 @@ def same(a: Ref, b: Ref, operator: str = "is") -> Any:
     return number(a.pcbatch_id == b.pcbatch_id)
 
 
-def truth(ref: Ref) -> Any:
+def truth(ref: Ref) -> Value:
     """Return the condition that a record stands for: it is true, and None is not."""
     if is_array(ref):
         return len(ref) > 0
@@ -117,7 +118,7 @@ def truth(ref: Ref) -> Any:
     return not empty if isinstance(empty, bool) else number(jnp.logical_not(empty))
 
 
-def is_in(ref: Ref, classes: Sequence[int]) -> Any:
+def is_in(ref: Ref, classes: Sequence[int]) -> Value:
     """Return whether a reference leads to one of some classes: bool[], or a bool where that is known."""
     type_ = ref.pcbatch_type
     asked = [c for c in type_.classes if c in classes]
@@ -152,7 +153,7 @@ def require_present(ref: Ref, exception: str, message: str) -> None:
         require(ref.pcbatch_id >= 0, exception, message)
 
 
-def static_attribute(ref: Ref, name: str) -> Any:
+def static_attribute(ref: Ref, name: str) -> Value:
     """Return what the class of a record has under a name, unbound; None if its classes differ in it."""
     found = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
     return found[0] if found and all(one is found[0] for one in found) else None

@@ -39,6 +39,7 @@ from pcbatch.data.origins import number
 from pcbatch.data.own_order import comparing, fields_of
 from pcbatch.data.sequences.lane_iterator import Asked
 from pcbatch.data.sequences.list_order import ask_identity, compare, equal
+from pcbatch.data.values import Index, Value
 
 
 @for_kind(Pointer)
@@ -47,14 +48,14 @@ class Ref(Joinable):
     """A reference to a record, or an array of them: the roots of a `Packed` that lanes share."""
 
     __slots__ = ("pcbatch_id", "pcbatch_type")
-    pcbatch_id: Any
+    pcbatch_id: Value
     pcbatch_type: RefType
 
-    def __init__(self, id_: Any, type_: RefType) -> None:
+    def __init__(self, id_: Value, type_: RefType) -> None:
         object.__setattr__(self, "pcbatch_id", id_)
         object.__setattr__(self, "pcbatch_type", type_)
 
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any]], RefType]:
+    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Value, Value]], RefType]:
         """Return the number of the row, and the type."""
         return ((jax.tree_util.GetAttrKey("id"), self.pcbatch_id),), self.pcbatch_type
 
@@ -67,7 +68,7 @@ class Ref(Joinable):
         """Return the reference with a number."""
         return cls(children[0], type_)
 
-    def covering(self, other: Any) -> RefType | None:
+    def covering(self, other: Value) -> RefType | None:
         """Return the type of a reference that may be this one or another one, or None."""
         if other is None or isinstance(other, Ref):
             return self.pcbatch_type.covering(None if other is None else other.pcbatch_type)
@@ -85,7 +86,7 @@ class Ref(Joinable):
     def __repr__(self) -> str:
         return str(self.pcbatch_type)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         """Read a field of the record; the lane fails with an AttributeError if there is none."""
         if name.startswith("__"):
             raise AttributeError(name)
@@ -97,7 +98,7 @@ class Ref(Joinable):
     def __deepcopy__(self, memo: Any) -> Ref:
         return self
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Value) -> None:
         if self.pcbatch_type.table == MADE_TABLE:
             assign(self, name, value)
             return
@@ -111,13 +112,13 @@ class Ref(Joinable):
             return int(self.pcbatch_id.shape[0])
         return len(_tuple_fields(self, "`len`"))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Value:
         if is_array(self):
             return _root_at(self, index)
         values = _tuple_fields(self, "an index")
         return [attribute(self, name) for name in values][index] if isinstance(index, slice) else _field(self, index)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Value:
         if is_array(self):
             return iter([_root_at(self, k) for k in range(len(self))])
         if any(
@@ -126,7 +127,7 @@ class Ref(Joinable):
             raise Asked
         return iter([attribute(self, name) for name in _tuple_fields(self, "unpacking")])
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Value:
         if other is None:
             return is_none(self)
         if isinstance(other, Ref) and all("__eq__" not in methods_of(cls) for cls in self.pcbatch_type.types):
@@ -138,13 +139,13 @@ class Ref(Joinable):
             "write `a is b`, or compare fields: `a.word == b.word`",
         )
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Value:
         return number(jnp.logical_not(self == other))
 
     def __hash__(self) -> int:
         raise refused(f"{REFUSED} has no hash in a lane", "keep a number in the record, and use that as the key")
 
-    def _ordered(self, name: str, other: object) -> Any:
+    def _ordered(self, name: str, other: object) -> Value:
         if not isinstance(other, Ref) or (pair := _compared_fields(self, other, name)) is None:
             raise refused(f"{REFUSED} cannot be ordered in a lane", "compare fields: `a.key < b.key`")
         for one in (self, other):
@@ -167,7 +168,7 @@ class Ref(Joinable):
         return as_class(self, object)
 
 
-def _root_at(ref: Ref, index: Any) -> Ref:
+def _root_at(ref: Ref, index: Index) -> Ref:
     """An element of an array of references, as Python indexes a list."""
     ids, length = ref.pcbatch_id, len(ref)
     if not isinstance(index, slice):
@@ -175,7 +176,7 @@ def _root_at(ref: Ref, index: Any) -> Ref:
     return Ref(ids[index], ref.pcbatch_type)
 
 
-def element(ref: Ref, index: Any) -> Ref:
+def element(ref: Ref, index: Index) -> Ref:
     """Return an element of an array of references, at an index that is known to be in it."""
     return Ref(ref.pcbatch_id.at[index].get(mode="clip"), ref.pcbatch_type)
 
@@ -189,12 +190,12 @@ def _tuple_fields(ref: Ref, what: str) -> tuple[str, ...]:
     return tuple(types[0]._fields)  # type: ignore[attr-defined]
 
 
-def _field(ref: Ref, index: Any) -> Any:
+def _field(ref: Ref, index: Index) -> Value:
     names = _tuple_fields(ref, "an index")
     return attribute(ref, names[index])
 
 
-def _compared_fields(a: Ref, b: Ref, name: str) -> tuple[Any, Any] | None:
+def _compared_fields(a: Ref, b: Ref, name: str) -> tuple[Value, Value] | None:
     """The fields of two records that `dataclass` compares by them, where they are not None; None if it does not."""
     cls = a.only_class()
     if cls is None or cls is not b.only_class():
@@ -203,7 +204,7 @@ def _compared_fields(a: Ref, b: Ref, name: str) -> tuple[Any, Any] | None:
     return None if fields[0] is None else (fields[0], fields[1])
 
 
-def _equal_by_fields(a: Ref, b: Ref) -> Any:
+def _equal_by_fields(a: Ref, b: Ref) -> Value:
     """Return whether two records are equal; None if `dataclass` has not made their equality."""
     if (pair := _compared_fields(a, b, "eq")) is None:
         return None

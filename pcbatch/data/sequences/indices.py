@@ -13,12 +13,13 @@ import numpy as np
 from pcbatch.data.checks import limit, require
 from pcbatch.data.columns import iinfo
 from pcbatch.data.optional import unwrapped
+from pcbatch.data.values import Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 
 LARGEST = 2**31 - 1
 
 
-def integer(value: Any, refusal: str) -> Any:
+def integer(value: Value, refusal: str) -> Value:
     """Return an index as an int, or as a scalar of int32 or int64; raises TypeError with this text for others."""
     if not isinstance(value, jax.Array):
         try:
@@ -34,14 +35,14 @@ def integer(value: Any, refusal: str) -> Any:
     return value
 
 
-def narrowed(value: Any) -> Any:
+def narrowed(value: Value) -> Value:
     """Return an index of int64 as the nearest one of int32, the type of lengths: both are beyond any list."""
     if isinstance(value, jax.Array) and value.dtype == np.int64:
         return jnp.clip(value, -LARGEST, LARGEST).astype(np.int32)
     return value
 
 
-def repeated(length: Any, times: Any) -> Any:
+def repeated(length: Index, times: Index) -> Value:
     """Return the length of a sequence that is repeated, at most the greatest number of int32, which no list has."""
     if isinstance(length, int) and isinstance(times, int):
         return length * times
@@ -49,13 +50,13 @@ def repeated(length: Any, times: Any) -> Any:
     return jnp.where(times > most, LARGEST, length * times)
 
 
-def checked_index(index: Any, length: Any, capacity: int, message: str) -> tuple[Any, Any]:
+def checked_index(index: Index, length: Index, capacity: int, message: str) -> tuple[Value, Value]:
     """Return the place of an element to read and one to store to; let the lane raise IndexError if there is none.
 
     The second is out of range, at `capacity`, where the index is: a store there is dropped.
     """
     index = narrowed(integer(unwrapped(index), "list indices must be integers or slices"))
-    place: Any
+    place: Index
     if isinstance(index, int) and isinstance(length, int):
         require(-length <= index < length, "IndexError", message)
         place = index + length if index < 0 else index
@@ -73,18 +74,18 @@ def checked_index(index: Any, length: Any, capacity: int, message: str) -> tuple
 class SliceRange:
     """The elements of a slice: `count` of them, from index `start` on, at a distance of `step`."""
 
-    start: Any
-    count: Any
-    step: Any
+    start: Index
+    count: Index
+    step: Index
 
-    def holds(self, index: Any) -> Any:
+    def holds(self, index: Index) -> Value:
         """Whether the slice has the element at an index, or at each of an array of indices."""
         distance = (index - self.start) * jnp.sign(self.step)
         size = jnp.maximum(jnp.abs(self.step), 1)
         return (distance >= 0) & (distance % size == 0) & (distance // size < self.count)
 
 
-def slice_range(part: slice, length: Any) -> SliceRange:
+def slice_range(part: slice, length: Index) -> SliceRange:
     """Return the elements that a slice of a list of this length has."""
     refusal = "slice indices must be integers or None or have an __index__ method"
     start, stop, step = (
@@ -100,8 +101,8 @@ def slice_range(part: slice, length: Any) -> SliceRange:
     high = where(forward, length, length - 1)
     start = where(forward, low, high) if start is None else _clamped(start, low, high, length)
     stop = where(forward, high, low) if stop is None else _clamped(stop, low, high, length)
-    distance: Any
-    size: Any
+    distance: Value
+    size: Index
     if isinstance(step, int):
         if step == 1 and isinstance(start, int) and start == 0:
             return SliceRange(0, stop, 1)
@@ -113,7 +114,7 @@ def slice_range(part: slice, length: Any) -> SliceRange:
     return SliceRange(start, count, step)
 
 
-def _clamped(bound: Any, low: Any, high: Any, length: Any) -> Any:
+def _clamped(bound: Value, low: Value, high: Value, length: Index) -> Value:
     """Return the bound of a slice as an index between the least and the greatest."""
     if isinstance(bound, int):
         if bound >= 0:
@@ -122,14 +123,14 @@ def _clamped(bound: Any, low: Any, high: Any, length: Any) -> Any:
     return jnp.clip(jnp.where(bound < 0, bound + length, bound), low, high)
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Flag, a: Value, b: Value) -> Value:
     """Return `a` where a condition holds, which may be known, and `b` elsewhere."""
     if isinstance(condition, jax.Array):
         return jnp.where(condition, a, b)
     return a if condition else b
 
 
-def length_of_range(start: Any, stop: Any, step: Any) -> Any:
+def length_of_range(start: Index, stop: Index, step: Index) -> Value:
     """Return the length of a range, of int32."""
     bounds = [integer(value, "range() needs integers") for value in (start, stop, step)]
     require(bounds[2] != 0, "ValueError", "range() arg 3 must not be zero")
@@ -143,7 +144,7 @@ def length_of_range(start: Any, stop: Any, step: Any) -> Any:
     return jnp.minimum(length, LARGEST).astype(np.int32)
 
 
-def traced_range_length(start: Any, stop: Any, step: Any) -> jax.Array:
+def traced_range_length(start: Index, stop: Index, step: Index) -> jax.Array:
     """Return the length of a range, an unsigned number; never overflows. A step of zero of a lane gives zero."""
     varying = isinstance(step, jax.Array)
     dtype = np.dtype(jnp.result_type(start, stop, step) if varying else jnp.result_type(start, stop))
@@ -166,7 +167,7 @@ def traced_range_length(start: Any, stop: Any, step: Any) -> jax.Array:
     return jnp.where(nonempty, steps + unsigned.type(1), jnp.zeros_like(steps))
 
 
-def _quotient(distance: jax.Array, size: Any) -> jax.Array:
+def _quotient(distance: jax.Array, size: Index) -> jax.Array:
     """The quotient `distance // size`, without an overflow or a division by zero."""
     if isinstance(size, jax.Array):
         return distance // jnp.maximum(size, jnp.ones_like(size))
@@ -179,18 +180,18 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
     return bool(info.min <= value <= info.max)
 
 
-def at_least_zero(n: Any) -> Any:
+def at_least_zero(n: Index) -> Value:
     """Return an integer, or zero if it is negative."""
     return max(n, 0) if isinstance(n, int) else jnp.maximum(n, 0)
 
 
-def in_range(index: Any, n: Any) -> Any:
+def in_range(index: Index, n: Index) -> Value:
     """Return whether an index is one of `n` elements; True if that is known."""
     if type(index) is int and type(n) is int:
         return True
     return jnp.logical_and(index < n, index >= -n)
 
 
-def repetitions(times: Any) -> Any:
+def repetitions(times: Index) -> Value:
     """Return how many times a sequence is repeated that is multiplied by a number."""
     return at_least_zero(narrowed(integer(times, "can't multiply sequence by non-int")))

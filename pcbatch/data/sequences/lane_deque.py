@@ -7,8 +7,6 @@ columns i32[8], length 3, start 6          the elements lie in places 6, 7 and 0
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +17,7 @@ from pcbatch.data.checks import making, require
 from pcbatch.data.columns import Shape, leaf_at, put, room, taken
 from pcbatch.data.sequences.indices import integer
 from pcbatch.data.sequences.lane_list import LaneList, as_list
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 
@@ -37,7 +36,7 @@ class LaneDeque(LaneList):
 
     @classmethod
     @making()
-    def of(cls, values: Any = (), maxlen: Any = None) -> LaneDeque:
+    def of(cls, values: Value = (), maxlen: Value = None) -> LaneDeque:
         """Return `deque(values, maxlen)`."""
         source = as_list(values)
         n = source.length
@@ -52,11 +51,11 @@ class LaneDeque(LaneList):
         return new
 
     @property
-    def state(self) -> Any:
+    def state(self) -> Value:
         """The length, the start and perhaps `maxlen`, int32[2] or int32[3]."""
         return self._length if self._node is self else leaf_at(self.node._length, self.place)
 
-    def _set_state(self, k: int, value: Any) -> None:
+    def _set_state(self, k: int, value: Value) -> None:
         self.node._length = put(self.node._length, (*self.place, k), value)
 
     @property
@@ -64,34 +63,34 @@ class LaneDeque(LaneList):
         """The axes of the containers around a view; none for a queue that is none."""
         return () if self._node is self else tuple(jnp.shape(self.node._length)[:-1])
 
-    def no_state(self, lead: Shape, new: Shape) -> Any:
+    def no_state(self, lead: Shape, new: Shape) -> Value:
         """Return the state of empty queues."""
         return jnp.zeros((*new, jnp.shape(self.state)[-1]), np.int32)
 
     @property
-    def length(self) -> Any:
+    def length(self) -> Index:
         """The number of elements, int32[]."""
         return self.state[..., 0]
 
     @length.setter
-    def length(self, length: Any) -> None:
+    def length(self, length: Index) -> None:
         self._set_state(0, length)
 
     @property
-    def start(self) -> Any:
+    def start(self) -> Value:
         """The place of the first element."""
         return self.state[1]
 
     @property
-    def maxlen(self) -> Any:
+    def maxlen(self) -> Value:
         """The greatest number of elements; None if there is none."""
         return self.state[2] if self.state.shape[0] == 3 else None
 
-    def _wrapped(self, place: Any) -> Any:
+    def _wrapped(self, place: Index) -> Value:
         size = self.capacity
         return jnp.where(place >= size, place - size, jnp.where(place < 0, place + size, place))
 
-    def _place(self, index: Any) -> Any:
+    def _place(self, index: Index) -> Value:
         # A store that is to be dropped has an index out of range.
         return jnp.where(index < self.capacity, self._wrapped(self.start + index), self.capacity)
 
@@ -99,7 +98,7 @@ class LaneDeque(LaneList):
         self.columns = self._plain().columns
         self._set_state(1, 0)
 
-    def _plain(self) -> Any:
+    def _plain(self) -> Value:
         columns = self.columns
         if room(columns, 0) is not None:
             columns = taken(columns, self._wrapped(self.start + self._numbers()))
@@ -117,7 +116,7 @@ class LaneDeque(LaneList):
             run = jax.vmap(run)
         return run(self)
 
-    def _splice(self, at: Any, removed: Any, other: LaneList) -> None:
+    def _splice(self, at: Index, removed: Index, other: LaneList) -> None:
         self._straighten()
         super()._splice(at, removed, other)
 
@@ -128,11 +127,11 @@ class LaneDeque(LaneList):
             self.node._columns, self.node._length = straight._columns, straight._length
             super()._reserve(size)
 
-    def _full(self) -> Any:
+    def _full(self) -> Value:
         """Whether an element must go where one is added, 0 or 1."""
         return 0 if self.maxlen is None else jnp.where(self.length >= self.maxlen, 1, 0)
 
-    def append(self, value: Any, /) -> None:
+    def append(self, value: Value, /) -> None:
         """Add an element at the right end; one more than `maxlen` goes at the left."""
         n, full = self.length, self._full()
         self._make_place(value, n + 1 - full)
@@ -142,7 +141,7 @@ class LaneDeque(LaneList):
         self.length = n + 1 - full
 
     @Facts(changes=True, moves=True)
-    def appendleft(self, value: Any, /) -> None:
+    def appendleft(self, value: Value, /) -> None:
         """Add an element at the left end; one more than `maxlen` goes at the right."""
         n, full = self.length, self._full()
         self._make_place(value, n + 1 - full)
@@ -151,18 +150,18 @@ class LaneDeque(LaneList):
         self._set_state(1, first)
         self.length = n + 1 - full
 
-    def _make_place(self, value: Any, needed: Any) -> None:
+    def _make_place(self, value: Value, needed: Index) -> None:
         self.hold(value)
         self._fit(value)
         self._make_room(needed)
 
-    def _store(self, place: Any, value: Any) -> None:
+    def _store(self, place: Index, value: Value) -> None:
         if self.maxlen is not None:
             place = jnp.where(self.maxlen > 0, place, self.capacity)
         self._put(place, value)
 
     @Facts(changes=True, removes=True, moves=True)
-    def popleft(self) -> Any:
+    def popleft(self) -> Value:
         """Remove the first element and return it."""
         n = self.length
         some = n > 0
@@ -172,17 +171,17 @@ class LaneDeque(LaneList):
         self.length = jnp.maximum(n - 1, 0)
         return value
 
-    def pop(self) -> Any:  # type: ignore[override]
+    def pop(self) -> Value:  # type: ignore[override]
         """Remove the last element and return it."""
         return super().pop()
 
-    def extend(self, values: Any, /) -> None:
+    def extend(self, values: Value, /) -> None:
         """Add elements at the right end."""
         super().extend(values)
         self._trim_left()
 
     @Facts(changes=True, moves=True, iterates=True, stepwise=True, one="appendleft")
-    def extendleft(self, values: Any, /) -> None:
+    def extendleft(self, values: Value, /) -> None:
         """Add elements at the left end, one after the other, so that their order is reversed."""
         other = as_list(values)
         other = other.copy()
@@ -198,52 +197,52 @@ class LaneDeque(LaneList):
             self._set_state(1, self._wrapped(self.start + extra))
             self.length = self.length - extra
 
-    def insert(self, index: Any, value: Any, /) -> None:
+    def insert(self, index: Index, value: Value, /) -> None:
         """Insert an element before an index, which may be out of range."""
         if self.maxlen is not None:
             require(self.length < self.maxlen, "IndexError", "deque already at its maximum size")
         super().insert(index, value)
 
     @Facts(changes=True, moves=True)
-    def rotate(self, n: Any = 1, /) -> None:
+    def rotate(self, n: Index = 1, /) -> None:
         """Move all elements to the right, and those that leave it there to the left end."""
         size = jnp.maximum(self.length, 1)
         k = self._numbers()
         self._rearrange(jnp.where(k < size, (k - n) % size, k))
 
-    def sort(self, **options: Any) -> None:
+    def sort(self, **options: Value) -> None:
         """Refuse: a deque of Python has no such method."""
         raise AttributeError("'collections.deque' object has no attribute 'sort'")
 
-    def __reversed__(self) -> Any:
+    def __reversed__(self) -> Value:
         new = self.copy()
         new.reverse()
         return new
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Value:
         self._check_index(index)
         return super().__getitem__(index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Index, value: Value) -> None:
         self._check_index(index)
         super().__setitem__(index, value)
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: Index) -> None:
         self._check_index(index)
         super().__delitem__(index)
 
-    def _check_index(self, index: Any) -> None:
+    def _check_index(self, index: Index) -> None:
         if isinstance(index, slice):
             raise TypeError("sequence index must be integer, not 'slice'")
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Value) -> Value:
         if not isinstance(other, LaneDeque):
             return NotImplemented
         new = self.copy()
         new.extend(other)
         return new
 
-    def __mul__(self, times: Any) -> Any:
+    def __mul__(self, times: Index) -> Value:
         return LaneDeque.of(self._plain() * times, self.maxlen)
 
     __rmul__ = __mul__
@@ -257,7 +256,7 @@ class LaneQueue(LaneDeque):
     EMPTY = "`get` of an empty queue waits for ever"
 
     @classmethod
-    def new(cls, maxsize: Any = 0) -> Any:
+    def new(cls, maxsize: Value = 0) -> Value:
         """Return an empty queue."""
         if not isinstance(maxsize, int) or maxsize > 0:
             title = "a queue of a lane has no greatest size: what puts one element more into it would wait for ever"
@@ -265,30 +264,30 @@ class LaneQueue(LaneDeque):
         return cls.of(())
 
     @Facts(changes=True)
-    def put(self, item: Any, /) -> None:
+    def put(self, item: Value, /) -> None:
         """Add an element at the end."""
         self.append(item)
 
     @Facts(changes_bare=True)
-    def get(self) -> Any:
+    def get(self) -> Value:
         """Remove the first element and return it."""
         return self.popleft()
 
     @Facts(changes=True)
-    def put_nowait(self, item: Any, /) -> None:
+    def put_nowait(self, item: Value, /) -> None:
         """Add an element at the end."""
         self.append(item)
 
     @Facts(changes=True)
-    def get_nowait(self) -> Any:
+    def get_nowait(self) -> Value:
         """Remove the next element and return it."""
         return self.get()
 
-    def empty(self) -> Any:
+    def empty(self) -> Value:
         """Return whether there is no element."""
         return self.length <= 0
 
-    def qsize(self) -> Any:
+    def qsize(self) -> Value:
         """Return the number of elements."""
         return self.length
 
@@ -303,6 +302,6 @@ class LaneStack(LaneQueue):
 
     __slots__ = ()
 
-    def get(self) -> Any:
+    def get(self) -> Value:
         """Remove the last element and return it."""
         return self.pop()

@@ -6,9 +6,8 @@ that it holds that object.
 
 from __future__ import annotations
 
-from typing import Any
-
 from pcbatch.data.pytree_node import pytree_node
+from pcbatch.data.values import Index, Value
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 
@@ -21,13 +20,13 @@ LISTS: type = type(iter([]))
 class LaneIterator:
     """An iterator over a list, a range, a text or an array; `kind` is no number, so that it is no result of a batch."""
 
-    def __init__(self, sequence: Any, position: Any, kind: type = LISTS) -> None:
+    def __init__(self, sequence: Value, position: Index, kind: type = LISTS) -> None:
         self.sequence, self.position, self.kind = sequence, position, kind
 
     def __repr__(self) -> str:
         return f"iterator over {self.sequence!r}"
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Value:
         raise Refusal("PCB304", "an iterator that is kept cannot be taken from here", helps=HELPS)
 
     __next__ = __iter__

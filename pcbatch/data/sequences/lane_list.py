@@ -11,7 +11,6 @@ Where a check fails, the list stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +34,7 @@ from pcbatch.data.sequences.indices import (
 )
 from pcbatch.data.sequences.lane_sequence import SHARED_HELP, LaneSequence
 from pcbatch.data.stored import lists_in
+from pcbatch.data.values import Column, Flag, Index, Value
 from pcbatch.errors import Refusal
 
 
@@ -52,19 +52,19 @@ class LaneList(LaneSequence):
     # Making lists.
 
     @classmethod
-    def from_list(cls, items: Any, capacity: int | None = None) -> Any:
+    def from_list(cls, items: Value, capacity: int | None = None) -> Value:
         """Return the list of the elements of a Python sequence, with room for `capacity` elements at least."""
         new = cls.known(list(items))
         new._reserve(capacity or 0)
         return new
 
     @classmethod
-    def from_array(cls, values: Any) -> Any:
+    def from_array(cls, values: Value) -> Value:
         """Return the list of the rows of an array."""
         return cls.tree_unflatten((Origin.ARRAY,), (jnp.asarray(values), len(values)))
 
     @classmethod
-    def filled(cls, value: Any, n: Any) -> Any:
+    def filled(cls, value: Value, n: Index) -> Value:
         """Return the list `[value] * n`."""
         if lists_in(value):
             title = "all elements of `[xs] * n` are one list, and a change of one would be seen in all"
@@ -75,7 +75,7 @@ class LaneList(LaneSequence):
         return new
 
     @classmethod
-    def repeated(cls, value: Any, n: Any) -> Any:
+    def repeated(cls, value: Value, n: Index) -> Value:
         """Return the list of `n` elements like this one, at least none; a list in it is a new one for each."""
         columns, origins = stacked([prepare(value)])
         size = n if isinstance(n, int) else start_capacity()
@@ -91,13 +91,13 @@ class LaneList(LaneSequence):
             check_nested(*self.lead, size, *[0] * lists_in(self.node._columns))
             self.node._columns = padded(self.node._columns, len(self.lead), size)
 
-    def _make_room(self, needed: Any) -> None:
+    def _make_room(self, needed: Index) -> None:
         """Give the list room for `needed` elements, or let the lane stop."""
         self._reserve(max(start_capacity(), rounded(needed) if isinstance(needed, int) else 0))
         if room(self.node._columns, 0) is not None:
             require_room(needed, self.capacity)
 
-    def _fit(self, element: Any) -> Any:
+    def _fit(self, element: Value) -> Value:
         """Give the columns a type that covers an element; return the element with that type."""
         node, lead, element = self.node, self.lead, prepare(element)
         if isinstance(node._columns, Unset):
@@ -112,15 +112,15 @@ class LaneList(LaneSequence):
 
     # One element. The place of an element is its index in the columns.
 
-    def _set(self, index: Any, element: Any) -> None:
+    def _set(self, index: Index, element: Value) -> None:
         self._put(self._place(index), element)
 
-    def _put(self, place: Any, element: Any) -> None:
+    def _put(self, place: Index, element: Value) -> None:
         element, at = self._fit(element), (*self.place, place)
         self.node._columns = jax.tree.map(lambda leaf, new: put(leaf, at, new), self.node._columns, element)
 
     @Facts(changes=True, grows=True, moves=True)
-    def append(self, value: Any, /) -> None:
+    def append(self, value: Value, /) -> None:
         """Add an element at the end."""
         n = self.length
         self.hold(value)
@@ -130,7 +130,7 @@ class LaneList(LaneSequence):
         self.length = n + 1
 
     @Facts(changes=True, removes=True, moves=True, by_index=True)
-    def pop(self, index: Any = -1, /) -> Any:
+    def pop(self, index: Index = -1, /) -> Value:
         """Remove an element and return it."""
         n = self.length
         require(n > 0, "IndexError", self.EMPTY)
@@ -144,7 +144,7 @@ class LaneList(LaneSequence):
         return value
 
     @Facts(changes=True, moves=True, by_index=True)
-    def insert(self, index: Any, value: Any, /) -> None:
+    def insert(self, index: Index, value: Value, /) -> None:
         """Insert an element before an index, which may be out of range."""
         n = self.length
         at = slice_range(slice(index, None), n).start
@@ -161,19 +161,19 @@ class LaneList(LaneSequence):
     def _straighten(self) -> None:
         """Put the first element in place 0."""
 
-    def _rearrange(self, order: Any) -> None:
+    def _rearrange(self, order: Column) -> None:
         """Put the element at `order[k]` in place k."""
         self._straighten()
         self.columns = taken(self.columns, order)
 
-    def _close(self, at: Any, n: Any, removed: Any) -> None:
+    def _close(self, at: Index, n: Index, removed: Index) -> None:
         """Remove elements, of `n`, from an index on."""
         self._straighten()
         self.columns = moves.closed(self.columns, n, at, removed)
         self.length = n - removed
 
     @Facts(changes=True, grows=True, moves=True, iterates=True, stepwise=True, one="append")
-    def extend(self, values: Any, /) -> None:
+    def extend(self, values: Value, /) -> None:
         """Add all elements of a list, an array or a Python iterable at the end."""
         other = as_list(values)
         self.hold(self.elements_in(other))
@@ -182,7 +182,7 @@ class LaneList(LaneSequence):
         elif not (isinstance(other.length, int) and other.length == 0):
             self._splice(self.length, 0, other)
 
-    def _splice(self, at: Any, removed: Any, other: LaneList) -> None:
+    def _splice(self, at: Index, removed: Index, other: LaneList) -> None:
         """Replace `removed` elements from an index on by those of another list."""
         n, m = self.length, other.length
         if room(other.columns, 0) is None and isinstance(other.columns, Unset):
@@ -208,12 +208,12 @@ class LaneList(LaneSequence):
         self._rearrange(jnp.where(k < n, n - 1 - k, k))
 
     @Facts(changes=True, ambiguous=True)
-    def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: Any = False) -> None:
+    def sort(self, *, key: Callable[[Value], Value] | None = None, reverse: Flag = False) -> None:
         """Sort the elements; equal ones keep their order."""
         self._rearrange(list_sorting.sorted_order(self._plain(), key, reverse))
 
     @Facts(changes=True, moves=True, by_value=True)
-    def remove(self, value: Any, /) -> None:
+    def remove(self, value: Value, /) -> None:
         """Remove the first element that equals a value."""
         place = self._first(value, 0, self.length)
         holds = place < self.length
@@ -222,7 +222,7 @@ class LaneList(LaneSequence):
 
     # Subscripts.
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Index, value: Value) -> None:
         self.hold(self.elements_in(value) if isinstance(index, slice) else value)
         if not isinstance(index, slice):
             self._set(self._checked(index, self.NO_PLACE)[1], value)
@@ -245,7 +245,7 @@ class LaneList(LaneSequence):
         self.origins = self.node.origins = mine.origins
         self.columns = jax.tree.map(lambda leaf, new: put(leaf, (place,), new), mine.columns, theirs.columns)
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: Index) -> None:
         n = self.length
         if not isinstance(index, slice):
             read, _ = self._checked(index, self.NO_PLACE)
@@ -260,7 +260,7 @@ class LaneList(LaneSequence):
 
     # Operators.
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Value) -> Value:
         mine, other = self.as_rows(), other.as_rows() if isinstance(other, LaneList) else other
         if type(other) not in (list, type(mine)):
             return NotImplemented
@@ -269,7 +269,7 @@ class LaneList(LaneSequence):
             new.extend(other)
         return new
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Value) -> Value:
         if not isinstance(other, list):
             return NotImplemented
         new = LaneList.from_list(other)
@@ -277,12 +277,12 @@ class LaneList(LaneSequence):
             new.extend(self)
         return new
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: Value) -> Value:
         self.extend(other)
         return self
 
 
-def as_list(values: Any) -> LaneList:
+def as_list(values: Value) -> LaneList:
     """Return a list of the elements of a container, an array or a Python iterable, in order; a list itself."""
     if isinstance(values, Container):
         return values.as_list()  # type: ignore[no-any-return]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,6 +12,7 @@ from pcbatch.data.origins import Origin, number
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.sequences.indices import checked_index, length_of_range
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 
@@ -21,14 +20,14 @@ from pcbatch.errors import Refusal
 class LaneRange(Collection):
     """A range whose bounds depend on the lane."""
 
-    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+    def __init__(self, start: Index, stop: Index, step: Index) -> None:
         self.start, self.stop, self.step = start, stop, step
 
     def __repr__(self) -> str:
         return "range of the lane"
 
     @property
-    def length(self) -> Any:
+    def length(self) -> Index:
         """The number of elements, as of `len`."""
         return length_of_range(self.start, self.stop, self.step)
 
@@ -45,7 +44,7 @@ class LaneRange(Collection):
         """Return the range from the last element to the first."""
         return LaneRange(self.element(self.length - 1), self.start - jnp.sign(self.step), -self.step)
 
-    def contains(self, item: Any) -> Any:
+    def contains(self, item: Value) -> Value:
         """Return whether a number is an element."""
         inside = (item >= self.start) & (item < self.stop)
         if isinstance(self.step, int) and self.step == 1:
@@ -56,11 +55,11 @@ class LaneRange(Collection):
         size = jnp.maximum(jnp.abs(self.step), 1)
         return number(jnp.where(self.step > 0, inside, backwards) & ((item - self.start) % size == 0))
 
-    def element(self, index: Any) -> Any:
+    def element(self, index: Index) -> Value:
         """Return the element at an index in range."""
         return number(self.start + index * self.step)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Value:
         if isinstance(index, slice):
             raise Refusal("PCB306", "a slice of a range with bounds of the lane", helps=("write its own bounds",))
         return self.element(checked_index(index, self.length, 0, "range object index out of range")[0])

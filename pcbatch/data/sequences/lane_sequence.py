@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from functools import partialmethod
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +21,7 @@ from pcbatch.data.sequences import moves
 from pcbatch.data.sequences.indices import SliceRange, checked_index, repeated, repetitions, slice_range
 from pcbatch.data.sequences.list_order import ask_about_lists, ask_identity, compare, equal, equal_to, first_equal, not_
 from pcbatch.data.stored import lists_in
+from pcbatch.data.values import Columns, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -34,19 +34,19 @@ class Compared(Rows):
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
-    def _as_operand(self, other: Any) -> Any:
+    def _as_operand(self, other: Value) -> Value:
         """Return what is compared in place of another operand."""
         return other
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Value) -> Value:
         other = self._as_operand(other)
         ask_about_lists(self, other)
         return equal(self, other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Value) -> Value:
         return not_(self == other)
 
-    def _compared(self, op: Any, other: Any) -> Any:
+    def _compared(self, op: Value, other: Value) -> Value:
         return compare(op, self, self._as_operand(other))
 
     __lt__, __le__ = partialmethod(_compared, operator.lt), partialmethod(_compared, operator.le)
@@ -62,33 +62,33 @@ class LaneSequence(Compared):
 
     # One element. The place of an element is its index in the columns.
 
-    def _place(self, index: Any) -> Any:
+    def _place(self, index: Index) -> Value:
         return index
 
-    def element(self, index: Any) -> Any:
+    def element(self, index: Index) -> Value:
         """Return the element at an index that is known to be in range; a list is a view."""
         if self.source is not None and same_leaves(self.source[0], self._columns):
             return element_at(self.source[1], self.source[2](index))
         return element_at(self, self._place(index))
 
-    def _taken(self, index: Any) -> Any:
+    def _taken(self, index: Index) -> Value:
         """The element at an index, no view: its place may be stored into afterwards."""
         return keeping_order(lambda leaf: leaf, self.element(index))
 
-    def _checked(self, index: Any, message: str) -> tuple[Any, Any]:
+    def _checked(self, index: Index, message: str) -> tuple[Value, Value]:
         """The place of an index to read, and one to store to, out of range where the index is."""
         return checked_index(index, self.length, self.capacity, message)
 
     # All elements.
 
-    def _numbers(self) -> Any:
+    def _numbers(self) -> Value:
         """The numbers of all places, int32[capacity]."""
         return jnp.arange(self.capacity, dtype=np.int32)
 
-    def _valid(self) -> Any:
+    def _valid(self) -> Value:
         return self._numbers() < self.length
 
-    def _new(self, columns: Any, length: Any) -> Any:
+    def _new(self, columns: Columns, length: Index) -> Value:
         """Return a list with other columns of such elements."""
         new = class_for(list).tree_unflatten(self.origins, (columns, length))
         holds_same(new, self)
@@ -96,15 +96,15 @@ class LaneSequence(Compared):
         new.source = self.source
         return new
 
-    def _plain(self) -> Any:
+    def _plain(self) -> Value:
         """Return a list of these elements, from place 0 on, that is no view."""
         return self._new(self.columns, self.length)
 
-    def as_list(self) -> Any:
+    def as_list(self) -> Value:
         """Return the elements as a list, no view and no tuple."""
         return self._plain()
 
-    def copy(self) -> Any:
+    def copy(self) -> Value:
         """Return a list of the same elements."""
         new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
         new.hold(self.elements_in(self))
@@ -113,21 +113,21 @@ class LaneSequence(Compared):
 
     __copy__ = copy
 
-    def _equal(self, value: Any) -> Any:
+    def _equal(self, value: Value) -> Value:
         """Return the mask of the elements that equal a value, bool[capacity]."""
         return jnp.logical_and(self._valid(), equal_to(self._compared_with(value), value))
 
-    def _first(self, value: Any, start: Any, stop: Any) -> Any:
+    def _first(self, value: Value, start: Index, stop: Index) -> Value:
         """Return the place of the first element from `start` on, before `stop`, that equals a value; else `stop`."""
         return first_equal(self._compared_with(value), value, start, stop)
 
-    def _compared_with(self, value: Any) -> Any:
+    def _compared_with(self, value: Value) -> Value:
         plain = self._plain()
         if not isinstance(value, Container) and not isinstance(plain.columns, Unset):
             ask_identity(plain.columns, value, plain._valid())
         return plain
 
-    def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
+    def index(self, value: Value, start: Index = 0, stop: Index = None, /) -> Index:
         """Return the index of the first element that equals a value."""
         found = slice_range(slice(start, stop), self.length)
         end = found.start + found.count
@@ -135,22 +135,22 @@ class LaneSequence(Compared):
         require(place < end, "ValueError", self.ABSENT["index"])
         return number(jnp.asarray(place, np.int32))
 
-    def count(self, value: Any, /) -> Any:
+    def count(self, value: Value, /) -> Index:
         """Return the number of elements that equal a value."""
         return number(jnp.sum(self._equal(value), dtype=np.int32))
 
-    def contains(self, value: Any) -> Any:
+    def contains(self, value: Value) -> Value:
         """Return whether an element equals a value."""
         return number(jnp.asarray(self._first(value, 0, self.length) < self.length))
 
     # Subscripts.
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Value:
         if isinstance(index, slice):
             return self._slice(slice_range(index, self.length))
         return self.element(self._checked(index, self.NO_INDEX)[0])
 
-    def _slice(self, part: SliceRange) -> Any:
+    def _slice(self, part: SliceRange) -> Value:
         plain = self._plain()
         columns = plain.columns
         if isinstance(part.count, int) and room(columns, 0) is not None:
@@ -162,7 +162,7 @@ class LaneSequence(Compared):
             columns = taken(columns, part.start + part.step * self._numbers())
         return plain._new(columns, part.count)
 
-    def __mul__(self, times: Any) -> Any:
+    def __mul__(self, times: Index) -> Value:
         times = repetitions(times)
         plain = self._plain()
         n = plain.length
@@ -181,7 +181,7 @@ class LaneSequence(Compared):
 
     # Unpacking.
 
-    def unpacked(self, count: int) -> tuple[Any, ...]:
+    def unpacked(self, count: int) -> tuple[Value, ...]:
         """Return the elements of `a, b = xs`, as many as there are names."""
         n = self.length
         few = ("not enough values to unpack (expected ", str(count), ", got ", n, ")")
@@ -189,7 +189,7 @@ class LaneSequence(Compared):
         require(n <= count, "ValueError", f"too many values to unpack (expected {count})")
         return tuple(self.element(k) for k in range(count))
 
-    def unpacked_star(self, before: int, after: int) -> list[Any]:
+    def unpacked_star(self, before: int, after: int) -> list[Value]:
         """Return the values of `a, *rest, z = xs`, with so many names before and after the star."""
         n = self.length
         few = ("not enough values to unpack (expected at least ", str(before + after), ", got ", n, ")")
@@ -198,7 +198,7 @@ class LaneSequence(Compared):
         last = [self.element(n - k) for k in range(after, 0, -1)]
         return [*first, self._plain()[before : n - after], *last]
 
-    def __jax_array__(self) -> Any:
+    def __jax_array__(self) -> Value:
         """Return the elements as one array, where their number is known while compiling."""
         columns, n = self._plain().columns, self.length
         if isinstance(columns, jax.Array) and isinstance(n, int):

@@ -8,8 +8,6 @@ A tuple with a length that is known while compiling is Python's own, until it me
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +20,7 @@ from pcbatch.data.origins import Origin
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import parts
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 
@@ -42,7 +41,7 @@ class LaneTuple(LaneList):
         new.hold(values.elements_in(values))
         return new
 
-    def beside(self, value: Any, lead: Shape) -> Any:
+    def beside(self, value: Value, lead: Shape) -> Value:
         """Return a known tuple that this one meets, or the columns of such, as one of the lane; others as they are."""
         if type(value) is not tuple or type(self) is not LaneTuple:
             return super().beside(value, lead)
@@ -55,42 +54,42 @@ class LaneTuple(LaneList):
         columns = jnp.stack(value, axis=len(lead))
         return self.tree_unflatten((Origin.UNKNOWN,), (columns, jnp.full(lead, len(value), np.int32)))
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Value:
         if facts(name).changes and hasattr(list, name):
             raise AttributeError(f"'{type(self).python_name}' object has no attribute '{name}'")
         return super().__getattribute__(name)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Value:
         found = super().__getitem__(index)
         return type(self).of(found) if isinstance(index, slice) else found
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Index, value: Value) -> None:
         raise TypeError(f"'{self.python_name}' object does not support item assignment")
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: Index) -> None:
         raise TypeError(f"'{self.python_name}' object doesn't support item deletion")
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Value) -> Value:
         return self._joined(self, other) if type(other) in (tuple, LaneTuple) else NotImplemented
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Value) -> Value:
         return self._joined(other, self) if type(other) in (tuple, LaneTuple) else NotImplemented
 
     __iadd__ = __add__
 
-    def __mul__(self, times: Any) -> Any:
+    def __mul__(self, times: Index) -> Value:
         return type(self).of(super().__mul__(times))
 
     __rmul__ = __mul__
 
     @staticmethod
-    def _joined(a: Any, b: Any) -> LaneTuple:
+    def _joined(a: Value, b: Value) -> LaneTuple:
         new = a._plain() if isinstance(a, LaneTuple) else LaneList.from_list(list(a))
         new.extend(b if isinstance(b, LaneTuple) else list(b))
         return LaneTuple.of(new)
 
 
-def transposed(rows: Any, strict: bool = False) -> Any:
+def transposed(rows: Value, strict: bool = False) -> Value:
     """Return the elements of `zip(*rows)` as a list, for rows of the lane; of other rows what `zip` gives."""
     rows = sure(rows, "Value after * must be an iterable, not NoneType")
     if isinstance(rows, LaneList):
@@ -102,7 +101,7 @@ def transposed(rows: Any, strict: bool = False) -> Any:
     return list(zip(*rows, strict=strict))
 
 
-def _of_lists(rows: LaneList, strict: bool) -> Any:
+def _of_lists(rows: LaneList, strict: bool) -> Value:
     """The columns of a list of lists: tuples of the lane."""
     inner, n = rows.columns, rows.length
     if isinstance(inner, Unset) or (isinstance(inner, Rows) and isinstance(inner.columns, Unset)):
@@ -124,7 +123,7 @@ def _of_lists(rows: LaneList, strict: bool) -> Any:
     return LaneList.tree_unflatten((Origin.ARRAY,), (column, count))
 
 
-def _of_tuples(rows: LaneList) -> Any:
+def _of_tuples(rows: LaneList) -> Value:
     """The columns of a list of tuples: as many as a tuple has parts, if there is one."""
     origins, columns = iter(rows.origins), []
     for part in rows.columns:
@@ -135,7 +134,7 @@ def _of_tuples(rows: LaneList) -> Any:
     return made
 
 
-def _of_known(rows: list[Any], strict: bool) -> Any:
+def _of_known(rows: list[Value], strict: bool) -> Value:
     """The columns of so many lists as are known while compiling: Python's tuples."""
     lists = [row._plain() if isinstance(row, LaneList) else LaneList.from_list(list(row)) for row in rows]
     lengths = [row.length for row in lists]

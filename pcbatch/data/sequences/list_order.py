@@ -21,15 +21,16 @@ from pcbatch.data.row_search import first_row
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.indices import where
 from pcbatch.data.stored import Stored
+from pcbatch.data.values import Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
-Comparison = Callable[[Any, Any], Any]
+Comparison = Callable[[Value, Value], Value]
 NAN_ORDER = "a list with NaN among its keys has no order: what Python makes of it depends on the order before"
 NAN_IDENTITY = "a NaN is compared with a NaN in a list or tuple, where Python asks whether both are one object"
 
 
-def ask_identity(a: Any, b: Any, valid: Any) -> None:
+def ask_identity(a: Value, b: Value, valid: Flag) -> None:
     """Let the lane stop where elements of two sequences are both NaN, where Python asks whether they are one object.
 
     Args:
@@ -47,7 +48,7 @@ def ask_identity(a: Any, b: Any, valid: Any) -> None:
                 limit(~jnp.any(both & valid), NAN_IDENTITY)
 
 
-def ask_about_lists(a: Any, b: Any) -> None:
+def ask_about_lists(a: Value, b: Value) -> None:
     """Ask for the identity of what stands at the same index of two lists that are compared."""
     if not isinstance(b, Rows | list | tuple) or (lists := _both_lists(a, b)) is None:
         return
@@ -56,7 +57,7 @@ def ask_about_lists(a: Any, b: Any) -> None:
         ask_identity(pairs[0], pairs[1], (a.length == b.length) & (jnp.arange(room(pairs, 0)) < a.length))
 
 
-def equal(a: Any, b: Any) -> Any:
+def equal(a: Value, b: Value) -> Value:
     """Return whether two elements, or two lists, are equal."""
     a, b = of_member(compared(a, "eq")), of_member(compared(b, "eq"))
     if isinstance(a, Optional) or isinstance(b, Optional):
@@ -79,7 +80,7 @@ def equal(a: Any, b: Any) -> Any:
     return a_tree == b_tree and _all(equal(x, y) for x, y in zip(left, right, strict=True))
 
 
-def _equal_optionals(a: Any, b: Any) -> Any:
+def _equal_optionals(a: Value, b: Value) -> Value:
     """Return whether two values that may be None are equal."""
     if a is None or b is None:
         return is_none(b if a is None else a)
@@ -88,7 +89,7 @@ def _equal_optionals(a: Any, b: Any) -> Any:
     return jnp.where(jnp.logical_or(none_a, none_b), jnp.logical_and(none_a, none_b), values)
 
 
-def _equal_lists(a: Any, b: Any) -> Any:
+def _equal_lists(a: Value, b: Value) -> Value:
     lists = _both_lists(a, b)
     if lists is None:
         return False
@@ -101,12 +102,12 @@ def _equal_lists(a: Any, b: Any) -> Any:
     return jnp.logical_and(same, _first_difference(pairs, stop) == stop)
 
 
-def _first_difference(pairs: Any, stop: Any) -> Any:
+def _first_difference(pairs: Value, stop: Index) -> Value:
     """The first place at which two lists differ; `stop` if they are alike before it."""
     return first_row(lambda pair: not_(equal(*pair)), pairs, stop)
 
 
-def _both_lists(a: Any, b: Any) -> tuple[Any, Any] | None:
+def _both_lists(a: Value, b: Value) -> tuple[Value, Value] | None:
     """The two values as lists of the lane; None if one of them is no list of the same kind."""
     a, b = (one.as_rows() if isinstance(one, Rows) else one for one in (a, b))
     kind = type(a) if isinstance(a, Rows) else type(b)
@@ -114,7 +115,7 @@ def _both_lists(a: Any, b: Any) -> tuple[Any, Any] | None:
     return None if any(type(value) is not kind for value in values) else (values[0]._plain(), values[1]._plain())
 
 
-def _pairs(a: Any, b: Any) -> Any:
+def _pairs(a: Value, b: Value) -> Value:
     """The columns of the pairs of elements at the same index of two lists; None if one can have none."""
     if isinstance(a.columns, Unset) or isinstance(b.columns, Unset):
         return None
@@ -125,7 +126,7 @@ def _pairs(a: Any, b: Any) -> Any:
     return tuple(jax.tree.map(lambda leaf: leaf[:size], one.columns) for one in (a, b))
 
 
-def equal_to(values: Any, value: Any) -> Any:
+def equal_to(values: Value, value: Value) -> Value:
     """Return which elements of a list equal a value, bool[capacity]."""
     if isinstance(values.columns, Unset) or room(values.columns, 0) is None:
         same = True if not isinstance(values.columns, Unset) and equal(values.columns, value) else False
@@ -134,7 +135,7 @@ def equal_to(values: Any, value: Any) -> Any:
     return jax.vmap(lambda element: jnp.asarray(equal(element, value), bool))(values.columns)
 
 
-def first_equal(values: Any, value: Any, start: Any, stop: Any) -> Any:
+def first_equal(values: Value, value: Value, start: Index, stop: Index) -> Value:
     """Return the first place from `start` on, before `stop`, of an element that equals a value; `stop` if there is
     none."""
     if isinstance(values.columns, Unset) or room(values.columns, 0) is None:
@@ -144,7 +145,7 @@ def first_equal(values: Any, value: Any, start: Any, stop: Any) -> Any:
     return first_row(lambda element: equal(element, value), values.columns, stop, start)
 
 
-def compare(op: Comparison, a: Any, b: Any) -> Any:
+def compare(op: Comparison, a: Value, b: Value) -> Value:
     """Return `op(a, b)` for two elements or lists; sequences are compared at the first elements that differ."""
     a, b = compared(a, op.__name__), compared(b, op.__name__)
     if isinstance(a, Rows) or isinstance(b, Rows):
@@ -157,13 +158,13 @@ def compare(op: Comparison, a: Any, b: Any) -> Any:
         return op(a, b)  # raises Python's own error
     if of_two_classes(a, b):
         raise TypeError(f"'<' not supported between instances of '{type_name(a)}' and '{type_name(b)}'")
-    result: Any = op(len(a), len(b))
+    result: Value = op(len(a), len(b))
     for x, y in reversed(list(zip(a, b, strict=False))):
         result = where(equal(x, y), result, compare(op, x, y))
     return result
 
 
-def _compare_lists(op: Comparison, a: Any, b: Any) -> Any:
+def _compare_lists(op: Comparison, a: Value, b: Value) -> Value:
     lists = _both_lists(a, b)
     if lists is None:
         return NotImplemented
@@ -178,11 +179,11 @@ def _compare_lists(op: Comparison, a: Any, b: Any) -> Any:
     return jnp.where(place < shorter, by_element, by_length)
 
 
-def _is_leaf(value: Any) -> bool:
+def _is_leaf(value: Value) -> bool:
     return one_level(value)[1] is None
 
 
-def _comparable(a: Any, b: Any) -> bool:
+def _comparable(a: Value, b: Value) -> bool:
     """Whether two nodes are of one type, which compares as Python's own types do; raises Refusal for other types."""
     for value in (a, b):
         method: Any = getattr(type(value), "__eq__")  # noqa: B009 - which function it is
@@ -192,22 +193,22 @@ def _comparable(a: Any, b: Any) -> bool:
     return isinstance(a, tuple) and isinstance(b, tuple) or type(a) is type(b)
 
 
-def scalar(a: Any, b: Any, op: Comparison) -> Any:
+def scalar(a: Value, b: Value, op: Comparison) -> Value:
     if getattr(a, "shape", ()) != () or getattr(b, "shape", ()) != ():
         title = "arrays in a list are neither equal nor in an order: the comparison has an answer for each element"
         raise Refusal("PCB308", title, helps=("compare with `jnp.array_equal`, or keep numbers and tuples of them",))
     return op(a, b)
 
 
-def not_(value: Any) -> Any:
+def not_(value: Value) -> Value:
     """Return the negation of a comparison."""
     if value is NotImplemented:
         return value
     return not value if isinstance(value, bool) else jnp.logical_not(value)
 
 
-def _all(values: Any) -> Any:
-    result: Any = True
+def _all(values: Value) -> Value:
+    result: Value = True
     for value in values:
         if result is True or value is False:
             result = value

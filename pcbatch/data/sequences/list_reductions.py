@@ -20,10 +20,11 @@ from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences import list_order, list_sorting
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import parts
+from pcbatch.data.values import Column, Flag, Index, Value
 from pcbatch.errors import Refusal, TruthOfArray
 
 
-def exact_sum(name: str, numbers: Any, n: Any = None) -> Any:
+def exact_sum(name: str, numbers: Column, n: Index = None) -> Value:
     """Return the sum of the first `n` integers of an array, or of all; `name` is what the message calls the function.
 
     The upper and the lower halves of the numbers are added apart, where they have room, so that what the sum carries
@@ -35,15 +36,15 @@ def exact_sum(name: str, numbers: Any, n: Any = None) -> Any:
         title = f"a checked sum of {dtype.name} takes fewer than {1 << (bits - 1)} numbers"
         raise Refusal("PCB306", title, helps=("add them in a loop, which checks each step",))
 
-    def halves(x: Any) -> tuple[Any, Any, Any]:
+    def halves(x: Value) -> tuple[Value, Value, Value]:
         return x & ((1 << bits) - 1), x >> bits, x
 
-    def together(numbers: Any, n: Any) -> Any:
+    def together(numbers: Column, n: Index) -> Value:
         counted = numbers if n is None else jnp.where(jnp.arange(numbers.size, dtype=np.int32) < n, numbers, 0)
         return tuple(jnp.sum(x, dtype=dtype) for x in halves(counted))
 
-    def alone(numbers: Any, n: Any) -> Any:
-        def step(k: Any, sums: Any) -> Any:
+    def alone(numbers: Column, n: Index) -> Value:
+        def step(k: Index, sums: Value) -> Value:
             return tuple(total + x for total, x in zip(sums, halves(row(numbers, k)), strict=True))
 
         return jax.lax.fori_loop(0, n, step, (jnp.zeros((), dtype),) * 3)
@@ -63,7 +64,7 @@ NOTHING: Any = object()
 SET_ORDER = "elements of a set have equal keys, and their order is that of the set, which is not known"
 
 
-def total(values: LaneList, start: Any, add: Callable[[Any, Any], Any]) -> Any:
+def total(values: LaneList, start: Value, add: Callable[[Value, Value], Value]) -> Value:
     """Return the builtin `sum` of a list.
 
     Args:
@@ -89,14 +90,14 @@ def total(values: LaneList, start: Any, add: Callable[[Any, Any], Any]) -> Any:
     return add(start, note(result, values.origins[0] if columns.dtype != np.bool_ else Origin.NUMBER))
 
 
-def _weak(value: Any) -> Any:
+def _weak(value: Value) -> Value:
     """Return a number with the weak type of Python's numbers."""
     zero = 0.0 if jnp.issubdtype(value.dtype, np.floating) else 0j if jnp.iscomplexobj(value) else 0
-    weak: Any = jnp.full((1,), zero)
+    weak: Value = jnp.full((1,), zero)
     return weak.at[0].set(value)[0] if weak.dtype == value.dtype else value
 
 
-def truths(values: LaneList, by: bool) -> Any:
+def truths(values: LaneList, by: bool) -> Value:
     """Return `any` (`by` is True) or `all` (False) of a list."""
     columns = values.columns
     if room(columns, 0) is None:
@@ -106,7 +107,7 @@ def truths(values: LaneList, by: bool) -> Any:
     return number(jnp.asarray((place < values.length) == by))
 
 
-def _truth(element: Any) -> Any:
+def _truth(element: Value) -> Value:
     if isinstance(element, Rows):
         return element.length > 0
     if isinstance(element, Optional):
@@ -119,8 +120,12 @@ def _truth(element: Any) -> Any:
 
 
 def extreme(
-    values: LaneList, largest: bool, key: Callable[[Any], Any] | None, default: Any = NOTHING, any_order: bool = False
-) -> Any:
+    values: LaneList,
+    largest: bool,
+    key: Callable[[Value], Value] | None,
+    default: Value = NOTHING,
+    any_order: bool = False,
+) -> Value:
     """Return the first greatest or the first least element of a list; `any_order` is that of `ordered`."""
     if any_order:
         values = ordered(values, key, largest, True, 2)
@@ -146,12 +151,12 @@ def _empty_text() -> str:
     raise AssertionError
 
 
-def _place(values: LaneList, largest: bool, key: Callable[[Any], Any] | None) -> Any:
+def _place(values: LaneList, largest: bool, key: Callable[[Value], Value] | None) -> Value:
     keys = values.columns if key is None else list_sorting.mapped(key, values)
     if isinstance(keys, jax.Array) and keys.ndim == 1 and not jnp.issubdtype(keys.dtype, np.complexfloating):
 
-        def alone(keys: Any, n: Any) -> Any:
-            def step(k: Any, best: Any) -> Any:
+        def alone(keys: Value, n: Index) -> Value:
+            def step(k: Index, best: Value) -> Value:
                 new = row(keys, k)
                 better = new > best[1] if largest else new < best[1]
                 return jnp.where(better, k, best[0]), jnp.where(better, new, best[1])
@@ -162,7 +167,7 @@ def _place(values: LaneList, largest: bool, key: Callable[[Any], Any] | None) ->
     return list_sorting.extreme_place(values._plain(), key, largest)
 
 
-def _place_of_number(keys: Any, inside: Any, largest: bool) -> Any:
+def _place_of_number(keys: Value, inside: Flag, largest: bool) -> Value:
     """The place of the extreme by Python's rule, from left to right: a NaN is skipped unless it comes first."""
     find = jnp.argmax if largest else jnp.argmin
     if keys.dtype == np.bool_:
@@ -179,7 +184,7 @@ def _place_of_number(keys: Any, inside: Any, largest: bool) -> Any:
 
 
 def ordered(
-    values: LaneList, key: Callable[[Any], Any] | None, reverse: Any, any_order: bool = False, first: Any = None
+    values: LaneList, key: Callable[[Value], Value] | None, reverse: Flag, any_order: bool = False, first: Value = None
 ) -> LaneList:
     """Return the builtin `sorted` of a list.
 

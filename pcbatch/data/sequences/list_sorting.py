@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,11 +21,12 @@ from pcbatch.data.sequences.indices import where
 from pcbatch.data.sequences.list_order import NAN_ORDER, compare, scalar
 from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order
 from pcbatch.data.stored import parts
+from pcbatch.data.values import Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 
-def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) -> Any:
+def sorted_order(values: Value, key: Callable[[Value], Value] | None, reverse: Flag) -> Value:
     """Return the places of a list's elements in sorted order, int32[capacity]; those behind the end stay last."""
     places = jnp.arange(values.capacity, dtype=np.int32)
     if room(values.columns, 0) is None:
@@ -37,7 +37,7 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
     return _order(keys, values.length, reverse)
 
 
-def _order(keys: Any, n: Any, reverse: Any) -> Any:
+def _order(keys: Value, n: Index, reverse: Flag) -> Value:
     """The places of the keys of `n` elements in sorted order."""
     places = jnp.arange(room(keys, 0) or 0, dtype=np.int32)
     inside = places < n
@@ -52,30 +52,30 @@ def _order(keys: Any, n: Any, reverse: Any) -> Any:
     return first[order][first]
 
 
-def extreme_place(values: Any, key: Callable[[Any], Any] | None, largest: bool) -> Any:
+def extreme_place(values: Value, key: Callable[[Value], Value] | None, largest: bool) -> Value:
     """Return the place of the first greatest or least element of a list that has one, int32[]."""
     keys = _keys(values, key)
     by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
     if not by_ranks:
         _refuse_nan(_key_leaves(keys), jnp.arange(values.capacity, dtype=np.int32) < values.length)
 
-    def best(keys: Any, n: Any, stop: Any) -> Any:
+    def best(keys: Value, n: Index, stop: Index) -> Value:
         """Compare as Python does, from left to right: to compare each with each takes the square of the room."""
 
-        def step(place: Any, best: Any) -> Any:
+        def step(place: Index, best: Value) -> Value:
             new, old = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (place, best))
             better = compare(operator.lt, old, new) if largest else compare(operator.lt, new, old)
             return jnp.where((place < n) & better, place, best)
 
         return jax.lax.fori_loop(np.int32(1), jnp.asarray(stop, np.int32), step, jnp.int32(0))
 
-    def together(keys: Any, n: Any) -> Any:
+    def together(keys: Value, n: Index) -> Value:
         return best(keys, n, values.capacity) if by_ranks else _order(keys, n, largest)[0]
 
     return by_width(together, lambda keys, n: best(keys, n, n))(keys, values.length)
 
 
-def _keys(values: Any, key: Callable[[Any], Any] | None) -> Any:
+def _keys(values: Value, key: Callable[[Value], Value] | None) -> Value:
     """The columns of what is compared of the elements of a list."""
     if key is not None or has_order(element_at(values, 0), "lt", True):
         key = partial(_fields, key)
@@ -86,12 +86,12 @@ def _keys(values: Any, key: Callable[[Any], Any] | None) -> Any:
     return keys
 
 
-def _fields(key: Callable[[Any], Any] | None, element: Any) -> Any:
+def _fields(key: Callable[[Value], Value] | None, element: Value) -> Value:
     """A key of a sort with tuples of fields in place of the objects that `dataclass` compares by them."""
     return compared(element if key is None else key(element), "lt", True)
 
 
-def _refuse_nan(leaves: list[Any], inside: Any) -> None:
+def _refuse_nan(leaves: list[Value], inside: Flag) -> None:
     """Let the lane stop where a key that is compared is a NaN."""
     for leaf in leaves:
         if leaf.ndim != 1:
@@ -101,19 +101,19 @@ def _refuse_nan(leaves: list[Any], inside: Any) -> None:
             limit(jnp.logical_not(jnp.any(missing)), NAN_ORDER)
 
 
-def _order_by_keys(leaves: list[Any], n: Any) -> Any:
-    def together(leaves: list[Any], n: Any) -> Any:
+def _order_by_keys(leaves: list[Value], n: Index) -> Value:
+    def together(leaves: list[Value], n: Index) -> Value:
         places = jnp.arange(leaves[0].shape[0], dtype=np.int32)
         operands = (places >= n, *leaves, places)
         return jax.lax.sort(operands, num_keys=1 + len(leaves), is_stable=True)[-1]
 
-    def alone(leaves: list[Any], n: Any) -> Any:
+    def alone(leaves: list[Value], n: Index) -> Value:
         return merge_order(list(map(comparable, leaves)), is_less, n)
 
     return by_width(together, alone)(leaves, n)
 
 
-def _key_leaves(keys: Any) -> list[Any]:
+def _key_leaves(keys: Value) -> list[Value]:
     """The columns of keys in the order in which Python compares them."""
     children, tree = one_level(keys)
     if tree is None:
@@ -123,14 +123,14 @@ def _key_leaves(keys: Any) -> list[Any]:
     return [leaf for child in children for leaf in _key_leaves(child)]
 
 
-def _order_by_ranks(keys: Any, inside: Any) -> Any:
+def _order_by_ranks(keys: Value, inside: Flag) -> Value:
     """The order of keys with lists in them, by comparing each with each."""
 
-    def less(x: Any, y: Any) -> Any:
+    def less(x: Value, y: Value) -> Value:
         return jnp.asarray(compare(operator.lt, x, y), bool)
 
     places = jnp.arange(inside.shape[0], dtype=np.int32)
-    below: Any = jax.vmap(lambda y: jax.vmap(lambda x: less(x, y))(keys))(keys)  # [k, j]: j is less than k
+    below: Value = jax.vmap(lambda y: jax.vmap(lambda x: less(x, y))(keys))(keys)  # [k, j]: j is less than k
     above = below.T
     before = below | (~above & (places[None, :] < places[:, None]))
     before = jnp.where(inside[:, None], before & inside[None, :], places[None, :] < places[:, None])
@@ -138,11 +138,11 @@ def _order_by_ranks(keys: Any, inside: Any) -> Any:
     return jnp.zeros_like(places).at[ranks].set(places)
 
 
-def mapped(fn: Callable[[Any], Any], values: Any) -> Any:
+def mapped(fn: Callable[[Value], Value], values: Value) -> Value:
     """Return the columns of the results of a function of one element; places behind the end hold anything."""
     found: list[PrimitiveCheck] = []
 
-    def run(place: Any) -> Any:
+    def run(place: Index) -> Value:
         with collecting() as checks:
             result = jax.tree.map(jnp.asarray, prepare(fn(element_at(values, place))))
         found[:] = checks
@@ -151,7 +151,7 @@ def mapped(fn: Callable[[Any], Any], values: Any) -> Any:
 
     places = jnp.arange(values.capacity, dtype=np.int32)
 
-    def alone(n: Any) -> Any:
+    def alone(n: Index) -> Value:
         types = jax.eval_shape(run, jnp.int32(0))
         empty = jax.tree.map(lambda x: jnp.zeros((values.capacity, *x.shape), x.dtype), types)
         return jax.lax.fori_loop(0, n, lambda k, out: with_row(out, k, run(k)), empty)

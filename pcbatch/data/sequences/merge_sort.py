@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.values import Index, Value
+
 RUN = 32
 
-Arrays = tuple[Any, ...]
-IsLess = Callable[[Any, Any], Any]
+Arrays = tuple[Value, ...]
+IsLess = Callable[[Value, Value], Value]
 
 
-def merge_order(keys: Sequence[Any], is_less: IsLess, count: Any = None) -> Any:
+def merge_order(keys: Sequence[Value], is_less: IsLess, count: Index = None) -> Value:
     """Return the order, int32[n], in which keys [n] are sorted; equal keys stay in theirs.
 
     Args:
@@ -40,7 +41,7 @@ def merge_order(keys: Sequence[Any], is_less: IsLess, count: Any = None) -> Any:
         0, (count + run - 1) // run, lambda k, c: _sorted_run(c, k * run, run, count, before), arrays
     )
 
-    def merge_all(c: tuple[Arrays, Any]) -> tuple[Arrays, Any]:
+    def merge_all(c: tuple[Arrays, Value]) -> tuple[Arrays, Value]:
         arrays, width = c
         pairs = (count + 2 * width - 1) // (2 * width)
         merged = partial(_merge, arrays, width=width, count=count, before=before)
@@ -51,11 +52,11 @@ def merge_order(keys: Sequence[Any], is_less: IsLess, count: Any = None) -> Any:
     return arrays[-1][:size]
 
 
-def _padded(array: Any, size: int) -> Any:
+def _padded(array: Value, size: int) -> Value:
     return jnp.concatenate([array, jnp.broadcast_to(array[-1:], (size - array.shape[0],))])
 
 
-def _before(a: Arrays, b: Arrays, is_less: IsLess) -> Any:
+def _before(a: Arrays, b: Arrays, is_less: IsLess) -> Value:
     """Whether the keys in `a` come before those in `b`; not where they are equal."""
     less, equal = False, True
     for x, y in zip(a, b, strict=True):
@@ -64,7 +65,9 @@ def _before(a: Arrays, b: Arrays, is_less: IsLess) -> Any:
     return less
 
 
-def _sorted_run(arrays: Arrays, start: Any, run: int, count: Any, before: Callable[[Arrays, Arrays], Any]) -> Arrays:
+def _sorted_run(
+    arrays: Arrays, start: Index, run: int, count: Index, before: Callable[[Arrays, Arrays], Value]
+) -> Arrays:
     """Sort keys and places from `start` on, `run` of them; those behind `count` stay."""
     part = tuple(jax.lax.dynamic_slice(array, (start,), (run,), allow_negative_indices=False) for array in arrays)
     k = jnp.arange(run, dtype=jnp.int32)
@@ -84,17 +87,17 @@ def _sorted_run(arrays: Arrays, start: Any, run: int, count: Any, before: Callab
 
 
 def _merge(
-    arrays: Arrays, out: Arrays, start: Any, width: Any, count: Any, before: Callable[[Arrays, Arrays], Any]
+    arrays: Arrays, out: Arrays, start: Index, width: Index, count: Index, before: Callable[[Arrays, Arrays], Value]
 ) -> Arrays:
     """Store into `out` the runs of `width` from `start` on, merged."""
     middle, end = jnp.minimum(start + width, count), jnp.minimum(start + 2 * width, count)
 
-    def head(place: Any) -> Arrays:
+    def head(place: Index) -> Arrays:
         return tuple(
             jax.lax.dynamic_index_in_dim(array, place, 0, False, allow_negative_indices=False) for array in arrays
         )
 
-    def step(c: tuple[Arrays, Any, Any, Any, Arrays, Arrays]) -> Any:
+    def step(c: tuple[Arrays, Value, Value, Value, Arrays, Arrays]) -> Value:
         out, k, left, right, a, b = c
         from_right = (right < end) & ((left >= middle) | before(b[:-1], a[:-1]))
         out = tuple(
@@ -113,7 +116,7 @@ def _merge(
     return merged
 
 
-def is_less(x: Any, y: Any) -> Any:
+def is_less(x: Value, y: Value) -> Value:
     """Whether a key comes before another one: NaN comes last, and the zeros are equal."""
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
         real = is_less(x.real, y.real)
@@ -124,6 +127,6 @@ def is_less(x: Any, y: Any) -> Any:
     return x < y
 
 
-def comparable(key: Any) -> Any:
+def comparable(key: Value) -> Value:
     """Return keys of a dtype that has an order."""
     return key.astype(jnp.int32) if key.dtype == np.bool_ else key

@@ -5,8 +5,6 @@ LaneBytes.known(b"abc")     columns i32[3], length 3
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +17,7 @@ from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text import Text, encodable
+from pcbatch.data.values import Columns, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -36,17 +35,17 @@ class LaneBytes(LaneTuple):
     NO_INDEX = "index out of range"
 
     @classmethod
-    def known(cls, value: Any) -> Any:
+    def known(cls, value: Value) -> Value:
         """Return bytes that are known while compiling."""
         return cls.made(jnp.asarray(np.array(list(value) or [0], np.int32)), len(value))
 
     @classmethod
-    def made(cls, columns: Any, length: Any) -> Any:
+    def made(cls, columns: Columns, length: Index) -> Value:
         """Return the bytes of some numbers, of which the first `length` count."""
         return cls.tree_unflatten((Origin.NUMBER,), (columns, length))
 
     @classmethod
-    def checked(cls, values: LaneList) -> Any:
+    def checked(cls, values: LaneList) -> Value:
         """Return the bytes of a list of numbers; the lane raises ValueError for one that is no byte."""
         columns = values.columns
         if isinstance(columns, Unset):
@@ -69,28 +68,28 @@ class LaneBytes(LaneTuple):
         """Return the text that these bytes encode; a lane with bytes beyond ASCII stops where one may be a part."""
         return encodable(self.text, encoding, errors)
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Value:
         if name in SEARCHES:
             return lambda part, *places: getattr(self.text, name)(_part(part, name[-4:] != "with"), *places)
         return super().__getattribute__(name)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         if hasattr(bytes, name) and not name.startswith("_"):
             raise Refusal("PCB306", f"`{name}` is not there for bytes of the lane", helps=(HELP,))
         raise AttributeError(f"'bytes' object has no attribute '{name}'")
 
-    def contains(self, value: Any) -> Any:
+    def contains(self, value: Value) -> Value:
         """Return whether a number, or other bytes, are in these."""
         return self.text.contains(_part(value, True))
 
-    def __jax_array__(self) -> Any:
+    def __jax_array__(self) -> Value:
         title = "an array of bytes has a dtype of texts, which JAX does not have"
         raise Refusal("PCB306", title, helps=("make an array of the numbers: `jnp.array(list(data))`",))
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Value) -> Value:
         return as_bytes(self.text + other.text) if (other := bytes_of(other)) is not None else NotImplemented
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Value) -> Value:
         return as_bytes(other.text + self.text) if (other := bytes_of(other)) is not None else NotImplemented
 
     __iadd__ = __add__
@@ -107,69 +106,69 @@ class LaneByteArray(LaneList):
     NO_PLACE = "bytearray index out of range"
 
     @classmethod
-    def of(cls, values: Any) -> Any:
+    def of(cls, values: Value) -> Value:
         """Return the bytearray of these bytes, which may be of the lane."""
         return cls.made(bytes_of(values)._plain())
 
     @classmethod
-    def made(cls, values: LaneList) -> Any:
+    def made(cls, values: LaneList) -> Value:
         """Return the bytearray of a list of numbers that are bytes."""
         return cls.tree_unflatten((Origin.NUMBER,), (values.columns, values.length))
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Value:
         if name in SEARCHES or name == "decode":
             return getattr(bytes_of(self), name)
         if name in ("insert", "sort"):
             raise Refusal("PCB306", f"`{name}` is not there for a bytearray of the lane", helps=(HELP,))
         return super().__getattribute__(name)
 
-    def append(self, value: Any, /) -> None:
+    def append(self, value: Value, /) -> None:
         """Add a number at the end, if it is a byte."""
         super().append(_byte(value))
 
-    def extend(self, values: Any, /) -> None:
+    def extend(self, values: Value, /) -> None:
         """Add the numbers of bytes, or of an iterable, at the end."""
         super().extend(_numbers(values))
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Index, value: Value) -> None:
         if isinstance(index, slice):
             super().__setitem__(index, _numbers(value))
             return
         place = self._checked(index, self.NO_PLACE)[1]
         self._set(place, _byte(value))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Value:
         found = super().__getitem__(index)
         return self.made(found) if isinstance(index, slice) else found
 
-    def contains(self, value: Any) -> Any:
+    def contains(self, value: Value) -> Value:
         """Return whether a number, or bytes, are in this."""
         return bytes_of(self).contains(value)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Value) -> Value:
         return NotImplemented if bytes_of(other) is None else self.made((bytes_of(self) + other)._plain())
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Value) -> Value:
         return NotImplemented if bytes_of(other) is None else bytes_of(other) + bytes_of(self)
 
-    def __mul__(self, times: Any) -> Any:
+    def __mul__(self, times: Index) -> Value:
         return self.made(super().__mul__(times))
 
     __rmul__ = __mul__
 
-    def as_compared(self) -> Any:
+    def as_compared(self) -> Value:
         """Return the bytes that are compared in its place."""
         return bytes_of(self)
 
 
-def _numbers(values: Any) -> Any:
+def _numbers(values: Value) -> Value:
     """The list of the numbers of bytes, or of an iterable; the lane raises ValueError where one is no byte."""
     if isinstance(values, LaneText | str | int) or (isinstance(values, jax.Array) and values.ndim == 0):
         raise TypeError("can assign only bytes, buffers, or iterables of ints in range(0, 256)")
     return LaneBytes.checked(as_list(values))._plain()
 
 
-def _byte(value: Any) -> Any:
+def _byte(value: Value) -> Value:
     """A number that is a byte; the lane raises ValueError where it is none."""
     if not isinstance(value, int | jax.Array) or kind_of(jnp.result_type(value)) not in (bool, int):
         raise TypeError(f"'{type_name(value)}' object cannot be interpreted as an integer")
@@ -178,19 +177,19 @@ def _byte(value: Any) -> Any:
     return jnp.where(holds, value, 0).astype(np.int32)
 
 
-def as_bytes(text: LaneText) -> Any:
+def as_bytes(text: LaneText) -> Value:
     """Return the bytes that are the numbers of the characters of a text."""
     return LaneBytes.made(text.codes, text.length)
 
 
-def bytes_of(value: Any) -> Any:
+def bytes_of(value: Value) -> Value:
     """Return bytes and bytearrays, of Python or of the lane, as bytes of the lane; None for other values."""
     if isinstance(value, LaneByteArray):
         return LaneBytes.made(value.columns, value.length)
     return LaneBytes.known(value) if isinstance(value, bytes) else value if type(value) is LaneBytes else None
 
 
-def _part(value: Any, numbers: bool) -> Any:
+def _part(value: Value, numbers: bool) -> Value:
     """The text that stands for what is looked for in bytes; that of a number, where `numbers`, is its character."""
     if isinstance(value, tuple) and not numbers:
         return tuple(_part(part, numbers) for part in value)

@@ -8,7 +8,7 @@ A character is a text of length one, as in Python. What lies behind the length m
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,7 @@ from pcbatch.data.sequences.indices import integer, narrowed
 from pcbatch.data.texts import text_lists, text_search
 from pcbatch.data.texts.letters import Letters
 from pcbatch.data.texts.text import WHITESPACE, Text, encodable, joined, operand
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 METHODS_HELP = "compute with the numbers themselves; a list of characters has the methods of lists: `list(text)`"
@@ -45,7 +46,7 @@ class LaneText(Letters):
 
     # Changed copies.
 
-    def zfill(self, width: Any, /, signed: int | None = None) -> Self:
+    def zfill(self, width: Index, /, signed: int | None = None) -> Self:
         """Return the text with zeros before its digits, after a sign, up to a width; another one if there is a sign."""
         sign = jnp.logical_and(self.length > 0, (self.codes[0] == ord("-")) | (self.codes[0] == ord("+")))
         sign = jnp.asarray(sign, np.int32)
@@ -55,26 +56,26 @@ class LaneText(Letters):
         filled = digits.rjust(most if isinstance(sign, jax.Array) else width, "0", room=width)
         return joined(self.made(self.codes[:1], sign), filled, room=max(filled.codes.shape[0], self.codes.shape[0]))
 
-    def rjust(self, width: Any, fill: Any = " ", /, *, room: Any = None) -> Self:
+    def rjust(self, width: Index, fill: Value = " ", /, *, room: Index = None) -> Self:
         """Return the text with characters before it up to a width."""
         return self._padded(width, fill, True, width if room is None else room)
 
-    def ljust(self, width: Any, fill: Any = " ", /) -> Self:
+    def ljust(self, width: Index, fill: Value = " ", /) -> Self:
         """Return the text with characters behind it up to a width."""
         return self._padded(width, fill, False, width)
 
-    def center(self, width: Any, fill: Any = " ", /) -> Self:
+    def center(self, width: Index, fill: Value = " ", /) -> Self:
         """Return the text with characters on both sides up to a width."""
         return self.centred(width, fill, 1)
 
-    def centred(self, width: Any, fill: Any, more: int = 0) -> Self:
+    def centred(self, width: Index, fill: Value, more: int = 0) -> Self:
         """Return the text in the middle of a width, as `format` puts it; as `center` does if `more` is 1."""
         missing = jnp.maximum(jnp.asarray(width, np.int32) - self.length, 0)
         left = missing // 2 + (missing & width & more)
         size = max(self.codes.shape[0], width if isinstance(width, int) else start_capacity())
         return self._padded(self.length + left, fill, True, size)._padded(width, fill, False, size)
 
-    def _padded(self, width: Any, fill: Any, before: bool, room: Any) -> Self:
+    def _padded(self, width: Index, fill: Value, before: bool, room: Index) -> Self:
         filler = operand(fill, "The fill character must be a unicode character")
         size = max(self.codes.shape[0], room if isinstance(room, int) else start_capacity())
         missing = jnp.maximum(jnp.asarray(width, np.int32) - self.length, 0)
@@ -82,31 +83,31 @@ class LaneText(Letters):
         pad = self.made(jnp.broadcast_to(filler.codes[0], (size,)), missing)
         return joined(pad, self, room=size) if before else joined(self, pad, room=size)
 
-    def strip(self, chars: Any = WHITESPACE, /) -> Self:
+    def strip(self, chars: Value = WHITESPACE, /) -> Self:
         """Return the text without some characters at both ends."""
         return self.lstrip(chars).rstrip(chars)
 
-    def lstrip(self, chars: Any = WHITESPACE, /) -> Self:
+    def lstrip(self, chars: Value = WHITESPACE, /) -> Self:
         """Return the text without some characters at its start."""
         chars = chars if isinstance(chars, str) and chars else operand(chars, "lstrip arg must be None or str")
         gone = first_row(lambda code: ~text_search.is_among(code, chars), self.codes, self.length)
         return self.made(moves.part(self.codes, gone, self.length - gone), self.length - gone)
 
-    def rstrip(self, chars: Any = WHITESPACE, /) -> Self:
+    def rstrip(self, chars: Value = WHITESPACE, /) -> Self:
         """Return the text without some characters at its end."""
         chars = chars if isinstance(chars, str) and chars else operand(chars, "rstrip arg must be None or str")
         return self.made(self.codes, end_of(lambda code: ~text_search.is_among(code, chars), self.codes, self.length))
 
-    def removeprefix(self, part: Any, /) -> Self:
+    def removeprefix(self, part: Value, /) -> Self:
         """Return the text without another one at its start."""
         return self[jnp.where(self.startswith(part), operand(part, "must be str").length, 0) :]
 
-    def removesuffix(self, part: Any, /) -> Self:
+    def removesuffix(self, part: Value, /) -> Self:
         """Return the text without another one at its end."""
         gone = jnp.where(self.endswith(part), operand(part, "must be str").length, 0)
         return self.made(self.codes, self.length - gone)
 
-    def replace(self, old: Any, new: Any, count: Any = -1, /) -> Text:
+    def replace(self, old: Value, new: Value, count: Index = -1, /) -> Text:
         """Return the text with another one replaced where it occurs, from the left."""
         if not (isinstance(old, str) and len(old) == 1 and isinstance(new, str) and len(new) <= 1 and count == -1):
             if isinstance(old, str) and not old:
@@ -121,29 +122,29 @@ class LaneText(Letters):
         order = jnp.argsort(here, stable=True)
         return self.made(self.codes[order], self.length - jnp.sum(here, dtype=np.int32))
 
-    def split(self, sep: Any = None, maxsplit: Any = -1) -> Any:
+    def split(self, sep: Value = None, maxsplit: Index = -1) -> Value:
         """Return the list of the parts between separators, or of the words."""
         return text_lists.split(self, None if sep is None else operand(sep, "must be str or None"), maxsplit)
 
-    def rsplit(self, sep: Any = None, maxsplit: Any = -1) -> Any:
+    def rsplit(self, sep: Value = None, maxsplit: Index = -1) -> Value:
         """Return the list of the parts between separators, of which the last `maxsplit` count, or of the words."""
         part = None if sep is None else operand(sep, "must be str or None")[::-1]
         return text_lists.turned(self[::-1].split(part, maxsplit), self)
 
-    def splitlines(self, keepends: bool = False) -> Any:
+    def splitlines(self, keepends: bool = False) -> Value:
         """Return the list of the lines, with their ends if asked."""
         return text_lists.lines(self, keepends)
 
-    def translate(self, table: Any, /) -> Text:
+    def translate(self, table: Value, /) -> Text:
         """Return the text with characters replaced by those, or the texts, of a known table of their codes."""
         return text_lists.translated(self, table)
 
-    def expandtabs(self, tabsize: Any = 8) -> Self:
+    def expandtabs(self, tabsize: Index = 8) -> Self:
         """Return the text with spaces in the place of each tab, up to the next multiple of a size in its line."""
         size, beyond = max(start_capacity(), self.codes.shape[0]), np.int32(2**30 - 1)  # twice it fits 32 bits
         tab = jnp.clip(jnp.asarray(narrowed(integer(tabsize, "tabsize must be an integer")), np.int32), 0, beyond)
 
-        def step(at: tuple[Any, Any], character: tuple[Any, Any]) -> tuple[tuple[Any, Any], Any]:
+        def step(at: tuple[Index, Index], character: tuple[Value, Value]) -> tuple[tuple[Value, Value], Value]:
             (column, place), (code, there) = at, character
             gap = jnp.where(tab > 0, tab - column % jnp.maximum(tab, 1), 0)
             width = jnp.where(there, jnp.where(code == ord("\t"), gap, 1), 0)
@@ -156,15 +157,15 @@ class LaneText(Letters):
         places = jnp.where(self.valid() & (self.codes != ord("\t")), places, size)
         return self.made(jnp.full(size, ord(" "), np.int32).at[places].set(self.codes, mode="drop"), length)
 
-    def partition(self, sep: Any, /) -> tuple[Self, Self, Self]:
+    def partition(self, sep: Value, /) -> tuple[Self, Self, Self]:
         """Return what stands before a separator, the separator, and what stands behind it."""
         return self._parted(sep, self.find(sep), self.length)
 
-    def rpartition(self, sep: Any, /) -> tuple[Self, Self, Self]:
+    def rpartition(self, sep: Value, /) -> tuple[Self, Self, Self]:
         """Return what stands before the last separator, the separator, and what stands behind it."""
         return self._parted(sep, self.rfind(sep), 0)
 
-    def _parted(self, sep: Any, place: Any, missing: Any) -> tuple[Self, Self, Self]:
+    def _parted(self, sep: Value, place: Index, missing: Value) -> tuple[Self, Self, Self]:
         part = operand(sep, "must be str")
         require(part.length > 0, "ValueError", "empty separator")
         first = jnp.where(place < 0, missing, place)
@@ -176,22 +177,22 @@ class LaneText(Letters):
         )
 
     @Facts(iterates=True)
-    def join(self, texts: Any, /) -> Text:
+    def join(self, texts: Value, /) -> Text:
         """Return some texts one after the other, with this one between them."""
         return text_lists.join_texts(self, texts)
 
-    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> Any:
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> Value:
         """Return the bytes of the characters, each of one byte."""
         return class_for(bytes).made(encodable(self, encoding, errors).codes, self.length)
 
-    def as_list(self) -> Any:
+    def as_list(self) -> Value:
         """Return the list of the characters."""
         return text_lists.characters(self)
 
-    def __reversed__(self) -> Any:
+    def __reversed__(self) -> Value:
         return self[::-1].as_list()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         if hasattr(str, name) and not name.startswith("_"):
             title = f"`{name}` is not there for texts of the lane"
             raise Refusal("PCB306", title, helps=(LACKING.get(name, METHODS_HELP),))

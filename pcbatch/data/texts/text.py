@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +17,7 @@ from pcbatch.data.sequences.indices import checked_index, integer, repeated, rep
 from pcbatch.data.sequences.lane_sequence import Compared
 from pcbatch.data.texts import text_search
 from pcbatch.data.texts.known_texts import refuse_shown
+from pcbatch.data.values import Column, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -32,20 +33,20 @@ class Text(Compared):
     python_name = "str"
 
     @classmethod
-    def known(cls, text: Any) -> Self:
+    def known(cls, text: Value) -> Self:
         """Return a text that is known while compiling."""
         refuse_shown(text)
         codes = np.array([ord(c) for c in text] or [0], np.int32)
         return cls.made(jnp.asarray(codes), len(text))
 
     @classmethod
-    def made(cls, codes: Any, length: Any) -> Self:
+    def made(cls, codes: Column, length: Index) -> Self:
         """Return the text of some codes, of which the first `length` count."""
         new: Self = cls.tree_unflatten(ORIGINS, (codes, length))
         return new
 
     @property
-    def codes(self) -> Any:
+    def codes(self) -> Value:
         """The codes of the characters, i32[capacity]."""
         return self.columns
 
@@ -56,17 +57,17 @@ class Text(Compared):
         """Return the text itself, which nothing changes."""
         return self._plain()
 
-    def valid(self) -> Any:
+    def valid(self) -> Value:
         """The mask of the places that hold a character."""
         return jnp.arange(self.codes.shape[0], dtype=np.int32) < self.length
 
     # Subscripts.
 
-    def element(self, index: Any) -> Self:
+    def element(self, index: Index) -> Self:
         """Return the character at an index that is known to be in range."""
         return self.made(leaf_at(self.codes, (index,)).reshape(1), 1)
 
-    def __getitem__(self, index: Any) -> Self:
+    def __getitem__(self, index: Index) -> Self:
         if not isinstance(index, slice):
             index = integer(index, "string indices must be integers")
             place, _ = checked_index(index, self.length, self.codes.shape[0], "string index out of range")
@@ -77,21 +78,21 @@ class Text(Compared):
         places = part.start + part.step * jnp.arange(self.codes.shape[0], dtype=np.int32)
         return self.made(taken(self.codes, places), part.count)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Index, value: Value) -> None:
         raise TypeError("'str' object does not support item assignment")
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: Index) -> None:
         raise TypeError("'str' object doesn't support item deletion")
 
     # Operators.
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Value) -> Value:
         return NotImplemented if (right := as_text(other)) is None else joined(self, right)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Value) -> Value:
         return NotImplemented if (left := as_text(other)) is None else joined(left, self)
 
-    def __mul__(self, times: Any) -> Any:
+    def __mul__(self, times: Index) -> Value:
         n = self.length
         whole = repeated(n, repetitions(times))
         size = max(1, whole) if isinstance(whole, int) else max(start_capacity(), self.codes.shape[0])
@@ -101,57 +102,57 @@ class Text(Compared):
 
     __rmul__ = __mul__
 
-    def _as_operand(self, other: Any) -> Any:
+    def _as_operand(self, other: Value) -> Value:
         return as_text(other)
 
     # Searching.
 
-    def contains(self, part: Any) -> Any:
+    def contains(self, part: Value) -> Value:
         """Return whether another text is a part of this one."""
         return number(jnp.any(text_search.places(self, operand(part, "'in <string>' requires string as left operand"))))
 
-    def _places(self, part: Any, start: Any = None, end: Any = None) -> Any:
+    def _places(self, part: Value, start: Index = None, end: Index = None) -> Value:
         return text_search.places(self, operand(part, "must be str"), start, end)
 
-    def find(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+    def find(self, part: Value, start: Index = None, end: Index = None, /) -> Index:
         """Return the first place of another text between two places, -1 if it is not there."""
         here = self._places(part, start, end)
         return number(jnp.where(jnp.any(here), jnp.argmax(here).astype(np.int32), -1))
 
-    def rfind(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+    def rfind(self, part: Value, start: Index = None, end: Index = None, /) -> Index:
         """Return the last place of another text between two places, -1 if it is not there."""
         here = self._places(part, start, end)
         return number(jnp.where(jnp.any(here), here.shape[0] - 1 - jnp.argmax(here[::-1]).astype(np.int32), -1))
 
-    def index(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+    def index(self, part: Value, start: Index = None, end: Index = None, /) -> Index:
         """Return the first place of another text."""
         return _found(self.find(part, start, end))
 
-    def rindex(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+    def rindex(self, part: Value, start: Index = None, end: Index = None, /) -> Index:
         """Return the last place of another text."""
         return _found(self.rfind(part, start, end))
 
-    def count(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+    def count(self, part: Value, start: Index = None, end: Index = None, /) -> Index:
         """Return how often another text occurs without overlap."""
         part = operand(part, "must be str")
         return number(jnp.sum(text_search.taken(self._places(part, start, end), part), dtype=np.int32))
 
-    def startswith(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+    def startswith(self, part: Value, start: Index = None, end: Index = None, /) -> Value:
         """Return whether the text, or its part between two places, begins with another one, or one of several."""
         if isinstance(part, tuple) or start is not None or end is not None:
             return self._at_one_end("startswith", part, start, end)
         return number(text_search.places(self, operand(part, "startswith first arg must be str"))[0])
 
-    def _at_one_end(self, name: str, part: Any, start: Any, end: Any) -> Any:
+    def _at_one_end(self, name: str, part: Value, start: Index, end: Index) -> Value:
         """The method `startswith` or `endswith` with places or several texts."""
-        found: Any = False
+        found: Value = False
         for one in part if isinstance(part, tuple) else (part,):
             found = jnp.logical_or(found, getattr(self[start:end], name)(one))
         first, last = (text_search.bound(self, 0 if place is None else place) for place in (start, end))
         last = self.length if end is None else jnp.minimum(last, self.length)
         return number(jnp.logical_and(found, first <= last))
 
-    def endswith(self, part: Any, start: Any = None, end: Any = None, /) -> Any:
+    def endswith(self, part: Value, start: Index = None, end: Index = None, /) -> Value:
         """Return whether the text, or its part between two places, ends with another one, or one of several."""
         if isinstance(part, tuple) or start is not None or end is not None:
             return self._at_one_end("endswith", part, start, end)
@@ -162,14 +163,14 @@ class Text(Compared):
         return number(jnp.logical_and(here[place], at >= 0))
 
 
-def as_text(value: Any) -> Text | None:
+def as_text(value: Value) -> Text | None:
     """Return a text, of Python or of the lane, as one of the lane; None for other values."""
     if isinstance(value, Text):
         return value._plain()
     return lane_value(value) if isinstance(value, str) else None
 
 
-def operand(value: Any, message: str) -> Text:
+def operand(value: Value, message: str) -> Text:
     """Return a text that is an operand or an argument; raises TypeError for other values."""
     text = as_text(value)
     if text is None:
@@ -177,7 +178,7 @@ def operand(value: Any, message: str) -> Text:
     return text
 
 
-def _found(place: Any) -> Any:
+def _found(place: Index) -> Value:
     require(place >= 0, "ValueError", "substring not found")
     return number(jnp.maximum(place, 0))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +15,7 @@ from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts import text_search
 from pcbatch.data.texts.text import WHITESPACE, Text, as_text, joined
 from pcbatch.data.texts.text_parts import TextParts, flattened
+from pcbatch.data.values import Column, Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -38,7 +37,7 @@ def sorted_characters(text: Text, reverse: bool) -> LaneList:
     return characters(text.made(text.codes[jnp.argsort(keys, stable=True)], text.length))
 
 
-def split(text: Text, sep: Text | None, most: Any) -> LaneList:
+def split(text: Text, sep: Text | None, most: Index) -> LaneList:
     """Return the list of the parts of a text between separators, of which the first `most` count, or of its words."""
     size, n = text.codes.shape[0], text.length
     if sep is None:
@@ -79,7 +78,7 @@ def turned(parts: TextParts, text: Text) -> LaneList:
     return found[::-1]  # type: ignore[no-any-return]
 
 
-def translated(text: Text, table: Any) -> Text:
+def translated(text: Text, table: Value) -> Text:
     """Return a text with characters replaced by a known table: numbers of characters and numbers, texts or None."""
     if not isinstance(table, dict) or any(isinstance(value, Text) for value in table.values()):
         title = "`translate` takes a table that is known while compiling"
@@ -96,27 +95,27 @@ def translated(text: Text, table: Any) -> Text:
     return join_texts(text.known(""), made)
 
 
-def _parts(text: Text, starts: Any, ends: Any, count: Any) -> TextParts:
+def _parts(text: Text, starts: Column, ends: Column, count: Index) -> TextParts:
     """The list of so many parts of a text, from places to others."""
     inside = jnp.arange(starts.shape[0], dtype=np.int32) < count
     return TextParts.of(text.codes, starts, jnp.where(inside, ends - starts, 0), count)
 
 
-def _words(codes: Any, n: Any) -> tuple[Any, Any, Any]:
+def _words(codes: Column, n: Index) -> tuple[Value, Value, Value]:
     """The places at which the words of a text begin and end, and their number; then places behind those of the text."""
     size = codes.shape[0]
 
-    def is_space(codes: Any) -> Any:
+    def is_space(codes: Column) -> Value:
         return text_search.is_among(codes, WHITESPACE)
 
-    def together(codes: Any, n: Any) -> tuple[Any, Any, Any]:
+    def together(codes: Column, n: Index) -> tuple[Value, Value, Value]:
         letters, edge = (jnp.arange(size, dtype=np.int32) < n) & ~is_space(codes), jnp.zeros((1,), bool)
         starts = _first(letters & ~jnp.concatenate([edge, letters[:-1]]), size, size)
         ends = _first(letters & ~jnp.concatenate([letters[1:], edge]), size, size) + 1
         return starts, ends, jnp.sum(starts < size, dtype=np.int32)
 
-    def alone(codes: Any, n: Any) -> tuple[Any, Any, Any]:
-        def step(k: Any, c: tuple[Any, ...]) -> tuple[Any, ...]:
+    def alone(codes: Column, n: Index) -> tuple[Value, Value, Value]:
+        def step(k: Index, c: tuple[Value, ...]) -> tuple[Value, ...]:
             starts, ends, count, inside = c
             letter = ~is_space(row(codes, k))
             starts = with_row(starts, jnp.where(letter & ~inside, count, size), k)
@@ -133,28 +132,28 @@ def _words(codes: Any, n: Any) -> tuple[Any, Any, Any]:
     return starts, ends, count
 
 
-def _separators(text: Text, sep: Text, most: Any, rows: int) -> tuple[Any, Any]:
+def _separators(text: Text, sep: Text, most: Index, rows: int) -> tuple[Value, Value]:
     """The places of the first `most` separators of a text, all if it is negative, in int32[rows], and their number."""
 
-    def together(text: Text, sep: Text, most: Any) -> tuple[Any, Any]:
+    def together(text: Text, sep: Text, most: Index) -> tuple[Value, Value]:
         here = text_search.taken(text_search.places(text, sep), sep) & (jnp.asarray(sep.length) > 0)
         here &= (jnp.cumsum(here, dtype=np.int32) <= most) | (most < 0)
         return _first(here, rows, text.length + 1), jnp.sum(here, dtype=np.int32)
 
-    def alone(text: Text, sep: Text, most: Any) -> tuple[Any, Any]:
-        def is_there(k: Any) -> Any:
-            def more(j: Any) -> Any:
+    def alone(text: Text, sep: Text, most: Index) -> tuple[Value, Value]:
+        def is_there(k: Index) -> Value:
+            def more(j: Index) -> Value:
                 return (j < sep.length) & (row(text.codes, k + j) == row(sep.codes, j))
 
             return jax.lax.while_loop(more, lambda j: j + 1, jnp.int32(0)) >= sep.length
 
-        def step(c: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        def step(c: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
             found, count, k = c
             there = is_there(k)
             found = with_row(found, jnp.where(there & (count < rows), count, rows), k)
             return found, count + there.astype(np.int32), k + jnp.where(there, jnp.maximum(sep.length, 1), 1)
 
-        def more(c: tuple[Any, Any, Any]) -> Any:
+        def more(c: tuple[Value, Value, Value]) -> Value:
             return (c[2] + jnp.maximum(sep.length, 1) <= text.length) & ((most < 0) | (c[1] < most))
 
         empty = jnp.full((rows + 1,), text.codes.shape[0] + 1, np.int32)
@@ -165,14 +164,14 @@ def _separators(text: Text, sep: Text, most: Any, rows: int) -> tuple[Any, Any]:
     return places, count
 
 
-def _first(here: Any, size: int, n: Any) -> Any:
+def _first(here: Flag, size: int, n: Index) -> Value:
     """The places at which a mask holds, all of them among the first `n`, in order, and then the size of the mask."""
 
-    def together(here: Any, n: Any) -> Any:
+    def together(here: Flag, n: Index) -> Value:
         return jnp.nonzero(here, size=size, fill_value=here.shape[0])[0].astype(np.int32)
 
-    def alone(here: Any, n: Any) -> Any:
-        def step(k: Any, c: tuple[Any, Any]) -> tuple[Any, Any]:
+    def alone(here: Flag, n: Index) -> Value:
+        def step(k: Index, c: tuple[Value, Value]) -> tuple[Value, Value]:
             found, count = c
             there = row(here, k)
             return with_row(found, jnp.where(there & (count < size), count, size), k), count + there.astype(np.int32)
@@ -183,7 +182,7 @@ def _first(here: Any, size: int, n: Any) -> Any:
     return by_width(together, alone)(here, jnp.asarray(n, np.int32))
 
 
-def join_texts(between: Text, texts: Any) -> Text:
+def join_texts(between: Text, texts: Value) -> Text:
     """Return texts one after the other, with another one between them."""
     if isinstance(texts, Text):
         texts = characters(texts)

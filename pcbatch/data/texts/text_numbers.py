@@ -15,11 +15,12 @@ from pcbatch.data.origins import number
 from pcbatch.data.row_search import first_row
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text import joined
+from pcbatch.data.values import Column, Index, Num, Value
 
 PREFIXES = {10: "", 2: "0b", 8: "0o", 16: "0x"}
 
 
-def text_of_integer(n: Any, base: int = 10, prefix: bool = True, upper: bool = False) -> LaneText:
+def text_of_integer(n: Num, base: int = 10, prefix: bool = True, upper: bool = False) -> LaneText:
     """Return the digits of an integer of the lane, with its sign."""
     if n.dtype == np.bool_ or n.dtype.itemsize < 4:
         n = n.astype(np.int32)
@@ -61,13 +62,13 @@ def grouped(text: LaneText, mark: int, width: int) -> LaneText:
     return LaneText.made(jnp.where((place >= sign) & (right % (width + 1) == width), mark, codes), length)
 
 
-def text_of_bool(c: Any) -> LaneText:
+def text_of_bool(c: Value) -> LaneText:
     """Return "True" or "False"."""
     true, false = LaneText.known("True "), LaneText.known("False")
     return LaneText.made(jnp.where(c, true.codes, false.codes), jnp.where(c, 4, 5).astype(np.int32))
 
 
-def integer_of_text(text: LaneText, base: Any = 10) -> Any:
+def integer_of_text(text: LaneText, base: Value = 10) -> Value:
     """Return the integer that a text shows, as the builtin `int`; the lane raises ValueError if it shows none."""
     if isinstance(base, jax.Array) or base not in range(2, 37):
         raise TypeError("the base of `int(text, base)` of a lane must be a number from 2 to 36 that is known")
@@ -83,12 +84,12 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
         start = start + jnp.where(second & ((third == letter) | (third == letter - 32)) & (n >= signed + 3), 2, 0)
     places, before = jnp.arange(codes.shape[0], dtype=np.int32), jnp.roll(codes, 1)
 
-    def is_mark(code: Any, before: Any, place: Any) -> Any:
+    def is_mark(code: Index, before: Value, place: Index) -> Value:
         # A mark stands between two digits, or behind a prefix.
         begins = (place > start) | ((place == start) & (start > signed))
         return (code == ord("_")) & (before != ord("_")) & (place + 1 < n) & begins
 
-    def is_wrong(at: tuple[Any, Any, Any]) -> Any:
+    def is_wrong(at: tuple[Index, Index, Index]) -> Value:
         digit = _values(at[0])
         return ~is_mark(*at) & ((digit < 0) | (digit >= base))
 
@@ -104,16 +105,16 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
     most = jnp.asarray(np.iinfo(dtype).max, word) + negative.astype(word)
     radix, nothing = word.type(base), (jnp.zeros((), word), jnp.asarray(False))
 
-    def step(carry: Any, at: tuple[Any, Any, Any], stop: Any) -> Any:
+    def step(carry: Value, at: tuple[Index, Index, Index], stop: Index) -> Value:
         value, large = carry
         digit, counts = _values(at[0]).astype(word), (at[2] >= start) & (at[2] < stop) & ~is_mark(*at)
         large = large | (counts & (value > (most - digit) // radix))
         return jnp.where(counts, value * radix + digit, value), large
 
-    def together(at: Any, stop: Any) -> Any:
+    def together(at: Index, stop: Index) -> Value:
         return jax.lax.scan(lambda c, at: (step(c, at, stop), None), nothing, at)[0]
 
-    def alone(at: Any, stop: Any) -> Any:
+    def alone(at: Index, stop: Index) -> Value:
         return jax.lax.fori_loop(start, stop, lambda k, c: step(c, row(at, k), stop), nothing)
 
     value, large = by_width(together, alone)((codes, before, places), jnp.where(good, n, start))
@@ -121,7 +122,7 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
     return number(jnp.where(negative, word.type(0) - value, value).astype(dtype))
 
 
-def _values(codes: Any) -> Any:
+def _values(codes: Column) -> Value:
     """The digits that codes stand for, -1 for other characters."""
     digit = jnp.where((codes >= ord("0")) & (codes <= ord("9")), codes - ord("0"), -1)
     small, capital = codes - ord("a"), codes - ord("A")

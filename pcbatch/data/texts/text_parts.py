@@ -28,6 +28,7 @@ from pcbatch.data.sequences import moves
 from pcbatch.data.sequences.indices import SliceRange
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.text import Text, as_text
+from pcbatch.data.values import Column, Columns, Index, Value
 
 SHORT = 128  # characters of a text, each part of which has room for all of them
 SHARE = 8  # of longer ones a part has room for one out of so many, unless it turns out to have more
@@ -44,12 +45,12 @@ class TextParts(LaneList):
 
     __slots__ = ("_rows", "codes", "places")
     python_name = "list"
-    _rows: Any
-    codes: Any
+    _rows: Value
+    codes: Column
     places: LaneList
 
     @classmethod
-    def of(cls, codes: Any, starts: Any, lengths: Any, count: Any) -> TextParts:
+    def of(cls, codes: Column, starts: Column, lengths: Column, count: Index) -> TextParts:
         """Return the list of `count` parts."""
         new: TextParts = cls.tree_unflatten((Origin.ARRAY,), ((codes, starts, lengths), count))
         return new
@@ -68,7 +69,7 @@ class TextParts(LaneList):
         return new
 
     @property
-    def _columns(self) -> Any:
+    def _columns(self) -> Value:
         if self._rows is None:
             starts, lengths = (leaf[: self._most(leaf.shape[0])] for leaf in self.places.columns)
             width = self._most(self.codes.shape[0])
@@ -80,7 +81,7 @@ class TextParts(LaneList):
         return self._rows
 
     @_columns.setter
-    def _columns(self, columns: Any) -> None:
+    def _columns(self, columns: Columns) -> None:
         assert columns is None, "a list of parts is changed as one of rows"
         self._rows = None
 
@@ -93,7 +94,7 @@ class TextParts(LaneList):
         """The number of rows, where parts are made into rows."""
         return self._most(room(self.places.columns, 0) or 0)
 
-    def as_rows(self) -> Any:
+    def as_rows(self) -> Value:
         """Return the list with a row for each part."""
         return self._new(self._columns, self.length)
 
@@ -102,7 +103,7 @@ class TextParts(LaneList):
     def __repr__(self) -> str:
         return "list of texts"
 
-    def element(self, index: Any) -> Any:
+    def element(self, index: Index) -> Value:
         """Return the part at an index that is known to be in range."""
         start, length = (leaf_at(leaf, (index,)) for leaf in self.places.columns)
         if (width := self._most(self.codes.shape[0])) < self.codes.shape[0]:
@@ -114,7 +115,7 @@ class TextParts(LaneList):
         starts, lengths = places.columns
         return self.of(self.codes, starts, lengths, places.length)
 
-    def _first(self, value: Any, start: Any, stop: Any) -> Any:
+    def _first(self, value: Value, start: Index, stop: Index) -> Value:
         if isinstance(value, Optional):
             return jnp.where(is_none(value), stop, self._first(narrowed(value), start, stop))
         text = as_text(value)
@@ -124,14 +125,14 @@ class TextParts(LaneList):
         width = text.codes.shape[0]
         longer, behind = padded(self.codes, 0, self.codes.shape[0] + width), np.arange(width) >= text.length
 
-        def alike(place: tuple[Any, Any]) -> Any:
+        def alike(place: tuple[Index, Index]) -> Value:
             codes = jax.lax.dynamic_slice_in_dim(longer, place[0], width)
             return (place[1] == text.length) & jnp.all((codes == text.codes) | behind)
 
         return first_row(alike, self.places.columns, stop, start, 1)
 
 
-def flattened(texts: LaneList, sizes: Any, count: Any, between: Text, size: int) -> Any:
+def flattened(texts: LaneList, sizes: Column, count: Index, between: Text, size: int) -> Value:
     """Return the codes [size] of the first `count` texts of a list, of `sizes[k]` characters each, with another text
     between two of them."""
     if isinstance(texts, TextParts):
@@ -140,7 +141,7 @@ def flattened(texts: LaneList, sizes: Any, count: Any, between: Text, size: int)
         rows = texts.columns.codes
         codes, starts = rows.reshape(-1), rows.shape[1] * np.arange(rows.shape[0], dtype=np.int32)
 
-    def rows_of() -> Any:
+    def rows_of() -> Value:
         if isinstance(texts, TextParts):
             return taken(codes, starts[:, None] + np.arange(codes.shape[0], dtype=np.int32)[None])
         return texts.columns.codes

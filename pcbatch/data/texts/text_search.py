@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.values import Column, Flag, Index, Value
 
-def places(text: Any, part: Any, start: Any = None, end: Any = None) -> Any:
+
+def places(text: Value, part: Value, start: Index = None, end: Index = None) -> Value:
     """Return at which places of a text a part begins, bool[capacity + 1]: the last is the end of a full text.
 
     Args:
@@ -28,24 +29,24 @@ def places(text: Any, part: Any, start: Any = None, end: Any = None) -> Any:
     return jnp.logical_and(alike, (starts >= first) & (starts + part.length <= last))
 
 
-def bound(text: Any, place: Any) -> Any:
+def bound(text: Value, place: Index) -> Value:
     """Return a place of a text that is counted from the end if it is negative."""
     return jnp.where(place < 0, jnp.maximum(place + text.length, 0), place)
 
 
-def taken(here: Any, part: Any) -> Any:
+def taken(here: Flag, part: Value) -> Value:
     """Return the places of a part, of all at which it begins, that do not overlap, from the left."""
     if isinstance(part.length, int) and part.length <= 1:
         return here
 
-    def step(blocked: Any, found: Any) -> Any:
+    def step(blocked: Value, found: Value) -> Value:
         first = jnp.logical_and(found, blocked <= 0)
         return jnp.where(first, part.length, blocked) - 1, first
 
     return jax.lax.scan(step, jnp.int32(0), here)[1]
 
 
-def _in_run(codes: Any, run: range) -> Any:
+def _in_run(codes: Column, run: range) -> Value:
     return codes == run.start if len(run) == 1 else (codes >= run.start) & (codes < run.stop)
 
 
@@ -57,7 +58,7 @@ def _runs(characters: str) -> list[range]:
     return list(map(range, starts, ends))
 
 
-def is_among(codes: Any, characters: Any) -> Any:
+def is_among(codes: Column, characters: Value) -> Value:
     """Return which codes are those of some characters, which may be known."""
     if isinstance(characters, str) and characters:
         return reduce(jnp.logical_or, [_in_run(codes, run) for run in _runs(characters)])

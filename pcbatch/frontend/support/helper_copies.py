@@ -36,6 +36,7 @@ from pcbatch.data.objects.made import made_schema, recorded
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.origins import Origin, Tracer, array, is_noted, leaves, note, note_call, origin_of
+from pcbatch.data.values import Value
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import PASSING, TREES
 from pcbatch.frontend.build.operators import in_helper
@@ -45,7 +46,7 @@ from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE
 
-Function = Callable[..., Any]
+Function = Callable[..., Value]
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -135,8 +136,8 @@ def _constructor(cls: type) -> Function:
             return functools.partial(_made, cls) if made_schema().number_of(cls) is not None else cls
         return _refuse_scalars(cls, *UNKNOWN_CLASS, CLASS_HELP.format(cls.__name__))
 
-    def make(*args: Any, **options: Any) -> Any:
-        value: Any = object.__new__(cls)
+    def make(*args: Value, **options: Value) -> Value:
+        value: Value = object.__new__(cls)
         if copy(value, *args, **options) is not None:
             raise TypeError(f"__init__() of {cls.__name__} should return None")
         return recorded(value)
@@ -144,7 +145,7 @@ def _constructor(cls: type) -> Function:
     return make
 
 
-def _made(cls: type, *args: Any, **options: Any) -> Any:
+def _made(cls: type, *args: Value, **options: Value) -> Value:
     return recorded(cls(*args, **options))
 
 
@@ -182,7 +183,7 @@ def _with_unknown_origins(fn: Function) -> Function:
     elif _asks_types_uncopied(fn):
         fn = _refuse_scalars(fn, *UNKNOWN_SOURCE, SOURCE_HELP.format(getattr(fn, "__name__", "it")))
 
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: Value, **options: Value) -> Value:
         results = fn(*args, **options)
         for leaf in leaves(results):
             if isinstance(leaf, Tracer) and not is_noted(leaf):
@@ -195,7 +196,7 @@ def _with_unknown_origins(fn: Function) -> Function:
 def _refuse_scalars(fn: Function, title: str, note: str, help: str) -> Function:
     """Wrap a function so that a call with a scalar of a lane as an argument is refused."""
 
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: Value, **options: Value) -> Value:
         if any(is_noted(value) for value in (*args, *options.values())):
             raise Refusal("PCB305", title, note, helps=(help,))
         return fn(*args, **options)
@@ -253,7 +254,7 @@ def _assigns_globals(code: CodeType) -> bool:
     return own or any(map(_assigns_globals, inner))
 
 
-def _refuse_globals(*args: Any, **options: Any) -> None:
+def _refuse_globals(*args: Value, **options: Value) -> None:
     raise Refusal("PCB305", "a helper assigns a global variable", "what is traced runs once, for all lanes")
 
 

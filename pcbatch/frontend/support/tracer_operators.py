@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
 
 import jax
 import jax.extend.source_info_util
@@ -28,6 +27,7 @@ from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin, Tracer, is_noted, is_noting, note, source_of
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.tree import SUPPORT
 
@@ -62,7 +62,7 @@ def _check_text(cls: type, dunder: str) -> None:
     method = getattr(cls, dunder)
 
     @functools.wraps(method)
-    def checked(self: Any, *spec: str) -> str:
+    def checked(self: Value, *spec: str) -> str:
         if is_noting() and is_user_code(_caller(sys._getframe(1))):
             raise no_text()
         made: str = method(self, *spec)
@@ -71,16 +71,16 @@ def _check_text(cls: type, dunder: str) -> None:
     setattr(cls, dunder, checked)
 
 
-def _reflected(operator: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _reflected(operator: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
     return operator(b, a)
 
 
-def _check(dunder: str, name: str, operator: Callable[..., Any]) -> None:
+def _check(dunder: str, name: str, operator: Callable[..., Value]) -> None:
     """Wrap the method `dunder` of tracers; `operator` computes the same for numbers of Python."""
     method = getattr(Tracer, dunder)
 
     @functools.wraps(method)
-    def checked(self: Any, *other: Any) -> Any:
+    def checked(self: Value, *other: Value) -> Value:
         values = (self, *other)
         if not is_noting() or not any(map(_is_number, values)) or not all(isinstance(v, OPERANDS) for v in values):
             return method(self, *other)
@@ -104,7 +104,7 @@ def _caller(frame: FrameType) -> CodeType:
     return frame.f_code
 
 
-def _in_other_code(name: str, operator: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+def _in_other_code(name: str, operator: Callable[..., Value], values: tuple[Value, ...]) -> Value:
     """Compute an operator in code that is not compiled; refuses bools that count if they are Python's own."""
     if name in COUNTING and all(map(python_numbers.is_bool, values)):
         title = "a bool is a number here if it is Python's own, which is not known in code that is not compiled"
@@ -116,7 +116,7 @@ def _in_other_code(name: str, operator: Callable[..., Any], values: tuple[Any, .
     return result
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Value) -> bool:
     """Whether a value is a tracer that may stand for a number of Python."""
     return isinstance(value, Tracer) and is_noted(value) and source_of(value) is not Origin.ARRAY
 

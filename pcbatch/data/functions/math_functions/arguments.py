@@ -13,6 +13,7 @@ import numpy as np
 
 from pcbatch.data.checks import limit, require, rules
 from pcbatch.data.origins import Tracer, kind_of
+from pcbatch.data.values import Flag, Num, Value
 from pcbatch.errors import Refusal
 
 PYTHON_BITS = 64  # of Python's floats
@@ -20,7 +21,7 @@ PYTHON_BITS = 64  # of Python's floats
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 
 
-def scalar(name: str, value: Any) -> Any:
+def scalar(name: str, value: Num) -> Num:
     """Return a number; refuses arrays, of which these functions take none."""
     if isinstance(value, Tracer) and value.shape != ():
         title = f"`{name}` takes one number, not an array of shape {value.shape}"
@@ -30,7 +31,7 @@ def scalar(name: str, value: Any) -> Any:
     return value
 
 
-def real(name: str, value: Any) -> Any:
+def real(name: str, value: Num) -> Num:
     """Return a number as a float, of JAX's default float type."""
     value = scalar(name, value)
     if not isinstance(value, Tracer):
@@ -40,7 +41,7 @@ def real(name: str, value: Any) -> Any:
     return value.astype(float)
 
 
-def whole(name: str, value: Any) -> Any:
+def whole(name: str, value: Num) -> Num:
     """Return an integer, of at least 32 bits; raises TypeError for a float, as Python does."""
     value = scalar(name, value)
     if not isinstance(value, Tracer):
@@ -52,7 +53,7 @@ def whole(name: str, value: Any) -> Any:
     return value.astype(jnp.promote_types(value.dtype, np.int32) if kind is int else int)
 
 
-def wholes(name: str, *values: Any) -> tuple[Any, ...]:
+def wholes(name: str, *values: Value) -> tuple[Num, ...]:
     """Return integers as arrays of one dtype."""
     numbers = [whole(name, value) for value in values]
     dtype = np.dtype(jnp.result_type(*(number for number in numbers if isinstance(number, Tracer))))
@@ -61,20 +62,20 @@ def wholes(name: str, *values: Any) -> tuple[Any, ...]:
     return tuple(jnp.asarray(number, dtype) for number in numbers)
 
 
-def domain(holds: Any, exception: str = "ValueError", message: str = "math domain error") -> None:
+def domain(holds: Flag, exception: str = "ValueError", message: str = "math domain error") -> None:
     """Let the lane raise what a function of `math` raises, unless the rules of numbers keep NaN instead."""
     if rules().math_errors == "raise":
         require(holds, exception, message)
 
 
-def harmless(holds: Any, value: Any, instead: float) -> Any:
+def harmless(holds: Flag, value: Num, instead: float) -> Num:
     """Replace an argument outside the domain, of which no more than NaN could come; not if that is to be kept."""
     if rules().math_errors == "nan" or isinstance(holds, bool):
         return value
     return jnp.where(holds, value, instead)
 
 
-def in_range(result: Any, *arguments: Any, too_large: Any = False) -> Any:
+def in_range(result: Num, *arguments: Num, too_large: Flag = False) -> Num:
     """Return a float after the check that it is finite where all arguments are (see `require_range`)."""
     finite = jnp.asarray(True)
     for argument in arguments:
@@ -83,7 +84,7 @@ def in_range(result: Any, *arguments: Any, too_large: Any = False) -> Any:
     return result
 
 
-def require_range(holds: Any, dtype: Any, too_large: Any = False, message: str = "math range error") -> None:
+def require_range(holds: Flag, dtype: Any, too_large: Flag = False, message: str = "math range error") -> None:
     """Let the lane raise OverflowError where a float is too large for Python's 64 bits, as Python does.
 
     Where a lane's floats have fewer bits it stops instead, unless the number is known to be `too_large` for 64 bits.

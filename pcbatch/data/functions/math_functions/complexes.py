@@ -12,29 +12,30 @@ import numpy as np
 from pcbatch.data.checks import require
 from pcbatch.data.functions.math_functions.arguments import domain, real, require_range, scalar
 from pcbatch.data.origins import Tracer
+from pcbatch.data.values import Num, Value
 
 
-def number(name: str, value: Any) -> Any:
+def number(name: str, value: Num) -> Num:
     """Return a number as a complex one, of JAX's default type."""
     value = scalar(name, value)
     return value.astype(complex) if isinstance(value, Tracer) else jnp.asarray(complex(value), complex)
 
 
-def _finite(z: Any) -> Any:
+def _finite(z: Num) -> Num:
     return jnp.isfinite(jnp.real(z)) & jnp.isfinite(jnp.imag(z))
 
 
-def _nan(z: Any) -> Any:
+def _nan(z: Num) -> Num:
     return jnp.isnan(jnp.real(z)) | jnp.isnan(jnp.imag(z))
 
 
-def function(name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def function(name: str, compute: Callable[[Value], Value]) -> Callable[[Any], Any]:
     """Return a function of one complex number.
 
     The lane raises ValueError where the result is NaN and the number was not, OverflowError where it is infinite.
     """
 
-    def run(z: Any) -> Any:
+    def run(z: Num) -> Num:
         z = number(f"cmath.{name}", z)
         holds = _defined(name, z)
         domain(holds)
@@ -46,7 +47,7 @@ def function(name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return run
 
 
-def _mirrored(name: str, compute: Callable[[Any], Any], z: Any) -> Any:
+def _mirrored(name: str, compute: Callable[[Value], Value], z: Num) -> Num:
     """Compute a function in the upper half plane, so that on cuts the sign of a zero tells the side, as in Python."""
     below, left = jnp.signbit(jnp.imag(z)), jnp.signbit(jnp.real(z))
     odd = name in ("asinh", "atan")  # whose cuts are on the imaginary axis
@@ -56,7 +57,7 @@ def _mirrored(name: str, compute: Callable[[Any], Any], z: Any) -> Any:
     return jnp.where(left, -jnp.conj(result), result) if odd else result
 
 
-def _defined(name: str, z: Any) -> Any:
+def _defined(name: str, z: Num) -> Num:
     match name:
         case "log" | "log10":
             return z != 0
@@ -67,7 +68,7 @@ def _defined(name: str, z: Any) -> Any:
     return jnp.asarray(True)
 
 
-def log(z: Any, *base: Any) -> Any:
+def log(z: Num, *base: Num) -> Num:
     """The function `cmath.log`, of one or two arguments."""
     if not base:
         return function("log", jnp.log)(z)
@@ -76,7 +77,7 @@ def log(z: Any, *base: Any) -> Any:
     return _quotient(a, b)
 
 
-def _quotient(a: Any, b: Any) -> Any:
+def _quotient(a: Num, b: Num) -> Num:
     """Return a quotient computed as Python computes it, in the same steps."""
     x, y, re, im = jnp.real(a), jnp.imag(a), jnp.real(b), jnp.imag(b)
     wide = jnp.abs(re) >= jnp.abs(im)
@@ -87,30 +88,30 @@ def _quotient(a: Any, b: Any) -> Any:
     return jax.lax.complex(real_part, imaginary)
 
 
-def log10(z: Any) -> Any:
+def log10(z: Num) -> Num:
     """The function `cmath.log10`."""
     return jnp.log(z) / float(np.log(10.0))
 
 
-def phase(z: Any) -> Any:
+def phase(z: Num) -> Num:
     """The function `cmath.phase`."""
     z = number("cmath.phase", z)
     return jnp.arctan2(jnp.imag(z), jnp.real(z))
 
 
-def polar(z: Any) -> Any:
+def polar(z: Num) -> Num:
     """The function `cmath.polar`."""
     return jnp.abs(number("cmath.polar", z)), phase(z)
 
 
-def rect(r: Any, phi: Any) -> Any:
+def rect(r: Num, phi: Num) -> Num:
     """The function `cmath.rect`."""
     r, phi = jnp.asarray(real("cmath.rect", r), float), jnp.asarray(real("cmath.rect", phi), float)
     domain(~(jnp.isinf(phi) & (r != 0)))
     return jax.lax.complex(*(jnp.where(r == 0, 0.0, r * part) for part in (jnp.cos(phi), jnp.sin(phi))))
 
 
-def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+def isclose(a: Num, b: Num, *, rel_tol: Num = 1e-09, abs_tol: Num = 0.0) -> Num:
     """The function `cmath.isclose`."""
     a, b = number("cmath.isclose", a), number("cmath.isclose", b)
     rel_tol, abs_tol = jnp.asarray(real("cmath.isclose", rel_tol)), jnp.asarray(real("cmath.isclose", abs_tol))
@@ -121,7 +122,7 @@ def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
 
 
 NAMES = "acos acosh asin asinh atan atanh cos cosh exp sin sinh sqrt tan tanh".split()
-FUNCTIONS: dict[str, Callable[..., Any]] = {name: function(name, getattr(jnp, name)) for name in NAMES}
+FUNCTIONS: dict[str, Callable[..., Value]] = {name: function(name, getattr(jnp, name)) for name in NAMES}
 FUNCTIONS |= {"log": log, "log10": function("log10", log10), "phase": phase, "polar": polar, "rect": rect}
 FUNCTIONS |= {
     "isclose": isclose,

@@ -14,11 +14,12 @@ import numpy as np
 from pcbatch.data.checks import limit, require
 from pcbatch.data.functions.math_functions.arguments import does_not_fit, iinfo, whole, wholes
 from pcbatch.data.origins import Tracer
+from pcbatch.data.values import Column, Flag, Index, Num
 
-Pair = tuple[Any, Any]
+Pair = tuple[Num, Num]
 
 
-def isqrt(n: Any) -> Any:
+def isqrt(n: Num) -> Num:
     """The function `math.isqrt`: the square root of a float, and corrected where that was rounded."""
     (n,) = wholes("math.isqrt", n)
     require(n >= 0, "ValueError", "isqrt() argument must be nonnegative")
@@ -32,21 +33,21 @@ def isqrt(n: Any) -> Any:
     return root.astype(n.dtype)
 
 
-def _fitting(name: str, word: Any, dtype: Any, *fits: Any) -> Any:
+def _fitting(name: str, word: Num, dtype: Any, *fits: Flag) -> Num:
     """Return an unsigned word as a number of a dtype; the lane stops unless it fits."""
     holds = functools.reduce(operator.and_, fits, word <= word.dtype.type(iinfo(dtype).max))
     limit(holds, does_not_fit(name, dtype))
     return word.astype(dtype)
 
 
-def gcd(*numbers: Any) -> Any:
+def gcd(*numbers: Num) -> Num:
     """The function `math.gcd` of any number of integers."""
     values = wholes("math.gcd", *numbers)
     words = list(map(magnitude, values))
     return _fitting("math.gcd", functools.reduce(jnp.gcd, words), values[0].dtype)
 
 
-def lcm(*numbers: Any) -> Any:
+def lcm(*numbers: Num) -> Num:
     """The function `math.lcm` of any number of integers."""
     values = wholes("math.lcm", *numbers)
     words = list(map(magnitude, values))
@@ -58,7 +59,7 @@ def lcm(*numbers: Any) -> Any:
     return _fitting("math.lcm", jnp.where(zero, word.dtype.type(0), word), values[0].dtype, fits)
 
 
-def factorial(n: Any) -> Any:
+def factorial(n: Num) -> Num:
     """The function `math.factorial`, from a table of all that fit."""
     (n,) = wholes("math.factorial", n)
     largest = next(k for k in range(40) if math.factorial(k + 1) > iinfo(n.dtype).max)
@@ -67,7 +68,7 @@ def factorial(n: Any) -> Any:
     return jnp.asarray([math.factorial(k) for k in range(largest + 1)], n.dtype)[jnp.clip(n, 0, largest)]
 
 
-def comb(n: Any, k: Any) -> Any:
+def comb(n: Num, k: Num) -> Num:
     """The function `math.comb`."""
     n, k = _counts("math.comb", n, k)
     word = unsigned(n.dtype).type
@@ -75,7 +76,7 @@ def comb(n: Any, k: Any) -> Any:
     steps = next(j for j in range(1, 99) if math.comb(2 * j, j) > iinfo(n.dtype).max)  # as many always overflow
     few = jnp.minimum(k, n - k)
 
-    def step(j: Any, state: Pair) -> Pair:
+    def step(j: Index, state: Pair) -> Pair:
         # `ways * (n - j + 1) / j`, a whole number, from the quotients and rests of both factors by `j`.
         ways, fits = state
         j = j.astype(word)
@@ -92,14 +93,14 @@ def comb(n: Any, k: Any) -> Any:
     return _fitting("math.comb", jnp.where(k <= n, ways, word(0)), n.dtype, fits | (k > n))
 
 
-def perm(n: Any, k: Any = None) -> Any:
+def perm(n: Num, k: Num = None) -> Num:
     """The function `math.perm`."""
     if k is None:
         return factorial(n)
     n, k = _counts("math.perm", n, k)
     steps = next(j for j in range(40) if math.factorial(j + 1) > iinfo(n.dtype).max)
 
-    def step(j: Any, state: Pair) -> Pair:
+    def step(j: Index, state: Pair) -> Pair:
         ways, fits = state
         factor, takes = n - j.astype(n.dtype), (j < k) & (k <= n)
         good = product_fits(ways, factor)
@@ -111,17 +112,17 @@ def perm(n: Any, k: Any = None) -> Any:
     return jnp.where(k <= n, ways, 0)
 
 
-def _counts(name: str, n: Any, k: Any) -> Pair:
+def _counts(name: str, n: Num, k: Num) -> Pair:
     n, k = wholes(name, n, k)
     require(n >= 0, "ValueError", "n must be a non-negative integer")
     require(k >= 0, "ValueError", "k must be a non-negative integer")
     return jnp.maximum(n, 0), jnp.maximum(k, 0)
 
 
-def exact_product(name: str, numbers: Any) -> Any:
+def exact_product(name: str, numbers: Column) -> Num:
     """Return the product of an array of integers, one axis; the lane stops unless it fits."""
 
-    def step(state: Pair, factor: Any) -> tuple[Pair, None]:
+    def step(state: Pair, factor: Num) -> tuple[Pair, None]:
         product, fits = state
         return (product * factor, fits & product_fits(product, factor)), None
 
@@ -132,7 +133,7 @@ def exact_product(name: str, numbers: Any) -> Any:
     return product
 
 
-def modular_power(base: Any, exp: Any, mod: Any) -> Any:
+def modular_power(base: Num, exp: Num, mod: Num) -> Num:
     """The builtin `pow` with three arguments, exact for all numbers of the dtype."""
     for value in (base, exp, mod):
         if isinstance(value, float | complex) or (isinstance(value, Tracer) and value.dtype.kind not in "biu"):
@@ -155,20 +156,20 @@ def modular_power(base: Any, exp: Any, mod: Any) -> Any:
     return result.astype(m.dtype)
 
 
-def _known_power(factor: Any, power: int, size: Any) -> Any:
+def _known_power(factor: Num, power: int, size: Num) -> Num:
     """Return a power whose exponent, which may be of any size, is known while compiling."""
 
-    def step(result: Any, digit: Any) -> tuple[Any, None]:
+    def step(result: Num, digit: Num) -> tuple[Num, None]:
         square = modular_product(result, result, size)
         return jnp.where(digit, modular_product(square, factor, size), square), None
 
     digits = jnp.asarray([digit == "1" for digit in bin(power)[2:]])
-    result: Any = jax.lax.scan(step, jnp.ones_like(size) % size, digits)[0]
+    result: Num = jax.lax.scan(step, jnp.ones_like(size) % size, digits)[0]
     return result
 
 
-def _modular_loop(factor: Any, power: Any, size: Any) -> Any:
-    def step(k: Any, state: Pair) -> Pair:
+def _modular_loop(factor: Num, power: Num, size: Num) -> Num:
+    def step(k: Num, state: Pair) -> Pair:
         result, square = state
         taken = (power >> k.astype(power.dtype)) & 1 == 1
         return jnp.where(taken, modular_product(result, square, size), result), modular_product(square, square, size)
@@ -177,12 +178,12 @@ def _modular_loop(factor: Any, power: Any, size: Any) -> Any:
     return jax.lax.fori_loop(0, bits, step, (jnp.ones_like(size) % size, factor))[0]
 
 
-def _inverted(factor: Any, size: Any, asked: Any) -> Any:
+def _inverted(factor: Num, size: Num, asked: Num) -> Num:
     """Return the inverse modulo `size` where it is asked for, by Euclid's algorithm; else the number itself."""
     dtype = size.dtype
     zero, one = jnp.zeros((), dtype), jnp.ones((), dtype)
 
-    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
+    def step(state: tuple[Num, ...]) -> tuple[Num, ...]:
         old, new, old_factor, new_factor = state
         q = old // jnp.maximum(new, one)
         product = modular_product(q % size, new_factor, size)
@@ -195,14 +196,14 @@ def _inverted(factor: Any, size: Any, asked: Any) -> Any:
     return jnp.where(asked, inverse, factor)
 
 
-def bit_length(n: Any) -> Any:
+def bit_length(n: Num) -> Num:
     """The method `n.bit_length()`."""
     n = whole("bit_length", n)
     word = magnitude(n)
     return (n.dtype.itemsize * 8 - jax.lax.clz(word)).astype(n.dtype)
 
 
-def bit_count(n: Any) -> Any:
+def bit_count(n: Num) -> Num:
     """The method `n.bit_count()`."""
     n = whole("bit_count", n)
     return jax.lax.population_count(magnitude(n)).astype(n.dtype)
@@ -219,13 +220,13 @@ def unsigned(dtype: Any) -> np.dtype[Any]:
     return np.dtype(f"uint{np.dtype(dtype).itemsize * 8}")
 
 
-def magnitude(n: Any) -> Any:
+def magnitude(n: Num) -> Num:
     """Return the absolute value as an unsigned number, which holds that of the least number too."""
     word = n.astype(unsigned(n.dtype))
     return jnp.where(n < 0, word.dtype.type(0) - word, word)
 
 
-def wide_product(a: Any, b: Any) -> tuple[Any, Any]:
+def wide_product(a: Num, b: Num) -> tuple[Num, Num]:
     """Return the high and the low word of the product of two unsigned words."""
     bits = a.dtype.itemsize * 4
     mask = a.dtype.type((1 << bits) - 1)
@@ -236,7 +237,7 @@ def wide_product(a: Any, b: Any) -> tuple[Any, Any]:
     return a1 * b1 + (first >> bits) + (second >> bits), a * b
 
 
-def rest(high: Any, low: Any, m: Any) -> Any:
+def rest(high: Num, low: Num, m: Num) -> Num:
     """Return the rest of a number of two words divided by `m`, where `high < m`: long division in half words."""
     width = m.dtype.itemsize * 8
     bits, one = width // 2, m.dtype.type(1)
@@ -254,13 +255,13 @@ def rest(high: Any, low: Any, m: Any) -> Any:
     return number >> shift
 
 
-def modular_product(a: Any, b: Any, m: Any) -> Any:
+def modular_product(a: Num, b: Num, m: Num) -> Num:
     """Return `a * b % m` for unsigned words below `m`."""
     high, low = wide_product(a, b)
     return rest(high, low, m)
 
 
-def product_fits(a: Any, b: Any) -> Any:
+def product_fits(a: Num, b: Num) -> Num:
     """Return whether the product of two signed or two unsigned numbers fits their dtype."""
     high, low = wide_product(magnitude(a), magnitude(b))
     limit = low.dtype.type(np.iinfo(a.dtype).max)

@@ -26,9 +26,10 @@ from pcbatch.data.functions.math_functions.arguments import (
     whole,
 )
 from pcbatch.data.origins import Tracer, kind_of
+from pcbatch.data.values import Flag, Index, Num, Value
 
 finfo: Any = jnp.finfo
-Unary = Callable[[Any], Any]
+Unary = Callable[[Value], Value]
 
 
 def plain(compute: Unary, name: str) -> Unary:
@@ -42,7 +43,7 @@ def within(compute: Unary, name: str, inside: Unary, instead: float, overflows: 
     `overflows`: whether it raises OverflowError where the result is infinite.
     """
 
-    def run(x: Any) -> Any:
+    def run(x: Num) -> Num:
         x = real(name, x)
         holds = inside(x) | jnp.isnan(x)
         domain(holds)
@@ -59,19 +60,19 @@ LARGEST = {"math.exp": 709.8, "math.expm1": 709.8, "math.exp2": 1024.5, "math.si
 def growing(compute: Unary, name: str) -> Unary:
     """Return a function that raises OverflowError where the result of a finite argument is infinite."""
 
-    def run(x: Any) -> Any:
+    def run(x: Num) -> Num:
         x = real(name, x)
         return in_range(compute(x), x, too_large=jnp.abs(x) > LARGEST[name] if name in LARGEST else False)
 
     return run
 
 
-def at(result: Any, exact: Any, places: Any) -> Any:
+def at(result: Num, exact: Num, places: Flag) -> Num:
     """Return the result with exact values at some places; its derivative stays that of the result."""
     return result + jax.lax.stop_gradient(jnp.where(places, exact - result, 0.0))
 
 
-def _scale(x: Any) -> tuple[Any, Any, Any]:
+def _scale(x: Num) -> tuple[Num, Num, Num]:
     """Return powers of two `s` and `t` such that `x * s * t` is between 1 and 2, and the exponent of x."""
     _, exponent = jnp.frexp(jax.lax.stop_gradient(x))
     exponent = jnp.where(jnp.isfinite(x) & (x != 0), exponent - 1, 0)
@@ -79,7 +80,7 @@ def _scale(x: Any) -> tuple[Any, Any, Any]:
     return _power_of_two(-half, x.dtype), _power_of_two(half - exponent, x.dtype), exponent
 
 
-def _power_of_two(exponent: Any, dtype: Any) -> Any:
+def _power_of_two(exponent: Num, dtype: Any) -> Num:
     """Return 2 to an integer that a normal number of the dtype has as its exponent, by its bits: `jnp.ldexp` computes
     the power."""
     form = finfo(dtype)
@@ -87,25 +88,25 @@ def _power_of_two(exponent: Any, dtype: Any) -> Any:
     return jax.lax.bitcast_convert_type(bits, dtype)
 
 
-def log2(x: Any) -> Any:
+def log2(x: Num) -> Num:
     """The binary logarithm, exact for powers of two."""
     s, t, exponent = _scale(x)
     return exponent + jnp.log(x * s * t) * (1 / math.log(2))
 
 
-def exp2(x: Any) -> Any:
+def exp2(x: Num) -> Num:
     """The power of two, exact for whole numbers."""
     floor = jax.lax.stop_gradient(jnp.clip(jnp.floor(x), -2000, 2000))
     floor = jnp.where(jnp.isnan(x), 0.0, floor)
     return jnp.ldexp(jnp.exp2(jnp.where(jnp.isinf(x), x, x - floor)), floor.astype(np.int32))
 
 
-def log10(x: Any) -> Any:
+def log10(x: Num) -> Num:
     """The decimal logarithm, exact for powers of ten."""
     return _at_powers(jnp.log10(x), x, 10, lambda power, _: math.log10(power), -30, 38)
 
 
-def log(x: Any, base: Any = None) -> Any:
+def log(x: Num, base: Num = None) -> Num:
     """The function `math.log`, of one or two arguments."""
     x = _positive("math.log", x)
     if base is None:
@@ -117,14 +118,14 @@ def log(x: Any, base: Any = None) -> Any:
     return result if known is None else _at_powers(result, x, known, math.log, 0, 64)
 
 
-def _positive(name: str, x: Any) -> Any:
+def _positive(name: str, x: Num) -> Num:
     x = jnp.asarray(real(name, x), float)
     holds = (x > 0) | jnp.isnan(x)
     domain(holds)
     return harmless(holds, x, 1.0)
 
 
-def _at_powers(result: Any, x: Any, base: int, value: Callable[[Any, Any], float], low: int, high: int) -> Any:
+def _at_powers(result: Num, x: Num, base: int, value: Callable[[Value, Value], float], low: int, high: int) -> Num:
     """Return a logarithm with Python's own value where `x` is a power of the base."""
     largest = float(finfo(x.dtype).max)
     exponents = [k for k in range(low, high) if float(base) ** k < min(largest, 2.0**62)]
@@ -135,14 +136,14 @@ def _at_powers(result: Any, x: Any, base: int, value: Callable[[Any, Any], float
     return at(result, exact[place], powers[place] == x)
 
 
-def cbrt(x: Any) -> Any:
+def cbrt(x: Num) -> Num:
     """The cube root, exact for cubes of whole numbers."""
     result = jnp.cbrt(x)
     root = jnp.round(result)
     return at(result, root, (root * root * root == x) & jnp.isfinite(x))
 
 
-def power(x: Any, y: Any) -> Any:
+def power(x: Num, y: Num) -> Num:
     """The function `math.pow`, exact for whole numbers while the power is not too large."""
     x, y = jnp.asarray(real("math.pow", x), float), jnp.asarray(real("math.pow", y), float)
     is_whole = (jnp.floor(y) == y) | jnp.isinf(y)
@@ -154,7 +155,7 @@ def power(x: Any, y: Any) -> Any:
     return in_range(at(result, jnp.round(result), few & jnp.isfinite(x)), x, y, too_large=too_large)
 
 
-def gamma(x: Any) -> Any:
+def gamma(x: Num) -> Num:
     """The function `math.gamma`, exact for whole numbers."""
     x = jnp.asarray(real("math.gamma", x), float)
     holds = ~((x <= 0) & ((jnp.floor(x) == x) | jnp.isinf(x)))
@@ -167,7 +168,7 @@ def gamma(x: Any) -> Any:
     return in_range(at(result, jnp.asarray(table, x.dtype)[place - 1], place == x), x, too_large=x > 171.7)
 
 
-def lgamma(x: Any) -> Any:
+def lgamma(x: Num) -> Num:
     """The function `math.lgamma`."""
     x = jnp.asarray(real("math.lgamma", x), float)
     holds = ~((x <= 0) & (jnp.floor(x) == x) & jnp.isfinite(x))
@@ -177,13 +178,13 @@ def lgamma(x: Any) -> Any:
     return in_range(jnp.where(jnp.isinf(x), jnp.inf, result), x)
 
 
-def fmod(x: Any, y: Any) -> Any:
+def fmod(x: Num, y: Num) -> Num:
     """The function `math.fmod`."""
     x, y, holds = _divided("math.fmod", x, y)
     return jnp.fmod(x, harmless(holds, y, 1.0))
 
 
-def remainder(x: Any, y: Any) -> Any:
+def remainder(x: Num, y: Num) -> Num:
     """The function `math.remainder`: the distance to the nearest multiple, to an even one of two as near."""
     x, y, holds = _divided("math.remainder", x, y)
     size = jnp.abs(harmless(holds, y, 1.0))
@@ -196,26 +197,26 @@ def remainder(x: Any, y: Any) -> Any:
     return jnp.where(jnp.isinf(size) & jnp.isfinite(x), x, result)
 
 
-def _divided(name: str, x: Any, y: Any) -> tuple[Any, Any, Any]:
+def _divided(name: str, x: Num, y: Num) -> tuple[Num, Num, Num]:
     x, y = jnp.asarray(real(name, x), float), jnp.asarray(real(name, y), float)
     holds = (~jnp.isinf(x) & (y != 0)) | jnp.isnan(x) | jnp.isnan(y)
     domain(holds)
     return harmless(holds, x, 1.0), y, holds
 
 
-def ldexp(x: Any, i: Any) -> Any:
+def ldexp(x: Num, i: Index) -> Num:
     """The function `math.ldexp`."""
     x, i = jnp.asarray(real("math.ldexp", x), float), jnp.asarray(whole("math.ldexp", i))
     return in_range(jnp.ldexp(x, jnp.clip(i, -5000, 5000).astype(np.int32)), x)
 
 
-def frexp(x: Any) -> Any:
+def frexp(x: Num) -> Num:
     """The function `math.frexp`."""
     mantissa, exponent = jnp.frexp(real("math.frexp", x))
     return mantissa, exponent.astype(int)
 
 
-def modf(x: Any) -> Any:
+def modf(x: Num) -> Num:
     """The function `math.modf`."""
     x = real("math.modf", x)
     return jnp.copysign(jnp.where(jnp.isinf(x), 0.0, x - jnp.trunc(x)), x), jnp.trunc(x)
@@ -224,7 +225,7 @@ def modf(x: Any) -> Any:
 def rounded(name: str, compute: Unary) -> Unary:
     """Return `math.floor`, `ceil` or `trunc`, whose results are integers; the lane raises unless they fit."""
 
-    def run(x: Any) -> Any:
+    def run(x: Num) -> Num:
         x = scalar(name, x)
         if kind_of(x.dtype) in (bool, int):
             return whole(name, x)
@@ -233,7 +234,7 @@ def rounded(name: str, compute: Unary) -> Unary:
     return run
 
 
-def to_integer(x: Any, name: str) -> Any:
+def to_integer(x: Num, name: str) -> Num:
     """Return a whole float as an integer; the lane raises for NaN and infinity, and stops for what does not fit."""
     dtype = np.dtype(jnp.result_type(int))
     x = x.astype(jnp.promote_types(x.dtype, np.float32))
@@ -245,18 +246,18 @@ def to_integer(x: Any, name: str) -> Any:
     return jnp.where(holds, x, 0.0).astype(dtype)
 
 
-def two(compute: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
+def two(compute: Callable[[Value, Value], Value], name: str) -> Callable[[Value, Value], Value]:
     """Return a function of two floats that never raises."""
     return lambda x, y: compute(real(name, x), real(name, y))
 
 
-def ulp(x: Any) -> Any:
+def ulp(x: Num) -> Num:
     """The function `math.ulp`, of the lane's dtype."""
     x = jnp.abs(real("math.ulp", x))
     return jnp.where(jnp.isinf(x), x, jnp.spacing(x))
 
 
-def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+def isclose(a: Num, b: Num, *, rel_tol: Num = 1e-09, abs_tol: Num = 0.0) -> Num:
     """The function `math.isclose`."""
     a, b, rel_tol, abs_tol = (jnp.asarray(real("math.isclose", v), float) for v in (a, b, rel_tol, abs_tol))
     require((rel_tol >= 0) & (abs_tol >= 0), "ValueError", "tolerances must be non-negative")
@@ -265,19 +266,19 @@ def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
     return (a == b) | (close & jnp.isfinite(a) & jnp.isfinite(b))
 
 
-def fma(x: Any, y: Any, z: Any) -> Any:
+def fma(x: Num, y: Num, z: Num) -> Num:
     """The function `math.fma`, but rounded twice."""
     x, y, z = (real("math.fma", v) for v in (x, y, z))
     return in_range(x * y + z, x, y, z)
 
 
-def is_integer(x: Any) -> Any:
+def is_integer(x: Num) -> Num:
     """The method `x.is_integer()`."""
     return jnp.isfinite(x) & (jnp.floor(x) == x) if isinstance(x, Tracer) else float(x).is_integer()
 
 
 one: Callable[[str, Unary], tuple[str, Unary]] = lambda name, compute: (name, plain(compute, f"math.{name}"))  # noqa: E731
-FUNCTIONS: dict[str, Callable[..., Any]] = dict(
+FUNCTIONS: dict[str, Callable[..., Value]] = dict(
     [
         *(one(name, getattr(jnp, name)) for name in "asinh atan degrees fabs radians tanh".split()),
         *(one(name, getattr(jnp, name)) for name in "isfinite isinf isnan".split()),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,10 +20,11 @@ from pcbatch.data.origins import Origin, Tracer, kind_of, note
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.sequences.list_reductions import exact_sum
+from pcbatch.data.values import Index, Num, Value
 from pcbatch.errors import Refusal
 
 
-def numbers(name: str, values: Any) -> list[Any]:
+def numbers(name: str, values: Value) -> list[Value]:
     """Return the numbers of a sequence, or of an array of one axis."""
     if isinstance(values, Tracer) and values.ndim != 1:
         title = f"`{name}` takes a sequence of numbers, not an array of shape {values.shape}"
@@ -32,7 +32,7 @@ def numbers(name: str, values: Any) -> list[Any]:
     return [scalar(name, value) for value in values]
 
 
-def column(name: str, values: Any, neutral: float = 0) -> Any:
+def column(name: str, values: Value, neutral: float = 0) -> Value:
     """Return the numbers of a sequence as one array, in the type that holds them all.
 
     A list of the lane is one with room for more: there the array has the neutral number.
@@ -45,7 +45,7 @@ def column(name: str, values: Any, neutral: float = 0) -> Any:
     return jnp.stack([jnp.asarray(value) for value in found]) if found else jnp.zeros(0)
 
 
-def _filled(name: str, values: LaneList, neutral: float) -> Any:
+def _filled(name: str, values: LaneList, neutral: float) -> Value:
     columns = values.columns
     if room(columns, 0) in (None, 0):
         return jnp.zeros(0)
@@ -55,12 +55,12 @@ def _filled(name: str, values: LaneList, neutral: float) -> Any:
     return jnp.where(jnp.arange(columns.shape[0]) < values.length, columns, jnp.asarray(neutral, columns.dtype))
 
 
-def _size(values: Any) -> Any:
+def _size(values: Value) -> Value:
     """Return the number of numbers in a sequence."""
     return values.length if isinstance(values, LaneList) else len(values)
 
 
-def floats(name: str, values: Any) -> Any:
+def floats(name: str, values: Value) -> Value:
     """Return the numbers of a sequence as one array of floats; zero where a list of the lane has none."""
     if isinstance(values, LaneList):
         return _filled(name, values, 0).astype(float)
@@ -70,11 +70,11 @@ def floats(name: str, values: Any) -> Any:
     return jnp.stack(found) if found else jnp.zeros(0)
 
 
-def _is_integers(array: Any) -> bool:
+def _is_integers(array: Value) -> bool:
     return kind_of(array.dtype) in (bool, int)
 
 
-def prod(values: Any, *, start: Any = 1) -> Any:
+def prod(values: Value, *, start: Num = 1) -> Value:
     """The function `math.prod`; of integers it is exact, or the lane raises OverflowError."""
     if isinstance(values, LaneList) or (isinstance(values, Tracer) and values.ndim == 1):
         return _prod(values, start)
@@ -83,7 +83,7 @@ def prod(values: Any, *, start: Any = 1) -> Any:
     return _prod(values, start)
 
 
-def _prod(values: Any, start: Any) -> Any:
+def _prod(values: Value, start: Num) -> Value:
     items = column("math.prod", values, 1)
     first = scalar("math.prod", start)
     both = jnp.result_type(items, first) if isinstance(first, Tracer) or items.size else items.dtype
@@ -95,7 +95,7 @@ def _prod(values: Any, start: Any) -> Any:
     return reduce(mul, list(items), first)
 
 
-def sumprod(p: Any, q: Any) -> Any:
+def sumprod(p: Value, q: Value) -> Value:
     """The function `math.sumprod`; of integers it is exact, or the lane raises OverflowError."""
     require(_size(p) == _size(q), "ValueError", "Inputs are not the same length")
     a, b = _as_long(column("math.sumprod", p), column("math.sumprod", q))
@@ -108,7 +108,7 @@ def sumprod(p: Any, q: Any) -> Any:
     return exact_sum("math.sumprod", jnp.stack(products)) if products else 0
 
 
-def fsum(values: Any) -> Any:
+def fsum(values: Value) -> Value:
     """The function `math.fsum`: the sum with the rounding errors of all additions added at the end."""
     terms = floats("math.fsum", values)
     result = _compensated(terms)
@@ -119,10 +119,10 @@ def fsum(values: Any) -> Any:
     return result
 
 
-def _compensated(terms: Any) -> Any:
+def _compensated(terms: Value) -> Value:
     """Return a sum with three words of precision: errors of additions are summed up likewise."""
 
-    def step(state: tuple[Any, Any, Any], term: Any) -> tuple[tuple[Any, Any, Any], None]:
+    def step(state: tuple[Value, Value, Value], term: Value) -> tuple[tuple[Value, Value, Value], None]:
         total, errors, rests = state
         total, error = _two_sum(total, term)
         errors, rest = _two_sum(errors, error)
@@ -134,26 +134,26 @@ def _compensated(terms: Any) -> Any:
     return jnp.where(jnp.isfinite(exact), exact, jnp.sum(terms))
 
 
-def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+def _two_sum(a: Value, b: Value) -> tuple[Value, Value]:
     """Return a sum as it is rounded, and the error of rounding."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-def hypot(*coordinates: Any) -> Any:
+def hypot(*coordinates: Value) -> Value:
     """The function `math.hypot`, of any number of coordinates."""
     return _norm(floats("math.hypot", list(coordinates)))
 
 
-def dist(p: Any, q: Any) -> Any:
+def dist(p: Value, q: Value) -> Value:
     """The function `math.dist`."""
     require(_size(p) == _size(q), "ValueError", "both points must have the same number of dimensions")
     a, b = _as_long(floats("math.dist", p), floats("math.dist", q))
     return _norm(a - b)
 
 
-def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
+def _as_long(a: Value, b: Value) -> tuple[Value, Value]:
     """Return two arrays with zeros behind the end of the shorter one."""
     size = max(a.size, b.size)
     return jnp.pad(a, (0, size - a.size)), jnp.pad(b, (0, size - b.size))
@@ -162,7 +162,7 @@ def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
 FEW = 8  # numbers that are better added one by one
 
 
-def _norm(xs: Any) -> Any:
+def _norm(xs: Value) -> Value:
     """Return the length of a vector, scaled by a power of two where squares would overflow or vanish.
 
     The power is one of three, as the exponent of the largest number takes longer than all else.
@@ -178,7 +178,7 @@ def _norm(xs: Any) -> Any:
     least = form.nmant + 5 - half  # the squares of what counts beside it are normal numbers
     large, small = largest > 2.0 ** (half - 16), largest < 2.0**least
 
-    def power(of_large: int, of_small: int) -> Any:
+    def power(of_large: int, of_small: int) -> Value:
         return jnp.where(large, 2.0**of_large, jnp.where(small, 2.0**of_small, 1.0)).astype(xs.dtype)
 
     scale, back = power(-half - 16, half - least - 6), power(half + 16, least + 6 - half)
@@ -189,7 +189,7 @@ def _norm(xs: Any) -> Any:
     return jnp.where(usual, length, jnp.where(infinite, jnp.inf, others))
 
 
-def mean(data: Any) -> Any:
+def mean(data: Value) -> Value:
     """The functions `statistics.mean` and `fmean`: of integers it may be one in Python, here it is a float."""
     items = column("statistics.mean", data)
     size = _some("mean", data)
@@ -199,30 +199,30 @@ def mean(data: Any) -> Any:
         title = "the mean of bools is a bool in `statistics`"
         raise Refusal("PCB306", title, helps=("count them: `sum(values) / len(values)`",))
     if _is_integers(items):
-        total: Any = exact_sum("statistics.mean", items.astype(jnp.promote_types(items.dtype, np.int32)))
+        total: Value = exact_sum("statistics.mean", items.astype(jnp.promote_types(items.dtype, np.int32)))
     else:
         total = _compensated(items.astype(float))
     return note(total.astype(float) / size, Origin.UNKNOWN)
 
 
-def fmean(data: Any) -> Any:
+def fmean(data: Value) -> Value:
     """The function `statistics.fmean`, without weights."""
     items = floats("statistics.fmean", data)
     return _compensated(items) / _some("fmean", data)
 
 
-def _some(name: str, data: Any) -> Any:
+def _some(name: str, data: Value) -> Value:
     """Return the number of data; the lane raises StatisticsError, a ValueError, where there are none."""
     size = _size(data)
     require(size > 0, "ValueError", f"{name} requires at least one data point")
     return jnp.maximum(size, 1)
 
 
-def variance_of(name: str, less: int, root: bool = False) -> Callable[..., Any]:
+def variance_of(name: str, less: int, root: bool = False) -> Callable[..., Value]:
     """Return a function of the squares of what data differ from their mean, or from a number that is given: the sum of
     these, divided by the size of the data, or by so much less than that, or the root of it."""
 
-    def run(data: Any, center: Any = None) -> Any:
+    def run(data: Value, center: Value = None) -> Value:
         items, size = column(f"statistics.{name}", data), _size(data)
         words = "one data point" if less == 0 else "two data points"
         require(size > less, "ValueError", f"{name} requires at least {words}")
@@ -239,7 +239,7 @@ def variance_of(name: str, less: int, root: bool = False) -> Callable[..., Any]:
     return run
 
 
-def _squares(items: Any, size: Any, center: Any) -> Any:
+def _squares(items: Value, size: Index, center: Value) -> Value:
     """Return the sum of the squares of what so many first items differ from a number, or from their mean."""
     there = jnp.arange(items.shape[0]) < size
     if center is not None:
@@ -251,7 +251,7 @@ def _squares(items: Any, size: Any, center: Any) -> Any:
     return _compensated(away**2) - _compensated(away) ** 2 / jnp.maximum(size, 1)
 
 
-def _away(items: Any, first: Any) -> Any:
+def _away(items: Value, first: Value) -> Value:
     """Return what items differ from one of them, as floats; differences of integers do not wrap around."""
     if not _is_integers(items):
         return items.astype(float) - first.astype(float)
@@ -260,16 +260,16 @@ def _away(items: Any, first: Any) -> Any:
     return jnp.where(items < first, -1.0, 1.0) * size.astype(float)
 
 
-def median_of(low: Callable[[int], int], high: Callable[[int], int]) -> Callable[[Any], Any]:
+def median_of(low: Callable[[int], int], high: Callable[[int], int]) -> Callable[[Value], Value]:
     """Return a function of the order: the mean of two places, or the number at one."""
 
-    def run(data: Any) -> Any:
+    def run(data: Value) -> Value:
         if isinstance(data, LaneList):
             require(data.length > 0, "ValueError", "no median for empty data")
             ordered = sorted_(data)
             a, b = (ordered[jnp.clip(place(data.length), 0, data.length - 1)] for place in (low, high))
             return (a + b) / 2 if low(2) != high(2) else a
-        items: Sequence[Any] = sorted_(numbers("statistics.median", data))
+        items: Sequence[Value] = sorted_(numbers("statistics.median", data))
         if not items:
             raise ValueError("no median for empty data")
         a, b = items[low(len(items))], items[high(len(items))]
@@ -278,30 +278,30 @@ def median_of(low: Callable[[int], int], high: Callable[[int], int]) -> Callable
     return run
 
 
-def first_only(function: Callable[[Any], Any]) -> Callable[..., Any]:
+def first_only(function: Callable[[Value], Value]) -> Callable[..., Value]:
     """Return a function of one sequence, which is gone over once."""
 
-    def run(values: Any, *rest: Any, **options: Any) -> Any:
+    def run(values: Value, *rest: Value, **options: Value) -> Value:
         return function(_kept(values), *rest, **options)
 
     return run
 
 
-def _kept(values: Any) -> Any:
+def _kept(values: Value) -> Value:
     """Return a sequence that may be gone over again; arrays and lists of the lane as they are."""
     if isinstance(values, LaneRange):
         return values.as_list()
     return values if isinstance(values, Tracer | np.ndarray | LaneList) else list(values)
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[..., Value]] = {
     "prod": first_only(prod),
     "fsum": first_only(fsum),
     "sumprod": lambda p, q: sumprod(_kept(p), _kept(q)),
     "hypot": hypot,
     "dist": lambda p, q: dist(_kept(p), _kept(q)),
 }
-STATISTICS: dict[str, Callable[..., Any]] = {
+STATISTICS: dict[str, Callable[..., Value]] = {
     "mean": first_only(mean),
     "fmean": first_only(fmean),
     "pvariance": first_only(variance_of("pvariance", 0)),

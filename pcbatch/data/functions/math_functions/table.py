@@ -24,9 +24,10 @@ from pcbatch.data.functions import heaps
 from pcbatch.data.functions.math_functions import arguments, complexes, integers, reals, sequences
 from pcbatch.data.optional import unwrapped
 from pcbatch.data.origins import Origin, Tracer, is_noted, number, of_lane, source_of
+from pcbatch.data.values import Num, Value
 from pcbatch.errors import Refusal
 
-Function = Callable[..., Any]
+Function = Callable[..., Value]
 
 for module in (arguments, complexes, integers, reals, sequences):
     jax.extend.source_info_util.register_exclusion(str(module.__file__))
@@ -60,7 +61,7 @@ def replacement(fn: Any) -> Function | None:
 def _refusing(cls: Any) -> Function:
     """Return a constructor that refuses values of a lane."""
 
-    def make(*args: Any, **options: Any) -> Any:
+    def make(*args: Value, **options: Value) -> Value:
         if of_lane((args, options)):
             title = f"`{cls.__name__}` keeps integers without bound, and those of a lane have a fixed width"
             help = "keep a numerator and a denominator, divided by their `math.gcd`"
@@ -77,7 +78,7 @@ def _of_lanes(plain: Function, traced: Function) -> Function:
     """Return a function that is `traced` for values of a lane, and `plain` for all others."""
 
     @functools.wraps(plain)
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: Value, **options: Value) -> Num:
         args = tuple(list(arg) if hasattr(arg, "__next__") else unwrapped(arg) for arg in args)
         if not of_lane((args, options)):
             return plain(*args, **options)
@@ -89,7 +90,7 @@ def _of_lanes(plain: Function, traced: Function) -> Function:
     return run
 
 
-def _as_number(value: Any, sources: list[Any]) -> Any:
+def _as_number(value: Num, sources: list[Num]) -> Num:
     """Record a result as a number of Python, which all these functions give, unless it is one of unknown type."""
     if isinstance(value, Tracer):
         unknown = is_noted(value) and not any(value is source for source in sources)
