@@ -211,9 +211,7 @@ def _make(fn: Any, options: Options) -> Any:
         fn = fn.fn
     if not isinstance(fn, FunctionType):
         raise usage(
-            "PCB409",
-            f"pcbatch.batch needs a Python function, not {type(fn).__name__}",
-            help=_what_to_decorate(fn),
+            "PCB409", f"pcbatch.batch needs a Python function, not {type(fn).__name__}", help=_what_to_decorate(fn)
         )
     return Batched(fn, checked_names(fn, options))
 

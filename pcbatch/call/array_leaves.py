@@ -85,9 +85,7 @@ def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
     if not -len(shape) <= axis < len(shape):
         what = "a scalar" if not shape else f"of shape {shape}"
         raise usage(
-            "PCB406",
-            f"argument `{name}` is {what}: it has no axis {axis} to map lanes over",
-            help=_shared_help(name),
+            "PCB406", f"argument `{name}` is {what}: it has no axis {axis} to map lanes over", help=_shared_help(name)
         )
 
 

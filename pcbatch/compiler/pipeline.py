@@ -120,10 +120,7 @@ def _after(old: ProgramT, new: ProgramT, name: str) -> ProgramT:
 
 
 def compile_stages(
-    typed: Typed,
-    schedule: str = "auto",
-    divergent: frozenset[str] = frozenset(),
-    rounds: int | None = None,
+    typed: Typed, schedule: str = "auto", divergent: frozenset[str] = frozenset(), rounds: int | None = None
 ) -> Stages:
     """Improve and lower a typed program: run all passes and return the program of every stage.
 

@@ -15,14 +15,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 GROUPS = MappingProxyType(
-    {
-        "0": "Source",
-        "1": "Syntax",
-        "2": "Names and calls",
-        "3": "Types",
-        "4": "Use of the API",
-        "9": "Run time",
-    }
+    {"0": "Source", "1": "Syntax", "2": "Names and calls", "3": "Types", "4": "Use of the API", "9": "Run time"}
 )
 
 _PAGE = re.compile(

@@ -100,12 +100,7 @@ class Run:
         return None if self._paused is None else self._paused.counts
 
     def advance(
-        self,
-        max_trips: int | None = None,
-        *,
-        timeout: float | None = None,
-        progress: Any = None,
-        donate: bool = False,
+        self, max_trips: int | None = None, *, timeout: float | None = None, progress: Any = None, donate: bool = False
     ) -> Run:
         """Continue the run, to its end or less far; stacks grow as they do in a call.
 

@@ -26,12 +26,7 @@ from pcbatch.data.container import Container, for_kind
 from pcbatch.data.elements import blank, join_origins, origins_of, prepare, stacked, unify
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences import list_sorting, moves
-from pcbatch.data.sequences.indices import (
-    at_least_zero,
-    in_range,
-    repetitions,
-    slice_range,
-)
+from pcbatch.data.sequences.indices import at_least_zero, in_range, repetitions, slice_range
 from pcbatch.data.sequences.lane_sequence import SHARED_HELP, LaneSequence
 from pcbatch.data.stored import lists_in
 from pcbatch.data.values import Column, Flag, Index, Value

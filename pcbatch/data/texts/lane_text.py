@@ -170,11 +170,7 @@ class LaneText(Letters):
         require(part.length > 0, "ValueError", "empty separator")
         first = jnp.where(place < 0, missing, place)
         width = jnp.where(place < 0, 0, part.length)
-        return (
-            self.made(self.codes, first),
-            self.made(part.codes, width),
-            self[first + width :],
-        )
+        return (self.made(self.codes, first), self.made(part.codes, width), self[first + width :])
 
     @Facts(iterates=True)
     def join(self, texts: Value, /) -> Text:

@@ -25,12 +25,7 @@ _NAMES = (
 )
 
 STATEMENTS: dict[str, Rule] = {
-    "TryStar": Rule(
-        "PCB101",
-        "`except*` is not supported",
-        "a lane raises one exception at a time",
-        "write `except`",
-    ),
+    "TryStar": Rule("PCB101", "`except*` is not supported", "a lane raises one exception at a time", "write `except`"),
     "Global": Rule("PCB107", "`global` is not supported", "a lane cannot rebind outer names", _NAMES),
     "Nonlocal": Rule("PCB107", "`nonlocal` is not supported", "a lane cannot rebind outer names", _NAMES),
     "Import": Rule(

@@ -9,16 +9,7 @@ from pcbatch.ir.analysis.dataflow import solve
 from pcbatch.ir.forks import conditions, leaves
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.roles import reads
-from pcbatch.ir.tasks import (
-    Give,
-    OpenFrame,
-    Spawn,
-    TaskBlock,
-    TaskJump,
-    TaskOp,
-    TaskProgram,
-    TaskTerminator,
-)
+from pcbatch.ir.tasks import Give, OpenFrame, Spawn, TaskBlock, TaskJump, TaskOp, TaskProgram, TaskTerminator
 
 Names = frozenset[str]
 NONE: Names = frozenset()

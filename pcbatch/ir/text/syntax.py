@@ -115,11 +115,7 @@ STACK_ENDS = (
 )
 
 
-EDGES = (
-    Form(PushJump, "call {target:label} ret={ret:label}"),
-    Form(Return, "return"),
-    Form(Jump, "{target:label}"),
-)
+EDGES = (Form(PushJump, "call {target:label} ret={ret:label}"), Form(Return, "return"), Form(Jump, "{target:label}"))
 TASK_EDGES = (
     Form(TaskJump, "jump {target:label}{args:bindings}"),
     Form(Sync, "sync {target:label}{args:bindings}"),

@@ -219,7 +219,5 @@ def _shrunk(op: Prim, dead: set[str]) -> Prim:
     closed, used = restrict(op.expr.fn.closed, kept)
     fn = JaxprFn(jex.ClosedJaxpr(closed.jaxpr, closed.consts), [op.expr.fn.casts[k] for k in kept])
     return replace(
-        op,
-        dsts=tuple(op.dsts[k] for k in kept),
-        expr=replace(op.expr, ins=tuple(op.expr.ins[k] for k in used), fn=fn),
+        op, dsts=tuple(op.dsts[k] for k in kept), expr=replace(op.expr, ins=tuple(op.expr.ins[k] for k in used), fn=fn)
     )

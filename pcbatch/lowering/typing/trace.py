@@ -361,10 +361,7 @@ def restrict(closed: jex.ClosedJaxpr, outs: Sequence[int]) -> tuple[jex.ClosedJa
     used = tuple(k for k, v in enumerate(jaxpr.invars) if v in needed)
     consts = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in needed]
     part = jaxpr.replace(
-        constvars=[v for v, _ in consts],
-        invars=[jaxpr.invars[k] for k in used],
-        outvars=outvars,
-        eqns=eqns[::-1],
+        constvars=[v for v, _ in consts], invars=[jaxpr.invars[k] for k in used], outvars=outvars, eqns=eqns[::-1]
     )
     return jex.ClosedJaxpr(part, [c for _, c in consts]), used
 

@@ -242,10 +242,7 @@ class Costs:
 
 
 def costs(
-    program: StackProgram,
-    modes: Mapping[str, Mode] | Mode | None = None,
-    drains: bool = False,
-    sweeps: bool = False,
+    program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None, drains: bool = False, sweeps: bool = False
 ) -> Costs:
     """Estimate the costs of a typed program whose blocks are in order.
 

@@ -109,13 +109,7 @@ def run_again(
 
 
 @device_program("spread", "depth")
-def begin_batch(
-    executable: PcExecutable,
-    given: ShardedArguments,
-    *,
-    spread: LaneSharding,
-    depth: int,
-) -> BatchBuffers:
+def begin_batch(executable: PcExecutable, given: ShardedArguments, *, spread: LaneSharding, depth: int) -> BatchBuffers:
     """Make a machine of all lanes, before its first trip."""
 
     def body(given: ShardedArguments, common: Any) -> BatchBuffers:
@@ -129,12 +123,7 @@ def begin_batch(
 
 @device_program("spread", donate=(0,))
 def run_trips(
-    executable: PcExecutable,
-    bare: tuple[Values, jax.Array],
-    shared: Values,
-    most: jax.Array,
-    *,
-    spread: LaneSharding,
+    executable: PcExecutable, bare: tuple[Values, jax.Array], shared: Values, most: jax.Array, *, spread: LaneSharding
 ) -> tuple[tuple[Values, jax.Array], BatchProgress]:
     """Run a machine of all lanes for at most `most` trips. `bare`: the first two of `BatchBuffers`."""
 

@@ -185,13 +185,7 @@ class PcExecutable:
             self._task_devices[over] = DeviceTasks(tasks, over, place, partial(gathered, self))
         return self._task_devices[over]
 
-    def map(
-        self,
-        args: Mapping[str, Any],
-        inputs: int,
-        lanes: int | None = None,
-        mesh: Devices = None,
-    ) -> RawResult:
+    def map(self, args: Mapping[str, Any], inputs: int, lanes: int | None = None, mesh: Devices = None) -> RawResult:
         """Run all inputs through `lanes` lanes on each device (None: the program decides). Outside traces."""
         sharding = LaneSharding(mesh, inputs)
         return run_queue_through(self, args, sharding, self.queue_width(lanes, sharding))

@@ -19,13 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.execute.batch_programs import (
-    BatchBuffers,
-    begin_batch,
-    grow_batch,
-    read_batch,
-    run_trips,
-)
+from pcbatch.runtime.execute.batch_programs import BatchBuffers, begin_batch, grow_batch, read_batch, run_trips
 from pcbatch.runtime.execute.call_values import gathered
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
 from pcbatch.runtime.execute.state_arrays import fitting, placed, total_of, trips_array

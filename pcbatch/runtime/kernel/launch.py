@@ -52,13 +52,7 @@ def _check_sizes(plan: KernelPlan, arrays: Values) -> None:
             raise UsageError(qualify.size_refusal(plan, key, size))
 
 
-def called(
-    plan: KernelPlan,
-    body: Callable[[Tile], Values],
-    shared: Values,
-    reads: Values,
-    state: Values,
-) -> Values:
+def called(plan: KernelPlan, body: Callable[[Tile], Values], shared: Values, reads: Values, state: Values) -> Values:
     """Call a kernel.
 
     Args:

@@ -210,10 +210,7 @@ class Visit:
 
 
 def sweep(
-    nest: Nest,
-    visits: Mapping[int, Visit],
-    waits: Callable[[tuple[int, ...], Values], jax.Array],
-    lane: Values,
+    nest: Nest, visits: Mapping[int, Visit], waits: Callable[[tuple[int, ...], Values], jax.Array], lane: Values
 ) -> Values:
     """Visit what the lane waits for, in order; a block, and a loop, until it waits elsewhere.
 

@@ -135,12 +135,7 @@ def _traced(steps: Steps, code: BlockLike, lane: Values) -> _Step:
 
 
 def _run(
-    traced: Mapping[int, _Step],
-    steps: Steps,
-    lane: Values,
-    known: Values,
-    some: jax.Array,
-    budget: jax.Array | None,
+    traced: Mapping[int, _Step], steps: Steps, lane: Values, known: Values, some: jax.Array, budget: jax.Array | None
 ) -> Values:
     lane = lane | {"pc": lane["pc"].astype(PC.dtype)} | ({} if budget is None else {VISITS: jnp.int32(0)})
     words = Words.of(lane)

@@ -188,12 +188,7 @@ class _Visit:
         return self.ok if mask is None else mask
 
     def _spawn(
-        self,
-        op: Spawn | SpawnInto,
-        rank: int,
-        read: Read,
-        tally: Tally,
-        added: list[tuple[jax.Array, tuple[Any, ...]]],
+        self, op: Spawn | SpawnInto, rank: int, read: Read, tally: Tally, added: list[tuple[jax.Array, tuple[Any, ...]]]
     ) -> None:
         for mask, way in self._reached(op.way, None, read):
             dest = read.dest

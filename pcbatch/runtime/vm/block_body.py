@@ -136,13 +136,7 @@ class BlockCode:
         return () if isinstance(terminator, Fail) else tuple(dict.fromkeys(terminator_reads(terminator)))
 
     def _pure(
-        self,
-        position: int,
-        op: PureOp,
-        env: Mapping[str, Operand],
-        window: Window,
-        mask: jax.Array,
-        loaded: Values,
+        self, position: int, op: PureOp, env: Mapping[str, Operand], window: Window, mask: jax.Array, loaded: Values
     ) -> dict[str, Operand]:
         if isinstance(op, Prim):
             given, fn = [env[v] for v in op.expr.ins], op.expr.fn

@@ -62,13 +62,7 @@ class Machine:
         return self.layout.program
 
     def start(
-        self,
-        args: Mapping[str, Any],
-        lanes: int,
-        depth: int,
-        end: Any = None,
-        names: Any = None,
-        todo: Any = None,
+        self, args: Mapping[str, Any], lanes: int, depth: int, end: Any = None, names: Any = None, todo: Any = None
     ) -> State:
         """Return the state before the first trip.
 

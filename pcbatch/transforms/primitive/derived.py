@@ -261,11 +261,7 @@ def tangents_of(
 
 
 def batch_tangents(
-    make: Callable[[Operation], Operation],
-    of: Operation,
-    moved: Sequence[bool],
-    size: int,
-    axes: Sequence[Axis],
+    make: Callable[[Operation], Operation], of: Operation, moved: Sequence[bool], size: int, axes: Sequence[Axis]
 ) -> BatchedOperation:
     """Batch the tangents of `of`: `make` makes them of its batched operation. `axes` are of primals and tangents."""
     count = len(moved)

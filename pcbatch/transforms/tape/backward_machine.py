@@ -32,13 +32,7 @@ from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, zero_where
 from pcbatch.transforms.tape.indexed_vjp import InPlace
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.tape_plan import BlockTape, Tape
-from pcbatch.transforms.tape.uniform_cotangents import (
-    capacity,
-    defer,
-    deferred_key,
-    deferred_keys,
-    total,
-)
+from pcbatch.transforms.tape.uniform_cotangents import capacity, defer, deferred_key, deferred_keys, total
 
 RECORD = "record"  # state key: the record that a lane undoes next
 PLACE = (RECORD, "pc")  # state keys: where a lane is

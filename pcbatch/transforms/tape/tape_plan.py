@@ -24,13 +24,7 @@ from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.lane_window import agreeing
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.word_packing import is_float
-from pcbatch.transforms.tape.block_ssa import (
-    LoadedPart,
-    PoppedSlot,
-    ReadRegister,
-    SharedValue,
-    body_of,
-)
+from pcbatch.transforms.tape.block_ssa import LoadedPart, PoppedSlot, ReadRegister, SharedValue, body_of
 from pcbatch.transforms.tape.pullback_reads import reads_of
 from pcbatch.transforms.tape.record_layout import RecordLayout, record_layout, stored_as
 from pcbatch.transforms.tape.recorded_block import RecordedBlock

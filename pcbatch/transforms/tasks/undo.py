@@ -17,13 +17,7 @@ from jax import lax
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.transforms.tape.block_ssa import Load, PoppedSlot, ReadRegister, Store
-from pcbatch.transforms.tape.block_vjp import (
-    Env,
-    add,
-    pull,
-    replay,
-    zero_where_inactive,
-)
+from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, zero_where_inactive
 from pcbatch.transforms.tape.indexed_vjp import add_loaded
 from pcbatch.transforms.tasks.exits import Push, exits
 from pcbatch.transforms.tasks.task_tape import SERIALS, Link, TaskBlockTape, TaskTape
