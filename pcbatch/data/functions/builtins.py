@@ -20,8 +20,8 @@ from pcbatch.data.functions import mappings, texts
 from pcbatch.data.functions.math_functions.integers import modular_power
 from pcbatch.data.functions.math_functions.reals import to_integer
 from pcbatch.data.functions.python_numbers import power
+from pcbatch.data.functions.sequence_builtins import for_keys
 from pcbatch.data.functions.sequence_operators import equal, ordered
-from pcbatch.data.functions.sequences import for_keys
 from pcbatch.data.functions.truth import truth
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.members import alike, data_of

@@ -25,7 +25,7 @@ from pcbatch.data.functions import array_items, heaps, iteration, mappings, oper
 from pcbatch.data.functions.builtins import sorted_
 from pcbatch.data.functions.exceptions import changed_by_class, changing
 from pcbatch.data.functions.lifted import changeable, lifted
-from pcbatch.data.functions.sequences import get_item, list_
+from pcbatch.data.functions.sequence_builtins import get_item, list_
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.users_code import load_attribute, substitute, users_method
 from pcbatch.data.mappings.entries import Entries

@@ -18,7 +18,7 @@ import numpy as np
 
 from pcbatch.data import checks
 from pcbatch.data.columns import Unset
-from pcbatch.data.functions.sequences import unpacked
+from pcbatch.data.functions.sequence_builtins import unpacked
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.origins import Tracer, is_noting, leaves, number
 from pcbatch.data.values import Index, Value

@@ -17,7 +17,7 @@ from pcbatch.data.checks import require
 from pcbatch.data.columns import Unset
 from pcbatch.data.container import Collection
 from pcbatch.data.functions.lifted import lane_dict
-from pcbatch.data.functions.sequences import len_, list_
+from pcbatch.data.functions.sequence_builtins import len_, list_
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.users_code import ask_for_elements, iterated, users_code
 from pcbatch.data.integer_marks import between, exact_add

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from pcbatch.data.checks import require
 from pcbatch.data.functions.changes import set_item
 from pcbatch.data.functions.iteration import rows
-from pcbatch.data.functions.sequences import get_item
+from pcbatch.data.functions.sequence_builtins import get_item
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.origins import number

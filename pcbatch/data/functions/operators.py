@@ -22,10 +22,10 @@ import numpy as np
 
 from pcbatch.data.container import Collection, Container, lane_value
 from pcbatch.data.functions import builtins as of_lane
-from pcbatch.data.functions import mappings, python_numbers, sequences, texts, type_questions, users_code
+from pcbatch.data.functions import mappings, python_numbers, sequence_builtins, texts, type_questions, users_code
 from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
+from pcbatch.data.functions.sequence_builtins import product
 from pcbatch.data.functions.sequence_operators import are_sequences, compare
-from pcbatch.data.functions.sequences import product
 from pcbatch.data.functions.truth import ARRAYS, truth
 from pcbatch.data.functions.users_code import PLAIN, method_of, substitute
 from pcbatch.data.members import data_of
@@ -212,13 +212,13 @@ BY_NAME: tuple[tuple[Value, ModuleType, str], ...] = (
     (builtins, of_lane, "max min int float bool complex any all sorted pow range str repr ascii format"),
     (builtins, python_numbers, "round divmod sum"),
     (builtins, texts, "bin oct hex ord chr"),
-    (builtins, sequences, "len list tuple bytes bytearray reversed"),
+    (builtins, sequence_builtins, "len list tuple bytes bytearray reversed"),
     (builtins, mappings, "set frozenset dict"),
     (builtins, type_questions, "isinstance type hasattr getattr callable dir id hash"),
     (builtins, users_code, "print"),
     (np, type_questions, "isscalar iterable"),
-    (functools, sequences, "reduce"),
-    (collections, sequences, "deque"),
+    (functools, sequence_builtins, "reduce"),
+    (collections, sequence_builtins, "deque"),
 )
 """Functions of Python that are replaced, each by one of its name and an underscore."""
 
@@ -229,10 +229,10 @@ REPLACED: list[tuple[Value, Callable[..., Value]]] = [
     (collections.Counter, mappings.counter),
     (collections.defaultdict, mappings.defaultdict),
     (collections.OrderedDict, mappings.ordered_dict),
-    (queue.Queue, sequences.queue_),
-    (queue.SimpleQueue, sequences.queue_),
-    (queue.LifoQueue, sequences.stack_),
-    (queue.PriorityQueue, sequences.priority_queue_),
+    (queue.Queue, sequence_builtins.queue_),
+    (queue.SimpleQueue, sequence_builtins.queue_),
+    (queue.LifoQueue, sequence_builtins.stack_),
+    (queue.PriorityQueue, sequence_builtins.priority_queue_),
     (abs, abs_),
     (operator.abs, abs_),
     (operator.inv, invert),

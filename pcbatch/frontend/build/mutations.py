@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import gast
 
 from pcbatch.data.catalogue import facts
-from pcbatch.data.functions import changes, iteration, sequences
+from pcbatch.data.functions import changes, iteration, sequence_builtins
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import assigned, copied, updated
 from pcbatch.frontend.build.operators import operator_name
@@ -139,7 +139,7 @@ def _index(index: Node, values: Iterator[Node]) -> Node:
         case gast.Slice():
             parts = (index.lower, index.upper, index.step)
             bounds = [constant(None, index) if part is None else next(values) for part in parts]
-            return supported(sequences.slice_, bounds, index)
+            return supported(sequence_builtins.slice_, bounds, index)
         case gast.Tuple():
             return display([_index(element, values) for element in index.elts], index)
         case _:

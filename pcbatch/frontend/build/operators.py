@@ -23,8 +23,8 @@ from pcbatch.data.functions import (
     mappings,
     operators,
     python_numbers,
+    sequence_builtins,
     sequence_operators,
-    sequences,
     texts,
     type_questions,
 )
@@ -333,7 +333,7 @@ def _operator(w: _Written, node: Node) -> Node:
         case gast.Compare() if len(node.ops) == 1:
             return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
         case gast.Subscript(ctx=gast.Load()) if is_computed(node.slice) or has_own(w.unit, "__getitem__"):
-            return supported(sequences.get_item, [node.value, index_value(node.slice)], node)
+            return supported(sequence_builtins.get_item, [node.value, index_value(node.slice)], node)
         case gast.Set():
             return supported(mappings.set_display, node.elts, node)
         case gast.Dict() if not all(isinstance(key, gast.Constant) for key in node.keys):
@@ -345,7 +345,7 @@ def _operator(w: _Written, node: Node) -> Node:
         case gast.List() if isinstance(node.ctx, gast.Load) and any(isinstance(e, gast.Starred) for e in node.elts):
             stars = "".join("*" if isinstance(e, gast.Starred) else "." for e in node.elts)
             values = [e.value if isinstance(e, gast.Starred) else e for e in node.elts]
-            return supported(sequences.list_display, [constant(stars, node), *values], node)
+            return supported(sequence_builtins.list_display, [constant(stars, node), *values], node)
         case gast.AugAssign():
             old = [load(node.target.id, node.value)] if isinstance(node.target, gast.Name) else []
             value = supported(operators.right_operand, [node.value, *old], node.value)

@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 import gast
 
 from pcbatch.contexts import setting
-from pcbatch.data.functions.sequences import unpacked
+from pcbatch.data.functions.sequence_builtins import unpacked
 from pcbatch.data.functions.users_code import own_defaults
 from pcbatch.frontend.build.operators import rewritten
 from pcbatch.frontend.source.function_unit import Unit

@@ -12,7 +12,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.data.functions.sequences import slice_
+from pcbatch.data.functions.sequence_builtins import slice_
 
 Node = Any  # a gast node: gast makes its classes at import time, so type checkers do not know them
 Function = Callable[..., Any]

@@ -28,7 +28,7 @@ from pcbatch.runtime.vm.layout import Layout, reg
 from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import Body, Load, LoadedPart, PoppedSlot, ReadRegister, SharedValue, Store
-from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, zero_where_inactive
+from pcbatch.transforms.tape.block_vjp import Env, add, pull_back, replay, zero_where_inactive
 from pcbatch.transforms.tape.indexed_vjp import InPlace
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.tape_plan import BlockTape, Tape
@@ -272,7 +272,7 @@ def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, wind
     outputs = incoming.of_values(body, mask)
     cotangents = {v: carry[ct(v)] for v in _by_index(tape) if v in context.layout.floats}
     memory = InPlace(cotangents, window, mask, body.updates.keys())
-    pulled = pull(body, replayed.env, outputs, window.width, memory, context.needs, context.in_pieces)
+    pulled = pull_back(body, replayed.env, outputs, window.width, memory, context.needs, context.in_pieces)
     registers, slots, small_shared = _distribute(tape, carry, window, incoming, pulled)
     cts = {n: x for n in tape.reads.deferred_cts if (x := pulled.get(n, outputs.get(n))) is not None}
     deferred = {n: zero_where_inactive(mask, x) for n, x in cts.items()}
@@ -299,7 +299,7 @@ def _replay(context: BackwardContext, tape: BlockTape, carry: Values, window: Wi
     values = tape.read(known, record)
     depth, link = values.get("depth"), values["link"]
     values |= {s.key: window.read(known[reg(s.name)]) for s in tape.constants}
-    # A copy for each lane, so that `pull` gives a cotangent for each lane.
+    # A copy for each lane, so that `pull_back` gives a cotangent for each lane.
     keys = {s.name: s.key for s in tape.body.sources if isinstance(s, SharedValue)}
     values |= {keys[v]: jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in tape.small_shared}
     mask, agreed = tape.agreeing(values, window.here)

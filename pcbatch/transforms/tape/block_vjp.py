@@ -59,7 +59,7 @@ def replay(
         shared: By variable.
         width: The number of records.
         agreed: The values of registers that are the same in all records, by name.
-        in_pieces: See `pull`.
+        in_pieces: See `pull_back`.
     """
     env = _sources(body, values, shared, width, agreed)
     for step in body.steps:
@@ -129,7 +129,7 @@ def _initial(cotangents: Mapping[int, Any], env: Env, needs: Needs) -> _Cotangen
     return _Cotangents(dict(cotangents), {n: needs.of(ct) for n, ct in records.items()}, needs)
 
 
-def pull(
+def pull_back(
     body: Body,
     env: Env,
     cotangents: Mapping[int, Any],
@@ -160,7 +160,7 @@ def pull(
     return cts.of
 
 
-def pull_shared(
+def pull_back_shared(
     body: Body, env: Env, cotangents: Mapping[int, Any], width: int, needs: Needs = PLAIN
 ) -> dict[int, Any]:
     """The cotangents of shared values, summed over the records, from those of values at `Body.edge`."""
@@ -194,7 +194,7 @@ def _undo(step: Node, env: Env, cts: _Cotangents, width: int, wanted: AbstractSe
     undone = _Undone(step, tuple(type(x) for x in operands), tuple(outs), tuple(ins), width, costly)
     values = [x.value for x in operands]  # type: ignore[union-attr]
     if needed is None or step.linear:
-        in_cts: Iterable[Any] = undone.pull(out_cts, values)
+        in_cts: Iterable[Any] = undone.pull_back(out_cts, values)
     else:
         in_cts = cts.needs.apply(undone.masked, needed, out_cts, values)
     for k, ct in zip(ins, in_cts, strict=True):
@@ -219,7 +219,7 @@ class _Undone:
         """The inputs in `ins` that all records share."""
         return [k for k in self.ins if self.kinds[k] is Common]
 
-    def pull(self, out_cts: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
+    def pull_back(self, out_cts: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of the inputs, whose values are given."""
         if self.costly is not None and not self.uniform and (in_cts := self._in_pieces(out_cts, values)) is not None:
             return in_cts
@@ -266,7 +266,7 @@ class _Undone:
             # would spoil the sum. Records that do not need the result compute with the values of one that does.
             pairs = zip(self.kinds, values, strict=True)
             values = [x if kind is Common else _from_active_lane(x, needed) for kind, x in pairs]
-        for k, ct in zip(self.ins, self.pull(out_cts, values), strict=True):
+        for k, ct in zip(self.ins, self.pull_back(out_cts, values), strict=True):
             mask = jnp.any(needed) if k in self.uniform else lane_mask(needed, ct)
             yield jnp.where(mask, ct, jnp.zeros((), ct.dtype))
 

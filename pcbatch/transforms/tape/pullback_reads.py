@@ -4,8 +4,8 @@ A record should hold what the pullback of its block reads, and nothing else: wri
 price of a gradient. What a pullback reads depends on each primitive of the block (`tanh` needs its result, a product
 its other factor, a sum nothing) and on what can be computed again from other values. No table tells this; tracing does:
 
-1. The pullback of a block (`block_vjp.replay`, then `pull`) is a function of its sources and of the cotangents of its
-   outputs. It is traced for `WIDTH` records without values, which gives a jaxpr.
+1. The pullback of a block (`block_vjp.replay`, then `pull_back`) is a function of its sources and of the cotangents of
+   its outputs. It is traced for `WIDTH` records without values, which gives a jaxpr.
 2. The cotangents of registers that are accessed by index are no result of it: they are in the machine's state.
    `ProbeMemory` takes the role of this state. It answers a store with zeros of the right shape, and collects the
    indices and cotangents that it is called with; these are returned, so that they count as used.
@@ -41,7 +41,7 @@ import jax.numpy as jnp
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from pcbatch.transforms.tape.block_ssa import Body, ExpensiveResult, Load, Recordable, SharedValue, Store
-from pcbatch.transforms.tape.block_vjp import Env, pull, pull_shared, replay
+from pcbatch.transforms.tape.block_vjp import Env, pull_back, pull_back_shared, replay
 from pcbatch.transforms.tape.record_layout import struct_of
 
 WIDTH = 2  # records that a pullback is traced for: not one, a size that JAX may treat specially
@@ -83,7 +83,7 @@ def reads_of(body: Body, small_shared: Sequence[str] = ()) -> PullbackReads:
 
     def pullback(env: Env, cts: Mapping[int, Any]) -> Any:
         memory = ProbeMemory()
-        pulled = pull(body, env, cts, WIDTH, memory)
+        pulled = pull_back(body, env, cts, WIDTH, memory)
         given.update(s.number for s in body.sources if s.number in pulled)
         edge = {n: ct for n in body.edge if (ct := pulled.get(n, cts.get(n))) is not None}
         summed = [s for s in body.sources if not isinstance(s, SharedValue) or s.name in small_shared]
@@ -114,7 +114,7 @@ def _read_later(body: Body, small_shared: Sequence[str], numbers: Sequence[int],
     values `numbers`. Expensive results are among them only if they are `recorded` anyway."""
 
     def pullback(env: Env, cts: Mapping[int, Any]) -> Any:
-        pulled = pull_shared(body, env, cts, WIDTH)
+        pulled = pull_back_shared(body, env, cts, WIDTH)
         return [pulled[s.number] for s in body.sources if isinstance(s, SharedValue) and s.number in pulled]
 
     return _trace(body, small_shared, pullback, numbers, [s for s in body.expensive if s.key in recorded]).keys

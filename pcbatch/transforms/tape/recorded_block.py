@@ -14,7 +14,7 @@ from pcbatch.ir.stack import StackBlock
 from pcbatch.ir.tasks import TaskBlock
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.transforms.tape.block_ssa import Body, ReadRegister, Recordable, SharedValue
-from pcbatch.transforms.tape.block_vjp import Env, pull_shared
+from pcbatch.transforms.tape.block_vjp import Env, pull_back_shared
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.pullback_reads import PullbackReads
 from pcbatch.transforms.tape.record_layout import RecordLayout, append, record_layout, stored_as
@@ -102,6 +102,6 @@ class RecordedBlock:
     def of_shared(self, env: Env, deferred: Mapping[int, Any], width: int, needs: Needs = PLAIN) -> dict[str, Any]:
         """The cotangents of shared values by name, summed over `width` records, from those that were `deferred`."""
         aliases = {n: deferred[first] for n, first in self.reads.alias_of.items() if first in deferred}
-        pulled = pull_shared(self.body, env, {**deferred, **aliases}, width, needs)
+        pulled = pull_back_shared(self.body, env, {**deferred, **aliases}, width, needs)
         numbers = {s.name: s.number for s in self.body.sources if isinstance(s, SharedValue)}
         return {v: pulled[numbers[v]] for v in self.deferred if numbers[v] in pulled}

@@ -27,12 +27,12 @@ from pcbatch.transforms.tasks.undo import (
     TOTAL,
     TapeRows,
     Undoing,
+    deferred_vjp,
     of_constant,
     of_deferred,
     of_place,
     of_record,
-    pulled_later,
-    undone,
+    vjp_of_rows,
 )
 
 I32 = jnp.int32
@@ -60,9 +60,9 @@ def argument_cotangents(
     c = _undo_log(u, c)
     for block in tape.blocks:
         if block.late:
-            c = _in_slices(u, block, c, undone)
+            c = _in_slices(u, block, c, vjp_of_rows)
         elif block.deferred:
-            c = _in_slices(u, block, c, pulled_later)
+            c = _in_slices(u, block, c, deferred_vjp)
     each = {v: c[of_constant(v)] for block in tape.blocks for v in block.moved}
     entry = tape.linked(tape.plan.entry.label)
     if entry is not None:
@@ -156,7 +156,7 @@ def _undo_log(u: Undoing, c: Values) -> Values:
         visit = entry(s)
         mask = jnp.arange(width, dtype=I32) >= width - visit[2]
         rows = TapeRows(u.pad + visit[1] - width, mask, visit[3])
-        return undone(u, block, s, rows) | {NEXT: s[NEXT] - 1}
+        return vjp_of_rows(u, block, s, rows) | {NEXT: s[NEXT] - 1}
 
     ended: Values = lax.while_loop(lambda s: s[NEXT] >= 0, trip, c)
     return ended

@@ -17,7 +17,7 @@ from jax import lax
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.transforms.tape.block_ssa import Load, PoppedSlot, ReadRegister, Store
-from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, zero_where_inactive
+from pcbatch.transforms.tape.block_vjp import Env, add, pull_back, replay, zero_where_inactive
 from pcbatch.transforms.tape.indexed_vjp import add_loaded
 from pcbatch.transforms.tasks.exits import Push, exits
 from pcbatch.transforms.tasks.task_tape import SERIALS, Link, TaskBlockTape, TaskTape
@@ -102,14 +102,14 @@ def of_deferred(tape: TaskBlockTape, number: int) -> str:
     return f"deferred:{tape.block.number}:{number}"
 
 
-def undone(u: Undoing, tape: TaskBlockTape, c: Values, rows: TapeRows) -> Values:
+def vjp_of_rows(u: Undoing, tape: TaskBlockTape, c: Values, rows: TapeRows) -> Values:
     """Return the cotangents after some rows have been undone."""
     out = dict(c)
     values = read_rows(u, tape, rows)
     env = replay(tape.body, values, u.fixed, rows.width)
     outputs = _outputs(u, tape, c, values, rows)
     memory = _Constants(u, tape, c, values, rows)
-    pulled = pull(tape.body, env, outputs, rows.width, memory)
+    pulled = pull_back(tape.body, env, outputs, rows.width, memory)
     out |= memory.arrays
     for source in tape.body.sources:
         if isinstance(source, ReadRegister) and source.name in tape.moved and source.number in pulled:
@@ -125,7 +125,7 @@ def undone(u: Undoing, tape: TaskBlockTape, c: Values, rows: TapeRows) -> Values
     return out | {of_deferred(tape, n): _put(out[of_deferred(tape, n)], rows.at, x) for n, x in known.items()}
 
 
-def pulled_later(u: Undoing, tape: TaskBlockTape, c: Values, rows: TapeRows) -> Values:
+def deferred_vjp(u: Undoing, tape: TaskBlockTape, c: Values, rows: TapeRows) -> Values:
     """Return the cotangents with those of shared values from some rows, whose own were left for later."""
     values = read_rows(u, tape, rows)
     env = replay(tape.body, values, u.fixed, rows.width)

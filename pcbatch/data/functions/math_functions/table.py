@@ -21,7 +21,7 @@ import jax.extend.source_info_util
 import numpy as np
 
 from pcbatch.data.functions import heaps
-from pcbatch.data.functions.math_functions import arguments, complexes, integers, reals, sequences
+from pcbatch.data.functions.math_functions import arguments, complexes, integers, reals, several_numbers
 from pcbatch.data.optional import unwrapped
 from pcbatch.data.origins import Origin, Tracer, is_noted, number, of_lane, source_of
 from pcbatch.data.values import Num, Value
@@ -29,7 +29,7 @@ from pcbatch.errors import Refusal
 
 Function = Callable[..., Value]
 
-for module in (arguments, complexes, integers, reals, sequences):
+for module in (arguments, complexes, integers, reals, several_numbers):
     jax.extend.source_info_util.register_exclusion(str(module.__file__))
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -38,9 +38,9 @@ INTEGERS = {
     for f in (integers.isqrt, integers.gcd, integers.lcm, integers.factorial, integers.comb, integers.perm)
 }
 MODULES: tuple[tuple[ModuleType, Mapping[str, Function]], ...] = (
-    (math, {**reals.FUNCTIONS, **sequences.FUNCTIONS, **INTEGERS}),
+    (math, {**reals.FUNCTIONS, **several_numbers.FUNCTIONS, **INTEGERS}),
     (cmath, complexes.FUNCTIONS),
-    (statistics, sequences.STATISTICS),
+    (statistics, several_numbers.STATISTICS),
     (bisect, heaps.SEARCHES),
 )
 

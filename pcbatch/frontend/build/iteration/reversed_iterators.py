@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gast
 
-from pcbatch.data.functions import sequences
+from pcbatch.data.functions import sequence_builtins
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.streams import IN_PLACE, has_own, takes_elements, whole
@@ -49,5 +49,5 @@ def at_once(node: Node) -> Node:
     """An iterator by `reversed` whose elements are all taken where it stands, which may be a list of the lane."""
     if isinstance(node, gast.IfExp):
         return rebuild(node, lambda child: child if child is node.test else at_once(child))
-    made = is_supported(node, sequences.reversed_)
-    return supported(sequences.reversed_once, node.args, node) if made else node
+    made = is_supported(node, sequence_builtins.reversed_)
+    return supported(sequence_builtins.reversed_once, node.args, node) if made else node
