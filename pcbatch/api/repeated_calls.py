@@ -40,7 +40,7 @@ _arrays: set[type] = set()  # the classes of concrete arrays that have been seen
 
 
 @dataclass(frozen=True, slots=True)
-class CallPlan:
+class KnownCall:
     """The outcome of a call's arguments, less the arrays, and the program that it ran.
 
     Attributes:
@@ -73,7 +73,7 @@ class RepeatedCall:
         leaves: the leaves of its arguments, as the user passes them.
     """
 
-    plan: CallPlan
+    plan: KnownCall
     leaves: Sequence[Any]
 
     def arguments(self) -> Arguments:
@@ -149,7 +149,7 @@ class DecidedRun:
 class RepeatedCalls:
     """The plans of one function's calls, by `key_of` them; None where there is none to be made."""
 
-    plans: dict[Hashable, CallPlan | None] = field(default_factory=dict)
+    plans: dict[Hashable, KnownCall | None] = field(default_factory=dict)
 
     def find(self, key: Hashable | None, leaves: Sequence[Any]) -> RepeatedCall | None:
         """Return a call with its plan, if there is one."""
@@ -187,7 +187,7 @@ class RepeatedCalls:
         found = {name: tuple([places[id(array)] for array in arrays]) for name, arrays in call.arrays.items()}
         local, order = replace(call, arrays={}), tuple(program.args(replace(call, arrays=found)).values())
         tables, depth = same if TABLES in call.types else None, program.executable.depth
-        self.plans[key] = CallPlan(local, found, tables, program, direct, depth, order, program.plain_tree)
+        self.plans[key] = KnownCall(local, found, tables, program, direct, depth, order, program.plain_tree)
 
 
 def repeatable(call: Arguments, program: Program) -> bool:

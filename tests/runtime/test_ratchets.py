@@ -19,7 +19,7 @@ from examples.nuts.run import fixed_chain, start
 from examples.nuts.targets import gaussian
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.stack_passes.superblock_facts import Facts
+from pcbatch.lowering.stack_passes.superblock_facts import ProgramFacts
 from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs import REGISTRY
@@ -74,7 +74,7 @@ NAMED: dict[str, Counts] = {
 
 def blocks(program: StackProgram) -> int:
     """Blocks from which a lane may still return."""
-    return len(program.blocks) - len(Facts.of(program).failing)
+    return len(program.blocks) - len(ProgramFacts.of(program).failing)
 
 
 def stacked(program: StackProgram) -> int:

@@ -27,7 +27,7 @@ from pcbatch.ir.roles import reads, writes
 
 
 @dataclass(slots=True)
-class Draft:
+class BlockDraft:
     """A block under construction.
 
     `nested` are the definitions (None) and uses (the node) of nested functions, in order; `deleted` are variables, each
@@ -79,7 +79,7 @@ class Builder:
         self.faults = faults
         self.symbol = symbol
         self.loops = loops
-        self.drafts: dict[str, Draft] = {}
+        self.drafts: dict[str, BlockDraft] = {}
         self.result = unused("r", "_", unit.names)
         self._next_temp = 0
         self._taken = unit.names | unit.fn.__globals__.keys()
@@ -115,7 +115,7 @@ class Builder:
     def label(self) -> str:
         """Make a new, empty block and return its label."""
         name = f"bb{len(self.drafts)}"
-        self.drafts[name] = Draft()
+        self.drafts[name] = BlockDraft()
         return name
 
     def temp(self) -> str:

@@ -28,13 +28,13 @@ from pcbatch.ir.roles import rename_reads, rename_writes, writes
 from pcbatch.ir.stack import Edge, Pop, Push, StackBlock, StackOp, Var
 from pcbatch.ir.types import BOOL
 from pcbatch.lowering.cfg_passes.if_conversion import both
-from pcbatch.lowering.stack_passes.superblock_facts import Facts, Names, Path, replace_leaf, tree_leaves
+from pcbatch.lowering.stack_passes.superblock_facts import Names, Path, ProgramFacts, replace_leaf, tree_leaves
 
 MOST_SELECTED = 4  # elements per lane that a copy may select back for the lanes of other paths
 
 
 def speculate(
-    facts: Facts,
+    facts: ProgramFacts,
     ops: Sequence[StackOp],
     end: Edge,
     path: Path,
@@ -87,7 +87,7 @@ def _union(sets: Iterable[Names]) -> Names:
     return frozenset[str]().union(*sets)
 
 
-def _path_test(facts: Facts, end: Edge, path: Path) -> tuple[list[StackOp], str, bool]:
+def _path_test(facts: ProgramFacts, end: Edge, path: Path) -> tuple[list[StackOp], str, bool]:
     """Operations that compute a test of the lanes on a path; its variable, and its outcome for those lanes."""
     assert isinstance(end, Fork)
     tests: list[StackOp] = []

@@ -34,7 +34,7 @@ Path = tuple[bool, ...]  # the outcomes of the forks above a leaf
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ProgramFacts:
     """Facts about the program before a round of copies. Copies only make less live, so they stay true in the round."""
 
     blocks: Mapping[str, StackBlock]
@@ -53,7 +53,7 @@ class Facts:
     costs: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, program: StackProgram) -> Facts:
+    def of(cls, program: StackProgram) -> ProgramFacts:
         """Analyse a program: the facts that its copies of blocks are decided by."""
         leaves = [leaf for block in program.blocks for leaf in edges(block.terminator)]
         jumps = [leaf for leaf in leaves if isinstance(leaf, Jump | PushJump)]

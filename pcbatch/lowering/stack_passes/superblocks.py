@@ -39,7 +39,7 @@ from pcbatch.ir.stack import Edge, Leaf, PushJump, StackBlock, StackOp, StackPro
 from pcbatch.lowering.stack_passes import simplify_stack, unroll_loops
 from pcbatch.lowering.stack_passes.simplify_stack import fits, in_frame, located
 from pcbatch.lowering.stack_passes.speculation import joined, speculate
-from pcbatch.lowering.stack_passes.superblock_facts import Facts, Names, Path, replace_leaf, tree_leaves
+from pcbatch.lowering.stack_passes.superblock_facts import Names, Path, ProgramFacts, replace_leaf, tree_leaves
 
 COPIED = 64.0  # cost per lane of a copy, in about one arithmetic operation each
 SPECULATED = 24.0  # the same of all that a block computes for lanes of other paths
@@ -63,7 +63,7 @@ def _operations(program: StackProgram) -> int:
 
 
 def _round(program: StackProgram, speculative: bool, budget: int) -> StackProgram:
-    facts = Facts.of(program)
+    facts = ProgramFacts.of(program)
     grown: dict[str, StackBlock] = {}
     for block in sorted(program.blocks, key=lambda b: -facts.cycles[b.label]):  # those that run most come first
         returned = facts.returned.get(block.label, frozenset())
@@ -80,7 +80,7 @@ def _round(program: StackProgram, speculative: bool, budget: int) -> StackProgra
 class _Superblock:
     """One block, with the copies of successors that it has taken in."""
 
-    facts: Facts
+    facts: ProgramFacts
     label: str
     ops: list[StackOp]
     end: StackTerminator

@@ -29,7 +29,7 @@ from pcbatch.ir.types import BOOL
 from pcbatch.lowering.cfg_passes.if_conversion import MAX_SELECT, both
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes.speculation import speculate
-from pcbatch.lowering.stack_passes.superblock_facts import Facts, Path, tree_leaves
+from pcbatch.lowering.stack_passes.superblock_facts import Path, ProgramFacts, tree_leaves
 
 MOST_COST = 32.0  # per lane, of the rounds that a visit makes besides the first
 MOST_ROUNDS = 4
@@ -40,7 +40,7 @@ def run(program: StackProgram, rounds: int | None = None) -> StackProgram:
     """Unroll every loop that qualifies; `rounds`: so often, whatever they cost. None: by cost."""
     if rounds == 1 or not runs("unroll_loops"):
         return program
-    facts = Facts.of(program)
+    facts = ProgramFacts.of(program)
     blocks = tuple(_unrolled(facts, block, rounds) for block in program.blocks)
     return program if blocks == program.blocks else replace(program, vars=facts.vars, blocks=blocks)
 
@@ -59,7 +59,7 @@ class _Rounds:
     back: Path
 
 
-def _unrolled(facts: Facts, block: StackBlock, rounds: int | None) -> StackBlock:
+def _unrolled(facts: ProgramFacts, block: StackBlock, rounds: int | None) -> StackBlock:
     cost = facts.cost(block)
     if isinstance(block.terminator, Fail) or pushes(block) or math.isinf(cost):  # it must not run for no lane
         return block
@@ -73,7 +73,7 @@ def _unrolled(facts: Facts, block: StackBlock, rounds: int | None) -> StackBlock
     return replace(block, ops=tuple(unrolled.ops), terminator=unrolled.end, rounds=made)
 
 
-def _one_more(facts: Facts, block: StackBlock, before: _Rounds, most_selected: int) -> _Rounds | None:
+def _one_more(facts: ProgramFacts, block: StackBlock, before: _Rounds, most_selected: int) -> _Rounds | None:
     """Append a round; None if a lane that has left the loop would lose a value."""
     assert not isinstance(block.terminator, Fail)
     speculated = speculate(
@@ -93,7 +93,7 @@ def _one_more(facts: Facts, block: StackBlock, before: _Rounds, most_selected: i
     return _Rounds(ops, end, next(path for path, leaf in tree_leaves(end) if leaf == Jump(block.label)))
 
 
-def _merged(facts: Facts, ops: list[StackOp], end: Edge, back: Leaf) -> tuple[list[StackOp], Edge]:
+def _merged(facts: ProgramFacts, ops: list[StackOp], end: Edge, back: Leaf) -> tuple[list[StackOp], Edge]:
     """Give the tree one leaf for each successor, `back` first; leaves of several rounds get a test together."""
     tests: list[StackOp] = []
     taken: dict[Leaf, _Test | None] = {back: None}

@@ -185,7 +185,7 @@ def _dealt(
 # The programs of devices that have parts of all examples
 
 
-class Way(NamedTuple):
+class PartState(NamedTuple):
     """The state of a run between two parts.
 
     Attributes:
@@ -205,7 +205,7 @@ class Way(NamedTuple):
 
 def _first_part(
     tasks: TaskExecutable, sharding: LaneSharding, now: Sizes, args: Mapping[str, Any]
-) -> tuple[Values, Way]:
+) -> tuple[Values, PartState]:
     prepared = tasks.plan(now.lanes == 1)
     _, per_example = tasks.stored(args, now.lanes)
     return _go_on(tasks, sharding, now, state.begin(prepared, now, tasks.empty(now), per_example), args)
@@ -213,13 +213,13 @@ def _first_part(
 
 def _next_part(
     tasks: TaskExecutable, sharding: LaneSharding, now: Sizes, s: Values, parts: Values, args: Mapping[str, Any]
-) -> tuple[Values, Way]:
+) -> tuple[Values, PartState]:
     return _go_on(tasks, sharding, now, spread.together(tasks.plan(now.lanes == 1), now, s, parts), args)
 
 
 def _go_on(
     tasks: TaskExecutable, sharding: LaneSharding, now: Sizes, s: Values, args: Mapping[str, Any]
-) -> tuple[Values, Way]:
+) -> tuple[Values, PartState]:
     """Run on one device until there are tasks for all, or to the end."""
     prepared = tasks.plan(now.lanes == 1)
     machine = tasks.machine(now, tasks.stored(args, now.lanes)[0])
@@ -232,7 +232,7 @@ def _go_on(
     left = trips.waiting(s) > 0
     failed, unfinished = tasks.unfinished(prepared, now, s, left)
     raw = tasks.result(prepared, now, s, made)
-    return s, Way(raw, left & enough(s), ~left, jnp.any(failed), unfinished)
+    return s, PartState(raw, left & enough(s), ~left, jnp.any(failed), unfinished)
 
 
 def _each_part(

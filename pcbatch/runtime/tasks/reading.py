@@ -17,7 +17,7 @@ from pcbatch.runtime.tasks import lists, pool
 from pcbatch.runtime.tasks.sites import Home
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.task_plan import DEST, FRAME, ROOT, ListBlock, TaskPlan
-from pcbatch.runtime.vm.block_body import Effects, Values
+from pcbatch.runtime.vm.block_body import BodyResults, Values
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.run_once import isolated
 
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
     frame: jax.Array | None
     dest: jax.Array | None
     root: jax.Array | None
-    done: Effects
+    done: BodyResults
 
 
 class Recorder(Protocol):

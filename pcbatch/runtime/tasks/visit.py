@@ -29,7 +29,7 @@ VISITS = "serial"  # state key: visits so far, int32[]
 FAILED = "failed"  # state key: bool[examples]: some task of the example has failed
 
 
-class Given(NamedTuple):
+class KnownResult(NamedTuple):
     """A result that is known where a task would be started, for a place of the open frame."""
 
     key: str
@@ -46,7 +46,9 @@ class Given(NamedTuple):
         return not self.adds and self.row is None and not self.rows
 
 
-def fill_new_frame(s: Values, slots: int, frame: jax.Array, ok: jax.Array, known: list[Given]) -> list[Given]:
+def fill_new_frame(
+    s: Values, slots: int, frame: jax.Array, ok: jax.Array, known: list[KnownResult]
+) -> list[KnownResult]:
     """Write results of one array to frames in which nothing is yet, as one row each; return the others."""
     array = s[known[0].key]
     row = [jnp.zeros((len(ok), *array.shape[1:]), array.dtype)] * slots
@@ -58,7 +60,7 @@ def fill_new_frame(s: Values, slots: int, frame: jax.Array, ok: jax.Array, known
     return [one for one in known if not one.is_fixed]
 
 
-def fill_open_frame(s: Values, slots: int, frame: jax.Array, one: Given) -> jax.Array | None:
+def fill_open_frame(s: Values, slots: int, frame: jax.Array, one: KnownResult) -> jax.Array | None:
     """Write a result to its place in frames, or add it to what is there; return the place, if it is one."""
     if one.rows:
         filled = pool.put_rows(pool.rows(s[one.key], slots), frame, one.slot, one.mask, one.value)
@@ -122,7 +124,7 @@ class _Visit:
     width: int
     ok: jax.Array  # bool[width]: the places that have popped a record: those in front
     pushed: _Records = field(default_factory=_Records)
-    given: list[Given] = field(default_factory=list)
+    given: list[KnownResult] = field(default_factory=list)
     frame: jax.Array | None = None  # int32[width]: the open frame of each place
 
     def run(self) -> Values:
@@ -209,11 +211,11 @@ class _Visit:
         if isinstance(way, Give):
             whole = op.dsts in plan.sites.rows and row is None
             for key, source in zip(results.keys, way.values, strict=True):
-                self.given.append(Given(key, slot, self._mask(mask), read.values[source], op.adds, row, whole))
+                self.given.append(KnownResult(key, slot, self._mask(mask), read.values[source], op.adds, row, whole))
         elif not op.adds and plan.block(way.label).adds:  # a sum begins at zero
             for key in results.keys:
                 zero = jnp.zeros((self.width, *self.s[key].shape[1:]), self.s[key].dtype)
-                self.given.append(Given(key, slot, self._mask(mask), zero, False, row))
+                self.given.append(KnownResult(key, slot, self._mask(mask), zero, False, row))
         dest: jax.Array = self.frame * I32(results.slots) + (I32(slot) if row is None else row)
         return dest
 

@@ -35,7 +35,7 @@ from pcbatch.runtime.vm.prints import Shown, prints_of
 Values = dict[str, Any]
 
 
-class Effects(NamedTuple):
+class BodyResults(NamedTuple):
     """The results of a body before any mask is applied: values in storage form, [width, ...] where nothing else is
     said; those of inactive lanes are junk."""
 
@@ -78,7 +78,7 @@ class BlockCode:
         shared: Values,
         mask: jax.Array,
         agreed: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Effects:
+    ) -> BodyResults:
         """Evaluate the body for the places of a window.
 
         Args:
@@ -114,7 +114,7 @@ class BlockCode:
         placed = {v: operand.array for v in self.updates if isinstance(operand := env[v], Whole)}
         updates = {v: self._stored(env[v], v, window) for v in self.updates if v not in placed}
         conditions = {v: self._stored(env[v], v, window) for v in self.conditions}
-        return Effects(updates, placed, saved, conditions, tuple(printed), loaded if self.keeps_loads else {})
+        return BodyResults(updates, placed, saved, conditions, tuple(printed), loaded if self.keeps_loads else {})
 
     @property
     def stores(self) -> bool:

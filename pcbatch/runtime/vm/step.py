@@ -18,7 +18,7 @@ from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.stack import Edge, PushJump
 from pcbatch.runtime.vm import frames as frame_plans
 from pcbatch.runtime.vm import prints, wide_counters
-from pcbatch.runtime.vm.block_body import BlockCode, Effects, Values
+from pcbatch.runtime.vm.block_body import BlockCode, BodyResults, Values
 from pcbatch.runtime.vm.blocks import BlockLike
 from pcbatch.runtime.vm.lane_reductions import any_lane
 from pcbatch.runtime.vm.lane_window import Window, agreeing
@@ -43,7 +43,7 @@ class Computed(NamedTuple):
     mask: jax.Array  # bool[width]: the active lanes
     over_limit: jax.Array | None  # bool[width]: lanes that have used up their steps
     depth: jax.Array | None  # int32[width]; None without calls
-    done: Effects
+    done: BodyResults
     jumps: Jumps
     extra: Values  # see `StepContext.extra`
     agreed: Values  # the values of the block's keys, unbatched

@@ -12,7 +12,7 @@ from pcbatch.runtime.tasks.task_plan import ListBlock, TaskPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Push:
+class PushedRecord:
     """A record for the block `label`; `rank`: which of those that the visit pushes."""
 
     label: str
@@ -32,7 +32,7 @@ class Exit:
 
     column: str | None
     number: int
-    to: Push | Literal["frame", "destination"]
+    to: PushedRecord | Literal["frame", "destination"]
     values: tuple[tuple[Any, str], ...]
 
 
@@ -43,7 +43,7 @@ def exits(plan: TaskPlan, block: ListBlock) -> Iterator[Exit]:
         column = "leaf" if len(ends) > 1 else None
         match leaf:
             case TaskJump(target=target, args=args):
-                yield Exit(column, k, Push(target, 0), args)
+                yield Exit(column, k, PushedRecord(target, 0), args)
             case Sync(target=target, args=args):
                 homes = plan.sites.homes[target]
                 yield Exit(column, k, "frame", tuple(((homes[p].key, homes[p].slot), v) for p, v in args))
@@ -57,7 +57,7 @@ def exits(plan: TaskPlan, block: ListBlock) -> Iterator[Exit]:
             column = f"way:{q}" if len(ways) > 1 else None
             match way:
                 case Start(label=label, args=args):
-                    yield Exit(column, k, Push(label, len(begun) - q), args)
+                    yield Exit(column, k, PushedRecord(label, len(begun) - q), args)
                 case Give(values=values) if isinstance(op, Spawn):
                     keys, slot = plan.sites.of(plan.program, op.dsts).keys, plan.sites.slots[op.dsts]
                     yield Exit(column, k, "frame", tuple(zip(((key, slot) for key in keys), values, strict=True)))

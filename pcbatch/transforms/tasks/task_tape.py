@@ -34,7 +34,7 @@ from pcbatch.transforms.tape.block_ssa import (
 from pcbatch.transforms.tape.pullback_reads import reads_of
 from pcbatch.transforms.tape.recorded_block import RecordedBlock
 from pcbatch.transforms.tape.tape_plan import computed_of
-from pcbatch.transforms.tasks.exits import Push, exits
+from pcbatch.transforms.tasks.exits import PushedRecord, exits
 
 LOG, VISITS = "tape:log", "tape:log:n"  # the visits that are undone one by one, and how many
 SERIALS, JOINS = "tape:serials", "tape:serials:n"  # of the frames of joins, in the order of visits
@@ -202,7 +202,7 @@ def _links(plan: TaskPlan, target: ListBlock, taped: set[int]) -> Iterator[Link]
     if target is plan.entry:
         yield Link(-1, 0)
     for block in (block for block in plan.blocks if block.number in taped):
-        pushed = [exit.to for exit in exits(plan, block) if isinstance(exit.to, Push)]
+        pushed = [exit.to for exit in exits(plan, block) if isinstance(exit.to, PushedRecord)]
         yield from dict.fromkeys(Link(block.number, to.rank) for to in pushed if to.label == target.label)
 
 
@@ -220,7 +220,7 @@ def active_parameters(plan: TaskPlan, bodies: Mapping[str, Body], moved: Collect
             for exit in exits(plan, block):
                 filled = [where for where, v in exit.values if v in sent]
                 match exit.to:
-                    case Push(label=label):
+                    case PushedRecord(label=label):
                         found[label] |= {p for p in filled if p in floats}
                     case "frame":
                         homes |= {*filled}

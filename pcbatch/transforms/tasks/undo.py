@@ -19,7 +19,7 @@ from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.transforms.tape.block_ssa import Load, PoppedSlot, ReadRegister, Store
 from pcbatch.transforms.tape.block_vjp import Env, add, pull_back, replay, zero_where_inactive
 from pcbatch.transforms.tape.indexed_vjp import add_loaded
-from pcbatch.transforms.tasks.exits import Push, exits
+from pcbatch.transforms.tasks.exits import PushedRecord, exits
 from pcbatch.transforms.tasks.task_tape import SERIALS, Link, TaskBlockTape, TaskTape
 
 I32 = jnp.int32
@@ -167,7 +167,7 @@ def _outputs(u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, An
     for exit in exits(u.tape.plan, tape.block):
         here = rows.mask if exit.column is None else rows.mask & (values[exit.column] == exit.number)
         match exit.to:
-            case Push():
+            case PushedRecord():
                 found.of_push(exit.to, exit.values, here)
             case "frame":
                 for (key, slot), v in exit.values:
@@ -193,7 +193,7 @@ class _Found:
     rows: TapeRows
     cts: dict[str, Any] = field(default_factory=dict)
 
-    def of_push(self, to: Push, values: Sequence[tuple[str, str]], here: jax.Array) -> None:
+    def of_push(self, to: PushedRecord, values: Sequence[tuple[str, str]], here: jax.Array) -> None:
         """Add the cotangents of records that were pushed."""
         target = to.label
         wanted = [(p, v) for p, v in values if v in self.tape.sent and of_record(target, p) in self.c]
