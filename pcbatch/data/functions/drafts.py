@@ -86,15 +86,15 @@ def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Valu
     if isinstance(value, Ref):
         type_ = value.pcbatch_type
         others = [inspect.getattr_static(cls, name, None) for cls in before]
-        found = {c: inspect.getattr_static(type_.schema.classes[c].cls, name, None) for c in type_.classes}
-        mine = [c for c in found if found[c] is function]
-        if not mine:
+        methods = {c: inspect.getattr_static(type_.schema.classes[c].cls, name, None) for c in type_.classes}
+        having = [c for c in methods if methods[c] is function]
+        if not having:
             return False
-        if all(found[c] is function or any(found[c] is one for one in others) for c in found):
+        if all(methods[c] is function or any(methods[c] is one for one in others) for c in methods):
             if type_.optional:
                 require(value.pcbatch_id >= 0, "AttributeError", f"'NoneType' object has no attribute '{name}'")
             return True
-        inside = is_in(value, mine)
+        inside = is_in(value, having)
         return inside if isinstance(inside, bool) else number(jnp.asarray(inside))
     cls = vars(value)["pcbatch_class"] if isinstance(value, Draft) else type(value)
     cls = value.members if isinstance(value, MemberValue) else cls

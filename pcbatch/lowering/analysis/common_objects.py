@@ -77,8 +77,8 @@ def assigned(state: State, names: Iterable[str], sources: Sources) -> State:
             partners = state.get(source.part, NONE)
             repeated = source.part in partners
             others = partners if repeated or not source.taken else partners - {source.part}
-            mine = others if source.taken or source.part == REPEATED else others | {source.part}
-            pairs += [(part, other) for other in mine if other not in gone]
+            partners_now = others if source.taken or source.part == REPEATED else others | {source.part}
+            pairs += [(part, other) for other in partners_now if other not in gone]
             if repeated and part[1] == INNER:
                 pairs.append((part, part))
         if part[1] == INNER and any(_common(state, one, other) for i, one in enumerate(found) for other in found[:i]):

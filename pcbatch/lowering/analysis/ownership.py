@@ -209,20 +209,20 @@ class Ownership:
         callee = self.functions.get(op.func)
         if callee is None:
             return assigned(state, op.dsts, {})
-        given = dict(zip(callee.params, op.args, strict=True))
+        bound = dict(zip(callee.params, op.args, strict=True))
         summary = self.summaries[op.func]
         sources: dict[Part, list[ObjectSource]] = {}
         for j, (dst, result) in enumerate(zip(op.dsts, callee.results, strict=True)):
             for part in parts_at(dst, self.objects.levels(op.func, result)):
                 given_back = result if j and result in callee.given_back else None
                 if given_back is not None and part[1] == OWN:
-                    sources[part] = [ObjectSource((given[given_back], OWN))]
+                    sources[part] = [ObjectSource((bound[given_back], OWN))]
                     continue
                 parts = [other for one, other in summary if one == (j, part[1]) and isinstance(other[0], str)]
-                found = {self.given(given, other) for other in parts}
+                caller_parts = {self.in_caller(bound, other) for other in parts}
                 if given_back is not None:
-                    found.add((given[given_back], INNER))
-                sources[part] = [ObjectSource(each) for each in sorted(found) if self._has(function, each)]
+                    caller_parts.add((bound[given_back], INNER))
+                sources[part] = [ObjectSource(each) for each in sorted(caller_parts) if self._has(function, each)]
         new = assigned(state, op.dsts, sources)
         between = (
             ((op.dsts[one[0]], one[1]), (op.dsts[other[0]], other[1]))
@@ -231,14 +231,14 @@ class Ownership:
         )
         new = related(new, between)
         for part, field in self.stored[op.func]:
-            new = related(new, _stored_pairs(state, field, self.given(given, part), op.dsts))
+            new = related(new, _stored_pairs(state, field, self.in_caller(bound, part), op.dsts))
         return new
 
-    def given(self, given: Mapping[str, str], part: Part) -> Part:
+    def in_caller(self, bound: Mapping[str, str], part: Part) -> Part:
         """Return the caller's part for one of a callee's callers."""
         if part == OUTSIDE or is_field(part):
             return part
-        return (given[part[0].removeprefix(CALLERS)], part[1])
+        return (bound[part[0].removeprefix(CALLERS)], part[1])
 
     def _has(self, function: str, part: Part) -> bool:
         return part == OUTSIDE or is_field(part) or part in self.objects.parts(function, part[0])

@@ -42,11 +42,11 @@ def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
     """Copy functions in every program; `shared` are the parameters of the entry that all lanes share."""
     if max(call_counts(program).values(), default=0) < 2:
         return program
-    found = contexts(program, shared, MOST)
+    all_contexts = contexts(program, shared, MOST)
     taken = {f.name for f in program.functions}
     names: dict[tuple[str, Context], str] = {}
     for f in program.functions:
-        contexts_of = found.found.get(f.name, [])
+        contexts_of = all_contexts.of_function.get(f.name, [])
         copied = _is_worth(f, contexts_of)
         for k, context in enumerate(contexts_of):
             name = unused(f"{f.name}.{k + 1}", "x", taken, names.values()) if k and copied else f.name
@@ -55,9 +55,9 @@ def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
         return program
     functions: dict[str, Function] = {}
     for f in program.functions:
-        for context in found.found.get(f.name, []):
+        for context in all_contexts.of_function.get(f.name, []):
             name = names[f.name, context]
-            functions.setdefault(name, _copy(f, name, found, context, names))
+            functions.setdefault(name, _copy(f, name, all_contexts, context, names))
     return without_uncalled(replace(program, functions=tuple(functions.values())))
 
 
@@ -69,10 +69,10 @@ def _is_worth(function: Function, contexts_of: list[Context]) -> bool:
 
 
 def _copy(
-    function: Function, name: str, found: Contexts, context: Context, names: dict[tuple[str, Context], str]
+    function: Function, name: str, all_contexts: Contexts, context: Context, names: dict[tuple[str, Context], str]
 ) -> Function:
     """The function for one context: it calls the functions for the contexts of its calls."""
-    sites = found.calls[function.name, context]
+    sites = all_contexts.calls[function.name, context]
 
     def op(block: Block, k: int, old: Op) -> Op:
         return replace(old, func=names[old.func, sites[block.label, k]]) if isinstance(old, Call) else old
@@ -93,12 +93,12 @@ class Contexts:
 
     Attributes:
         tracked: of each function, the positions of its tracked parameters.
-        found: of each function, its contexts, in the order in which calls show them.
+        of_function: of each function, its contexts, in the order in which calls show them.
         calls: of each function and context, the contexts of the calls in it, by block and place.
     """
 
     tracked: Mapping[str, tuple[int, ...]]
-    found: dict[str, list[Context]] = field(default_factory=dict)
+    of_function: dict[str, list[Context]] = field(default_factory=dict)
     calls: dict[tuple[str, Context], dict[tuple[str, int], Context]] = field(default_factory=dict)
 
 
@@ -111,21 +111,21 @@ def contexts(program: CfgProgram, shared: Collection[str], most: int) -> Context
     result = Contexts(_tracked(program))
     entry = functions[program.entry]
     first = tuple(entry.params[k] if entry.params[k] in shared else VARYING for k in result.tracked[entry.name])
-    given = {p: p for p in entry.params if p in shared}
-    work: list[tuple[str, Context, Mapping[str, str]]] = [(entry.name, first, given)]
-    result.found[entry.name] = [first]
+    own = {p: p for p in entry.params if p in shared}
+    work: list[tuple[str, Context, Mapping[str, str]]] = [(entry.name, first, own)]
+    result.of_function[entry.name] = [first]
     while work:
         name, context, roots_in = work.pop()
         function = functions[name]
-        found = _roots(function, roots_in, context)
+        shared_root = _roots(function, roots_in, context)
         sites = result.calls.setdefault((name, context), {})
         for block in function.blocks:
             for k, op in enumerate(block.ops):
                 if not isinstance(op, Call):
                     continue
                 callee, places = functions[op.func], result.tracked[op.func]
-                wanted = tuple(found.get(op.args[at], VARYING) for at in places)
-                known = result.found.setdefault(op.func, [])
+                wanted = tuple(shared_root.get(op.args[at], VARYING) for at in places)
+                known = result.of_function.setdefault(op.func, [])
                 if wanted not in known and len(known) >= most:
                     wanted = (VARYING,) * len(places)
                 sites[block.label, k] = wanted
@@ -136,12 +136,12 @@ def contexts(program: CfgProgram, shared: Collection[str], most: int) -> Context
     return result
 
 
-def _roots(function: Function, given: Mapping[str, str], context: Context = ()) -> dict[str, str]:
+def _roots(function: Function, roots_in: Mapping[str, str], context: Context = ()) -> dict[str, str]:
     """The shared values of the variables of a function that have one definition."""
-    start = {p: p if p in given else None for p in function.params} | dict.fromkeys(assigned_again(function))
+    start = {p: p if p in roots_in else None for p in function.params} | dict.fromkeys(assigned_again(function))
     definitions = [definition(op, isinstance(op, Prim) and not _unsafe(op)) for op in function.ops]
-    found = roots((replace(one, targets=(v,)) for one in definitions for v in one.targets), start)
-    return {v: given.get(root) or f"{function.name}({', '.join(context)}): {root}" for v, root in found.items()}
+    found = roots((replace(each, targets=(v,)) for each in definitions for v in each.targets), start)
+    return {v: roots_in.get(root) or f"{function.name}({', '.join(context)}): {root}" for v, root in found.items()}
 
 
 def _tracked(program: CfgProgram) -> dict[str, tuple[int, ...]]:

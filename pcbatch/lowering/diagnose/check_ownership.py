@@ -186,7 +186,7 @@ class _Checker:
             return
         given = dict(zip(callee.params, op.args, strict=True))
         for part, field in sorted(self.ownership.stored[op.func]):
-            stored = [self.ownership.given(given, part)]
+            stored = [self.ownership.in_caller(given, part)]
             yield from self._stored(block, k, op, place_of(field), stored, state)
         yield from self._fields(block, k, op, self.ownership.changed_fields[op.func], state)
         for j, result in enumerate(callee.results):

@@ -232,7 +232,7 @@ class _Results:
 
 def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any]) -> Traced:
     """Trace `fn`, which stands for the function `written` of the primitive."""
-    found = _Results()
+    collected = _Results()
     dynamic = any(value.arrays for value in ins)
     origins = [v.origin(k) for v in ins for k, leaf in enumerate(v.leaves) if isinstance(leaf, ArrayType)]
 
@@ -244,17 +244,17 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         values = _called(fn, args, results)
         if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
             register_made(values, existing_objects(written, ins))
-        outputs = found.arrays(values, dynamic)
-        found.ties.update(aliases(list(values), args, written))
-        found.repeated.update(k for k, value in enumerate(values) if Parts(value).repeated)
-        return outputs + check_outputs(made, found.checks, len(outputs))
+        outputs = collected.arrays(values, dynamic)
+        collected.ties.update(aliases(list(values), args, written))
+        collected.repeated.update(k for k, value in enumerate(values) if Parts(value).repeated)
+        return outputs + check_outputs(made_checks, collected.checks, len(outputs))
 
     try:
         with (
             setting(_tracing, True),
             trace_errors.noticed(),
             noting() as notes,
-            collecting() as made,
+            collecting() as made_checks,
             noting_copies(),
             noting_choices(),
         ):
@@ -267,10 +267,10 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
             raise TraceError(*COLLECTIVE).with_traceback(failed.__traceback__) from None
         raise
     refuse_effects(closed)
-    outs, weak = found.types(iter(closed.out_avals))
-    checks = tuple(check for check in found.checks if not _never_fails(closed.jaxpr.outvars[check.failed]))
-    shared = frozenset(found.ties) | array_aliases(closed, ins, outs)
-    several = frozenset(found.repeated) | repeated_arrays(closed, outs)
+    outs, weak = collected.types(iter(closed.out_avals))
+    checks = tuple(check for check in collected.checks if not _never_fails(closed.jaxpr.outvars[check.failed]))
+    shared = frozenset(collected.ties) | array_aliases(closed, ins, outs)
+    several = frozenset(collected.repeated) | repeated_arrays(closed, outs)
     return Traced(closed, tuple(outs), notes.asked, tuple(weak), checks, shared, several)
 
 
@@ -292,16 +292,16 @@ def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any,
     return values
 
 
-def check_outputs(made: list[PrimitiveCheck], found: list[TracedCheck], position: int) -> list[Any]:
+def check_outputs(checks: list[PrimitiveCheck], traced: list[TracedCheck], position: int) -> list[Any]:
     """Return the values of the checks that a primitive has made, as further outputs from `position` on; fills
-    `found`."""
+    `traced`."""
     outputs: list[Any] = []
-    for check in made:
+    for check in checks:
         failed = check.failed
         # A limit is looked at by itself: that of each sum may be shown to hold.
         constant = check.exception != LIMIT and all(isinstance(part, str) for part in check.message)
-        if constant and found and (found[-1].exception, found[-1].message) == (check.exception, check.message):
-            outputs[found[-1].failed - position] |= failed
+        if constant and traced and (traced[-1].exception, traced[-1].message) == (check.exception, check.message):
+            outputs[traced[-1].failed - position] |= failed
             continue
         outputs.append(failed)
         place, message = position + len(outputs) - 1, list[str | int]()
@@ -311,7 +311,7 @@ def check_outputs(made: list[PrimitiveCheck], found: list[TracedCheck], position
                 message.append(position + len(outputs) - 1)
             else:
                 message.append(str(part))
-        found.append(TracedCheck(place, check.exception, tuple(message)))
+        traced.append(TracedCheck(place, check.exception, tuple(message)))
     return outputs
 
 

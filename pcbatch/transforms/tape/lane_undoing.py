@@ -207,26 +207,26 @@ def undo_lanes(
     sums = {key: value for key, value in sums.items() if key not in backward_machine.PLACE}
 
     # No array from outside stands in it, so that each is an operand of the native function.
-    def run(given: tuple[Any, ...], some: jax.Array) -> tuple[Values, Values, jax.Array]:
-        entering, per_lane, going, first, sums, registers, shared = given
+    def run(operands: tuple[Any, ...], some: jax.Array) -> tuple[Values, Values, jax.Array]:
+        entering, per_lane, going, first, sums, registers, shared = operands
         start = undoing.start(first)
         moved = {key: registers[key] for key in undoing.cotangents_of_arguments}
         outs = {key: jnp.zeros((*going.shape, *x.shape), x.dtype) for key, x in moved.items()}
 
-        def one(number: jax.Array, c: tuple[Values, Values, Values, jax.Array]) -> Any:
+        def undo_lane(number: jax.Array, c: tuple[Values, Values, Values, jax.Array]) -> Any:
             lane, sums, outs, ok = c
-            mine = {key: row_of(array, number) for key, array in per_lane.items()}
+            arguments = {key: row_of(array, number) for key, array in per_lane.items()}
             pc = jnp.where(going[number], start["pc"], jnp.asarray(undoing.layout.exit, start["pc"].dtype))
             after = sums | registers | {key: row_of(array, number) for key, array in entering.items()}
-            lane, after, lane_ok = undoing.undo(lane, start | mine | {"pc": pc}, after, shared, mine, some)
+            lane, after, lane_ok = undoing.undo(lane, start | arguments | {"pc": pc}, after, shared, arguments, some)
             new = {key: with_row(array, after[key], number) for key, array in outs.items()}
             return lane, {key: after[key] for key in sums}, new, ok.at[number].set(lane_ok)
 
         c = first, sums, outs, jnp.zeros(going.shape, bool)
-        _, sums, outs, ok = jax.lax.fori_loop(0, some, one, c)
+        _, sums, outs, ok = jax.lax.fori_loop(0, some, undo_lane, c)
         return sums, outs, ok
 
-    given = entering, per_lane, going, undoing.first(depth), sums, registers, shared
-    out: tuple[Values, Values, jax.Array] = in_one_function(run)(given, jnp.int32(going.shape[0]))
-    sums, found, ok = out
-    return {key: undoing.undoing.with_lanes(key, value) for key, value in sums.items()} | found | {OK: ok}
+    operands = entering, per_lane, going, undoing.first(depth), sums, registers, shared
+    out: tuple[Values, Values, jax.Array] = in_one_function(run)(operands, jnp.int32(going.shape[0]))
+    sums, of_lanes, ok = out
+    return {key: undoing.undoing.with_lanes(key, value) for key, value in sums.items()} | of_lanes | {OK: ok}

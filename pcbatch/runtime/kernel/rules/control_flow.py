@@ -134,18 +134,18 @@ def scan(eqn: Any, *xs: Array) -> Sequence[Array]:
     shapes = [struct(v.aval).shape for v in body.invars[fixed + carried :]]
 
     def turn(i: Array, state: tuple[list[Array], list[Array]]) -> tuple[list[Array], list[Array]]:
-        carry, made = state
+        carry, stacked = state
         at = length - 1 - i if p["reverse"] else i
-        given = [reshaped(picked(x, 0, at), shape) for x, shape in zip(rows, shapes, strict=True)]
-        found = run(p["jaxpr"], [*consts, *carry, *given])
-        made = [_put(old, at, new) for old, new in zip(made, found[carried:], strict=True)]
-        return found[:carried], made
+        elements = [reshaped(picked(x, 0, at), shape) for x, shape in zip(rows, shapes, strict=True)]
+        results = run(p["jaxpr"], [*consts, *carry, *elements])
+        stacked = [_put(old, at, new) for old, new in zip(stacked, results[carried:], strict=True)]
+        return results[:carried], stacked
 
     state = start, [jnp.zeros(o.shape, o.dtype) for o in outs]
     if length == 0:
         return [*start, *state[1]]
-    carry, made = lax.fori_loop(np.int32(0), np.int32(length), turn, state)
-    return [*carry, *made]
+    carry, stacked = lax.fori_loop(np.int32(0), np.int32(length), turn, state)
+    return [*carry, *stacked]
 
 
 def _put(rows: Array, at: Array, row: Array) -> Array:
