@@ -162,10 +162,10 @@ def _program_counters(layout: BackwardLayout, record_id: jax.Array) -> jax.Array
 class BackwardContext:
     """The context of a step of the backward machine.
 
-    `known`: the tape and the arguments, by state key, and shared values by name. `apart`: reads must be in a loop of
-    their own, or XLA would copy the buffers (see `step.apart`). `stride`: lanes of the recorded run for each lane here
-    (see `Backward.stride`). `needs`: those of its masks. `defers`: whether cotangents of large shared values wait for
-    those of other records; a lane alone adds them at once.
+    `known`: the tape and the arguments, by state key, and shared values by name. `isolate_reads`: they must be in a
+    loop of their own, or XLA would copy the buffers (see `run_once.isolated`). `stride`: lanes of the recorded run for
+    each lane here (see `Backward.stride`). `needs`: those of its masks. `defers`: whether cotangents of large shared
+    values wait for those of other records; a lane alone adds them at once.
     """
 
     layout: BackwardLayout
