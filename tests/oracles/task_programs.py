@@ -20,7 +20,7 @@ from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import lower_tasks, pipeline
 from pcbatch.lowering.tasks.worth import why_not
-from pcbatch.runtime.tasks import plan
+from pcbatch.runtime.tasks import task_plan
 from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_tasks import interpret_tasks
 from tests.oracles.numpy_jaxpr import on_numpy
@@ -71,7 +71,7 @@ def check_tasks(cfg: CfgProgram, examples: Sequence[Sequence[Any]], seed: int) -
     if not programs:
         return False
     for single in (False, True):
-        plan.make(programs[-1][1], single)  # refuses what the machine cannot run
+        task_plan.make(programs[-1][1], single)  # refuses what the machine cannot run
     expected = [_ending(lambda e=e: interpret_cfg(plain, e)[0]) for e in examples]
     for name, tasks in programs:
         runnable = on_numpy(tasks)
