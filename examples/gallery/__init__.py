@@ -1,4 +1,4 @@
-"""Twenty-six first programs, each compared with something that does not use pcbatch; see README.md."""
+"""Twenty-seven first programs, each compared with something that does not use pcbatch; see README.md."""
 
 NAMES = (
     "quicksort",
@@ -27,4 +27,5 @@ NAMES = (
     "coupled_chains",
     "tempered_smc",
     "particle_filter",
+    "aiming",
 )
