@@ -23,6 +23,7 @@ from pcbatch.data.checks import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.analysis.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail
+from pcbatch.lowering.cfg_passes import unroll_recursion
 from pcbatch.options import NUMBERS, Numbers, Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable
@@ -58,10 +59,23 @@ def compile_signature(
         )
         widths, fork = _widths(fn, stages, options, given, alone)
         if given.lanes in widths:
+            alone = _with_recursion_unrolled(fn, typed, alone, given, recompile, rounds)
             return replace(alone, alone=widths)
         if has_more_room and alone.may_be_full:
             stages, fork = _stages(typing(), options, recompile, rounds), None
         return replace(_program(fn, stages, options, given, recompile, fork), alone=widths)
+
+
+def _with_recursion_unrolled(
+    fn: FunctionType, typed: Typed, alone: Program, given: Arguments, recompile: Recompile, rounds: int | None
+) -> Program:
+    """Return the program of lanes one after the other with small recursive functions unrolled, where the depth of
+    calls is not limited."""
+    stages, options = alone.stages, alone.options
+    if options.max_depth is not None or unroll_recursion.run(stages.inlined_cfg) == stages.inlined_cfg:
+        return alone
+    unrolled = compile_stages(typed, order_for(options), recompile.captured, rounds, unrolls_recursion=True)
+    return _program(fn, unrolled, options, given, recompile)
 
 
 def _widths(

@@ -1,7 +1,7 @@
 """The second half of a compilation: the passes in order, the verifier after each, and the programs of every stage.
 
 `compile_stages` goes from a typed program (`typed_program.py`) to the one that the machine runs: `CFG_PASSES`,
-`MERGING_PASSES`, `lower_calls`, `STACK_PASSES`, block layout.
+`auto_inline`, `unroll_recursion`, `lower_calls`, `STACK_PASSES`, block layout.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from pcbatch.lowering.cfg_passes import (
     prove_checks,
     simplify_cfg,
     split_loops,
+    unroll_recursion,
 )
 from pcbatch.lowering.cfg_passes.leaves import array_leaves
 from pcbatch.lowering.jaxpr_passes import fuse_products, integer_marks, of_width, rng_by_lane, unroll_threefry
@@ -64,9 +65,8 @@ CFG_PASSES = (
     simplify_cfg.run_tails,
 )
 
-# What follows is for program counters alone: the local strategy makes one program of a callee, loops and all.
-MERGING_PASSES = (
-    auto_inline.run,
+# After functions were inlined, for program counters alone: the local strategy makes one program of a callee.
+TIDYING_PASSES = (
     simplify_cfg.run,
     copy_propagation.run,
     forward_destinations.run,
@@ -120,12 +120,17 @@ def _after(old: ProgramT, new: ProgramT, name: str) -> ProgramT:
 
 
 def compile_stages(
-    typed: Typed, schedule: str = "auto", divergent: frozenset[str] = frozenset(), rounds: int | None = None
+    typed: Typed,
+    schedule: str = "auto",
+    divergent: frozenset[str] = frozenset(),
+    rounds: int | None = None,
+    unrolls_recursion: bool = False,
 ) -> Stages:
     """Improve and lower a typed program: run all passes and return the program of every stage.
 
     `schedule` is a policy, or "auto". Captured values of an outer trace are uniform, unless `divergent` has them, by
-    their names in the program. `rounds`: of a small loop, in one visit; None: by cost.
+    their names in the program. `rounds`: of a small loop, in one visit; None: by cost. `unrolls_recursion`: that of small
+    functions, for lanes one after the other.
     """
     cfg = typed.cfg
     has_types = typed.result is not None
@@ -138,7 +143,9 @@ def compile_stages(
     cloned = optimised
     if has_types and runs("clone_shared"):
         cloned = _after(optimised, clone_shared.run(optimised, typed.shared), "clone_shared")
-    inlined = _inlined(cloned)
+    inlined = _merged(cloned, auto_inline.run(cloned), "auto_inline")
+    if unrolls_recursion and runs("unroll_recursion"):
+        inlined = _merged(inlined, unroll_recursion.run(inlined), "unroll_recursion")
     if has_types and runs("split_loops"):
         inlined = _after(inlined, split_loops.run(inlined, typed.shared), "split_loops")
     stack = checked(storage_classes.run(lower_calls.run(inlined)), "lower_calls")
@@ -160,13 +167,13 @@ def compile_stages(
     )
 
 
-def _inlined(program: CfgProgram) -> CfgProgram:
-    """The program after `auto_inline`, and after the passes that clean up behind it if it has changed anything."""
-    for k, run in enumerate(MERGING_PASSES):
-        new = _after(program, run(program), run.__module__)
-        if k == 0 and new == program:
-            break
-        program = new
+def _merged(old: CfgProgram, new: CfgProgram, name: str) -> CfgProgram:
+    """The program after pass `name`, and after the passes that clean up behind it if it has changed anything."""
+    program = _after(old, new, name)
+    if program is old:
+        return old
+    for run in TIDYING_PASSES:
+        program = _after(program, run(program), run.__module__)
     return program
 
 

@@ -18,6 +18,7 @@ PASSES = frozenset(
         "split_loops",
         "superblocks",
         "unroll_loops",
+        "unroll_recursion",
     )
 )
 
