@@ -162,7 +162,7 @@ def tune_call(
         raise usage("PCB427", "`tune` measures runs, and cannot be traced", help=help)
     if not call.lanes:
         raise usage("PCB427", "no inputs to measure runs of", help="give a batch of the size that is to be fast")
-    _refuse_effects(programs.name, program)
+    refuse_effects(programs.name, program, "tune")
     candidates = list(_candidates(programs, program, call, devices, options))
     bench = CallBench(programs, make, args, kwargs, _scout(programs, program, call, candidates))
     with reporting(options.progress, "candidates") as report:
@@ -232,9 +232,8 @@ def _about_budget(race: Race, name: str) -> Iterator[str]:
 
 
 def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], options: TuneOptions) -> None:
-    seconds: object = options.seconds
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < float("inf"):
-        title = f"seconds must be a positive number, not {short(seconds)}"
+    if not is_positive(options.seconds):
+        title = f"seconds must be a positive number, not {short(options.seconds)}"
         raise usage("PCB427", title, help="leave seconds out, or give a number such as `seconds=30`")
     if programs.options.strategy == "local":
         raise needs_pc("`tune`")
@@ -263,6 +262,11 @@ def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], op
             raise usage("PCB427", title, help="write `lanes=[32, 128]`, or `lanes=[]` to leave `map` out")
 
 
+def is_positive(seconds: object) -> bool:
+    """Return whether a budget is a finite number greater than 0."""
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
+
+
 def _check_lists(programs: Programs, kwargs: dict[str, Any], options: TuneOptions) -> None:
     """Refuse one candidate where a list of them belongs, and the name of one option where there is one for a list."""
     given = (options.schedules, options.emitters, options.modes, options.unrolls, options.lanes)
@@ -281,13 +285,13 @@ def _example(value: object) -> str:
     return str(short(value)) if isinstance(value, str | int | Mode | Mapping) else "..."
 
 
-def _refuse_effects(name: str, program: Program) -> None:
-    """Refuse a function that would do something besides computing in each of many runs."""
+def refuse_effects(name: str, program: Program, who: str) -> None:
+    """Refuse a function that would do something besides computing in each of many runs, which `who` makes."""
     if program.prints:
-        title = f"`tune` runs `{name}` many times, and it prints"
+        title = f"`{who}` runs `{name}` many times, and it prints"
         raise usage("PCB427", title, help="measure it without the `print`")
     if any(_calls_host(op) for block in program.stages.opt.blocks for op in block.ops):
-        title = f"`tune` runs `{name}` many times, and it calls back to Python"
+        title = f"`{who}` runs `{name}` many times, and it calls back to Python"
         raise usage("PCB427", title, help="measure it without the callback")
 
 
