@@ -10,7 +10,7 @@ from typing import Any
 from pcbatch.api.batched import Batched
 from pcbatch.api.programs import Programs
 from pcbatch.api.public import public
-from pcbatch.api.tune import CallBench, is_positive, refuse_effects
+from pcbatch.api.tune import CallBench, refuse_effects
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.results import Result
 from pcbatch.call.usage import usage
@@ -22,7 +22,7 @@ from pcbatch.learning.learn import learn_task, task_of
 from pcbatch.learning.q_learning import Training
 from pcbatch.runtime.learned.encodings import ENCODINGS
 from pcbatch.runtime.learned.policy import Learned
-from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
+from pcbatch.runtime.vm.raw_result import is_tracing
 from pcbatch.tuning.race import Candidate, Race
 
 
@@ -34,7 +34,7 @@ def learn_schedule(
     encoding: str = "sort",
     episodes: int = 300,
     seed: int = 0,
-    seconds: float | None = None,
+    seconds: int = 0,
     **kwargs: Any,
 ) -> Learned:
     """Learn which block of a function should run next, from sample inputs (ED-Batch, ICML 2023), where that gains.
@@ -53,7 +53,7 @@ def learn_schedule(
         episodes: simulated runs to learn from.
         seed: of what is chosen at random.
         seconds: judge by measured time, for about so long, as `f.tune` does: the schedule is then that of this machine.
-            None: by visits and their estimated time.
+            0: by visits and their estimated time.
 
     Returns:
         A `Learned`, for `pcbatch.Plan(schedule=...)`. Its `deployed` is the name of the best, `report()` compares all.
@@ -82,8 +82,7 @@ def learn_schedule(
         raise _unknown(f"unknown encoding {short(encoding)}", f"choose one of {', '.join(map(repr, ENCODINGS))}")
     _whole("episodes", episodes)
     _whole("seed", seed)
-    if seconds is not None and not is_positive(seconds):
-        raise _unknown(f"seconds must be a positive number, not {short(seconds)}", "leave it out, or give `seconds=30`")
+    _whole("seconds", seconds)
     plain = f.with_options(plan=replace(f.options.plan, schedule="auto"))
     program, given = sampled(plain, args, kwargs)
     if given.lanes < 2:  # every second one is held out
@@ -91,7 +90,7 @@ def learn_schedule(
         raise _unknown(f"too few samples to learn a schedule of `{f.fn.__name__}` from", help)
     alone = plain._programs.of_call(args, kwargs, alone=True)[0].is_alone_by_choice
     measure = None
-    if seconds is not None:
+    if seconds:
         refuse_effects(f.fn.__name__, program, "learn_schedule")
         call = replace(given.part(slice(1, None, 2)), alone=True)
         held_out: Any = partial(_HeldOut, call)
@@ -117,9 +116,7 @@ class _HeldOut:
     programs: Programs
 
     def run(self, /, *args: Any, **kwargs: Any) -> Result:
-        def run(program: Program) -> tuple[Program, RawResult]:
-            return run_growing(program, lambda program: program.execute(self.call, None))
-
+        run = partial(run_growing, run=lambda program: program.execute(self.call, None))
         program, raw = self.programs.run(self.programs.program(self.call), self.call, run)
         return program.result(raw, self.call.lanes, self.call)
 

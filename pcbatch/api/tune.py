@@ -232,8 +232,9 @@ def _about_budget(race: Race, name: str) -> Iterator[str]:
 
 
 def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], options: TuneOptions) -> None:
-    if not is_positive(options.seconds):
-        title = f"seconds must be a positive number, not {short(options.seconds)}"
+    seconds: object = options.seconds
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < float("inf"):
+        title = f"seconds must be a positive number, not {short(seconds)}"
         raise usage("PCB427", title, help="leave seconds out, or give a number such as `seconds=30`")
     if programs.options.strategy == "local":
         raise needs_pc("`tune`")
@@ -260,11 +261,6 @@ def _check(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], op
         if not isinstance(width, int | np.integer) or isinstance(width, bool) or width < 1:
             title = f"lanes must be a list of positive integers, and {short(width)} is none"
             raise usage("PCB427", title, help="write `lanes=[32, 128]`, or `lanes=[]` to leave `map` out")
-
-
-def is_positive(seconds: object) -> bool:
-    """Return whether a budget is a finite number greater than 0."""
-    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
 
 
 def _check_lists(programs: Programs, kwargs: dict[str, Any], options: TuneOptions) -> None:

@@ -34,10 +34,7 @@ def sweep(order: Sequence[int]) -> Choose:
 
 
 def drain(cheap: Sequence[int], then: Callable[[Simulation], Iterator[int]], left_behind: float = 0.0) -> Choose:
-    """Sweep over cheap blocks until none is left; then visit expensive ones as `then` says.
-
-    `left_behind`: the share of all that waits which may be left at cheap blocks after the first sweep.
-    """
+    """Sweep over cheap blocks until none, or after a sweep that share of all, is left; then visit others by `then`."""
 
     def turns(run: Simulation) -> Iterator[int]:
         while True:

@@ -38,8 +38,7 @@ LEAST = 0.1  # of the time of a visit of the dearest block of tasks, for each vi
 AUTO = SCHEDULES[0]
 # A more complicated policy has to gain such a share: of estimated time, which is rough, and of measured time.
 GAIN, MEASURED_GAIN = 0.05, 0.02
-# Nanoseconds of a visit of a block that is chosen in a running machine of lanes: to test each block whether it is the
-# one, to look at what waits, and for each digit of a table.
+# Nanoseconds to choose a block in a running machine of lanes: to test each, to see what waits, for each digit of a table.
 TEST, LOOK_UP, COMPARE = 50.0, 300.0, 1.0
 
 
@@ -231,7 +230,7 @@ def of_lanes(program: Program, given: Arguments, source: str) -> Task:
     def spins(name: str, lanes: int) -> Sequence[int]:
         planned = plan_modes.costs(executable.program, modes, name == "drain", name == "sweep").modes(lanes)
         repeats = [mode.spins if isinstance(mode, Dense) else 0 for mode in planned]
-        repeats = [min(n, 1) if code.risky else n for n, code in zip(repeats, machine.layout.codes, strict=True)]
+        repeats = [min(n, 1) if code.may_not_end else n for n, code in zip(repeats, machine.layout.codes, strict=True)]
         return repeats if machine.emitter.name == "guard" else ()
 
     policies: dict[str, Callable[[], Choose]] = {

@@ -86,12 +86,7 @@ class TaskGraph:
         return tuple(found)
 
     def part(self, kept: Ints, kinds: Sequence[int]) -> TaskGraph:
-        """Return the graph of some executions of some blocks; the others run before all of them, or after.
-
-        Args:
-            kept: bool[executions].
-            kinds: The numbers of the blocks.
-        """
+        """Return the graph of the executions in a mask that are of some blocks; others run before all, or after."""
         new = {kind: k for k, kind in enumerate(kinds)}
         rows = np.flatnonzero(kept & np.isin(self.types, list(kinds)))
         places = {v: k for k, v in enumerate(rows.tolist())}

@@ -16,4 +16,4 @@ def f(n, k):
 
 
 n, k = jnp.array([7, 1000, 42]), jnp.array([30, 2, 90])
-pcbatch.learn_schedule(f, n, k, seconds=0)
+pcbatch.learn_schedule(f, n, k, seconds=-30)

@@ -8,6 +8,7 @@ lane or record that waits for a block.
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -141,9 +142,8 @@ class Learned:
         return f"a schedule of {len(self.labels)} blocks for {kind}, {what}\n{made}"
 
     def html(self, path: str | Path) -> None:
-        """Write the report as a page for a browser, with a bar for each policy; it loads nothing else."""
-        page = f"<!doctype html><pre>{self.report()}</pre>" if self.summary is None else self.summary.html()
-        Path(path).write_text(page, encoding="utf-8")
+        """Write the report as a page for a browser; it loads nothing else."""
+        Path(path).write_text(f"<!doctype html><pre>{html.escape(self.report())}</pre>", encoding="utf-8")
 
     def save(self, path: str | Path) -> None:
         """Write the policy to a file, as JSON."""

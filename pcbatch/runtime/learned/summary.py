@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,9 +62,9 @@ class Summary:
 
     def text(self) -> str:
         """Return a text of several lines."""
-        rows = [
-            (name, str(n), f"{n / max(self.bound, 1):.2f}", self._relative(name)) for name, n in self.policies.items()
-        ]
+        auto = self.times.get("auto", 0.0)
+        times = {name: f"{time / auto:.2f}" for name, time in self.times.items() if auto}
+        rows = [(k, str(n), f"{n / max(self.bound, 1):.2f}", times.get(k, "")) for k, n in self.policies.items()]
         rows += [("lower bound", str(self.bound), "1.00", "")]
         blocks = [(b.label, b.what, str(b.visits), str(b.bound)) for b in self.blocks]
         lines = [
@@ -80,11 +79,6 @@ class Summary:
             self._verdict(),
         ]
         return "\n".join(lines)
-
-    def _relative(self, name: str) -> str:
-        """The time of a policy, relative to that of the function without a schedule."""
-        known = name in self.times and self.times.get("auto")
-        return f"{self.times[name] / self.times['auto']:.2f}" if known else ""
 
     def _choice(self) -> str:
         """Which policy is deployed, and by how much it wins."""
@@ -105,25 +99,6 @@ class Summary:
         if self.sufficient == 1.0:
             return "no policy makes fewer visits: each visit had all that its block could still have waited for"
         return f"{self.sufficient:.0%} of the visits had all that their block could still have waited for"
-
-    def html(self) -> str:
-        """Return a page for a browser, with a bar for each policy."""
-        most = max([*self.policies.values(), self.bound, 1])
-        bars = [(name, n, n) for name, n in self.policies.items()] + [("lower bound", self.bound, self.bound)]
-        rows = "".join(
-            f'<tr><td>{html.escape(name)}</td><td class="n">{n}</td>'
-            f'<td><div style="width:{100 * wide / most:.1f}%"></div></td></tr>'
-            for name, n, wide in bars
-        )
-        style = (
-            "body{font:14px sans-serif;max-width:50em;margin:2em auto}table{width:100%}td{padding:2px 8px}"
-            "td:first-child,.n{white-space:nowrap;width:1%}.n{text-align:right}div{background:#48a;height:1em}"
-        )
-        name = html.escape(self.function)
-        return (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}: visits</title><style>{style}</style>'
-            f"<h1>{name}: visits by policy</h1><table>{rows}</table><pre>{html.escape(self.text())}</pre></html>\n"
-        )
 
     @classmethod
     def of_fields(cls, fields: Mapping[str, Any]) -> Summary:
