@@ -38,7 +38,7 @@ LEAST = 0.1  # of the time of a visit of the dearest block of tasks, for each vi
 AUTO = SCHEDULES[0]
 # A more complicated policy has to gain such a share: of estimated time, which is rough, and of measured time.
 GAIN, MEASURED_GAIN = 0.05, 0.02
-# Nanoseconds to choose a block in a running machine of lanes: to test each, to see what waits, for each digit of a table.
+# Nanoseconds to choose a block in a running machine of lanes: to test each, to see what waits, per digit of a table.
 TEST, LOOK_UP, COMPARE = 50.0, 300.0, 1.0
 
 
