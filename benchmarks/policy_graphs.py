@@ -114,5 +114,6 @@ GRAPHS: Mapping[str, Callable[[int, int], TaskGraph]] = {
     "TreeLSTM": tree,
     "MV-RNN": lambda count, seed: tree(count, seed, matrices=True),
     "TreeLSTM, two types": lambda count, seed: tree(count, seed, kinds=2),
+    "TreeLSTM, three types": lambda count, seed: tree(count, seed, kinds=3),
     "lattice LSTM": lattice,
 }

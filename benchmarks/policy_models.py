@@ -37,6 +37,20 @@ def two_types(w, left, right, kind, node):
 
 
 @pcbatch.batch(in_axes={"w": None}, plan=pcbatch.Plan(fork="always"))
+def three_types(w, left, right, kind, node):
+    """A tree whose inner nodes have weights of three kinds."""
+    if left[node] < 0:
+        return jnp.tanh(w["words"][kind[node]])
+    a = three_types(w, left, right, kind, left[node])
+    b = three_types(w, left, right, kind, right[node])
+    if kind[node] % 3 == 0:
+        return cell(w["even"], a, b)
+    if kind[node] % 3 == 1:
+        return cell(w["odd"], b, a)
+    return jnp.tanh(cell(w["even"], b, cell(w["odd"], a, b)))
+
+
+@pcbatch.batch(in_axes={"w": None}, plan=pcbatch.Plan(fork="always"))
 def forward(w, words, k):
     """The state after word k, left to right."""
     if k < 0:
@@ -127,6 +141,7 @@ PROGRAMS: Mapping[str, tuple[Any, Inputs]] = {
         lambda count, seed: (initial_weights(HIDDEN, 0), jax.device_put(generate(count, seed))),
     ),
     "tree, two types": (two_types, trees),
+    "tree, three types": (three_types, trees),
     "two chains": (ends, sentences),
     "MV-RNN": (matrices, trees),
     "lattice": (lattice, lattices),

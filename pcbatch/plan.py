@@ -153,6 +153,8 @@ class Plan:
     def __post_init__(self) -> None:
         if not _is_policy(self.schedule):
             _check_schedule(self.schedule)
+        if (named := getattr(self.schedule, "deployed", None)) in SCHEDULES:  # a `pcbatch.Learned` that is a fixed one
+            object.__setattr__(self, "schedule", named)
         if not isinstance(self.emitter, Kernel):
             check_one_of("emitter", self.emitter, EMITTERS, "or a `pcbatch.Kernel`")
         _check_modes(self.modes)

@@ -162,7 +162,7 @@ def tune_call(
         raise usage("PCB427", "`tune` measures runs, and cannot be traced", help=help)
     if not call.lanes:
         raise usage("PCB427", "no inputs to measure runs of", help="give a batch of the size that is to be fast")
-    _refuse_effects(programs.name, program)
+    refuse_effects(programs.name, program, "tune")
     candidates = list(_candidates(programs, program, call, devices, options))
     bench = CallBench(programs, make, args, kwargs, _scout(programs, program, call, candidates))
     with reporting(options.progress, "candidates") as report:
@@ -281,13 +281,13 @@ def _example(value: object) -> str:
     return str(short(value)) if isinstance(value, str | int | Mode | Mapping) else "..."
 
 
-def _refuse_effects(name: str, program: Program) -> None:
-    """Refuse a function that would do something besides computing in each of many runs."""
+def refuse_effects(name: str, program: Program, who: str) -> None:
+    """Refuse a function that would do something besides computing in each of many runs, which `who` makes."""
     if program.prints:
-        title = f"`tune` runs `{name}` many times, and it prints"
+        title = f"`{who}` runs `{name}` many times, and it prints"
         raise usage("PCB427", title, help="measure it without the `print`")
     if any(_calls_host(op) for block in program.stages.opt.blocks for op in block.ops):
-        title = f"`tune` runs `{name}` many times, and it calls back to Python"
+        title = f"`{who}` runs `{name}` many times, and it calls back to Python"
         raise usage("PCB427", title, help="measure it without the callback")
 
 

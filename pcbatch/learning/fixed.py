@@ -1,32 +1,26 @@
-"""Policies that are not learned, to compare with: those of other systems and those of the machines here."""
+"""Policies that are not learned: the lemma's, and those of the machines, each with blocks in an order of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
-import numpy as np
-
-from pcbatch.learning.task_graph import Choose, Simulation, TaskGraph
+from pcbatch.learning.task_graph import Choose, Simulation
 
 
-def depth_based(graph: TaskGraph) -> int:
-    """Return the visits where each holds executions of one block and one depth, as in TensorFlow Fold."""
-    pairs = graph.depths * len(graph.labels) + graph.types
-    kinds, numbers = np.unique(pairs, return_counts=True)
-    return sum(
-        -(-int(n) // graph.widths[int(pair) % len(graph.labels)]) for pair, n in zip(kinds, numbers, strict=True)
-    )
+def shares(run: Simulation) -> int:
+    """Choose the block of which the largest share waits, as the lemma says: it sees what is still to come."""
+    return max((int(k) for k in run.choices()), key=run.share)
 
 
-def agenda(run: Simulation) -> int:
-    """Choose the block whose executions that are left have the least mean depth, as DyNet does."""
-    return min((int(k) for k in run.choices()), key=run.mean_depth)
+def earliest(order: Sequence[int]) -> Choose:
+    """Choose the first block in order that something waits for."""
+    return lambda run: next(k for k in order if run.waiting[k])
 
 
-def largest(run: Simulation) -> int:
-    """Choose the block for which most waits."""
-    return int(np.argmax(run.waiting))
+def largest(order: Sequence[int]) -> Choose:
+    """Choose the block for which most waits, the first of several."""
+    return lambda run: max(order, key=lambda k: int(run.waiting[k]))
 
 
 def sweep(order: Sequence[int]) -> Choose:
@@ -39,13 +33,15 @@ def sweep(order: Sequence[int]) -> Choose:
     return choose
 
 
-def drain(cheap: Sequence[int], then: Callable[[Simulation], Iterator[int]]) -> Choose:
-    """Sweep over cheap blocks until none is left; then visit expensive ones as `then` says."""
+def drain(cheap: Sequence[int], then: Callable[[Simulation], Iterator[int]], left_behind: float = 0.0) -> Choose:
+    """Sweep over cheap blocks until none, or after a sweep that share of all, is left; then visit others by `then`."""
 
     def turns(run: Simulation) -> Iterator[int]:
         while True:
-            while run.waiting[list(cheap)].any():
+            few = 0
+            while int(run.waiting[list(cheap)].sum()) > few:
                 yield from (k for k in cheap if run.waiting[k])
+                few = int(left_behind * run.waiting.sum())
             yield from then(run)
 
     begun: list[Iterator[int]] = []

@@ -1,4 +1,7 @@
-"""From a compiled function and sample inputs to a learned schedule."""
+"""From a compiled function and sample inputs to the schedule that is the best on samples held out.
+
+Every second sample is learned from; the others are held out, and judge the very policies that may be deployed.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,16 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.call.usage import usage
 from pcbatch.compiler.program import Program
 from pcbatch.compiler.schedules import source_of
-from pcbatch.learning import fixed
-from pcbatch.learning.q_learning import Learner, State, Training
-from pcbatch.learning.task_graph import Choose, Ints, Simulation, TaskGraph, simulate
+from pcbatch.learning import fixed, lemma
+from pcbatch.learning.q_learning import Learner, Training
+from pcbatch.learning.task_graph import Choose, Ints, Outcome, Simulation, TaskGraph, simulate
 from pcbatch.learning.task_trace import TooLong, Tracer, trace_of_lanes
+from pcbatch.lowering.stack_passes.block_layout import ordered
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
+from pcbatch.plan import SCHEDULES, Dense
+from pcbatch.runtime.costs import plan_modes
 from pcbatch.runtime.learned import fingerprint
-from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
+from pcbatch.runtime.learned.policy import LANES, LEMMA, TABLE, TASKS, Learned, StateTable
 from pcbatch.runtime.learned.summary import BlockVisits, Summary
 from pcbatch.runtime.tasks import bodies
 from pcbatch.runtime.tasks.executable import TaskExecutable
@@ -28,8 +34,12 @@ from pcbatch.runtime.tasks.trip import Trips, chosen_among
 from pcbatch.runtime.vm.raw_result import is_tracing
 
 MOST = 200_000  # executions of blocks in a graph
-LEAST_WEIGHT = 0.1  # of a visit, besides what its block costs
-WEIGHTS = ("visits", "cost")
+LEAST = 0.1  # of the time of a visit of the dearest block of tasks, for each visit besides what its block costs
+AUTO = SCHEDULES[0]
+# A more complicated policy has to gain such a share: of estimated time, which is rough, and of measured time.
+GAIN, MEASURED_GAIN = 0.05, 0.02
+# Nanoseconds to choose a block in a running machine of lanes: to test each, to see what waits, per digit of a table.
+TEST, LOOK_UP, COMPARE = 50.0, 300.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,36 +47,46 @@ class Task:
     """A machine whose schedule is to be learned, with the graph of the samples.
 
     Attributes:
-        default: the policy without a table.
+        default: the policy without what it is to learn.
         graph: the graph, of the blocks that a schedule chooses among.
         functions: the function of each block.
-        costs: the estimated cost of each block, for one execution.
-        samples: the number of examples.
+        times: the estimated time of a visit of each, in any unit.
         policies: those of the machine itself, by name.
+        own: the name of that without a schedule.
+        alone: whether lanes are estimated to be faster one after the other, which no schedule is for.
+        spins: of the mode of each block, under a policy of a name, for so many lanes.
     """
 
     default: Learned
     graph: TaskGraph
     functions: tuple[str, ...]
-    costs: tuple[float, ...]
-    samples: int
+    times: tuple[float, ...]
     policies: Mapping[str, Callable[[], Choose]]
+    own: str
+    alone: bool = False
+    spins: Callable[[str, int], Sequence[int]] = lambda name, lanes: ()
+
+    def part(self, rest: int) -> Task:
+        """Return the same with those of the samples whose numbers have this rest by two."""
+        return replace(self, graph=self.graph.part(self.graph.examples % 2 == rest, range(len(self.times))))
+
+    def outcome(self, policy: Learned) -> Outcome:
+        """Return the visits of a policy, as the machine would make them."""
+        name = self.own if policy.deployed == AUTO else policy.deployed
+        begin = self.policies.get(name)
+        choose = (lambda run: policy.choose(run.waiting)) if begin is None else begin()
+        return simulate(self.graph, choose, self.spins(name, len(np.unique(self.graph.examples))))
+
+    def time(self, policy: Learned, visits: Ints) -> float:
+        """Return the estimated time of the visits that a policy makes."""
+        choice, blocks = 0.0, len(self.times)
+        if policy.machine == LANES and policy.deployed not in (AUTO, "sweep", "drain"):
+            looks_up = LOOK_UP + COMPARE * blocks * policy.states
+            choice = TEST * blocks + looks_up * (policy.deployed in (TABLE, LEMMA))
+        return float(visits @ np.array(self.times)) + choice * int(visits.sum())
 
 
-def learn(fn: FunctionType, program: Program, given: Arguments, training: Training, weights: str) -> Learned:
-    """Learn the schedule of a program from sample inputs.
-
-    Args:
-        fn: The function.
-        program: The program.
-        given: The samples.
-        training: How it is learned.
-        weights: "visits", or "cost" to weigh visits by what their block costs.
-
-    Raises:
-        UsageError: There is nothing to learn from, or nothing to choose. (PCB426)
-    """
-    return learn_task(fn.__name__, task_of(fn, program, given), training, weights)
+Measure = Callable[[Sequence[Learned]], Mapping[str, float]]
 
 
 def task_of(fn: FunctionType, program: Program, given: Arguments) -> Task:
@@ -75,8 +95,6 @@ def task_of(fn: FunctionType, program: Program, given: Arguments) -> Task:
     program.with_pc("learn_schedule")
     if is_tracing(given.arrays):
         raise usage("PCB426", "a schedule cannot be learned inside of a transformation of JAX", help=_CALL_OUTSIDE)
-    if given.lanes == 0:
-        raise usage("PCB426", f"no samples to learn a schedule of `{name}` from", help=_GIVE_SAMPLES)
     try:
         if program.tasks is not None and program.tasks.options.most is None:
             return of_tasks(program.tasks, examples_of(program, program.tasks, given), source)
@@ -87,69 +105,70 @@ def task_of(fn: FunctionType, program: Program, given: Arguments) -> Task:
 
 
 _CALL_OUTSIDE = "call `pcbatch.learn_schedule` outside of `jit`, `vmap` and `grad`, with arrays that have values"
-_GIVE_SAMPLES = "give a batch of typical inputs, as in a call; 32 are enough as a rule"
 
 
-def learn_task(name: str, task: Task, training: Training, weights: str = "visits") -> Learned:
-    """Learn the schedule of a machine from the graph of its samples."""
-    graph, default = task.graph, task.default
-    if not _has_choices(graph, default):
-        what = "no more than one block" if len(graph.labels) < 2 else "never more than one block at a time"
+def learn_task(name: str, task: Task, training: Training, measure: Measure | None = None) -> Learned:
+    """Learn the schedule of a machine from the graph of its samples, and return the best of it and others.
+
+    `measure` returns the seconds of policies, by name, on the samples held out; None: their time is estimated.
+    """
+    if not _has_choices(task.graph):
+        what = "no more than one block" if len(task.graph.labels) < 2 else "never more than one block at a time"
         title = f"`{name}` leaves a schedule nothing to choose: on these samples {what} can run"
         raise usage("PCB426", title, help="leave `schedule` out: every schedule makes the same visits")
-    learner = Learner(graph, _weights(task, weights), default.choose, training)
+    policies = candidates(task.part(0), training)
+    seconds = None if measure is None else measure(policies)
+    return best(name, task.part(1), policies, training.encoding, seconds)
+
+
+def candidates(task: Task, training: Training) -> list[Learned]:
+    """Return the policies that may be deployed, the simplest first; a table decides in what states it has met."""
+    rule = replace(task.default, ahead=lemma.ahead(task.graph, training.seed), deployed=LEMMA)
+    learner = Learner(task.graph, np.array(task.times) / max(task.times), rule.choose, training)
     learner.learn()
-    tables = [_table(training.encoding, learner.table())]
-    if training.encoding != "base":  # for states that the samples do not meet
-        coarse = Learner(graph, learner.weights, default.choose, replace(training, encoding="base"))
-        coarse.learn()
-        tables.append(_table("base", coarse.table()))
-        if coarse.best_cost < learner.best_cost:  # the coarse states have had more experience each
-            tables = tables[1:]
-    policy = replace(default, tables=tuple(tables))
-    return replace(policy, summary=summary(name, task, policy, training.encoding))
-
-
-def _table(encoding: str, table: dict[State, int]) -> StateTable:
+    table = learner.table()
     states = tuple(sorted(table))
-    return StateTable(encoding, states, tuple(table[state] for state in states))
+    tables = (StateTable(training.encoding, states, tuple(table[state] for state in states)),)
+    names = (AUTO, *(name for name in task.policies if name != task.own))
+    return [*(replace(rule, deployed=name) for name in names), rule, replace(rule, tables=tables, deployed=TABLE)]
 
 
-def _has_choices(graph: TaskGraph, policy: Learned) -> bool:
+def best(
+    name: str, task: Task, policies: Sequence[Learned], encoding: str, seconds: Mapping[str, float] | None = None
+) -> Learned:
+    """Return the fastest policy on samples, or a simpler one that is about as fast; `seconds` are measured, by name."""
+    made = {policy.deployed: task.outcome(policy) for policy in policies}
+    times = {p.deployed: task.time(p, made[p.deployed].visits) for p in policies} if seconds is None else seconds
+    chosen, gain = policies[0], GAIN if seconds is None else MEASURED_GAIN
+    for policy in () if task.alone and seconds is None else policies[1:]:
+        if times.get(policy.deployed, np.inf) < (1 - gain) * times.get(chosen.deployed, 0.0):
+            chosen = policy
+    mine, bounds = made[chosen.deployed], task.graph.bounds()
+    blocks = map(BlockVisits, task.graph.labels, task.functions, mine.visits.tolist(), bounds)
+    found = Summary(
+        function=name,
+        encoding=encoding,
+        samples=len(np.unique(task.graph.examples)),
+        executions=len(task.graph),
+        deployed=chosen.deployed,
+        policies={key: outcome.total for key, outcome in made.items()},
+        bound=sum(bounds),
+        sufficient=mine.sufficient,
+        blocks=tuple(blocks),
+        times=times,
+        measured=seconds is not None,
+        alone=task.alone,
+    )
+    return replace(chosen, summary=found)
+
+
+def _has_choices(graph: TaskGraph) -> bool:
     run = Simulation(graph)
     while run.live:
         if len(run.choices()) > 1:
             return True
-        run.visit(policy.choose(run.waiting))
+        run.visit(int(run.choices()[0]))
     return False
-
-
-def _weights(task: Task, weights: str) -> Ints:
-    if weights == "visits":
-        return np.ones(len(task.costs))
-    costs = np.array(task.costs)
-    return LEAST_WEIGHT + costs / max(float(costs.max()), 1.0)
-
-
-def summary(name: str, task: Task, policy: Learned, encoding: str) -> Summary:
-    """Count the visits of a policy, of fixed policies, and those that every policy makes."""
-    graph, unknown = task.graph, [0]
-
-    def choose(run: Simulation) -> int:
-        unknown[0] += not policy.knows(run.waiting)
-        return policy.choose(run.waiting)
-
-    made = simulate(graph, choose)
-    others = {"agenda": fixed.agenda, "largest": fixed.largest} | {key: begin() for key, begin in task.policies.items()}
-    counts = {"learned": made.total, "by depth": fixed.depth_based(graph)}
-    counts |= {key: simulate(graph, choose).total for key, choose in others.items()}
-    bounds = graph.bounds()
-    blocks = tuple(
-        BlockVisits(label, function, int(n), bound)
-        for label, function, n, bound in zip(graph.labels, task.functions, made.visits, bounds, strict=True)
-    )
-    share = unknown[0] / max(1, made.total)
-    return Summary(name, encoding, task.samples, len(graph), counts, sum(bounds), made.sufficient, share, blocks)
 
 
 # The two machines
@@ -164,20 +183,23 @@ def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]], so
         tracer.trace(k, args)
     whole = tracer.graph(tuple(trips.widths(block)[0] for block in plan.blocks))
     chosen = chosen_among(plan)
-    graph = without(whole, [block.number for block in chosen])
+    graph = whole.part(np.ones(len(whole), bool), [block.number for block in chosen])
     costs = bodies.costs(plan.stack)
     expensive = [k for k, block in enumerate(chosen) if block.expensive]
     cheap = [k for k, block in enumerate(chosen) if not block.expensive]
     cheap.sort(key=lambda k: not chosen[k].block.joins)
     ends = frozenset(k for k in expensive if chosen[k].finishes_only)
     expensive.sort(key=lambda k: k not in ends)
-    policies = {"sweep": lambda: fixed.sweep((*cheap, *expensive))}
-    if expensive:
-        policies["drain"] = lambda: fixed.drain(cheap, partial(fixed.each, expensive, ends))
+    own = "drain" if expensive else "sweep"
+
+    def begin() -> Choose:
+        return fixed.drain(cheap, partial(fixed.each, expensive, ends)) if expensive else fixed.sweep(cheap)
+
     functions = tuple(block.block.function for block in chosen)
-    times = tuple(costs[block.label] for block in chosen)
-    default = Learned(TASKS, graph.labels, tuple(sorted(expensive)), source, fingerprint.of_tasks(tasks.program), ())
-    return Task(default, graph, functions, times, len(examples), policies)
+    dearest = max(1.0, *(costs[block.label] for block in chosen))
+    times = tuple(LEAST + costs[block.label] / dearest for block in chosen)
+    default = Learned(TASKS, graph.labels, source, fingerprint.of_tasks(tasks.program))
+    return Task(default, graph, functions, times, {own: begin}, own)
 
 
 def examples_of(program: Program, tasks: TaskExecutable, given: Arguments) -> list[dict[str, object]]:
@@ -199,30 +221,34 @@ def of_lanes(program: Program, given: Arguments, source: str) -> Task:
     """Return what there is to learn about a program of lanes."""
     executable = program.with_pc("learn_schedule")
     graph = trace_of_lanes(executable, program.args(given), given.lanes, MOST)
-    costs, expensive = bodies.costs(executable.program), executable.machine.expensive
-    order = range(len(graph.labels))
-    cheap = [k for k in order if k not in expensive]
-    policies = {"earliest": lambda: lambda run: int(run.choices()[0]), "sweep": lambda: fixed.sweep(order)}
-    if expensive:
-        policies["drain"] = lambda: fixed.drain(cheap, partial(fixed.fullest, expensive))
+    costs, expensive = executable.costs, executable.machine.expensive
+    number = {label: k for k, label in enumerate(graph.labels)}
+    order = {name: [number[label] for label in ordered(executable.program, name)] for name in SCHEDULES[1:]}
+    cheap = [k for k in order["drain"] if k not in expensive]
+    left, machine, modes = costs.left_behind(given.lanes // 2), executable.machine, executable.options.plan.modes
+
+    def spins(name: str, lanes: int) -> Sequence[int]:
+        planned = plan_modes.costs(executable.program, modes, name == "drain", name == "sweep").modes(lanes)
+        repeats = [mode.spins if isinstance(mode, Dense) else 0 for mode in planned]
+        repeats = [min(n, 1) if code.may_not_end else n for n, code in zip(repeats, machine.layout.codes, strict=True)]
+        return repeats if machine.emitter.name == "guard" else ()
+
+    policies: dict[str, Callable[[], Choose]] = {
+        "earliest": lambda: fixed.earliest(order["earliest"]),
+        "largest": lambda: fixed.largest(order["largest"]),
+        "sweep": lambda: fixed.sweep(order["sweep"]),
+        "drain": lambda: (
+            fixed.drain(cheap, partial(fixed.fullest, expensive), left) if expensive else fixed.sweep(cheap)
+        ),
+    }
     functions = tuple(block.function for block in executable.program.blocks)
-    times = tuple(costs[label] for label in graph.labels)
-    default = Learned(LANES, graph.labels, tuple(expensive), source, fingerprint.of_lanes(executable.program), ())
-    return Task(default, graph, functions, times, given.lanes, policies)
-
-
-def without(graph: TaskGraph, kept: Sequence[int]) -> TaskGraph:
-    """Return the graph of some blocks; the others run before all of them, or after."""
-    new = {kind: k for k, kind in enumerate(kept)}
-    places: dict[int, int] = {}
-    for v, kind in enumerate(graph.types.tolist()):
-        if kind in new:
-            places[v] = len(places)
-    rows = list(places)
-    return TaskGraph(
-        labels=tuple(graph.labels[k] for k in kept),
-        types=np.array([new[int(graph.types[v])] for v in rows], np.int64),
-        examples=graph.examples[rows],
-        needs=[tuple(places[p] for p in graph.needs[v] if p in places) for v in rows],
-        widths=tuple(graph.widths[k] for k in kept),
+    default = Learned(LANES, graph.labels, source, fingerprint.of_lanes(executable.program))
+    return Task(
+        default,
+        graph,
+        functions,
+        tuple(block.dense(given.lanes // 2) for block in costs.blocks),
+        policies,
+        str(executable.schedule),
+        spins=spins,
     )

@@ -64,15 +64,6 @@ class TaskGraph:
         return _followers(self.kin)
 
     @cached_property
-    def depths(self) -> Ints:
-        """int[executions]: the length of the longest chain of executions that each needs."""
-        found = np.zeros(len(self), np.int64)
-        for v, needed in enumerate(self.needs):
-            if needed:
-                found[v] = 1 + max(found[p] for p in needed)
-        return found
-
-    @cached_property
     def ranks(self) -> Ints:
         """int[executions]: the length of the longest chain of its own block that ends at each."""
         found = np.ones(len(self), np.int64)
@@ -93,6 +84,19 @@ class TaskGraph:
             mine = self.types == kind
             found.append(max(int(self.ranks[mine].max()), -(-int(mine.sum()) // width)) if mine.any() else 0)
         return tuple(found)
+
+    def part(self, kept: Ints, kinds: Sequence[int]) -> TaskGraph:
+        """Return the graph of the executions in a mask that are of some blocks; others run before all, or after."""
+        new = {kind: k for k, kind in enumerate(kinds)}
+        rows = np.flatnonzero(kept & np.isin(self.types, list(kinds)))
+        places = {v: k for k, v in enumerate(rows.tolist())}
+        return TaskGraph(
+            labels=tuple(self.labels[k] for k in kinds),
+            types=np.array([new[int(k)] for k in self.types[rows]], np.int64),
+            examples=self.examples[rows],
+            needs=[tuple(places[p] for p in self.needs[v] if p in places) for v in places],
+            widths=tuple(self.widths[k] for k in kinds),
+        )
 
     def _types_after(self) -> list[int]:
         """For each execution, the blocks of those that need it, as bits."""
@@ -144,7 +148,6 @@ class Simulation:
         first = graph.types[self.here & (self.missing_kin[:-1] == 0)]
         self.front = np.bincount(first, minlength=kinds)  # executions that need no more of their own block
         self.left = np.bincount(graph.types[self.here], minlength=kinds)
-        self.depth_left = np.bincount(graph.types[self.here], graph.depths[self.here], minlength=kinds)
         self.visits = np.zeros(kinds, np.int64)
 
     @property
@@ -164,10 +167,6 @@ class Simulation:
         """
         return float(self.waiting[block] / self.front[block])
 
-    def mean_depth(self, block: int) -> float:
-        """Return the mean depth of the executions of a block that are left."""
-        return float(self.depth_left[block] / self.left[block])
-
     def visit(self, block: int) -> None:
         """Run what waits for a block."""
         graph, some = self.graph, self.ready[block]
@@ -177,7 +176,6 @@ class Simulation:
         self.waiting[block] = len(rest)
         self.visits[block] += 1
         self.left[block] -= len(now)
-        self.depth_left[block] -= graph.depths[now].sum()
         self.front[block] += len(_ended(self.missing_kin, graph.kin_followers[now])) - len(now)
         new = _ended(self.missing, graph.followers[now])
         kinds = graph.types[new]
@@ -211,13 +209,20 @@ class Outcome:
         return int(self.visits.sum())
 
 
-def simulate(graph: TaskGraph, choose: Choose) -> Outcome:
-    """Run a graph to its end; `choose` gives the block of the next visit."""
+def simulate(graph: TaskGraph, choose: Choose, spins: Sequence[int] = ()) -> Outcome:
+    """Run a graph to its end; `choose` gives the block of the next visit, `spins` are those of its mode."""
     run = Simulation(graph)
     whole = 0
     while run.live:
         block = choose(run)
-        whole += run.waiting[block] == run.front[block] <= graph.widths[block]
-        run.visit(block)
+        start, debt, repeats = int(run.waiting[block]), 0, spins[block] if spins else 0
+        while True:
+            for _ in range(max(1, repeats)):
+                if run.waiting[block]:
+                    whole += run.waiting[block] == run.front[block] <= graph.widths[block]
+                    run.visit(block)
+            debt += repeats * (start - int(run.waiting[block]))  # visits that those which have left it sat out
+            if not repeats or not run.waiting[block] or debt >= start:
+                break
     total = int(run.visits.sum())
     return Outcome(run.visits, whole / total if total else 1.0)

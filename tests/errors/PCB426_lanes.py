@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax.numpy as jnp
 
 import pcbatch
@@ -11,5 +13,5 @@ def fib(n):
 
 
 n = jnp.array([7, 3, 9])
-policy = pcbatch.learn_schedule(fib, n, episodes=5)
+policy = replace(pcbatch.learn_schedule(fib, n, episodes=5), deployed="lemma")
 fib.with_options(plan=pcbatch.Plan(schedule=policy, fork="never"))(n)

@@ -42,8 +42,9 @@ def random_policy(machine: str, labels: Sequence[str], blocks: str, seed: int, s
     rng = random.Random(seed)
     encodings = rng.choice((("base",), ("sort", "base"), ("sort",), ()))
     tables = tuple(random_table(len(labels), encoding, seed) for encoding in encodings)
-    expensive = tuple(k for k in range(len(labels)) if rng.random() < 0.3)
-    return Learned(machine, tuple(labels), expensive, source, blocks, tables)
+    numbers = range(len(labels))
+    ahead = tuple(tuple(1.0 if k == j else rng.choice((0, 0, 16, 64, 200)) / 64 for j in numbers) for k in numbers)
+    return Learned(machine, tuple(labels), source, blocks, ahead, tables, "learned" if tables else "lemma")
 
 
 def of_plan(plan: TaskPlan, seed: int, source: str = "") -> Learned:

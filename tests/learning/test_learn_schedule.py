@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.api.learn_schedule import sampled
+from pcbatch.learning import learn
+from pcbatch.learning.q_learning import Training
 from tests.learning import random_policies
 from tests.oracles.plans import replanned
 
@@ -93,17 +97,90 @@ def close(found: Any, want: Any) -> None:
     np.testing.assert_allclose(np.asarray(found), np.asarray(want), rtol=1e-5, atol=1e-6)
 
 
+def loops(count: int, seed: int = 0) -> tuple[Any, ...]:
+    """Other arguments of `two_loops`."""
+    rng = np.random.default_rng(seed)
+    return jnp.asarray(rng.uniform(0.1, 1, count), jnp.float32), jnp.asarray(rng.integers(2, 14, count))
+
+
+def task_of(f: Any, args: tuple[Any, ...]) -> learn.Task:
+    return learn.task_of(f.fn, *sampled(f, args, {}))
+
+
 @pytest.mark.parametrize("encoding", ["base", "max", "sort"])
-def test_a_schedule_of_lanes(encoding: str) -> None:
-    f = pcbatch.batch(two_loops, plan=pcbatch.Plan(unroll=1))
-    policy = pcbatch.learn_schedule(f, *LOOPS, encoding=encoding, episodes=40)
-    assert policy.machine == "lanes" and policy.summary is not None
-    assert policy.summary.policies["learned"] == policy.summary.bound < policy.summary.policies["largest"]
-    fast = replanned(f, schedule=policy)
-    close(fast(*LOOPS), f(*LOOPS))
-    plan = fast.explain_schedule(*LOOPS)
-    reason = "a learned schedule: 25 visits on 6 samples, and 25 are needed at least"
-    assert (plan.policy, plan.reason) == ("learned", reason)
+def test_a_table_and_the_rule_for_lanes(encoding: str) -> None:
+    f = pcbatch.batch(two_loops, plan=pcbatch.Plan(unroll=1, emitter="guard"))
+    task = task_of(f, LOOPS)
+    *others, rule, table = learn.candidates(task, Training(encoding, episodes=40))
+    assert [policy.deployed for policy in others] == ["auto", "earliest", "largest", "drain"]
+    assert (rule.deployed, table.deployed, table.machine) == ("lemma", "learned", "lanes")
+    assert sum(task.graph.bounds()) == task.outcome(table).total < task.outcome(others[2]).total
+    for policy, reason in ((rule, "the rule of the lemma, learned"), (table, "a learned schedule of")):
+        fast = replanned(f, schedule=policy)
+        close(fast(*LOOPS), f(*LOOPS))
+        plan = fast.explain_schedule(*LOOPS)
+        assert plan.policy == policy.deployed and plan.reason.startswith(reason)
+
+
+def test_every_second_sample_is_held_out() -> None:
+    """What is learned does not depend on them, and they alone are judged by."""
+    f = pcbatch.batch(two_loops, plan=pcbatch.Plan(emitter="guard"))
+    x, n = loops(12)
+    made = [
+        learn.candidates(task_of(f, (x, n.at[1::2].set(last))).part(0), Training(episodes=5)) for last in (n[1::2], 3)
+    ]
+    assert made[0] == made[1]
+    policy = pcbatch.learn_schedule(f, x, n, episodes=5)
+    assert policy == pcbatch.learn_schedule(f, x, n, episodes=5)
+    found = policy.summary
+    assert found is not None and (found.samples, found.deployed) == (6, policy.deployed)
+    judged = task_of(f, (x[1::2], n[1::2]))
+    assert found.bound == sum(judged.graph.bounds())
+    assert found.policies["earliest"] == judged.outcome(replace(policy, deployed="earliest")).total
+
+
+@pytest.mark.parametrize(
+    "times", [{}, {"lemma": 0.96}, {"lemma": 0.9}, {"lemma": 0.9, "learned": 0.88, "largest": 2.0}]
+)
+def test_what_does_not_gain_is_not_deployed(times: dict[str, float]) -> None:
+    """A more complicated policy has to gain 5% of estimated time, and 2% of measured time."""
+    f = pcbatch.batch(two_loops, plan=pcbatch.Plan(emitter="guard"))
+    task = task_of(f, LOOPS)
+    policies = learn.candidates(task, Training(episodes=1))
+    seconds = {policy.deployed: times.get(policy.deployed, 1.0) for policy in policies}
+    measured = learn.best("two_loops", task, policies, "sort", seconds)
+    wanted = "auto" if not times else "learned" if "learned" in times else "lemma"
+    assert measured.deployed == wanted
+    assert measured.summary is not None and f'deployed: "{wanted}"' in measured.report()
+    said = {
+        "auto": '0% less measured time than "earliest"',
+        "lemma": 'time than "auto"',
+        "learned": 'time than "lemma"',
+    }
+    assert said[wanted] in measured.report()
+    estimated = learn.best("two_loops", task, policies, "sort")
+    assert estimated.summary is not None
+    costs = estimated.summary.times
+    assert costs[estimated.deployed] <= min(costs.values()) / 0.95
+
+
+def test_a_fixed_schedule_that_is_the_best_is_that_of_the_plan() -> None:
+    """Where lanes run one after the other by themselves, no schedule is better."""
+    f = pcbatch.batch(two_loops)
+    policy = pcbatch.learn_schedule(f, *LOOPS, episodes=2)
+    assert policy.deployed == "auto" and pcbatch.Plan(schedule=policy) == pcbatch.Plan()
+    assert "faster one after the other" in policy.report()
+    assert pcbatch.Plan(schedule=replace(policy, deployed="largest")) == pcbatch.Plan(schedule="largest")
+    assert f.explain_schedule(*LOOPS).runs_alone
+
+
+@pytest.mark.full_only
+def test_measured_time() -> None:
+    f = pcbatch.batch(two_loops, plan=pcbatch.Plan(emitter="guard"))
+    policy = pcbatch.learn_schedule(f, *loops(8), episodes=2, seconds=20)
+    assert policy.summary is not None and policy.summary.measured
+    assert policy.deployed in policy.summary.times
+    close(replanned(f, schedule=policy)(*LOOPS), f(*LOOPS))
 
 
 @pytest.mark.full_only
@@ -123,16 +200,17 @@ def test_transformations_of_a_schedule_of_lanes() -> None:
 def test_a_schedule_of_calls_side_by_side() -> None:
     """Learned on some trees, run on others of another number."""
     f = pcbatch.batch(kinds).with_options(plan=pcbatch.Plan(fork="always"))
-    policy = pcbatch.learn_schedule(f, *trees(16, 0), episodes=60)
+    policy = pcbatch.learn_schedule(f, *trees(24, 0), episodes=60)
     assert policy.machine == "tasks" and policy.summary is not None
     counts = policy.summary.policies
-    assert policy.summary.bound <= counts["learned"] <= 1.2 * policy.summary.bound
-    assert counts["learned"] < min(counts["by depth"], counts["sweep"], counts["largest"])
+    assert policy.deployed in ("lemma", "learned")
+    assert policy.summary.bound <= counts[policy.deployed] <= 1.2 * policy.summary.bound
+    assert counts[policy.deployed] < counts["auto"]
     some = trees(9, 1)
     fast, want = replanned(f, schedule=policy), replanned(f, fork="never")(*some)
     close(fast(*some), want)
     close(jax.jit(fast)(*some), want)
-    assert "a learned schedule" in fast.explain_schedule(*some).calls
+    assert " samples held out" in fast.explain_schedule(*some).calls
 
 
 @pytest.mark.full_only
@@ -156,7 +234,7 @@ def test_lists_that_grow_and_lanes_that_raise() -> None:
     result = slow.run(n)
     want = replanned(g, fork="never").run(n)
     assert result.status.tolist() == want.status.tolist()
-    policy = pcbatch.learn_schedule(g, n, episodes=5)
+    policy = replace(pcbatch.learn_schedule(g, n, episodes=5), deployed="lemma")
     assert replanned(g, schedule=policy).run(n).status.tolist() == want.status.tolist()
 
 
@@ -164,7 +242,7 @@ def test_lists_that_grow_and_lanes_that_raise() -> None:
 def test_results_that_a_loop_appends_to_a_list() -> None:
     f = pcbatch.batch(branches).with_options(plan=pcbatch.Plan(fork="always"))
     n = jnp.array([3, 1, 5, 4])
-    policy = pcbatch.learn_schedule(f, n, episodes=5)
+    policy = replace(pcbatch.learn_schedule(f, n, episodes=5), deployed="lemma")
     assert replanned(f, schedule=policy)(n).tolist() == [branches(k) for k in n.tolist()]
     assert policy.machine == "tasks"
 
@@ -179,7 +257,9 @@ def test_shared_arguments_that_a_transformation_maps() -> None:
 
 def test_a_file(tmp_path: Path) -> None:
     f = pcbatch.batch(two_loops)
-    policy = pcbatch.learn_schedule(f, *LOOPS, episodes=20)
+    task = task_of(f, LOOPS)
+    policy = learn.best("two_loops", task, learn.candidates(task, Training(episodes=5))[-1:], "sort")
+    assert policy.deployed == "learned"
     policy.save(tmp_path / "policy.json")
     again = pcbatch.Learned.load(tmp_path / "policy.json")
     assert (again, again.summary) == (policy, policy.summary)
@@ -194,9 +274,10 @@ def test_a_file(tmp_path: Path) -> None:
     [
         (lambda found: "no JSON", "holds no learned schedule"),
         (lambda found: [], "holds no learned schedule"),
-        (lambda found: found | {"version": 9}, "of version 9, not 1"),
+        (lambda found: found | {"version": 9}, "of version 9, not 2"),
         (lambda found: found | {"labels": []}, "is damaged"),
-        (lambda found: found | {"expensive": [99]}, "is damaged"),
+        (lambda found: found | {"ahead": [[1.0, 0.0], [1.0]]}, "is damaged"),
+        (lambda found: found | {"deployed": "best"}, "is damaged"),
         (lambda found: found | {"tables": [["sort", [[0]], [0]]]}, "is damaged"),
         (lambda found: found | {"machine": "other"}, "is damaged"),
         (lambda found: found | {"summary": {"function": "f"}}, "is damaged"),
@@ -228,11 +309,3 @@ def test_options_that_ask_for_lanes() -> None:
     policy = random_policies.of_call(f, some, 0)
     with pytest.raises(pcbatch.UsageError, match="runs in lanes: the option `modes` is for lanes"):
         replanned(f, schedule=policy, fork="auto", modes=pcbatch.Dense())(*some)
-
-
-@pytest.mark.full_only
-def test_the_cost_of_visits() -> None:
-    """Visits that cost little may be more."""
-    f = pcbatch.batch(two_loops)
-    policy = pcbatch.learn_schedule(f, *LOOPS, episodes=20, weights="cost")
-    close(replanned(f, schedule=policy)(*LOOPS), f(*LOOPS))

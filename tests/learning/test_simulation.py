@@ -140,6 +140,19 @@ def test_a_machine_of_lanes_makes_the_visits_that_are_simulated() -> None:
         np.testing.assert_array_equal(result.value, want)
 
 
+@pytest.mark.parametrize("modes", [None, pcbatch.Dense()])
+def test_fixed_schedules_make_the_visits_that_are_simulated(modes: pcbatch.Dense | None) -> None:
+    """Each in its own order of blocks; under modes of their own, blocks are repeated."""
+    f = pcbatch.batch(slow).with_options(plan=pcbatch.Plan(modes=modes, emitter="guard"), stats=True)
+    n, k = jnp.array([3, 9, 1, 7, 4, 6, 12, 2] * 4), jnp.array([10, 3, 17, 9, 30, 21, 8, 5] * 4)
+    program, given = f._programs.of_call((n, k), {})
+    task = learn.task_of(f.fn, program, given)
+    for policy in learn.candidates(task, Training(episodes=1)):
+        result = replanned(f, schedule=policy).run(n, k)
+        made = [int(block.visits) for block in result.stats.blocks]
+        assert sorted(made) == sorted(task.outcome(policy).visits.tolist()), policy.deployed
+
+
 @pytest.mark.parametrize("encoding", encodings.ENCODINGS)
 def test_states_are_equal_on_the_host_and_inside_a_trace(encoding: str) -> None:
     rng = np.random.default_rng(0)

@@ -39,8 +39,8 @@ def choose_schedule(program: StackProgram) -> str:
     return "drain" if _gathering(program) else "sweep"
 
 
-def run(program: StackProgram, schedule: str) -> StackProgram:
-    """Reorder and relabel the blocks for a scheduling policy."""
+def ordered(program: StackProgram, schedule: str) -> list[str]:
+    """Return the labels of the blocks in the order for a scheduling policy."""
     graph = flow(program)
     last = _gathering(program)
     labels = [block.label for block in program.blocks]
@@ -57,8 +57,12 @@ def run(program: StackProgram, schedule: str) -> StackProgram:
         first = [label for label in _reverse_postorder([program.entry], cut) if label not in later]
         order = [*first, *starts]
     placed = {*order, *last}
-    order += [label for label in labels if label not in placed]
-    order += last
+    return [*order, *(label for label in labels if label not in placed), *last]
+
+
+def run(program: StackProgram, schedule: str) -> StackProgram:
+    """Reorder and relabel the blocks for a scheduling policy."""
+    order = ordered(program, schedule)
     new = {label: f"bb{k}" for k, label in enumerate(order)}
     by_label = {block.label: block for block in program.blocks}
     blocks = [by_label[label] for label in order]

@@ -1,11 +1,14 @@
-"""`Learned`: the policy that looks up the block to run next in a table of states.
+"""`Learned`: the policy that a schedule was learned to be: a table of states, the rule of the lemma, or a fixed one.
 
-A state that the table does not have is looked up in the next, coarser table. If no table has it, the default rule
-decides: the cheap block for which most waits, and an expensive one only if nothing waits for a cheap one.
+A state that the table does not have is looked up in the next, coarser table. If no table has it, the rule decides. It
+runs the block of which the largest share waits, of all that could come before the next visit of it (ED-Batch, ICML
+2023, lemma 2.1). A machine cannot see what comes. So the rule has learned how much of each block is to come, for each
+lane or record that waits for a block.
 """
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -20,12 +23,15 @@ import numpy as np
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
+from pcbatch.plan import SCHEDULES
 from pcbatch.runtime.learned import encodings
 from pcbatch.runtime.learned.summary import Summary
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
 
 TASKS, LANES = "tasks", "lanes"
+TABLE, LEMMA = "learned", "lemma"
+DEPLOYED = (TABLE, LEMMA, *SCHEDULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +45,21 @@ class StateTable:
 
 @dataclass(frozen=True)
 class Learned:
-    """A schedule that `pcbatch.learn_schedule` has learned: which block runs next, by what waits.
+    """A schedule that `pcbatch.learn_schedule` has found to be the best: which block runs next, by what waits.
 
     Given as `plan=pcbatch.Plan(schedule=...)` to the function that it was learned for. Results never depend on it.
 
     Attributes:
         machine: "tasks" if calls run side by side, "lanes" if not.
         labels: the labels of the blocks, in the order of the digits of a state.
-        expensive: the numbers of the blocks that the default rule leaves for last.
         source: what identifies the source of the function.
         blocks: what identifies the blocks.
+        ahead: for each block that something waits for, how much of each block is to come before any of the same block.
+            Sixty-fourths, of which sums are exact.
         tables: from fine to coarse.
-        summary: the visits that it made when it was learned, beside those of fixed policies and the lower bound.
+        deployed: which policy it is: "learned", "lemma" (the rule alone), or the name of a fixed schedule, which a plan
+            then has in its place; "auto" is the machine's own order.
+        summary: the visits that it made on samples held out, beside those of other policies and the lower bound.
 
     Example:
         >>> policy = pcbatch.Learned.load("tagger.json")  # doctest: +SKIP
@@ -59,25 +68,25 @@ class Learned:
 
     machine: str
     labels: tuple[str, ...]
-    expensive: tuple[int, ...]
     source: str
     blocks: str
-    tables: tuple[StateTable, ...]
+    ahead: tuple[tuple[float, ...], ...] = ()
+    tables: tuple[StateTable, ...] = ()
+    deployed: str = TABLE
     summary: Summary | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
         """The name of the policy in reports."""
-        return "learned"
+        return self.deployed
 
     # In a machine
 
     def chosen(self, waiting: jax.Array) -> jax.Array:
         """Return the number of the block that runs next, int32[], for what waits, int32[blocks]. Inside a trace."""
-        is_cheap = np.ones(len(self.labels), np.int32)
-        is_cheap[list(self.expensive)] = 0
-        cheap = waiting * jnp.asarray(is_cheap)
-        best = jnp.argmax(jnp.where(jnp.any(cheap > 0), cheap, waiting)).astype(jnp.int32)
+        counts = waiting.astype(jnp.float32)
+        expected = jnp.maximum(jnp.sum(counts[:, None] * jnp.asarray(self.ahead, jnp.float32), axis=0), 1.0)
+        best = jnp.argmax(jnp.where(waiting > 0, counts / expected, -1.0)).astype(jnp.int32)
         for table in reversed(self.tables):
             if not table.states:
                 continue
@@ -108,13 +117,9 @@ class Learned:
             action = table.get(encodings.digits(encoding, waiting))
             if action is not None and waiting[action] > 0:
                 return action
-        cheap = np.array(waiting)
-        cheap[list(self.expensive)] = 0
-        return int(np.argmax(cheap if cheap.any() else waiting))
-
-    def knows(self, waiting: np.ndarray) -> bool:
-        """Whether a table has the state of what waits."""
-        return any(encodings.digits(encoding, waiting) in table for encoding, table in self._lookup)
+        counts = waiting.astype(np.float32)
+        expected = np.maximum(counts @ np.array(self.ahead, np.float32), np.float32(1))
+        return int(np.argmax(np.where(waiting > 0, counts / expected, -1.0)))
 
     @property
     def states(self) -> int:
@@ -123,21 +128,22 @@ class Learned:
 
     def brief(self) -> str:
         """Return a line about what was learned."""
+        what = f"a learned schedule of {self.states} states" if self.tables else "the rule of the lemma, learned"
         if self.summary is None:
-            return f"a learned schedule of {self.states} states"
-        made, bound = self.summary.policies["learned"], self.summary.bound
-        return f"a learned schedule: {made} visits on {self.summary.samples} samples, and {bound} are needed at least"
+            return what
+        made, bound = self.summary.policies[self.deployed], self.summary.bound
+        return f"{what}: {made} visits on {self.summary.samples} samples held out, and {bound} are needed at least"
 
     def report(self) -> str:
         """Return a text with the visits that the policy makes, beside those of fixed policies and the lower bound."""
         made = "no counts are known" if self.summary is None else self.summary.text()
         kind = "calls side by side" if self.machine == TASKS else "lanes"
-        return f"a schedule of {len(self.labels)} blocks for {kind}, {self.states} states\n{made}"
+        what = f"{self.states} states" if self.deployed == TABLE else f'"{self.deployed}"'
+        return f"a schedule of {len(self.labels)} blocks for {kind}, {what}\n{made}"
 
     def html(self, path: str | Path) -> None:
-        """Write the report as a page for a browser, with a bar for each policy; it loads nothing else."""
-        page = f"<!doctype html><pre>{self.report()}</pre>" if self.summary is None else self.summary.html()
-        Path(path).write_text(page, encoding="utf-8")
+        """Write the report as a page for a browser; it loads nothing else."""
+        Path(path).write_text(f"<!doctype html><pre>{html.escape(self.report())}</pre>", encoding="utf-8")
 
     def save(self, path: str | Path) -> None:
         """Write the policy to a file, as JSON."""
@@ -160,13 +166,14 @@ class Learned:
             summary = None if found["summary"] is None else Summary.of_fields(found["summary"])
         except (KeyError, TypeError):
             raise _damaged(str(path)) from None
-        labels, expensive = tuple(found["labels"]), tuple(found["expensive"])
-        return cls(found["machine"], labels, expensive, found["source"], found["blocks"], tables, summary)
+        labels, ahead = tuple(found["labels"]), tuple(map(tuple, found["ahead"]))
+        names = found["machine"], labels, found["source"], found["blocks"]
+        return cls(*names, ahead, tables, found["deployed"], summary)
 
 
 # Files: one object with a format, a version and the fields of the policy, all of them checked.
 
-FORMAT, VERSION = "pcbatch learned schedule", 1
+FORMAT, VERSION = "pcbatch learned schedule", 2
 
 
 def _fields_of(text: str, path: str) -> Mapping[str, Any]:
@@ -196,10 +203,14 @@ def _damaged(path: str) -> UsageError:
 
 def _is_whole(found: Mapping[str, Any]) -> bool:
     """Whether the fields have the types of a policy, and every number is one of its blocks."""
-    labels, expensive, tables = (found.get(key) for key in ("labels", "expensive", "tables"))
+    labels, ahead, tables = (found.get(key) for key in ("labels", "ahead", "tables"))
     if not (isinstance(labels, list) and labels and all(isinstance(label, str) for label in labels)):
         return False
-    if not (_are_blocks(expensive, labels) and isinstance(tables, list) and found.get("machine") in (TASKS, LANES)):
+    if not (isinstance(tables, list) and found.get("machine") in (TASKS, LANES)):
+        return False
+    if not (isinstance(ahead, list) and len(ahead) == len(labels) and found.get("deployed") in DEPLOYED):
+        return False
+    if not all(isinstance(row, list) and [type(x) for x in row] == [float] * len(labels) for row in ahead):
         return False
     texts = all(isinstance(found.get(key), str) for key in ("source", "blocks"))
     return texts and isinstance(found.get("summary"), dict | None) and all(_is_table(table, labels) for table in tables)
