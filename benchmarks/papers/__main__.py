@@ -1,9 +1,9 @@
 """Figures and tables of five papers, measured here: `python -m benchmarks.papers [--only nuts-utilisation] [--quick]`
 
 Each figure is measured in turn and goes to a file in JSON, in which those that are not measured again stay as they are.
-`--page` measures nothing: it writes `docs/users/papers.md` and its pictures from that file. DyNet has an environment of
-its own (`make dynet`), TensorFlow Probability too (`benchmarks/papers/tfp.py` says how); PyTorch, BlackJAX and greenlet
-belong to the one that runs this. What is not installed is left out, and the rows say so.
+`--page` measures nothing: it writes `docs/users/papers.md` and its pictures from that file. DyNet and TensorFlow
+Probability have environments of their own (`make dynet`, `make tfp`); PyTorch, BlackJAX and greenlet belong to the one
+that runs this. What is not installed is left out, and the rows say so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.common import machine, versions
 from benchmarks.papers import acrobat, cocktailer, ed_batch, jit_batching, nuts, page
-from benchmarks.papers.figure import Figure, table
+from benchmarks.papers.figure import Figure, in_one_line, table
 
 PAPERS = (nuts.PAPER, ed_batch.PAPER, acrobat.PAPER, jit_batching.PAPER, cocktailer.PAPER)
 FIGURES: Mapping[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.figures}
@@ -37,7 +37,7 @@ def run(figure: Figure, quick: bool) -> dict[str, Any]:
         measured = figure.measure(quick)
     except Exception as error:  # the other figures are measured all the same
         traceback.print_exc()
-        found = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+        found = {"error": in_one_line(error)}
     else:
         print(f"\n{table(figure.quantity, measured.rows)}", flush=True)
         found = {

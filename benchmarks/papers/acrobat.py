@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from benchmarks import ablation, networks
 from benchmarks.common import Curve, interleaved_cpu_seconds
 from benchmarks.networks import BY_HAND, DYNET, FORKS, TORCH, WAYS_OF_DYNET
-from benchmarks.papers.figure import Figure, Measured, Number, Paper, Row
+from benchmarks.papers.figure import Figure, Measured, Number, Paper, Row, attempted, number
 from examples.networks.run import Settings
 
 OURS, SPEED, GAIN = FORKS["auto"], "papers speed over DyNet", "papers gain of passes"
@@ -37,12 +38,17 @@ PASSES = {
 }
 
 
+def shown(name: str, size: str, batch: int) -> str:
+    """A network with its sizes."""
+    return f"{name}, {size}, {batch} examples"
+
+
 def speed(name: str, size: str, settings: Settings) -> Row:
     """One network beside DyNet."""
     found = networks.measure(name, settings, training=False, forks=("auto",))
     seconds = {way: some.seconds for way, some in found.items()}
     dynet = min((seconds[way] for way in WAYS_OF_DYNET if way in seconds), default=None)
-    of = f"{name}, {size}, {settings.batch} examples"
+    of = shown(name, size, settings.batch)
     paper = SPEEDUPS[name].get((size, settings.batch), "DyNet out of memory")
     more: dict[str, Number] = {
         "ms": 1e3 * seconds[OURS],
@@ -63,8 +69,8 @@ def over_dynet(quick: bool) -> Measured:
             for batch in (8,) if quick else (8, 64):
                 hidden = QUICK.get(name, 64) if quick else HIDDEN.get(name, USUAL)[size]
                 most = 12 if quick else None
-                rows.append(speed(name, size, Settings(hidden, batch, most, repeats=3 if quick else 7)))
-                print(f"  {rows[-1].of}: {rows[-1].here}", flush=True)
+                settings = Settings(hidden, batch, most, repeats=3 if quick else 7)
+                rows.append(attempted(shown(name, size, batch), partial(speed, name, size, settings)))
     curves = []
     for row in rows:
         network, _, sizes = row.of.partition(", ")
@@ -94,7 +100,7 @@ def passes(quick: bool) -> Measured:
         more = {"ms": 1e3 * seconds} | ratios
         largest = max(ratio for title, ratio in ratios.items() if title != "again")
         rows.append(Row(f"{name}, {hidden}, {batch} examples", "", largest, more))
-        print(f"  {rows[-1].of}: {rows[-1].here}", flush=True)
+        print(f"  {rows[-1].of}: {number(rows[-1].here)}", flush=True)
     curves = [
         Curve(GAIN, title, [row.of.partition(",")[0] for row in rows], [float(row.more[title] or 0) for row in rows])
         for title in left_out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from benchmarks import ablation, networks_by_hand
 from benchmarks.common import Curve, interleaved_cpu_medians
 from benchmarks.networks import flat
 from benchmarks.papers.acrobat import gains
-from benchmarks.papers.figure import Figure, Measured, Number, Paper, Row
+from benchmarks.papers.figure import Figure, Measured, Number, Paper, Row, attempted
 from benchmarks.papers.host_control import NETWORKS, traced
 from examples.networks import attention, check, data, run, tree_rae
 from examples.networks.data import Example
@@ -109,6 +109,11 @@ def scripted(made: Task) -> Callable[[], list[Any]] | None:
     return in_torchscript.call(made.name, made.weights, [example.x for example in made.examples])
 
 
+def shown(name: str, batch: int) -> str:
+    """A network with its number of examples."""
+    return f"{name}, {batch} example{'s' if batch > 1 else ''}"
+
+
 def speed(name: str, batch: int, quick: bool) -> Row:
     """One network beside control flow on the host."""
     sizes = settings(name, batch, quick)
@@ -130,8 +135,7 @@ def speed(name: str, batch: int, quick: bool) -> Row:
     more[f"{SCRIPT} / pcbatch"] = seconds[SCRIPT] / seconds[OURS] if SCRIPT in seconds else None
     hand = min((seconds[way] for way in by_hand), default=None)
     more["JAX by hand / pcbatch"] = None if hand is None else hand / seconds[OURS]
-    of = f"{name}, {batch} example{'s' if batch > 1 else ''}"
-    return Row(of, REPORTED.get((name, batch), ""), seconds[HOST] / seconds[OURS], more)
+    return Row(shown(name, batch), REPORTED.get((name, batch), ""), seconds[HOST] / seconds[OURS], more)
 
 
 def speeds(quick: bool) -> Measured:
@@ -140,10 +144,9 @@ def speeds(quick: bool) -> Measured:
     for name in NETWORKS:
         for batch in (1, 8) if quick else (1, 64):
             if not quick and (name, batch) == ("skipnet", 64):
-                rows.append(Row(f"{name}, {batch} examples", why="too much for one core; the paper has none either"))
+                rows.append(Row(shown(name, batch), why="too much for one core; the paper has none either"))
                 continue
-            rows.append(speed(name, batch, quick))
-            print(f"  {rows[-1].of}: {rows[-1].here}", flush=True)
+            rows.append(attempted(shown(name, batch), partial(speed, name, batch, quick)))
     curves = []
     for row in rows:
         network, _, examples = row.of.partition(", ")
@@ -172,13 +175,11 @@ def overhead(name: str, quick: bool) -> Row:
 
 def overheads(plot: str, names: Sequence[str], quick: bool) -> Measured:
     """Figures 15, 16 and 18."""
-    rows = []
-    for name in names:
-        rows.append(overhead(name, quick))
-        print(f"  {name}: {rows[-1].here}", flush=True)
+    rows = [attempted(name, partial(overhead, name, quick)) for name in names]
+    done = [row for row in rows if row.here is not None]
     curves = [
-        Curve(plot, OURS, [row.of for row in rows], [float(row.here or 0) for row in rows]),
-        Curve(plot, HOST, [row.of for row in rows], [float(row.more[f"{HOST} / {GRAPH}"] or 0) for row in rows]),
+        Curve(plot, OURS, [row.of for row in done], [float(row.here or 0) for row in done]),
+        Curve(plot, HOST, [row.of for row in done], [float(row.more[f"{HOST} / {GRAPH}"] or 0) for row in done]),
     ]
     return Measured(rows, curves)
 
@@ -228,25 +229,26 @@ def ratios(quick: bool) -> Measured:
     return Measured([row for rows, _ in parts for row in rows], [curve for _, curves in parts for curve in curves])
 
 
+def parts(name: str, quick: bool) -> Row:
+    """One network on the host, on the device, and without some passes."""
+    made = task(name, settings(name, 1, quick))
+    model = ablation.Model(made.batched, (), (made.weights, made.inputs), False)
+    base, found = gains(model, PASSES, repeats(quick))
+    on_host = {HOST: partial(NETWORKS[name], made.weights, made.examples[0].x)}
+    seconds = interleaved_cpu_medians(on_host, repeats(quick))[HOST]
+    more: dict[str, Number] = {"ms": 1e3 * base, **found}
+    if name == "tree_rae":
+        forks = {fork: ablation.compiled(model, fork, ()) for fork in ("never", "always")}
+        by_fork = interleaved_cpu_medians(forks, repeats(quick))
+        more["calls not side by side"] = by_fork["never"] / by_fork["always"]
+    return Row(name, GAINED[name], seconds / base, more)
+
+
 def breakdown(quick: bool) -> Measured:
     """Figure 19."""
-    rows = []
-    for name, host in NETWORKS.items():
-        made = task(name, settings(name, 1, quick))
-        model = ablation.Model(made.batched, (), (made.weights, made.inputs), False)
-        base, found = gains(model, PASSES, repeats(quick))
-        x = made.examples[0].x
-        seconds = interleaved_cpu_medians({"host": partial(host, made.weights, x)}, repeats(quick))["host"]
-        more: dict[str, Number] = {"ms": 1e3 * base, **found}
-        if name == "tree_rae":
-            forks = {fork: ablation.compiled(model, fork, ()) for fork in ("never", "always")}
-            by_fork = interleaved_cpu_medians(forks, repeats(quick))
-            more["calls not side by side"] = by_fork["never"] / min(by_fork.values())
-        rows.append(Row(name, GAINED[name], seconds / base, more))
-        print(f"  {name}: {rows[-1].here}", flush=True)
-    mean = math.exp(sum(math.log(float(row.here or 1)) for row in rows) / len(rows))
-    rows.append(Row("geometric mean", "", mean))
-    return Measured(rows)
+    rows = [attempted(name, partial(parts, name, quick)) for name in NETWORKS]
+    done = [row.here for row in rows if row.here]
+    return Measured([*rows, Row("geometric mean", "", statistics.geometric_mean(done))] if done else rows)
 
 
 def _overhead(what: str, figure: str, names: Sequence[str], reported: str, here: str) -> Figure:

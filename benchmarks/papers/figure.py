@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -67,6 +68,23 @@ class Paper:
     title: str
     source: str
     figures: Sequence[Figure]
+
+
+def attempted(of: str, measure: Callable[[], Row]) -> Row:
+    """The row that is measured; one that says why if that fails, so that the others are measured all the same."""
+    try:
+        row = measure()
+    except Exception as error:
+        traceback.print_exc()
+        row = Row(of, why=in_one_line(error))
+    print(f"  {row.of}: {number(row.here)}", flush=True)
+    return row
+
+
+def in_one_line(error: Exception) -> str:
+    """The kind of an error and the first line of its message."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}".replace("|", "/")
 
 
 def number(value: Number) -> str:

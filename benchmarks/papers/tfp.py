@@ -1,7 +1,7 @@
 """The authors' own autobatching of NUTS, in TensorFlow Probability: the host's side, and a script for its environment.
 
-`python -m venv build/tfp && build/tfp/bin/python -m pip install tensorflow tensorflow-probability tf-keras`. The script
-is given a folder with `task.npz` and writes `found.json` there; its environment has no JAX.
+`make tfp` makes its environment, which has no JAX. The script is given a folder with `task.npz` and writes `found.json`
+there.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any
 
 NAME = "TensorFlow Probability"
 INTERPRETER = Path(__file__).parents[2] / "build/tfp/bin/python"
-LONGEST, LEAPFROGS, DEPTH = 900, 4, 10  # seconds, leapfrog steps of a leaf as in the paper, doublings
+LONGEST, LEAPFROGS, DEPTH = 3600, 4, 10  # seconds, leapfrog steps of a leaf as in the paper, doublings
 WAYS = {f"{NAME}, program counter": False, f"{NAME}, local": True}
 
 
 def rates(setting: Any, sizes: Sequence[int], draws: int) -> tuple[dict[int, dict[str, float]], str]:
     """Gradients per CPU second by chains and way, and why there are none."""
     if not INTERPRETER.exists():
-        return {}, "not installed: its environment is build/tfp (see benchmarks/papers/tfp.py)"
+        return {}, "not installed (`make tfp`)"
     import numpy as np
 
     signed = inspect.getclosurevars(setting.target.logp).nonlocals["signed"]  # the data, by label
