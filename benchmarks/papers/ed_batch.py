@@ -112,8 +112,8 @@ PAPER = Paper(
             "number of batches by policy",
             "A plot; the text (section 5.3) says that the learned state machine reaches the lower bound on chains "
             "and trees and makes 23 % more batches than that on trees of two types and 44 % more on lattices. "
-            "Against the better of the depth and agenda policies it makes 37 % fewer batches on trees and up to 3.27 "
-            "times fewer on lattices (section 5.2).",
+            "Against the depth and agenda policies it makes 37 % fewer batches on trees and up to 3.27 times fewer "
+            "on lattices (section 5.2).",
             "Counted, not timed: the paper's graphs at random (`benchmarks/policy_graphs.py`; GRUs have the graphs "
             "of LSTMs), 64 examples that nothing was learned from (16 in a quick run). DyNet's agenda and TensorFlow "
             "Fold's depth are our own versions of those policies.",

@@ -85,14 +85,14 @@ def measured(hidden: int, batch: int, nodes: float, repeats: int) -> Measured:
 
 PAPER = Paper(
     "Just-in-Time Dynamic-Batching",
-    "Zha, Jiang, Lin, Zhang, Zhang, NIPS workshop 2018",
+    "Zha, Jiang, Lin, Zhang, Zhang, NIPS 2018",
     (
         Figure(
             "relatedness",
             "Table 2",
             "a TreeLSTM on pairs of sentences (SICK), batch 256, over one example at a time",
             "50.46 pairs a second one at a time and 315.54 in batches for inference (6.25 times), 33.77 and 201.11 "
-            "for training (5.96 times), in MXNet on 36 virtual CPUs of Haswell (c4.8xlarge).",
+            "for training (5.96 times), in MXNet on a c4.8xlarge (Intel Xeon E5-2666 v3).",
             "Pairs of random trees of the sizes that table 1 of the paper gives: 16.5 nodes in the mean, up to nine "
             "children. The paper names no hidden size; here 150, as Tai et al. (2015). CPU seconds of one thread. "
             "Its framework ran operation by operation when it ran one example, so the ratio is that over PyTorch; "

@@ -78,11 +78,12 @@ PAPER = Paper(
             "A plot without numbers (section 4.1). Throughput grows linearly with chains until the hardware is "
             "saturated. On the CPU, batching by program counters under XLA reaches Stan at ten chains and local "
             "batching in TensorFlow Eager at a few hundred; at very many chains the hybrid of local batching with "
-            "compiled blocks is fastest. Up to three orders of magnitude between batch sizes, on a GPU (section 6).",
+            "compiled blocks is fastest. Batching gains up to three orders of magnitude (section 6).",
             "Useful gradients per CPU second of one thread; ten draws of each chain. `local` is our local strategy, "
             "whose blocks XLA compiles: the paper's hybrid. Stan is no part of this; BlackJAX stands for a sampler "
             "by hand. TensorFlow Probability holds the authors' own implementation, which runs in a process of its "
-            "own (`benchmarks/papers/tfp.py`), four leapfrog steps in a leaf as in the paper; here a leaf has two.",
+            "own (`benchmarks/papers/tfp.py`), four leapfrog steps in a leaf as in the paper; here a leaf has two. A "
+            "quick run has 1,000 points.",
             "program counter / local",
             lambda quick: (
                 throughput(regression(1000), QUICK, 1, QUICK[-1:])
