@@ -10,6 +10,7 @@ from benchmarks import ablation, networks
 from benchmarks.common import Curve, interleaved_cpu_seconds
 from benchmarks.networks import BY_HAND, DYNET, FORKS, TORCH, WAYS_OF_DYNET
 from benchmarks.papers.figure import Figure, Measured, Number, Paper, Row, attempted, number
+from examples.networks import check
 from examples.networks.run import Settings
 
 OURS, SPEED, GAIN = FORKS["auto"], "papers speed over DyNet", "papers gain of passes"
@@ -82,6 +83,9 @@ def gains(model: ablation.Model, left_out: Mapping[str, Sequence[str]], repeats:
     """The seconds with all passes, and those without some as multiples."""
     ways = {"all passes": (), **left_out}
     calls = {title: ablation.compiled(model, "auto", passes) for title, passes in ways.items()}
+    want = calls["all passes"]()
+    for title, call in calls.items():
+        check.compare(call(), want, title)
     times = interleaved_cpu_seconds(calls, repeats)
     base = times.pop("all passes")
     ratios = {title: statistics.median(t / b for t, b in zip(some, base, strict=True)) for title, some in times.items()}

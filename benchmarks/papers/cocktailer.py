@@ -203,6 +203,7 @@ def skipped(name: str, quick: bool) -> tuple[list[Row], list[Curve]]:
         if ran not in found:
             one = partial(NETWORKS[name], w, made.examples[0].x)
             calls = {OURS: partial(made.batched, w, made.inputs), HOST: one, "all blocks": partial(whole, w, image)}
+            check.compare(said([one()]), flat(calls[OURS]()), f"{name}, {ran} blocks")
             found[ran] = interleaved_cpu_medians(calls, repeats(quick))
     most = max(found)
     rows = []

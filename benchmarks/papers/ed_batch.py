@@ -13,6 +13,7 @@ from benchmarks.papers import cells
 from benchmarks.papers.figure import Figure, Measured, Paper, Row
 from benchmarks.policy_graphs import GRAPHS
 from benchmarks.trip_kernels import Kernels, per_trip
+from examples.networks import check
 from pcbatch.learning import learn
 from pcbatch.learning.q_learning import Training
 from pcbatch.lowering.left_out import without
@@ -89,6 +90,7 @@ def layout(names: Sequence[str], longest: int, repeats: int) -> Measured:
     for name in names:
         args = cells.arguments(name, 64, 8, longest)
         (apart, before), (together, after) = (compiled(name, some, args) for some in (("fuse_products",), ()))
+        check.compare(apart(), together(), name)
         seconds = interleaved_cpu_medians({"apart": apart, "together": together}, repeats)
         more = {
             "us of a cell, matrices apart": 1e6 * seconds["apart"] / longest,

@@ -97,8 +97,8 @@ PAPER = Paper(
             "children. The paper names no hidden size; here 150, as Tai et al. (2015). CPU seconds of one thread. "
             "Its framework ran operation by operation when it ran one example, so the ratio is that over PyTorch; "
             "`compiled, one at a time` calls the compiled function for each pair. `jitted nodes` walks the trees by "
-            "Python and calls JAX for each node. With `f.ask` plain Python walks the trees and asks for nodes, with "
-            "all pairs and all children as fibers of `pcbatch.gather`.",
+            "Python and calls JAX for each node. With `f.ask` plain Python walks the trees too, each pair in a fiber "
+            "of `pcbatch.gather`, and asks for nodes. A quick run has 16 pairs, 8 nodes and size 32.",
             "over one at a time",
             lambda quick: measured(32, 16, 8.0, 3) if quick else measured(HIDDEN, BATCH, relatedness.NODES, 7),
         ),

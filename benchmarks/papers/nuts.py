@@ -17,6 +17,11 @@ THROUGHPUT, UTILISATION = "papers nuts throughput", "papers nuts utilisation"
 STAN = {10: "program counter: as Stan", 300: "local, eager: as Stan"}
 
 
+def of(chains: int) -> str:
+    """So many chains."""
+    return f"{chains} chain{'s' if chains > 1 else ''}"
+
+
 def rates(setting: Setting, chains: int, repeats: int) -> dict[str, float]:
     """Useful gradients per CPU second of all ways on so many chains."""
     ways = lanes.calls(setting, chains)
@@ -32,7 +37,7 @@ def throughput(setting: Setting, sizes: Sequence[int], repeats: int, tfp_sizes: 
     found = {chains: rates(setting, chains, repeats) | theirs.get(chains, {}) for chains in sizes}
     ways = list(dict.fromkeys(way for some in found.values() for way in some))
     rows = [
-        Row(f"{chains} chains", STAN.get(chains, ""), some[lanes.PC] / some[lanes.LOCAL], some | {lanes.PLAIN: alone})
+        Row(of(chains), STAN.get(chains, ""), some[lanes.PC] / some[lanes.LOCAL], some | {lanes.PLAIN: alone})
         for chains, some in found.items()
     ]
     if why:
@@ -58,7 +63,7 @@ def utilisation(setting: Setting, sizes: Sequence[int]) -> Measured:
     found = {chains: shares(setting, chains) for chains in sizes}
     paper = {30: "local 0.25, program counter twice that"}
     rows = [
-        Row(f"{chains} chains", paper.get(chains, ""), some[lanes.PC] / some[lanes.LOCAL], some)
+        Row(of(chains), paper.get(chains, ""), some[lanes.PC] / some[lanes.LOCAL], some)
         for chains, some in found.items()
     ]
     curves = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ HEAD = """# Papers, and what is measured here
 Five papers are about programs with control flow in batches. For each figure or table below stands what its paper
 reports, and the same quantity measured here on one thread of a CPU. Most papers measured on a GPU, so ratios compare
 and times do not. Data and weights are random: what counts is shapes. Times are CPU seconds of the process, medians of
-calls that take turns; a baseline that has a process of its own says so. Results are compared before anything is timed.
+calls that take turns; a baseline that has a process of its own says so. What networks give is compared before they
+are timed.
 
 `python -m benchmarks.papers` measures all of it, `--only NAME` one figure, `--quick` small sizes in ten minutes, and
 `--page` writes this page from the numbers. Where the text of a paper gives no number for a plot, none stands here.
@@ -27,6 +29,11 @@ calls that take turns; a baseline that has a process of its own says so. Results
 def anchor(name: str) -> str:
     """The picture of a plot."""
     return name.replace(" ", "-") + ".png"
+
+
+def wrapped(prose: str) -> str:
+    """A paragraph in lines."""
+    return textwrap.fill(prose, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def measured(figure: Figure, found: Mapping[str, Any] | None) -> list[str]:
@@ -46,9 +53,9 @@ def section(figure: Figure, found: Mapping[str, Any] | None, pictures: str) -> l
         "",
         f"### {figure.number}: {figure.title}",
         "",
-        f"*The paper:* {figure.reported}",
+        wrapped(f"*The paper:* {figure.reported}"),
         "",
-        f"*Here:* {figure.here}",
+        wrapped(f"*Here:* {figure.here}"),
     ]
     lines += ["", *measured(figure, found)]
     names = dict.fromkeys(curve["plot"] for curve in (found or {}).get("curves", ()))
@@ -63,7 +70,8 @@ def places(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
     for name, one in found.items():
         where = {**one["machine"], **one["versions"]}
         names.setdefault(", ".join(f"{key} {value}" for key, value in where.items()), []).append(name)
-    return ["", "## Machine and versions", ""] + [f"- {', '.join(some)}: {where}." for where, some in names.items()]
+    lines = [wrapped(f"{', '.join(some)}: {where}.") for where, some in names.items()]
+    return ["", "## Machine and versions", "", "\n\n".join(lines)]
 
 
 def text(papers: Sequence[Paper], found: Mapping[str, Mapping[str, Any]], pictures: str) -> str:

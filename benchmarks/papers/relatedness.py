@@ -68,15 +68,15 @@ def inner(w, word, states):
 
 
 def asked(w: Any, pairs: Sequence[Pair]) -> list[Any]:
-    """The grades of all pairs: Python walks each tree by itself, and asks for its nodes."""
+    """The grades of all pairs: Python walks each pair by itself, in a fiber, and asks for its nodes."""
 
     def encode(node: Node) -> Any:
         if not node.children:
             return leaf.ask(w, node.word, keep=True)
-        return inner.ask(w, node.word, list(pcbatch.gather(encode, node.children)), keep=True)
+        return inner.ask(w, node.word, [encode(child) for child in node.children], keep=True)
 
     def grade(pair: Pair) -> Any:
-        return graded.ask(w, tuple(pcbatch.gather(encode, pair)))
+        return graded.ask(w, tuple(map(encode, pair)))
 
     return list(pcbatch.gather(grade, pairs))
 
@@ -85,7 +85,7 @@ _leaf, _inner, _graded = jax.jit(leaf.plain), jax.jit(inner.plain), jax.jit(grad
 
 
 def node_by_node(w: Any, pairs: Sequence[Pair]) -> list[Any]:
-    """The grades of all pairs: Python walks each tree by itself, and calls a jitted function for each node."""
+    """The grades of all pairs: Python walks them one after the other, and calls a jitted function for each node."""
 
     def encode(node: Node) -> Any:
         if not node.children:
