@@ -32,8 +32,8 @@ def anchor(name: str) -> str:
 
 
 def wrapped(prose: str) -> str:
-    """A paragraph in lines."""
-    return textwrap.fill(prose, 120, break_long_words=False, break_on_hyphens=False)
+    """A paragraph in lines; none begins with a percent sign, which makes it a comment."""
+    return textwrap.fill(prose.replace(" %", "\u00a0%"), 120, break_long_words=False, break_on_hyphens=False)
 
 
 def measured(figure: Figure, found: Mapping[str, Any] | None) -> list[str]:
