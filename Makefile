@@ -18,7 +18,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help test usual full fuzz mutants nuts networks dynet gpu-check gpu-bench docs lint format bench check clean
+.PHONY: help test usual full fuzz mutants nuts networks dynet tfp gpu-check gpu-bench docs lint format bench check clean
 
 help:
 	@echo "make test    install into $(VENV), run the quick tests     ARGS=\"-k fib\" is passed to pytest"
@@ -59,6 +59,8 @@ networks: build/torch/.installed
 	build/torch/bin/python -m examples.networks $(or $(ARGS),all --train)
 
 dynet: build/dynet/.installed
+
+tfp: build/tfp/.installed
 
 gpu-check: build/gpu/.installed
 	build/gpu/bin/python -m tools.gpu_check $(ARGS)
@@ -126,6 +128,12 @@ build/torch/.installed: $(VENV)/.created setup.cfg pyproject.toml
 build/dynet/.installed: $(VENV)/.created
 	$(DYNET_PYTHON) -m venv --clear build/dynet
 	build/dynet/bin/python -m pip install --quiet --disable-pip-version-check 'numpy<2' cython $(DYNET)
+	@touch $@
+
+# The autobatching of TensorFlow Probability, which benchmarks/papers compares with.
+build/tfp/.installed: $(VENV)/.created
+	$(BIN)/python -m venv --clear build/tfp
+	build/tfp/bin/python -m pip install --quiet --disable-pip-version-check tensorflow tensorflow-probability tf-keras
 	@touch $@
 
 build/gpu-bench/.installed: $(VENV)/.created setup.cfg pyproject.toml

@@ -37,11 +37,21 @@ PLOTS = {
         "linear",
         "linear",
     ),
+    "papers nuts throughput": Plot("NUTS, logistic regression", CHAINS, "useful gradients per CPU second"),
+    "papers nuts utilisation": Plot("NUTS, correlated Gaussian", CHAINS, SHARE, y_scale="linear"),
+    "papers batches": Plot("batches by policy", "", "batches / lower bound", "linear", "linear", bars=True),
+    "papers speed over DyNet": Plot("inference", "", "DyNet / pcbatch", "linear", "linear", bars=True),
+    "papers gain of passes": Plot("a pass left out", "", "time without / with all", "linear", "linear", bars=True),
+    "papers host": Plot("inference", "", "host control flow / pcbatch", "linear", bars=True),
+    "papers overhead loops": Plot("loops, one example", "", "time / traced graph", "linear", bars=True),
+    "papers overhead branches": Plot("branches, one example", "", "time / traced graph", "linear", bars=True),
+    "papers overhead recursion": Plot("recursion, one example", "", "time / traced graph", "linear", bars=True),
+    "papers skipped": Plot("blocks that run", "share of the blocks", "time / all blocks", "linear", "linear"),
     "queues": Plot("queues of inputs of unequal cost", "", "best peer / pcbatch", "linear", "linear", bars=True),
 }
 
 
-def draw(curves: Sequence[Curve], folder: Path) -> list[Path]:
+def draw(curves: Sequence[Curve], folder: Path, dpi: int = 150) -> list[Path]:
     """One file for each plot that has curves."""
     import matplotlib.pyplot as plt
 
@@ -59,7 +69,7 @@ def draw(curves: Sequence[Curve], folder: Path) -> list[Path]:
             axes.legend()
             figure.tight_layout()
             written.append(folder / f"{name.replace(' ', '-')}.png")
-            figure.savefig(written[-1], dpi=150)
+            figure.savefig(written[-1], dpi=dpi)
             plt.close(figure)
     return written
 
@@ -78,5 +88,6 @@ def _bars(axes: Any, curves: Sequence[Curve]) -> None:
         heights = {str(x): y for c in curves if c.label == label for x, y in zip(c.x, c.y, strict=True)}
         at = np.arange(len(names)) + (k - (len(labels) - 1) / 2) * width
         axes.bar(at, [heights.get(name, 0.0) for name in names], width, label=label)
-    axes.set_xticks(np.arange(len(names)), names)
+    slant = {"rotation": 25, "ha": "right"} if max(map(len, names)) * len(names) > 60 else {}
+    axes.set_xticks(np.arange(len(names)), names, **slant)
     axes.axhline(1.0, linewidth=0.5, color="grey")

@@ -49,19 +49,20 @@ def tree_lstm(w: Weights, tree: Any) -> Tensor:
     return head(w, encode(tree)[0])
 
 
+def nary_states(w: Weights, tree: nary_tree_lstm.Node) -> State:
+    """The state of a node of the child-sum TreeLSTM."""
+    x, states = w["embedding"][tree.word], [nary_states(w, child) for child in tree.children]
+    below = sum((h for h, _ in states), torch.zeros_like(x))
+    i, o, u = (x @ w["input"] + below @ w["below"] + w["bias"]).chunk(3)
+    c = i.sigmoid() * u.tanh()
+    for h, old in states:
+        c = c + (x @ w["forget_input"] + h @ w["forget"] + w["forget_bias"]).sigmoid() * old
+    return o.sigmoid() * c.tanh(), c
+
+
 def nary(w: Weights, tree: nary_tree_lstm.Node) -> Tensor:
     """The child-sum TreeLSTM."""
-
-    def encode(node: nary_tree_lstm.Node) -> State:
-        x, states = w["embedding"][node.word], [encode(child) for child in node.children]
-        below = sum((h for h, _ in states), torch.zeros_like(x))
-        i, o, u = (x @ w["input"] + below @ w["below"] + w["bias"]).chunk(3)
-        c = i.sigmoid() * u.tanh()
-        for h, old in states:
-            c = c + (x @ w["forget_input"] + h @ w["forget"] + w["forget_bias"]).sigmoid() * old
-        return o.sigmoid() * c.tanh(), c
-
-    return head(w, encode(tree)[0])
+    return head(w, nary_states(w, tree)[0])
 
 
 def two_kinds(w: Weights, tree: Any) -> Tensor:

@@ -1,0 +1,1 @@
+"""Headline figures and tables of five papers, measured here beside what the papers report."""
