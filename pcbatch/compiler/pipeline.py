@@ -129,8 +129,8 @@ def compile_stages(
     """Improve and lower a typed program: run all passes and return the program of every stage.
 
     `schedule` is a policy, or "auto". Captured values of an outer trace are uniform, unless `divergent` has them, by
-    their names in the program. `rounds`: of a small loop, in one visit; None: by cost. `unrolls_recursion`: that of small
-    functions, for lanes one after the other.
+    their names in the program. `rounds`: of a small loop, in one visit; None: by cost. `unrolls_recursion`: that of
+    small functions, for lanes one after the other.
     """
     cfg = typed.cfg
     has_types = typed.result is not None
