@@ -140,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="three programs and few inputs")
     parser.add_argument("--only", default="", help="the programs and models with this in their name")
-    parser.add_argument("--measure", type=int, default=0.0, help="seconds; 0: judge by estimated time")
+    parser.add_argument("--measure", type=int, default=0, help="seconds; 0: judge by estimated time")
     parser.add_argument("--episodes", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=9)
     options = parser.parse_args()
