@@ -13,6 +13,7 @@ from pcbatch.ask.asking import asked
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.program import Program
 from pcbatch.report.lane_failures import lane_errors
+from pcbatch.runs.run_options import RunOptions
 from pcbatch.runtime.vm.raw_result import RawResult
 
 
@@ -60,8 +61,7 @@ class Asks(Calls[P, R]):
     ) -> Outcome:
         if decided is not None and not decided.has_failed():
             return Values(decided.value()), {}
-        more = {} if timeout is None else {"timeout": timeout}
-        program, call, raw = self._run(args, {**kwargs, **more}, decided)
+        program, call, raw = self._run(args, kwargs, decided, RunOptions.checked({"timeout": timeout}))
         values = Values(program.result(raw, call.lanes, call).value)
         return values, lane_errors(self.__name__, program, raw, call)
 

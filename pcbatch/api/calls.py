@@ -210,14 +210,19 @@ class Calls(Generic[P, R]):
         return None if repeated is None else repeated.run()
 
     def _run(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], decided: DecidedRun | None
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        decided: DecidedRun | None,
+        run_options: RunOptions | None = None,
     ) -> tuple[Program, Arguments, RawResult]:
-        """Run a call to its end: as it was `decided`, in one go, or as a monitored run if it has options of such a
-        run."""
+        """Run a call to its end: as it was `decided`, in one go, or as a monitored run if it has options of such a run,
+        among its keyword arguments or besides."""
         if decided is not None and not decided.lacks_room():
             return decided.ended()
         devices = self._programs.pop_devices(kwargs)
-        run_options = RunOptions.pop_from(kwargs, signature(self.fn).parameters) if kwargs else None
+        if kwargs and run_options is None:
+            run_options = RunOptions.pop_from(kwargs, signature(self.fn).parameters)
         program, call = self._programs.of_call(args, kwargs, alone=devices is None)
 
         def run(program: Program) -> tuple[Program, RawResult]:

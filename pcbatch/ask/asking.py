@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from pcbatch.ask.fibers import current_fiber, gathered
+from pcbatch.ask.fibers import current_fiber, gathered, running_loop
 from pcbatch.ask.request import Answer, Asked, request_of
 from pcbatch.ask.scheduler import Scheduler, checked_settings
 from pcbatch.ask.server import Server, awaited, server_of
@@ -23,18 +22,14 @@ def asked(function: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: 
     request = request_of(function, args, kwargs, keep)
     if (fiber := current_fiber()) is not None:
         return fiber.wait(request)
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        loop = None
-    if loop is not None:
+    if (loop := running_loop()) is not None:
         return awaited(request, loop)
     if (server := server_of(function)) is not None:
         return server.wait(request)
     _tell(function.__name__)
     answers: list[Answer] = []
     request.deliver = answers.append
-    Scheduler().answer([request])
+    Scheduler().begin([request])()
     return answers[0].get()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import traceback
 from collections import deque
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pcbatch.ask.request import Answer, Request
 from pcbatch.ask.scheduler import Scheduler
 from pcbatch.call.usage import usage
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.runs.run_options import deadline, reporting
 from pcbatch.runtime.execute.dealt_program import cores
 from pcbatch.runtime.execute.host_loop import RunCounts
@@ -72,12 +74,21 @@ _fibers: dict[Any, Fiber] = {}
 
 
 def current_fiber() -> Fiber | None:
-    """Return the fiber that runs; None outside of `gather`."""
+    """Return the fiber that runs; None outside of `gather`, and in coroutines of a loop that a fiber has begun."""
     if not _fibers:
         return None
     from greenlet import getcurrent
 
-    return _fibers.get(getcurrent())
+    fiber = _fibers.get(getcurrent())
+    return fiber if fiber is None or running_loop() is fiber.group.loop.coroutines else None
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop whose coroutines this thread runs; None outside of one."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class Loop:
@@ -88,7 +99,8 @@ class Loop:
 
         self.scheduler, self.hub = scheduler, getcurrent()
         self.ready: deque[Fiber] = deque()
-        self.groups: list[Group] = []
+        self.timed: list[Group] = []
+        self.coroutines = running_loop()
         self.running: deque[Callable[[], None]] = deque()  # batches that have begun
 
     def run(self, group: Group, tell: Callable[[], object]) -> None:
@@ -98,7 +110,7 @@ class Loop:
                 self._answer()
             for _ in range(len(self.ready)):
                 self.ready.popleft().frames.switch()
-            for each in self.groups:
+            for each in self.timed:
                 each.look_at_clock()
             tell()
 
@@ -186,7 +198,10 @@ class Group:
         """End the fibers that have not ended: what they wait for raises `GreenletExit` in them."""
         from greenlet import getcurrent
 
-        self.loop.groups.remove(self)
+        if self in self.loop.timed:
+            self.loop.timed.remove(self)
+        if not self.running:
+            return
         self.loop.ready = deque(fiber for fiber in self.loop.ready if fiber.group is not self)
         for fiber in list(self.running.values()):
             fiber.frames.parent = getcurrent()
@@ -206,10 +221,14 @@ def gathered(
 ) -> list[Any]:
     """Run `function(item)` for each item in a fiber of its own; see `pcbatch.gather`."""
     _need_greenlet()
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        title = f"limit must be a positive integer or None, not {short(limit)}"
+        raise usage("PCB470", title, help="leave limit out, or give a number such as 100")
     around = current_fiber()
     loop = Loop(scheduler) if around is None else around.group.loop
     group = Group(loop, around, deadline(timeout), not return_exceptions)
-    loop.groups.append(group)
+    if group.until is not None:
+        loop.timed.append(group)
     total = len(items) if isinstance(items, Sized) else None
     with reporting(progress, "fibers") as report:
 
@@ -227,7 +246,8 @@ def gathered(
             group.close()
     if group.error is not None:
         raise group.error
-    return [group.results[k].error or group.results[k].value for k in range(group.begun)]
+    answers = [group.results[k] for k in range(group.begun)]
+    return [answer.value if answer.error is None else answer.error for answer in answers]
 
 
 def _timeout(group: Group) -> GatherTimeout:

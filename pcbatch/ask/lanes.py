@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ask.request import Answer, Kind, Request, stacked
+from pcbatch.compiler.growth import capacities_after, lanes_full
 from pcbatch.errors import TooLargeError
 from pcbatch.runs.open_run import OpenRun, suits, waits
 from pcbatch.runtime.vm.raw_result import RawResult
@@ -45,7 +46,6 @@ class Lanes:
         kept: lets results stay on the device.
         run: the machine; None before the first turn.
         busy: whether a turn is under way.
-        closed: whether requests have to wait until a machine with more room can be opened.
         passed: how many batches of other kinds went before the next turn.
         few: turns in which half of the lanes would have done.
         idled: seconds of them that were for nothing.
@@ -57,7 +57,6 @@ class Lanes:
     kept: Callable[[Any, int], Sequence[Any]]
     run: OpenRun | None = None
     busy: bool = False
-    closed: bool = False
     passed: int = 0
     few: int = 0
     idled: float = 0.0
@@ -70,7 +69,7 @@ class Lanes:
     @property
     def idle(self) -> int:
         """The number of requests that it can take, after it has got more lanes if it may."""
-        return 0 if self.closed else self.width(MOST) - self.live
+        return self.width(MOST) - self.live
 
     @property
     def requests(self) -> list[Request]:
@@ -110,7 +109,7 @@ class Lanes:
             alone: whether nobody can ask before an answer comes.
 
         Returns:
-            Requests with their answers, and others for which the machine has too little room.
+            Requests with their answers, and those which need another machine, with more room for lists.
         """
         run, now = self.run, time.monotonic()
         assert run is not None
@@ -130,9 +129,7 @@ class Lanes:
         if compiles:  # which does not count
             for lane in run.live:
                 run.owners[lane].since = time.monotonic()
-        answers, again = self._answers([occupant.request for occupant in ended], raw)
-        self.closed |= bool(again)
-        return answers, again
+        return self._answers([occupant.request for occupant in ended], raw)
 
     def left(self) -> list[tuple[Request, Answer]]:
         """Leave the lanes of requests that nobody waits for, and of those whose time is over; return these."""
@@ -171,6 +168,8 @@ class Lanes:
             return [], []
         status = np.asarray(raw.status)[: len(requests)]
         full = {int(k) for k in np.flatnonzero(status == int(Status.LIST_FULL))}
+        if full and not self._grow(raw):
+            full = set()
         failed = {int(k) for k in np.flatnonzero(status)} - full
         values = self.kind.asked._values(self.run.program, raw)
         rows = self.kept(values, len(requests)) if self.kind.keep else values.rows(len(requests), {*failed, *full})
@@ -180,6 +179,15 @@ class Lanes:
             if k not in full
         ]
         return answers, [requests[k] for k in full]
+
+    def _grow(self, raw: RawResult) -> bool:
+        """Let the next machine have more room for lists, of which some lanes had too little, if it may have more."""
+        assert self.run is not None
+        program = self.run.program
+        larger = capacities_after(program, lanes_full(program, raw))
+        if larger:
+            program.recompile.remember(larger[0])
+        return bool(larger)
 
     def _error(self, request: Request, raw: RawResult, row: int) -> BaseException:
         """The error of a request whose results are in this row."""

@@ -126,6 +126,11 @@ class Request:
     dropped: bool = False
     passed: int = 0
 
+    def settle(self, answer: Answer) -> None:
+        """Deliver the answer, if somebody waits for it."""
+        if not self.dropped:
+            self.deliver(answer)
+
 
 def request_of(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Request:
     """Make a request.

@@ -89,6 +89,15 @@ class Scheduler:
 
     The largest queue goes first, as it makes the best batch; a request that was passed over `PATIENCE` times goes
     before it.
+
+    Attributes:
+        settings: the options.
+        queues: the requests that wait, by kind.
+        counts: what has been done.
+        arenas: the results that stay on the device, by structure.
+        lanes: the machines that stay open, by the kind whose requests take their lanes.
+        closing: machines whose lists have too little room: they take no more requests.
+        again: requests that were in lanes of such machines, and wait once more.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -96,7 +105,9 @@ class Scheduler:
     counts: Counts = field(default_factory=Counts)
     arenas: dict[Any, Arena] = field(default_factory=dict)
     lanes: dict[Kind, Lanes] = field(default_factory=dict)
-    _batches: dict[Any, None] = field(default_factory=dict)  # the latest kinds that lanes do not suit
+    closing: list[Lanes] = field(default_factory=list)
+    again: deque[Request] = field(default_factory=deque)
+    _batches: dict[Any, bool] = field(default_factory=dict)  # the latest kinds that make batches: do they print?
 
     def add(self, request: Request) -> None:
         """Let a request wait."""
@@ -105,7 +116,8 @@ class Scheduler:
     @property
     def waiting(self) -> int:
         """The number of requests that wait, for a batch, a lane, or the end of the one that they have."""
-        return sum(map(len, self.queues.values())) + sum(lanes.live for lanes in self.lanes.values())
+        live = sum(lanes.live for lanes in self._machines())
+        return sum(map(len, self.queues.values())) + len(self.again) + live
 
     def take(self, at_once: bool, halves: bool = False) -> Work | None:
         """Take the requests of the next batch, or for lanes that are idle; None if nothing is due.
@@ -116,60 +128,66 @@ class Scheduler:
         """
         self._sweep()
         now = time.monotonic()
-        due = [kind for kind in {**self.queues, **self.lanes} if self._is_due(kind, now, at_once)]
+        kinds: list[Kind | Lanes] = [
+            kind for kind in self.queues if kind not in self.lanes and (at_once or self._due(kind) <= now)
+        ]
+        due = kinds + [lanes for lanes in self._machines() if not lanes.busy]
         if not due:
             return None
         chosen = max(due, key=self._urgency)
-        for kind in due:
-            passing = self.lanes.get(kind) or self.queues[kind][0]
-            passing.passed = 0 if kind is chosen else passing.passed + 1
-        queue = self.queues.get(chosen, deque())
-        if self.settings.continuous and chosen not in self.lanes and chosen.key not in self._batches:
-            self.lanes[chosen] = Lanes(chosen, self.settings.lanes, self.settings.timeout, self._kept)
-        if (lanes := self.lanes.get(chosen)) is not None:
-            lanes.busy = True
-            some = [queue.popleft() for _ in range(min(len(queue), lanes.idle))]
-            return partial(self._turn, lanes, some, at_once)
-        count = (len(queue) + 1) // 2 if halves and len(queue) >= DIVIDED else len(queue)
-        return partial(self.begin, [queue.popleft() for _ in range(min(count, self.settings.most))])
+        for each in due:
+            passing = each if isinstance(each, Lanes) else self.queues[each][0]
+            passing.passed = 0 if each is chosen else passing.passed + 1
+        if isinstance(chosen, Kind):
+            queue = self.queues[chosen]
+            if chosen.key in self._batches or not self.settings.continuous:
+                count = (len(queue) + 1) // 2 if halves and len(queue) >= DIVIDED else len(queue)
+                return partial(self.begin, [queue.popleft() for _ in range(min(count, self.settings.most))])
+            lanes = self.lanes[chosen] = Lanes(chosen, self.settings.lanes, self.settings.timeout, self._kept)
+        else:
+            lanes = chosen
+        lanes.busy, queue = True, self._queue_of(lanes)
+        some = [queue.popleft() for _ in range(min(len(queue), lanes.idle))]
+        return partial(self._turn, lanes, some, at_once)
 
-    def _is_due(self, kind: Kind, now: float, at_once: bool) -> bool:
-        lanes = self.lanes.get(kind)
-        if lanes is not None and (lanes.busy or lanes.run is not None):
-            return not lanes.busy
-        return at_once or self._due(self.queues[kind]) <= now
+    def _machines(self) -> list[Lanes]:
+        return [*self.lanes.values(), *self.closing]
 
-    def _urgency(self, kind: Kind) -> tuple[bool, int, float]:
-        lanes, queue = self.lanes.get(kind), self.queues.get(kind, deque())
-        passed = queue[0].passed if lanes is None else lanes.passed
-        live = 0 if lanes is None else lanes.live
-        return passed >= PATIENCE, len(queue) + live, -queue[0].since if queue else 0.0
+    def _queue_of(self, lanes: Lanes) -> deque[Request]:
+        """The requests that may take these lanes."""
+        return self.queues.get(lanes.kind, deque()) if self.lanes.get(lanes.kind) is lanes else deque()
+
+    def _urgency(self, due: Kind | Lanes) -> tuple[bool, int, float]:
+        if isinstance(due, Kind):
+            queue = self.queues[due]
+            return queue[0].passed >= PATIENCE, len(queue), -queue[0].since
+        queue = self._queue_of(due)
+        return due.passed >= PATIENCE, due.live + len(queue), -queue[0].since if queue else 0.0
 
     def until_due(self) -> float | None:
         """Return the seconds until a batch is due; None if no request waits."""
         self._sweep()
-        if any(not lanes.busy for lanes in self.lanes.values()):
+        if any(not lanes.busy for lanes in self._machines()):
             return 0.0
-        times = [self._due(queue) for kind, queue in self.queues.items() if kind not in self.lanes]
+        times = [self._due(kind) for kind in self.queues if kind not in self.lanes]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
-    def _due(self, queue: deque[Request]) -> float:
-        """The time at which a queue is due, whether or not more requests come."""
-        own = self.settings
+    def _due(self, kind: Kind) -> float:
+        """The time at which requests of a kind are due, whether or not more come."""
+        own, queue = self.settings, self.queues[kind]
         if own.max_wait is None or len(queue) >= min(own.min_batch or own.most, own.most):
             return queue[0].since
         return queue[0].since + own.max_wait
 
     def _sweep(self) -> None:
+        while self.again:
+            request = self.again.pop()
+            self.queues.setdefault(request.kind, deque()).appendleft(request)
         for kind, queue in list(self.queues.items()):
             while queue and queue[0].dropped:
                 queue.popleft()
             if not queue:
                 del self.queues[kind]
-
-    def answer(self, requests: Sequence[Request]) -> None:
-        """Run the batch of some requests, and deliver the answers."""
-        self.begin(requests)()
 
     def _turn(self, lanes: Lanes, requests: Sequence[Request], alone: bool) -> Callable[[], None]:
         """Return what makes a turn of lanes that stay open, in which some requests take the idle ones."""
@@ -178,9 +196,9 @@ class Scheduler:
             try:
                 self._make_turn(lanes, [request for request in requests if not request.dropped], alone)
             except Exception as error:  # of the machine as a whole, which is that of each request
-                self.lanes.pop(lanes.kind, None)
+                self._remove(lanes)
                 for request in dict.fromkeys([*requests, *lanes.requests]):
-                    request.deliver(Answer(None, error))
+                    request.settle(Answer(None, error))
             finally:
                 lanes.busy = False
 
@@ -191,34 +209,49 @@ class Scheduler:
         if settings() != kind.settings:
             raise _other_settings()
         if lanes.run is None and not (requests and lanes.opened(requests)):
-            del self.lanes[kind]
+            self._remove(lanes)
             if requests:
-                self._batches[kind.key] = None
-                for key in list(self._batches)[:-REMEMBERED]:
-                    del self._batches[key]
-                self.answer(requests)
+                self._make_batches(kind, requests)
+                self.begin(requests)()
             return
         for request, answer in lanes.left():
-            request.deliver(answer)
+            request.settle(answer)
         begun, live = time.monotonic(), lanes.live + len(requests)
         answers, again = lanes.turn(requests, alone)
         now = time.monotonic()
         waits = [now - request.since for request, _ in answers]
         self.counts.add_turn(waits, (live + lanes.live) / 2, now - begun, (hash(kind), lanes.run and lanes.run.lanes))
         for request, answer in answers:
-            request.deliver(answer)
+            request.settle(answer)
         if again:
-            self.answer(again)
-        if not lanes.live and (lanes.closed or not self.queues.get(kind)):
+            self.again.extend(again)
+            self._remove(lanes)
+            self.closing.append(lanes)
+        if not lanes.live and not self._queue_of(lanes):
             lanes.close()
-            del self.lanes[kind]
+            self._remove(lanes)
+
+    def _remove(self, lanes: Lanes) -> None:
+        if lanes in self.closing:
+            self.closing.remove(lanes)
+        if self.lanes.get(lanes.kind) is lanes:
+            del self.lanes[lanes.kind]
+
+    def _make_batches(self, kind: Kind, requests: Sequence[Request]) -> None:
+        """Let requests of a kind make batches from now on."""
+        program, _ = kind.asked._arguments(*stacked(requests, len(requests)))
+        self._batches[kind.key] = program.prints
+        for key in list(self._batches)[:-REMEMBERED]:
+            del self._batches[key]
 
     def begin(self, requests: Sequence[Request]) -> Callable[[], None]:
         """Begin the batch of some requests, and return what waits for its end and delivers the answers."""
         requests = [request for request in requests if not request.dropped]
         if not requests:
             return lambda: None
-        kind, size = requests[0].kind, self.settings.size(len(requests))
+        kind = requests[0].kind
+        # A copy of the last example would print once more.
+        size = len(requests) if self._batches.get(kind.key) else self.settings.size(len(requests))
         begun, finish = time.monotonic(), self._begun(kind, requests, size)
 
         def deliver() -> None:
@@ -226,7 +259,7 @@ class Scheduler:
             now = time.monotonic()
             self.counts.add([now - request.since for request in requests], size, now - begun, (hash(kind), size))
             for request, answer in zip(requests, answers, strict=True):
-                request.deliver(answer)
+                request.settle(answer)
 
         return deliver
 

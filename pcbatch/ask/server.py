@@ -6,6 +6,7 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -105,7 +106,7 @@ class LoopBatches:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self._loop = weakref.ref(loop)
         self._scheduler = Scheduler()
         self._seen = 0  # requests that there were when the loop was last looked at
         self._looking = self._running = False
@@ -116,19 +117,24 @@ class LoopBatches:
         self._look()
 
     def _look(self) -> None:
-        if not self._looking and not self._running:
+        loop = self._loop()
+        if loop is not None and not self._looking and not self._running:
             self._looking, self._seen = True, 0
-            self._loop.call_soon(self._again)
+            loop.call_soon(self._again, loop)
 
-    def _again(self) -> None:
+    def _again(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._scheduler.waiting > self._seen:  # others have asked since: more may
             self._seen = self._scheduler.waiting
-            self._loop.call_soon(self._again)
+            loop.call_soon(self._again, loop)
             return
         self._looking = False
         if (work := self._scheduler.take(at_once=False)) is not None:
             self._running = True
-            self._loop.run_in_executor(None, lambda: work()()).add_done_callback(self._done)
+            try:
+                loop.run_in_executor(None, lambda: work()()).add_done_callback(self._done)
+            except RuntimeError:  # it was shut down
+                work()()
+                self._done(None)
 
     def _done(self, _: Any) -> None:
         self._running = False
@@ -152,7 +158,7 @@ def awaited(request: Request, loop: asyncio.AbstractEventLoop) -> Awaitable[Any]
             future.set_exception(answer.error)
 
     def deliver(answer: Answer) -> None:
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(settle, answer)
 
     def drop(future: asyncio.Future[Any]) -> None:

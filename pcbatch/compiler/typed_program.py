@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import RLock
 from types import FunctionType
 from typing import TypeVar
 
@@ -78,6 +79,10 @@ class Typed:
     helpers: tuple[Reason, ...] = ()
 
 
+# CPython counts the depth of the trees that it makes for all threads together (gh-106905, releases before 3.12).
+_AT_ONCE = RLock()
+
+
 def typed_program(
     fn: FunctionType,
     is_batched: BatchedTest,
@@ -93,7 +98,7 @@ def typed_program(
     """
     decisions = Decisions(made=wrap_entry.classes_of_arguments(args or {}))
     first: CompileError | None = None  # of the program as it was written
-    with keeping_primitives(), keeping_traces():
+    with _AT_ONCE, keeping_primitives(), keeping_traces():
         while True:
             helpers = Helpers(is_batched, decisions)
             try:

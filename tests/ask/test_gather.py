@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -199,3 +200,54 @@ def test_a_kind_that_is_passed_over_comes_in_the_end() -> None:
         work: Any = scheduler.take(at_once=True)
         order.append(work.args[0][0].kind.asked.__name__)
     assert "named" in order[:6]
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, "a"])
+def test_a_wrong_limit_is_refused(limit: Any) -> None:
+    with pytest.raises(pcbatch.UsageError, match="limit must be a positive integer"):
+        pcbatch.gather(steps.ask, [1, 2], limit=limit)
+
+
+def test_an_inner_gather_that_fails_leaves_the_outer_one_alone() -> None:
+    def inner(k: int) -> int:
+        n = int(steps.ask(k + 1))
+        if k == 0:
+            raise ValueError("inner")
+        return n + int(steps.ask(k + 2))
+
+    def outer(k: int) -> int:
+        try:
+            pcbatch.gather(inner, range(20))
+        except ValueError:
+            return int(steps.ask(3)) + int(steps.ask(k + 1))
+        return -1
+
+    assert pcbatch.gather(outer, range(3)) == [7 + int(steps.plain(k + 1)) for k in range(3)]
+
+
+@pytest.mark.promotion("standard")  # "strict" would hold in this thread alone
+def test_coroutines_inside_of_a_fiber() -> None:
+    async def two(k: int) -> int:
+        return int(await steps.ask(k)) + int(await steps.ask(k + 1))
+
+    want = [int(steps.plain(k)) + int(steps.plain(k + 1)) for k in (3, 5)]
+    assert pcbatch.gather(lambda k: asyncio.run(two(k)), (3, 5)) == want
+
+
+def test_fibers_inside_of_a_coroutine() -> None:
+    async def main() -> list[int]:
+        return [int(x) for x in pcbatch.gather(steps.ask, (1, 2, 3))]
+
+    assert asyncio.run(main()) == [0, 1, 7]
+
+
+def test_an_exception_that_is_false_is_a_result() -> None:
+    class Empty(Exception):
+        def __bool__(self) -> bool:
+            return False
+
+    def fails(k: int) -> int:
+        raise Empty
+
+    (found,) = pcbatch.gather(fails, [1], return_exceptions=True)
+    assert isinstance(found, Empty)

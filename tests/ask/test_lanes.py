@@ -218,3 +218,48 @@ def test_other_calls_of_the_function_may_need_more_room_meanwhile() -> None:
         assert collected(jnp.array([3000]))[0].shape == (3000,)
         assert np.asarray(collected.ask(4)).tolist() == [0, 1, 4, 9]
         assert np.asarray(first.result()).tolist() == [k * k for k in range(1500)]
+
+
+@together
+def fib(n: Any) -> Any:
+    """Return a Fibonacci number by recursion."""
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def test_recursion_goes_on_while_lanes_become_more() -> None:
+    def one(k: int) -> Any:
+        if k == 0:
+            return int(fib.ask(20))
+        return int(fib.ask(3)), [int(x) for x in pcbatch.gather(fib.ask, [7] * 12)]
+
+    assert pcbatch.gather(one, [0, 1]) == [6765, (2, [13] * 12)]
+
+
+def test_lists_grow_beside_a_lane_that_does_not_end() -> None:
+    @together
+    def repeated(n: Any, rounds: Any) -> Any:
+        found, k = [], 0
+        while k < rounds:
+            k += 1
+            if k <= n:
+                found.append(k)
+        return found
+
+    with pcbatch.serving(timeout=1000.0), ThreadPoolExecutor(4) as pool:
+        endless = pool.submit(lambda: asyncio.run(stopped(repeated)))
+        lengths = [2, 700, 5, 3]
+        assert [np.asarray(x).size for x in pool.map(lambda n: repeated.ask(n, n), lengths)] == lengths
+        assert not endless.done()
+        finished.set()
+        assert endless.exception() is None
+
+
+finished = threading.Event()
+
+
+async def stopped(repeated: Any) -> None:
+    """Ask for what does not end, and give it up when the test says so."""
+    task = asyncio.ensure_future(repeated.ask(1, LONG))
+    while not finished.is_set():
+        await asyncio.sleep(0.01)
+    task.cancel()

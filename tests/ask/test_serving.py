@@ -152,3 +152,31 @@ def test_many_requests_of_many_askers_get_their_own_answers() -> None:
         for future in [pool.submit(asker, seed) for seed in range(32)]:
             future.result()
     assert server.report().requests == 3200 and threading.active_count() == before
+
+
+def test_a_parameter_named_timeout() -> None:
+    @pcbatch.batch
+    def later(x: Any, timeout: Any) -> Any:
+        return x + timeout
+
+    with pcbatch.serving(later, timeout=5.0):
+        assert int(later.ask(1, timeout=2)) == 3
+
+
+def test_no_copy_of_an_example_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    @pcbatch.batch
+    def told(x: Any) -> Any:
+        print("got", x)
+        return x
+
+    with pcbatch.serving(told, min_batch=3, max_wait=5.0), ThreadPoolExecutor(3) as pool:
+        assert sorted(map(int, pool.map(told.ask, (5, 6, 7)))) == [5, 6, 7]
+    assert capfd.readouterr().out.count("got") == 3
+
+
+def test_a_loop_without_its_executor_is_answered_all_the_same() -> None:
+    async def main() -> int:
+        await asyncio.get_running_loop().shutdown_default_executor()
+        return int(await steps.ask(3))
+
+    assert asyncio.run(main()) == 7

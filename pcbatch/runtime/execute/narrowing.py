@@ -44,13 +44,17 @@ def advance(machine: Machine, state: State, widths: Sequence[int], go: Any = Non
 
 
 def taken(machine: Machine, carry: Values, index: jax.Array) -> Values:
-    """Return the arrays of a machine of fewer lanes: those of `index`, int32[width]. Numbers beyond the last lane give
-    lanes that are done."""
+    """Return the arrays of a machine of another width: those of the lanes `index`, int32[width].
+
+    Numbers beyond the last lane give lanes that are done, with the frames of the last one: the return address of the
+    outermost frame is that of every lane, and is not written again when such a lane begins anew.
+    """
     lanes, width = carry["pc"].shape[0], index.shape[0]
+    some = jnp.minimum(index, lanes - 1)
     out: Values = {}
     for key, value in carry.items():
         if key in machine.layout.buffers:
-            out[key] = value.at[_rows(value, lanes, index)].get(mode="clip")
+            out[key] = value.at[_rows(value, lanes, some)].get(mode="clip")
         elif _of_lanes(machine, key, value):
             rows = machine.layout.rows(key, value)
             out[key] = machine.layout.kept(key, rows.at[index].get(mode="clip"))
