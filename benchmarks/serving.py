@@ -409,7 +409,7 @@ def main() -> None:
     if options.only in ("", "scipy"):
         optimisations(256 // less, options.repeats)
     if options.only in ("", "tokens"):
-        tokens(64, 20 // less, options.repeats)
+        tokens(64, 60 // less, options.repeats)
     if options.only in ("", "load"):
         load(10_000 // less)
 

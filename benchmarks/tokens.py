@@ -99,14 +99,14 @@ class LockStep:
                 future.set_result(text)
 
 
-async def writer(k: int, requests: int, ask: Ask, waits: list[float]) -> tuple[int, int]:
+async def writer(k: int, requests: int, ask: Ask, waits: list[tuple[float, int]]) -> tuple[int, int]:
     """Ask for texts and check them; return how many tokens they had, and what was found."""
     r, tokens, found = random.Random(k), 0, 0
     for _ in range(requests):
         length = int(10 * 50 ** r.random())
         begun = time.perf_counter()
         text = await ask(np.float32(r.random()), np.int32(length))
-        waits.append(time.perf_counter() - begun)
+        waits.append((time.perf_counter() - begun, length))
         tokens, found = tokens + length, found + nested(np.asarray(text)[:length])
     return tokens, found
 
@@ -117,13 +117,13 @@ def tokens(coroutines: int, requests: int, repeats: int) -> None:
     batched = pcbatch.batch(generate, in_axes=(None, 0, 0))
     many = jax.jit(jax.vmap(generate_by_hand, (None, 0, 0)))
 
-    async def asking(waits: list[float]) -> list[tuple[int, int]]:
+    async def asking(waits: list[tuple[float, int]]) -> list[tuple[int, int]]:
         def ask(seed: np.float32, length: np.int32) -> Any:
             return batched.ask(p, seed, length)
 
         return await asyncio.gather(*(writer(k, requests, ask, waits) for k in range(coroutines)))
 
-    async def in_lock_step(waits: list[float]) -> list[tuple[int, int]]:
+    async def in_lock_step(waits: list[tuple[float, int]]) -> list[tuple[int, int]]:
         batcher = LockStep(lambda seeds, lengths: many(p, seeds, lengths), coroutines, coroutines)
 
         async def run(k: int) -> tuple[int, int]:
@@ -134,21 +134,21 @@ def tokens(coroutines: int, requests: int, repeats: int) -> None:
 
         return await asyncio.gather(*map(run, range(coroutines)))
 
-    def served(waits: list[float], continuous: bool) -> list[tuple[int, int]]:
+    def served(waits: list[tuple[float, int]], continuous: bool) -> list[tuple[int, int]]:
         with pcbatch.serving(batched, continuous=continuous):
             return asyncio.run(asking(waits))
 
-    ways: dict[str, Callable[[list[float]], list[tuple[int, int]]]] = {
+    ways: dict[str, Callable[[list[tuple[float, int]]], list[tuple[int, int]]]] = {
         "lanes of the running machine": lambda waits: asyncio.run(asking(waits)),
         "the same, by a thread (`serving`)": lambda waits: served(waits, True),
         "batch by batch (`continuous=False`)": lambda waits: served(waits, False),
         "batch by batch, by hand": lambda waits: asyncio.run(in_lock_step(waits)),
     }
-    rows: dict[str, list[tuple[float, float, float, float]]] = {name: [] for name in ways}
+    rows: dict[str, list[tuple[float, ...]]] = {name: [] for name in ways}
     total, first = 0, None
     for turn in range(repeats + 1):
         for name, run in ways.items():
-            waits: list[float] = []
+            waits: list[tuple[float, int]] = []
             cpu, wall = time.process_time(), time.perf_counter()
             found = run(waits)
             cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
@@ -156,13 +156,15 @@ def tokens(coroutines: int, requests: int, repeats: int) -> None:
             total = sum(count for count, _ in found)
             assert [count for count, _ in found] == [count for count, _ in first]
             if turn:  # the first one compiles
-                p50, p99 = np.percentile(waits, (50, 99))
-                rows[name].append((cpu, wall, 1e3 * p50, 1e3 * p99))
+                seconds, lengths = np.asarray(waits).T
+                p50, p99 = np.percentile(1e3 * seconds, (50, 99))
+                rows[name].append((cpu, wall, p50, p99, *np.percentile(1e3 * seconds / lengths, (50, 99))))
     ours = np.median(rows[next(iter(ways))], axis=0)
     print(f"\n{coroutines} coroutines, {total:,} tokens")
-    print("| way | tokens per CPU s | per s of the clock | over lanes (CPU, clock) | p50 ms | p99 ms |")
+    print("| way | tokens per CPU s | per s of the clock | CPU, clock over lanes | p50, p99 ms | p50, p99 ms a token |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, all_rows in rows.items():
-        cpu, wall, p50, p99 = np.median(all_rows, axis=0)
+        cpu, wall, p50, p99, each50, each99 = np.median(all_rows, axis=0)
         ratio = f"{cpu / ours[0]:.2f}, {wall / ours[1]:.2f}"
-        print(f"| {name} | {total / cpu:,.0f} | {total / wall:,.0f} | {ratio} | {p50:.1f} | {p99:.1f} |", flush=True)
+        waited = f"{p50:.1f}, {p99:.1f} | {each50:.2f}, {each99:.2f}"
+        print(f"| {name} | {total / cpu:,.0f} | {total / wall:,.0f} | {ratio} | {waited} |", flush=True)

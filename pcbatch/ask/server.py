@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -100,16 +102,34 @@ def server_of(asked: Asked) -> Server | None:
 
 
 class LoopBatches:
-    """The requests of the coroutines of one event loop, outside of `serving`: a batch is run when all of them wait.
-
-    A batch runs in the loop's own executor, so that coroutines that wait for other things go on.
-    """
+    """The requests of the coroutines of one event loop. Outside of `serving` a batch is run when all of them wait, in
+    the loop's own executor, so that coroutines that wait for other things go on."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = weakref.ref(loop)
         self._scheduler = Scheduler()
         self._seen = 0  # requests that there were when the loop was last looked at
-        self._looking = self._running = False
+        self._looking = self._running = self._waking = False
+        self._settled: deque[tuple[asyncio.Future[Any], Answer]] = deque()
+
+    def settle(self, future: asyncio.Future[Any], answer: Answer) -> None:
+        """Let a coroutine go on with its answer; from any thread. Those of one batch wake the loop once."""
+        self._settled.append((future, answer))
+        if not self._waking and (loop := self._loop()) is not None:
+            self._waking = True
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._waking = False
+        while self._settled:
+            future, answer = self._settled.popleft()
+            if future.done():
+                continue
+            if answer.error is None:
+                future.set_result(answer.value)
+            else:
+                future.set_exception(answer.error)
 
     def submit(self, request: Request) -> None:
         """Let a request wait until the loop has nothing else to do."""
@@ -149,28 +169,13 @@ def awaited(request: Request, loop: asyncio.AbstractEventLoop) -> Awaitable[Any]
     """Return what a coroutine awaits: the answer to a request."""
     future: asyncio.Future[Any] = loop.create_future()
 
-    def settle(answer: Answer) -> None:
-        if future.done():
-            return
-        if answer.error is None:
-            future.set_result(answer.value)
-        else:
-            future.set_exception(answer.error)
-
-    def deliver(answer: Answer) -> None:
-        with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(settle, answer)
-
     def drop(future: asyncio.Future[Any]) -> None:
         request.dropped = future.cancelled()
 
-    request.deliver = deliver
+    if (batches := _loops.get(loop)) is None:
+        batches = _loops[loop] = LoopBatches(loop)
+    request.deliver = partial(batches.settle, future)
     future.add_done_callback(drop)
     server = server_of(request.kind.asked)
-    submit: Callable[[Request], None]
-    if server is not None:
-        submit = server.submit
-    else:
-        submit = _loops.setdefault(loop, LoopBatches(loop)).submit
-    submit(request)
+    (batches if server is None else server).submit(request)
     return future
