@@ -99,7 +99,7 @@ def visits(f: Any, args: tuple[Any, ...]) -> int:
 def row(name: str, f: Any, inputs: Inputs, options: argparse.Namespace) -> tuple[str, float]:
     """A line of the table, and the loss."""
     fresh = inputs(options.fresh, 1)
-    policy = pcbatch.learn_schedule(f, *inputs(SAMPLES, 0), episodes=options.episodes, seconds=options.measure or None)
+    policy = pcbatch.learn_schedule(f, *inputs(SAMPLES, 0), episodes=options.episodes, seconds=options.measure)
     fixed = fixed_schedules(f, fresh)
     deployed = (
         f.explain_schedule(*fresh).policy if policy.deployed == "auto" and "auto" not in fixed else policy.deployed

@@ -136,6 +136,10 @@ def equation_cost(eqn: Any) -> float:
         (contract, _), _ = eqn.params["dimension_numbers"]
         # A quarter of the arithmetic: nothing else runs as close to the peak of the hardware.
         return 0.5 * out * float(math.prod(eqn.invars[0].aval.shape[d] for d in contract))
+    if name == "conv_general_dilated":
+        kernel = eqn.invars[1].aval.shape
+        features = eqn.params["dimension_numbers"].rhs_spec[0]
+        return 0.5 * out * math.prod(kernel) / max(1, kernel[features])  # a product for each place
     if name in FREE:
         return 0.0
     if name in READS_PART:
@@ -154,7 +158,7 @@ def most_expensive_kernel(jaxpr: Any) -> float:
 
 def _kernel_cost(eqn: Any) -> float:
     inner = [most_expensive_kernel(j) for j in inner_jaxprs(eqn)] if priced_name(eqn) not in EXPENSIVE else []
-    if inner or eqn.primitive.name == "dot_general":
+    if inner or eqn.primitive.name in ("dot_general", "conv_general_dilated"):
         return max(inner, default=0.0)
     if eqn.primitive.name in WRITES_PART:  # in place, if it can be
         return size(eqn.invars[WRITES_PART[eqn.primitive.name]])
