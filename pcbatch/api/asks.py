@@ -34,7 +34,8 @@ class Asks(Calls[P, R]):
             keep: whether the result stays on the device, as a row that is an argument of later requests.
 
         Returns:
-            The result of this example, in arrays of NumPy; a row with `keep`.
+            The result of this example, with the structure that the plain function gives it. Numbers and arrays are
+            NumPy's, which cannot be written, and a list of them is one array. A row with `keep`.
 
         Raises:
             BatchRuntimeError: this example has failed. No other request sees that.
@@ -60,9 +61,9 @@ class Asks(Calls[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None, decided: DecidedRun | None
     ) -> Outcome:
         if decided is not None and not decided.has_failed():
-            return Values(decided.value()), {}
+            return Values(decided.by_lane()), {}
         program, call, raw = self._run(args, kwargs, decided, RunOptions.checked({"timeout": timeout}))
-        values = Values(program.result(raw, call.lanes, call).value)
+        values = Values(program.by_lane(raw, call))
         return values, lane_errors(self.__name__, program, raw, call)
 
     def _arguments(
@@ -71,7 +72,7 @@ class Asks(Calls[P, R]):
         return self._programs.of_call(args, kwargs, alone=alone)
 
     def _values(self, program: Program, raw: RawResult) -> Values:
-        return Values(program.value(raw))
+        return Values(program.by_lane(raw))
 
     def _error(self, program: Program, raw: RawResult, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
         return lane_errors(self.__name__, program, raw, self._programs.prepare(args, kwargs))[0]

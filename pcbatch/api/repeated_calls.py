@@ -140,6 +140,13 @@ class DecidedRun:
             return shortened(value) if ragged_forms.places(plan.tree) else value
         return plan.program.value(self.direct.raw(self.outputs), self.call.arguments())
 
+    def by_lane(self) -> Any:
+        """Return the value with the lanes along the first axis of each leaf, whatever `out_axes` says."""
+        if self.call.plan.tree is not None:
+            return self.value()
+        program, arguments, raw = self.ended()
+        return program.by_lane(raw, arguments)
+
     def ended(self) -> tuple[Program, Arguments, RawResult]:
         """Return what any run leaves: the program, the arguments and the raw result."""
         return self.call.plan.program, self.call.arguments(), self.direct.raw(self.outputs)

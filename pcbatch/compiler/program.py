@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -336,9 +336,17 @@ class Program:
 
     def value(self, outcome: RawResult, given: Arguments | None = None) -> Any:
         """The result pytree of a run. `given`: its arguments, whose tables results may lead into."""
+        leaves = zip(outcome.values, self.out_axes, strict=True)
+        return self._value([move_lane_axis(x, axis, outcome.status) for x, axis in leaves], given)
+
+    def by_lane(self, outcome: RawResult, given: Arguments | None = None) -> Any:
+        """The result pytree with the lanes along the first axis of each leaf, whatever `out_axes` says; see `value`."""
+        return self._value(outcome.values, given)
+
+    def _value(self, leaves: Sequence[Any], given: Arguments | None) -> Any:
         assert self.stages.result is not None
-        tree, leaves = self.stages.result.tree, zip(outcome.values, self.out_axes, strict=True)
-        value = jax.tree.unflatten(tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves])
+        tree = self.stages.result.tree
+        value = jax.tree.unflatten(tree, leaves)
         if given is not None and mentions(tree):
             value = with_packed(value, given.tables)
         return shortened(in_host_form(value)) if any(self.axes.containers) else value

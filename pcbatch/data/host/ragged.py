@@ -186,6 +186,16 @@ class Ragged:
 # Python's own values.
 
 
+def reader_of_lists(lists: Ragged) -> Callable[[int], Any]:
+    """Return what reads the list, text or dict of a lane, as Python's own; a list of numbers or arrays is an array."""
+    lengths = np.asarray(lists.lengths)
+    on_host = Ragged(jax.tree.map(_on_host, lists._values), lengths, lists.kind)  # of any length: nothing is cut
+    values = on_host.values
+    if lists.kind in {"list", "tuple"} and isinstance(values, np.ndarray):
+        return lambda lane: values[lane, : lengths[lane]]
+    return lambda lane: jax.tree.map(lambda leaf: leaf[lane][None], on_host).tolist()[0]
+
+
 def element_of(columns: Any, place: tuple[Any, ...]) -> Any:
     """Return the element at a place of columns, which are on the host, as a value of Python."""
     return _python_values(keeping_order(lambda leaf: leaf[place][None], columns), 1, arrays=True)[0]

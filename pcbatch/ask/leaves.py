@@ -1,0 +1,146 @@
+"""The leaves of requests, as they are when they are asked with: host code may use its arrays and lists again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from pcbatch.ask.arena import Row
+from pcbatch.call.array_leaves import check_leaf
+from pcbatch.call.usage import usage
+from pcbatch.data.host.host_forms import replaced
+from pcbatch.lowering.typing.abstract_values import Known
+from pcbatch.lowering.typing.pytree import flatten
+
+
+def leaves_of(value: Any) -> tuple[list[Any], Any]:
+    """Return the leaves and the structure of an argument of one example.
+
+    A row on the device is one leaf, and so are a text and a list of numbers and texts, which has a length of its own.
+    """
+    parts, tree = flatten(replaced(value, _is_one, _One))
+    return [part.value if isinstance(part, _One) else part for part in parts], tree
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
+    """One leaf of an argument, which JAX might take for several."""
+
+    value: Any
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a value is one leaf of an example: an array, a row on the device, a text, or a list with a length of its
+    own."""
+    return isinstance(value, Row | bytes) or (isinstance(value, list) and _is_plain(value))
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return isinstance(value, bool | int | float | complex | str | bytes | np.generic)
+
+
+def shared_leaf(name: str, leaf: Any) -> Any:
+    """Return a shared leaf as it is now: of what may be changed in place a copy."""
+    match leaf:
+        case Row():
+            help = "ask with `row.value()`, or leave out None in its place in `in_axes`"
+            raise usage("PCB404", f"argument `{name}` is shared, and is a row on the device", help=help)
+        case np.ndarray() if leaf.dtype.kind in "biufc":
+            return own_leaf(name, leaf)
+        case list():
+            return _copied(name, leaf)
+    return leaf
+
+
+def told(leaf: Any) -> Hashable:
+    """Return what tells a shared leaf from others: of numbers, texts, and what may be changed in place its content, of
+    other objects their identity."""
+    match leaf:
+        case np.ndarray() | np.generic():
+            return leaf.shape, str(leaf.dtype), leaf.tobytes()
+        case list() | tuple():
+            return type(leaf), tuple(map(told, leaf))
+        case bool() | int() | float() | complex() | str() | bytes():
+            return Known(leaf)
+    return id(leaf)
+
+
+def own_leaf(name: str, leaf: Any) -> Any:
+    """Return a leaf of an example, a copy of what may be changed in place.
+
+    Numbers become arrays here, so that one that does not fit fails alone.
+    """
+    match leaf:
+        case np.ndarray():  # the most frequent, so the first
+            pass
+        case Row() | str() | bytes():
+            return leaf
+        case list():
+            return _copied(name, leaf)
+        case jax.Array():
+            if leaf.is_deleted():
+                help = "a call to which it was donated has used its memory: ask with another one"
+                raise usage("PCB405", f"argument `{name}` is an array of JAX that has been deleted", help=help)
+            return leaf
+    check_leaf(name, leaf, ())
+    if isinstance(leaf, int):
+        _check_fits(name, int, leaf, leaf)
+    array = np.array(leaf)
+    dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+    if array.dtype.kind in "iu" and array.dtype != dtype and array.size:
+        _check_fits(name, array.dtype, array.min(), array.max())
+    return array.astype(dtype, copy=False)
+
+
+def _copied(name: str, values: list[Any]) -> list[Any]:
+    """A copy of a list of numbers and texts, whose integers fit."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, int | np.integer):
+            _check_fits(name, int if isinstance(value, int) else value.dtype, value, value)
+        return _copied(name, value) if isinstance(value, list) else value
+
+    copy: list[Any] = jax.tree.map(one, list(values))
+    return copy
+
+
+def _check_fits(name: str, wanted: Any, least: Any, most: Any) -> None:
+    limits = np.iinfo(dtype := jax.dtypes.canonicalize_dtype(wanted))
+    if not limits.min <= least <= most <= limits.max:
+        help = 'for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array'
+        raise usage("PCB405", f"argument `{name}` does not fit JAX's default integer {dtype}", help=help)
+
+
+def check_axis(name: str, leaf: Any, axis: int) -> None:
+    """Raise UsageError unless a batch of such leaves has this axis."""
+    match leaf:
+        case Row():
+            rank = min((column.ndim - 1 for column in leaf.arena.columns), default=0)
+        case _:
+            rank = getattr(leaf, "ndim", 0)
+    if not -rank - 1 <= axis <= rank:
+        title = f"in_axes of `{name}` is {axis}, and a leaf of one example has {rank} axes"
+        raise usage("PCB404", title, help=f"write the axis of a batch that examples lie along, from 0 to {rank}")
+
+
+def type_of(leaf: Any) -> Hashable:
+    """Return what leaves of one batch have in common."""
+    match leaf:
+        case Row():
+            return "row", id(leaf.arena)
+        case str() | bytes() | list():
+            return type(leaf), _of_elements(leaf)
+    return leaf.shape, str(leaf.dtype)
+
+
+def _of_elements(leaf: Any) -> Any:
+    """The types of the numbers in a list, which one array must hold."""
+    if isinstance(leaf, list | tuple):
+        return frozenset(map(_of_elements, leaf))
+    return type(leaf)
