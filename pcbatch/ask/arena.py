@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ask.answers import reader
+from pcbatch.lowering.typing.pytree import flatten
 
 FIRST = 64  # rows that an arena begins with
 
@@ -24,7 +25,7 @@ class Arena:
     """
 
     def __init__(self, like: Any) -> None:
-        leaves, self.tree = jax.tree.flatten(like)
+        leaves, self.tree = flatten(like)
         self.columns = [jnp.zeros((FIRST, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
         self.size, self.free = FIRST, list(range(FIRST))
         self.lock = threading.Lock()

@@ -49,7 +49,7 @@ def shared_leaf(name: str, leaf: Any) -> Any:
     """Return a shared leaf as it is now: of what may be changed in place a copy."""
     match leaf:
         case Row():
-            help = "ask with `row.value()`, or leave out None in its place in `in_axes`"
+            help = "ask with `row.value()`, or leave out the None in its place in `in_axes`"
             raise usage("PCB404", f"argument `{name}` is shared, and is a row on the device", help=help)
         case np.ndarray() if leaf.dtype.kind in "biufc":
             return own_leaf(name, leaf)
@@ -113,7 +113,8 @@ def _copied(name: str, values: list[Any]) -> list[Any]:
 def _check_fits(name: str, wanted: Any, least: Any, most: Any) -> None:
     limits = np.iinfo(dtype := jax.dtypes.canonicalize_dtype(wanted))
     if not limits.min <= least <= most <= limits.max:
-        help = 'for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array'
+        wider = 'for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array'
+        help = wider if dtype.itemsize < 8 else "there is none of more bits: pass a float"
         raise usage("PCB405", f"argument `{name}` does not fit JAX's default integer {dtype}", help=help)
 
 
@@ -141,6 +142,6 @@ def type_of(leaf: Any) -> Hashable:
 
 def _of_elements(leaf: Any) -> Any:
     """The types of the numbers in a list, which one array must hold."""
-    if isinstance(leaf, list | tuple):
-        return frozenset(map(_of_elements, leaf))
-    return type(leaf)
+    if isinstance(leaf, tuple):
+        return type(leaf), tuple(map(_of_elements, leaf))
+    return frozenset(map(_of_elements, leaf)) if isinstance(leaf, list) else type(leaf)
