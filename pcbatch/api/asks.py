@@ -61,9 +61,9 @@ class Asks(Calls[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None, decided: DecidedRun | None
     ) -> Outcome:
         if decided is not None and not decided.has_failed():
-            return Values(decided.by_lane()), {}
+            return Values(decided.value(by_lane=True)), {}
         program, call, raw = self._run(args, kwargs, decided, RunOptions.checked({"timeout": timeout}))
-        values = Values(program.by_lane(raw, call))
+        values = Values(program.value(raw, call, by_lane=True))
         return values, lane_errors(self.__name__, program, raw, call)
 
     def _arguments(
@@ -72,7 +72,7 @@ class Asks(Calls[P, R]):
         return self._programs.of_call(args, kwargs, alone=alone)
 
     def _values(self, program: Program, raw: RawResult) -> Values:
-        return Values(program.by_lane(raw))
+        return Values(program.value(raw, by_lane=True))
 
     def _error(self, program: Program, raw: RawResult, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
         return lane_errors(self.__name__, program, raw, self._programs.prepare(args, kwargs))[0]

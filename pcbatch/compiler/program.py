@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +15,6 @@ from jax.sharding import Mesh, NamedSharding
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
-from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, platform_of_run, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos
@@ -334,18 +333,10 @@ class Program:
             return self.executable.prints
         return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
-    def value(self, outcome: RawResult, given: Arguments | None = None) -> Any:
-        """The result pytree of a run. `given`: its arguments, whose tables results may lead into."""
-        leaves = zip(outcome.values, self.out_axes, strict=True)
-        return self._value([move_lane_axis(x, axis, outcome.status) for x, axis in leaves], given)
-
-    def by_lane(self, outcome: RawResult, given: Arguments | None = None) -> Any:
-        """The result pytree with the lanes along the first axis of each leaf, whatever `out_axes` says; see `value`."""
-        return self._value(outcome.values, given)
-
-    def _value(self, leaves: Sequence[Any], given: Arguments | None) -> Any:
+    def value(self, outcome: RawResult, given: Arguments | None = None, by_lane: bool = False) -> Any:
+        """The result pytree; `given`: arguments whose tables it may lead into; `by_lane`: lanes are its first axis."""
         assert self.stages.result is not None
-        tree = self.stages.result.tree
+        tree, leaves = self.stages.result.tree, outcome.values if by_lane else self.axes.applied(outcome)
         value = jax.tree.unflatten(tree, leaves)
         if given is not None and mentions(tree):
             value = with_packed(value, given.tables)
