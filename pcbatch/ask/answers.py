@@ -42,16 +42,15 @@ def reader(batch: Any) -> Callable[[int], Any]:
         case jax.Array() | np.ndarray():
             return (batch if is_key_array(batch) else np.asarray(batch)).__getitem__
     if has_lanes(batch):  # members of enumerations, and objects that lanes have made
-        one: Callable[[int], Any] = batch.__getitem__
-        return one
-    parts, tree = flatten(replaced(batch, has_lanes, _Part))
+        return lambda k: batch[k]
+    parts, tree = flatten(replaced(batch, has_lanes, Part))
     readers = [reader(part.value) for part in parts]
     return lambda k: tree.unflatten([read(k) for read in readers])
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A part of a result, a leaf for JAX."""
+class Part:
+    """A part of a value, a leaf for JAX whatever it is."""
 
     value: Any
 

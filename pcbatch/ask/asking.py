@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pcbatch.ask.fibers import current_fiber, gathered, running_loop
-from pcbatch.ask.request import Answer, Asked, request_of, traced
+from pcbatch.ask.leaves import traced
+from pcbatch.ask.request import Answer, Asked, request_of
 from pcbatch.ask.scheduler import Scheduler, checked_settings
 from pcbatch.ask.server import Server, awaited, server_of
 from pcbatch.call.usage import usage
@@ -24,7 +25,7 @@ _told: set[str] = set()  # functions that were asked outside of everything
 def asked(function: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Any:
     """Ask a batched function; see `Batched.ask`."""
     if is_staged():
-        raise traced(function.__name__)
+        raise traced(f"`{function.__name__}.ask` is called")
     request = request_of(function, args, kwargs, keep)
     if (fiber := current_fiber()) is not None:
         return fiber.wait(request)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from pcbatch.ask.answers import Part
 from pcbatch.ask.arena import Row
 from pcbatch.call.array_leaves import check_leaf
 from pcbatch.call.usage import usage
 from pcbatch.data.host.host_forms import replaced
+from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.pytree import flatten
 
@@ -22,20 +23,11 @@ def leaves_of(value: Any) -> tuple[list[Any], Any]:
 
     A row on the device is one leaf, and so are a text and a list of numbers and texts, which has a length of its own.
     """
-    parts, tree = flatten(replaced(value, _is_one, _One))
-    return [part.value if isinstance(part, _One) else part for part in parts], tree
-
-
-@dataclass(frozen=True, slots=True)
-class _One:
-    """One leaf of an argument, which JAX might take for several."""
-
-    value: Any
+    parts, tree = flatten(replaced(value, _is_one, Part))
+    return [part.value if isinstance(part, Part) else part for part in parts], tree
 
 
 def _is_one(value: Any) -> bool:
-    """Whether a value is one leaf of an example: an array, a row on the device, a text, or a list with a length of its
-    own."""
     return isinstance(value, Row | bytes) or (isinstance(value, list) and _is_plain(value))
 
 
@@ -46,16 +38,11 @@ def _is_plain(value: Any) -> bool:
 
 
 def shared_leaf(name: str, leaf: Any) -> Any:
-    """Return a shared leaf as it is now: of what may be changed in place a copy."""
-    match leaf:
-        case Row():
-            help = "ask with `row.value()`, or leave out the None in its place in `in_axes`"
-            raise usage("PCB404", f"argument `{name}` is shared, and is a row on the device", help=help)
-        case np.ndarray() if leaf.dtype.kind in "biufc":
-            return own_leaf(name, leaf)
-        case list():
-            return _copied(name, leaf)
-    return leaf
+    """Return a shared leaf, a copy of what may be changed in place."""
+    if isinstance(leaf, Row):
+        help = "ask with `row.value()`, or leave out the None in its place in `in_axes`"
+        raise usage("PCB404", f"argument `{name}` is shared, and is a row on the device", help=help)
+    return own_leaf(name, leaf) if isinstance(leaf, np.ndarray | list | jax.Array) else leaf
 
 
 def told(leaf: Any) -> Hashable:
@@ -82,7 +69,9 @@ def own_leaf(name: str, leaf: Any) -> Any:
         case Row() | str() | bytes():
             return leaf
         case list():
-            return _copied(name, leaf)
+            return [_element(name, value) for value in leaf]
+        case jax.core.Tracer():
+            raise traced(f"argument `{name}` is known")
         case jax.Array():
             if leaf.is_deleted():
                 help = "a call to which it was donated has used its memory: ask with another one"
@@ -98,16 +87,13 @@ def own_leaf(name: str, leaf: Any) -> Any:
     return array.astype(dtype, copy=False)
 
 
-def _copied(name: str, values: list[Any]) -> list[Any]:
-    """A copy of a list of numbers and texts, whose integers fit."""
-
-    def one(value: Any) -> Any:
-        if isinstance(value, int | np.integer):
-            _check_fits(name, int if isinstance(value, int) else value.dtype, value, value)
-        return _copied(name, value) if isinstance(value, list) else value
-
-    copy: list[Any] = jax.tree.map(one, list(values))
-    return copy
+def _element(name: str, value: Any) -> Any:
+    """A copy of an element of a list of numbers and texts, whose integers fit."""
+    if isinstance(value, int | np.integer):
+        _check_fits(name, int if isinstance(value, int) else value.dtype, value, value)
+    if isinstance(value, list):
+        return [_element(name, each) for each in value]
+    return jax.tree.map(lambda each: _element(name, each), value) if isinstance(value, tuple) else value
 
 
 def _check_fits(name: str, wanted: Any, least: Any, most: Any) -> None:
@@ -118,26 +104,25 @@ def _check_fits(name: str, wanted: Any, least: Any, most: Any) -> None:
         raise usage("PCB405", f"argument `{name}` does not fit JAX's default integer {dtype}", help=help)
 
 
+def traced(what: str) -> UsageError:
+    """Make the error of a request whose numbers are not known."""
+    help = "ask outside of `jit` and the like; in a batched function call the other function itself"
+    return usage("PCB471", f"{what} where JAX traces, or in a batched function", help=help)
+
+
 def check_axis(name: str, leaf: Any, axis: int) -> None:
     """Raise UsageError unless a batch of such leaves has this axis."""
-    match leaf:
-        case Row():
-            rank = min((column.ndim - 1 for column in leaf.arena.columns), default=0)
-        case _:
-            rank = getattr(leaf, "ndim", 0)
-    if not -rank - 1 <= axis <= rank:
-        title = f"in_axes of `{name}` is {axis}, and a leaf of one example has {rank} axes"
-        raise usage("PCB404", title, help=f"write the axis of a batch that examples lie along, from 0 to {rank}")
+    ranks = [column.ndim - 1 for column in leaf.arena.columns] if isinstance(leaf, Row) else [getattr(leaf, "ndim", 0)]
+    if ranks and not -min(ranks) - 1 <= axis <= min(ranks):
+        title = f"in_axes of `{name}` is {axis}, and a leaf of one example has {min(ranks)} axes"
+        raise usage("PCB404", title, help=f"write the axis of a batch that examples lie along, 0 to {min(ranks)}")
 
 
 def type_of(leaf: Any) -> Hashable:
     """Return what leaves of one batch have in common."""
-    match leaf:
-        case Row():
-            return "row", id(leaf.arena)
-        case str() | bytes() | list():
-            return type(leaf), _of_elements(leaf)
-    return leaf.shape, str(leaf.dtype)
+    if isinstance(leaf, Row):
+        return id(leaf.arena)
+    return _of_elements(leaf) if isinstance(leaf, str | bytes | list) else (leaf.shape, str(leaf.dtype))
 
 
 def _of_elements(leaf: Any) -> Any:

@@ -20,10 +20,8 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.call.array_leaves import has_hash
 from pcbatch.call.out_axes import axes_by_name, leaf_axes
 from pcbatch.call.signature import bind, signature
-from pcbatch.call.usage import usage
 from pcbatch.compiler.program import Program
 from pcbatch.data.host.making import ragged
-from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.lowering.typing.pytree import flatten
@@ -239,8 +237,6 @@ def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], ke
             key.append((name, Known(value) if has_hash(value) else id(value)))
             continue
         leaves, trees[name] = leaves_of(value)
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-            raise traced(asked.__name__)
         axes_of[name] = tuple(leaf_axes(name, axes[name], jax.tree.unflatten(trees[name], range(len(leaves)))))
         shared[name] = []
         for leaf, axis in zip(leaves, axes_of[name], strict=True):
@@ -253,12 +249,6 @@ def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], ke
                 key.append(type_of(own[-1]))
         key.append((name, trees[name], axes_of[name]))
     return Request(Kind(asked, tuple(key), axes_of, trees, shared, settings(), keep), tuple(own))
-
-
-def traced(name: str) -> UsageError:
-    """Make the error of a function that is asked where JAX traces, so that no number is known."""
-    title = f"`{name}.ask` is called where JAX traces, or in a batched function"
-    return usage("PCB471", title, help=f"ask outside of `jit` and the like; in batched functions call `{name}(...)`")
 
 
 def stacked(requests: Sequence[Request], size: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
