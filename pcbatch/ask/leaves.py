@@ -71,7 +71,7 @@ def own_leaf(name: str, leaf: Any) -> Any:
         case list():
             return [_element(name, value) for value in leaf]
         case jax.core.Tracer():
-            raise traced(f"argument `{name}` is known")
+            raise traced(f"argument `{name}` is passed")
         case jax.Array():
             if leaf.is_deleted():
                 help = "a call to which it was donated has used its memory: ask with another one"
@@ -118,15 +118,15 @@ def check_axis(name: str, leaf: Any, axis: int) -> None:
         raise usage("PCB404", title, help=f"write the axis of a batch that examples lie along, 0 to {min(ranks)}")
 
 
-def type_of(leaf: Any) -> Hashable:
-    """Return what leaves of one batch have in common."""
-    if isinstance(leaf, Row):
-        return id(leaf.arena)
-    return _of_elements(leaf) if isinstance(leaf, str | bytes | list) else (leaf.shape, str(leaf.dtype))
-
-
-def _of_elements(leaf: Any) -> Any:
-    """The types of the numbers in a list, which one array must hold."""
-    if isinstance(leaf, tuple):
-        return type(leaf), tuple(map(_of_elements, leaf))
-    return frozenset(map(_of_elements, leaf)) if isinstance(leaf, list) else type(leaf)
+def type_of(leaf: Any) -> Any:
+    """Return what leaves of one batch have in common; of lists the types of elements, which one array must hold."""
+    match leaf:
+        case Row():
+            return id(leaf.arena)
+        case np.ndarray() | jax.Array():
+            return leaf.shape, str(leaf.dtype)
+        case list():
+            return frozenset(map(type_of, leaf))
+        case tuple():
+            return type(leaf), tuple(map(type_of, leaf))
+    return type(leaf)

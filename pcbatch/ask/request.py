@@ -166,57 +166,45 @@ class Repeated:
 
     Attributes:
         kind: of all of them.
-        shared: by argument what examples share: leaves and structure, and of arrays of NumPy what they hold; None for
-            an array of the example's own.
-        own: by argument the shape and dtype of such an array, or the type of a number.
+        shared: by argument whether examples share it.
+        like: by argument what another one has in common with it.
     """
 
     kind: Kind
-    shared: tuple[tuple[list[Any], Any, list[Hashable]] | None, ...]
-    own: tuple[Any, ...]
+    shared: tuple[bool, ...]
+    like: list[tuple[Any, list[Any]]]
 
     @staticmethod
     def of(kind: Kind, args: tuple[Any, ...]) -> Repeated | None:
         """Return what repeats a request, if its arguments are arrays and numbers, or shared ones."""
-        names = list(kind.trees)
-        if len(names) != len(args) or any(kind.trees[name] is None for name in names):
+        if len(kind.trees) != len(args) or any(tree is None for tree in kind.trees.values()):
             return None
-        shared: list[tuple[list[Any], Any, list[Hashable]] | None] = []
-        own: list[Any] = []
-        for name, arg in zip(names, args, strict=True):
-            is_shared = all(axis is None for axis in kind.axes[name])
-            if not is_shared and not isinstance(arg, np.ndarray | jax.Array | np.generic | int | float):
-                return None
-            shared.append(_content(arg) if is_shared else None)
-            own.append(None if is_shared else _shape_of(arg))
-        return Repeated(kind, tuple(shared), tuple(own))
+        shared = tuple(all(axis is None for axis in kind.axes[name]) for name in kind.trees)
+        simple = (isinstance(arg, np.ndarray | jax.Array | np.generic | int | float) for arg in args)
+        if not all(map(operator.or_, shared, simple)):
+            return None
+        return Repeated(kind, shared, list(map(_likeness, args, shared)))
 
     def leaves(self, fixed: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Return the leaves of a request with these arguments, behind the object of a method; None if it is another."""
-        if len(args) != len(self.own) or settings() != self.kind.settings:
+        if len(args) != len(self.like) or settings() != self.kind.settings:
             return None
         if any(map(operator.is_not, fixed, self.kind.asked._programs.fixed)):
             return None
-        found = []
-        for name, arg, shared, own in zip(self.kind.trees, args, self.shared, self.own, strict=True):
-            if shared is None:
-                if _shape_of(arg) != own:
-                    return None
-                found.append(own_leaf(name, arg))
-                continue
-            leaves, tree, held = _content(arg)
-            if tree != shared[1] or any(map(operator.is_not, leaves, shared[0])) or held != shared[2]:
+        for (like, same), (known, kept) in zip(map(_likeness, args, self.shared), self.like, strict=True):
+            if like != known or any(map(operator.is_not, same, kept)):
                 return None
-        return tuple(found)
+        named = zip(self.kind.trees, args, self.shared, strict=True)
+        return tuple([own_leaf(name, arg) for name, arg, is_shared in named if not is_shared])
 
 
-def _content(value: Any) -> tuple[list[Any], Any, list[Hashable]]:
+def _likeness(value: Any, is_shared: bool) -> tuple[Any, list[Any]]:
+    """What is equal in another such argument, and what is the very same."""
+    if not is_shared:
+        return (value.shape, value.dtype) if isinstance(value, np.ndarray | jax.Array) else type(value), []
     leaves, tree = flatten(value)
-    return leaves, tree, [told(leaf) for leaf in leaves if isinstance(leaf, np.ndarray)]
-
-
-def _shape_of(value: Any) -> Any:
-    return (value.shape, value.dtype) if isinstance(value, np.ndarray | jax.Array) else type(value)
+    held = [told(leaf) for leaf in leaves if isinstance(leaf, np.ndarray)]
+    return (tree, held), [leaf for leaf in leaves if not isinstance(leaf, np.ndarray)] if held else leaves
 
 
 def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Request:

@@ -253,7 +253,7 @@ def test_few_requests_are_remembered_of_a_method() -> None:
 def test_asking_where_no_number_is_known_is_refused() -> None:
     for transform in (jax.jit, jax.vmap, jax.grad):
         x = jnp.ones(2) if transform is jax.vmap else 1.0
-        with pytest.raises(pcbatch.UsageError, match="called where JAX traces"):
+        with pytest.raises(pcbatch.UsageError, match="where JAX traces"):
             transform(doubled.ask)(x)
     with pytest.raises(pcbatch.UsageError, match="`serving` takes batched functions"):
         pcbatch.serving(doubled, len)

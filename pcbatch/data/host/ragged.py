@@ -188,11 +188,9 @@ class Ragged:
 
 def reader_of_lists(lists: Ragged) -> Callable[[int], Any]:
     """Return what reads the list, text or dict of a lane, as Python's own; a list of numbers or arrays is an array."""
-    lengths = np.asarray(lists.lengths)
-    on_host = Ragged(jax.tree.map(_on_host, lists._values), lengths, lists.kind)  # of any length: nothing is cut
-    values = on_host.values
-    if lists.kind in {"list", "tuple"} and isinstance(values, np.ndarray):
-        return lambda lane: values[lane, : lengths[lane]]
+    on_host = Ragged(jax.tree.map(_on_host, lists._values), np.asarray(lists.lengths), lists.kind)  # and nothing is cut
+    if lists.kind in {"list", "tuple"} and isinstance(on_host.values, np.ndarray):
+        return on_host.__getitem__
     return lambda lane: jax.tree.map(lambda leaf: leaf[lane][None], on_host).tolist()[0]
 
 
