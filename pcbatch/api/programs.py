@@ -45,7 +45,6 @@ from pcbatch.runtime.scalar.worth import Widths
 from pcbatch.runtime.sharding.lane_sharding import Devices, ambient_mesh, without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_staged, is_tracing
 
-RECENT = 4  # requests of a function by host code that are remembered, with what they share
 MOST_UNSPLIT = 512  # lanes, up to which XLA does not split the kernels of unrolled loops
 
 
@@ -68,7 +67,9 @@ class Programs:
     copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
     alone: dict[Any, Widths] = field(default_factory=dict)  # how many lanes run one after the other, by signature
     refused: set[Any] = field(default_factory=set)  # calls whose native functions XLA has refused to compile
-    recent: deque[Any] = field(default_factory=lambda: deque(maxlen=RECENT))  # requests that others may repeat
+    recent: deque[Any] = field(
+        default_factory=lambda: deque(maxlen=4)
+    )  # requests of host code, which others may repeat
 
     @property
     def name(self) -> str:

@@ -29,10 +29,7 @@ class Values:
 
 
 def reader(batch: Any) -> Callable[[int], Any]:
-    """Return what reads the result of one example, with the structure that the plain function gives it.
-
-    Numbers and arrays are those of NumPy, views of what all examples have; lists of them are arrays, too.
-    """
+    """Return what reads the result of one example: that of the plain function, with arrays of NumPy, also for lists."""
     match batch:
         case Optional():
             present, read = np.asarray(batch.present), reader(batch.value)
@@ -41,10 +38,10 @@ def reader(batch: Any) -> Callable[[int], Any]:
             return reader_of_lists(batch)
         case jax.Array() | np.ndarray():
             return (batch if is_key_array(batch) else np.asarray(batch)).__getitem__
-    if has_lanes(batch):  # members of enumerations, and objects that lanes have made
-        return lambda k: batch[k]
+        case _ if has_lanes(batch):  # members of enumerations, and objects that lanes have made
+            return lambda k: batch[k]
     parts, tree = flatten(replaced(batch, has_lanes, Part))
-    readers = [reader(part.value) for part in parts]
+    readers = [reader(part.value if isinstance(part, Part) else part) for part in parts]  # a key is a leaf anyway
     return lambda k: tree.unflatten([read(k) for read in readers])
 
 

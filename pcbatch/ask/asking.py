@@ -13,7 +13,6 @@ from pcbatch.ask.scheduler import Scheduler, checked_settings
 from pcbatch.ask.server import Server, awaited, server_of
 from pcbatch.call.usage import usage
 from pcbatch.diagnostics.deprecated import frames_of_ours
-from pcbatch.diagnostics.short_repr import short
 from pcbatch.runtime.vm.raw_result import is_staged
 
 T = TypeVar("T")
@@ -132,6 +131,5 @@ def serving(
     """
     for function in functions:
         if not hasattr(function, "ask"):
-            title = f"`serving` takes batched functions, and {short(function)} is none"
-            raise usage("PCB470", title, help="decorate it with `@pcbatch.batch`, or leave it out")
+            raise usage("PCB470", f"`serving` takes batched functions, not {function!r}", help="use `@pcbatch.batch`")
     return Server(functions, checked_settings(min_batch, max_wait, buckets, timeout, continuous))

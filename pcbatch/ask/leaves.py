@@ -19,10 +19,7 @@ from pcbatch.lowering.typing.pytree import flatten
 
 
 def leaves_of(value: Any) -> tuple[list[Any], Any]:
-    """Return the leaves and the structure of an argument of one example.
-
-    A row on the device is one leaf, and so are a text and a list of numbers and texts, which has a length of its own.
-    """
+    """Return the leaves and the structure of an argument; a row, a text, or a list of numbers and texts is one."""
     parts, tree = flatten(replaced(value, _is_one, Part))
     return [part.value if isinstance(part, Part) else part for part in parts], tree
 
@@ -46,8 +43,7 @@ def shared_leaf(name: str, leaf: Any) -> Any:
 
 
 def told(leaf: Any) -> Hashable:
-    """Return what tells a shared leaf from others: of numbers, texts, and what may be changed in place its content, of
-    other objects their identity."""
+    """Return what tells a shared leaf from others: what it holds, if it is plain or may change; else its identity."""
     match leaf:
         case np.ndarray() | np.generic():
             return leaf.shape, str(leaf.dtype), leaf.tobytes()
@@ -59,10 +55,7 @@ def told(leaf: Any) -> Hashable:
 
 
 def own_leaf(name: str, leaf: Any) -> Any:
-    """Return a leaf of an example, a copy of what may be changed in place.
-
-    Numbers become arrays here, so that one that does not fit fails alone.
-    """
+    """Return a leaf of an example: a copy of what may be changed in place, an array of a number, which must fit."""
     match leaf:
         case np.ndarray():  # the most frequent, so the first
             pass

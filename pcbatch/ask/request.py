@@ -166,24 +166,22 @@ class Repeated:
 
     Attributes:
         kind: of all of them.
-        shared: by argument whether examples share it.
-        like: by argument what another one has in common with it.
+        like: by argument what is equal in another one, and, where examples share it, what is the very same.
     """
 
     kind: Kind
-    shared: tuple[bool, ...]
-    like: list[tuple[Any, list[Any]]]
+    like: list[tuple[Any, list[Any] | None]]
 
     @staticmethod
     def of(kind: Kind, args: tuple[Any, ...]) -> Repeated | None:
         """Return what repeats a request, if its arguments are arrays and numbers, or shared ones."""
         if len(kind.trees) != len(args) or any(tree is None for tree in kind.trees.values()):
             return None
-        shared = tuple(all(axis is None for axis in kind.axes[name]) for name in kind.trees)
+        shared = [all(axis is None for axis in kind.axes[name]) for name in kind.trees]
         simple = (isinstance(arg, np.ndarray | jax.Array | np.generic | int | float) for arg in args)
         if not all(map(operator.or_, shared, simple)):
             return None
-        return Repeated(kind, shared, list(map(_likeness, args, shared)))
+        return Repeated(kind, list(map(_likeness, args, shared)))
 
     def leaves(self, fixed: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Return the leaves of a request with these arguments, behind the object of a method; None if it is another."""
@@ -191,17 +189,17 @@ class Repeated:
             return None
         if any(map(operator.is_not, fixed, self.kind.asked._programs.fixed)):
             return None
-        for (like, same), (known, kept) in zip(map(_likeness, args, self.shared), self.like, strict=True):
-            if like != known or any(map(operator.is_not, same, kept)):
+        for arg, (known, kept) in zip(args, self.like, strict=True):
+            like, same = _likeness(arg, kept is not None)
+            if like != known or any(map(operator.is_not, same or (), kept or ())):
                 return None
-        named = zip(self.kind.trees, args, self.shared, strict=True)
-        return tuple([own_leaf(name, arg) for name, arg, is_shared in named if not is_shared])
+        named = zip(self.kind.trees, args, self.like, strict=True)
+        return tuple([own_leaf(name, arg) for name, arg, (_, kept) in named if kept is None])
 
 
-def _likeness(value: Any, is_shared: bool) -> tuple[Any, list[Any]]:
-    """What is equal in another such argument, and what is the very same."""
+def _likeness(value: Any, is_shared: bool) -> tuple[Any, list[Any] | None]:
     if not is_shared:
-        return (value.shape, value.dtype) if isinstance(value, np.ndarray | jax.Array) else type(value), []
+        return (value.shape, value.dtype) if isinstance(value, np.ndarray | jax.Array) else type(value), None
     leaves, tree = flatten(value)
     held = [told(leaf) for leaf in leaves if isinstance(leaf, np.ndarray)]
     return (tree, held), [leaf for leaf in leaves if not isinstance(leaf, np.ndarray)] if held else leaves

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import repeat
 from typing import Any, Protocol
 
 import jax
@@ -15,6 +16,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
+from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, platform_of_run, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos
@@ -336,8 +338,8 @@ class Program:
     def value(self, outcome: RawResult, given: Arguments | None = None, by_lane: bool = False) -> Any:
         """The result pytree; `given`: arguments whose tables it may lead into; `by_lane`: lanes are its first axis."""
         assert self.stages.result is not None
-        tree, leaves = self.stages.result.tree, outcome.values if by_lane else self.axes.applied(outcome)
-        value = jax.tree.unflatten(tree, leaves)
+        tree, axes = self.stages.result.tree, (0,) * len(outcome.values) if by_lane else self.out_axes
+        value = jax.tree.unflatten(tree, list(map(move_lane_axis, outcome.values, axes, repeat(outcome.status))))
         if given is not None and mentions(tree):
             value = with_packed(value, given.tables)
         return shortened(in_host_form(value)) if any(self.axes.containers) else value

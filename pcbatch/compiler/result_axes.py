@@ -9,14 +9,13 @@ from typing import Any
 
 import jax
 
-from pcbatch.call.out_axes import checked, is_axis, move_lane_axis
+from pcbatch.call.out_axes import checked, is_axis
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.data.host.host_forms import container_leaves, in_host_form
 from pcbatch.data.host.ragged_forms import places
 from pcbatch.lowering.analysis.divergence import same_results
 from pcbatch.lowering.cfg_passes.leaves import array_leaves
 from pcbatch.lowering.typing.pytree import flatten
-from pcbatch.runtime.vm.raw_result import RawResult
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,6 @@ class OutAxes:
         shared = {leaf for p in self.shared for leaf, _ in array_leaves(p, self.stages.params[p])}
         same = same_results(self.stages.cfg, frozenset(shared))
         return checked(self.function, self.wanted, result, same, self.containers)
-
-    def applied(self, outcome: RawResult) -> list[Any]:
-        """Return the leaves of a run with the lanes where they are wanted."""
-        leaves = zip(outcome.values, self.leaves, strict=True)
-        return [move_lane_axis(x, axis, outcome.status) for x, axis in leaves]
 
     @cached_property
     def containers(self) -> tuple[bool, ...]:

@@ -216,10 +216,11 @@ def test_rows_are_used_again_and_hold_keys_and_nothing() -> None:
 
     @pcbatch.batch
     def same(key: Any) -> Any:
-        return key
+        return key, 1
 
-    got = pcbatch.gather(lambda key: same.ask(key, keep=True).value(), keys)
-    assert [int(jax.random.bits(key)) for key in got] == [int(jax.random.bits(key)) for key in keys]
+    kept = pcbatch.gather(lambda key: same.ask(key, keep=True).value(), keys)
+    for got in (kept, pcbatch.gather(same.ask, keys)):
+        assert [(int(jax.random.bits(key)), int(n)) for key, n in got] == [(int(jax.random.bits(k)), 1) for k in keys]
     arena = rows[0].arena
     before = len(arena.free)
     del rows
