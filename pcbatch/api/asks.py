@@ -26,7 +26,7 @@ class Asks(Calls[P, R]):
 
         In a call of `pcbatch.gather` other calls run meanwhile; a thread inside of `pcbatch.serving` sleeps; a
         coroutine awaits: `value = await f.ask(x)`. Requests make one batch if their own arguments have the same
-        structure, shapes and dtypes, and if they share the very same objects where `in_axes` is None.
+        structure, shapes and dtypes, and what they share is the same, of NumPy equal. Each is a copy of its arguments.
 
         Args:
             *args, **kwargs: the arguments of one example, as the plain function takes them: also texts, and lists of a
