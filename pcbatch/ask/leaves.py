@@ -57,23 +57,20 @@ def told(leaf: Any) -> Hashable:
 def own_leaf(name: str, leaf: Any) -> Any:
     """Return a leaf of an example: a copy of what may be changed in place, an array of a number, which must fit."""
     match leaf:
-        case np.ndarray():  # the most frequent, so the first
-            pass
         case Row() | str() | bytes():
             return leaf
         case list():
-            return [_element(name, value) for value in leaf]
+            return _element(name, leaf)
         case jax.core.Tracer():
             raise traced(f"argument `{name}` is passed")
         case jax.Array():
             if leaf.is_deleted():
-                help = "a call to which it was donated has used its memory: ask with another one"
-                raise usage("PCB405", f"argument `{name}` is an array of JAX that has been deleted", help=help)
+                raise usage(
+                    "PCB405", f"argument `{name}` was deleted, or donated to a call", help="ask with another array"
+                )
             return leaf
     check_leaf(name, leaf, ())
-    if isinstance(leaf, int):
-        _check_fits(name, int, leaf, leaf)
-    array = np.array(leaf)
+    array = np.array(_element(name, leaf))
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
     if array.dtype.kind in "iu" and array.dtype != dtype and array.size:
         _check_fits(name, array.dtype, array.min(), array.max())
@@ -81,7 +78,7 @@ def own_leaf(name: str, leaf: Any) -> Any:
 
 
 def _element(name: str, value: Any) -> Any:
-    """A copy of an element of a list of numbers and texts, whose integers fit."""
+    """A number, a text, or a copy of a list of them, whose integers fit."""
     if isinstance(value, int | np.integer):
         _check_fits(name, int if isinstance(value, int) else value.dtype, value, value)
     if isinstance(value, list):
@@ -114,12 +111,10 @@ def check_axis(name: str, leaf: Any, axis: int) -> None:
 def type_of(leaf: Any) -> Any:
     """Return what leaves of one batch have in common; of lists the types of elements, which one array must hold."""
     match leaf:
-        case Row():
-            return id(leaf.arena)
         case np.ndarray() | jax.Array():
             return leaf.shape, str(leaf.dtype)
         case list():
             return frozenset(map(type_of, leaf))
         case tuple():
             return type(leaf), tuple(map(type_of, leaf))
-    return type(leaf)
+    return id(leaf.arena) if isinstance(leaf, Row) else type(leaf)

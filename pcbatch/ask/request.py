@@ -185,9 +185,8 @@ class Repeated:
 
     def leaves(self, fixed: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Return the leaves of a request with these arguments, behind the object of a method; None if it is another."""
-        if len(args) != len(self.like) or settings() != self.kind.settings:
-            return None
-        if any(map(operator.is_not, fixed, self.kind.asked._programs.fixed)):
+        other = any(map(operator.is_not, fixed, self.kind.asked._programs.fixed))
+        if other or len(args) != len(self.like) or settings() != self.kind.settings:
             return None
         for arg, (known, kept) in zip(args, self.like, strict=True):
             like, same = _likeness(arg, kept is not None)
