@@ -65,9 +65,7 @@ def own_leaf(name: str, leaf: Any) -> Any:
             raise traced(f"argument `{name}` is passed")
         case jax.Array():
             if leaf.is_deleted():
-                raise usage(
-                    "PCB405", f"argument `{name}` was deleted, or donated to a call", help="ask with another array"
-                )
+                raise usage("PCB405", f"argument `{name}` was deleted, or donated to a call", help="ask with another")
             return leaf
     check_leaf(name, leaf, ())
     array = np.array(_element(name, leaf))
