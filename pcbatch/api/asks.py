@@ -26,7 +26,7 @@ class Asks(Calls[P, R]):
 
         In a call of `pcbatch.gather` other calls run meanwhile; a thread inside of `pcbatch.serving` sleeps; a
         coroutine awaits: `value = await f.ask(x)`. Requests make one batch if their own arguments have the same
-        structure, shapes and dtypes, and if they share the very same objects where `in_axes` is None.
+        structure, shapes and dtypes, and what they share is the same, of NumPy equal. Each is a copy of its arguments.
 
         Args:
             *args, **kwargs: the arguments of one example, as the plain function takes them: also texts, and lists of a
@@ -34,7 +34,8 @@ class Asks(Calls[P, R]):
             keep: whether the result stays on the device, as a row that is an argument of later requests.
 
         Returns:
-            The result of this example, in arrays of NumPy; a row with `keep`.
+            The result of this example, with the structure that the plain function gives it. Numbers and arrays are
+            NumPy's, which may be views that cannot be written, and a list of them is one array. A row with `keep`.
 
         Raises:
             BatchRuntimeError: this example has failed. No other request sees that.
@@ -60,9 +61,9 @@ class Asks(Calls[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout: float | None, decided: DecidedRun | None
     ) -> Outcome:
         if decided is not None and not decided.has_failed():
-            return Values(decided.value()), {}
+            return Values(decided.value(by_lane=True)), {}
         program, call, raw = self._run(args, kwargs, decided, RunOptions.checked({"timeout": timeout}))
-        values = Values(program.result(raw, call.lanes, call).value)
+        values = Values(program.value(raw, call, by_lane=True))
         return values, lane_errors(self.__name__, program, raw, call)
 
     def _arguments(
@@ -71,7 +72,7 @@ class Asks(Calls[P, R]):
         return self._programs.of_call(args, kwargs, alone=alone)
 
     def _values(self, program: Program, raw: RawResult) -> Values:
-        return Values(program.value(raw))
+        return Values(program.value(raw, by_lane=True))
 
     def _error(self, program: Program, raw: RawResult, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
         return lane_errors(self.__name__, program, raw, self._programs.prepare(args, kwargs))[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,9 @@ class Programs:
     copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
     alone: dict[Any, Widths] = field(default_factory=dict)  # how many lanes run one after the other, by signature
     refused: set[Any] = field(default_factory=set)  # calls whose native functions XLA has refused to compile
+    recent: deque[Any] = field(
+        default_factory=lambda: deque(maxlen=4)
+    )  # requests of host code, which others may repeat
 
     @property
     def name(self) -> str:
@@ -95,7 +99,7 @@ class Programs:
                 self.methods[kind] = self.with_options(**_method_options(self.fn, self.options, kind))
             m = self.methods[kind]
         # Not by `dataclasses.replace`, which is slower: every call of a method comes by here.
-        kept = m.cache, m.methods, m.compiling, m.capacities, m.repeated, m.copied, m.alone, m.refused
+        kept = m.cache, m.methods, m.compiling, m.capacities, m.repeated, m.copied, m.alone, m.refused, m.recent
         return Programs(m.fn, m.options, m.is_batched, (instance,), *kept)
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:

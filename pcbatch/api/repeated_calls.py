@@ -132,13 +132,13 @@ class DecidedRun:
         deep, full = (bool((status == int(kind)).any()) for kind in (Status.STACK_FULL, Status.LIST_FULL))
         return (grows and deep) or (may_grow(program) and full)
 
-    def value(self) -> Any:
-        """Return the value of a call whose lanes have all returned."""
+    def value(self, by_lane: bool = False) -> Any:
+        """Return the value of a call whose lanes have all returned; `by_lane`: lanes are its first axis."""
         plan = self.call.plan
         if plan.tree is not None:
             value = plan.tree.unflatten(self.outputs[0])
             return shortened(value) if ragged_forms.places(plan.tree) else value
-        return plan.program.value(self.direct.raw(self.outputs), self.call.arguments())
+        return plan.program.value(self.direct.raw(self.outputs), self.call.arguments(), by_lane)
 
     def ended(self) -> tuple[Program, Arguments, RawResult]:
         """Return what any run leaves: the program, the arguments and the raw result."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
-from pcbatch.data.host.ragged import Ragged
+from pcbatch.data.host.host_forms import replaced
+from pcbatch.data.host.ragged import Ragged, reader_of_lists
+from pcbatch.data.optional import Optional, has_lanes
+from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace import is_key_array
 
 
@@ -21,10 +24,32 @@ class Values:
 
     def rows(self, count: int, failed: Collection[int]) -> Sequence[Any]:
         """Return the results of the first `count` examples, on the host; None for those that have failed."""
-        leaves, tree = jax.tree.flatten(self.batch, is_leaf=lambda value: isinstance(value, Ragged))
-        columns = [leaf if isinstance(leaf, Ragged) or is_key_array(leaf) else np.asarray(leaf) for leaf in leaves]
-        own = ([column[k] for column in columns] if k not in failed else None for k in range(count))
-        return [None if row is None else jax.tree.unflatten(tree, row) for row in own]
+        read = reader(self.batch)
+        return [None if k in failed else read(k) for k in range(count)]
+
+
+def reader(batch: Any) -> Callable[[int], Any]:
+    """Return what reads the result of one example: that of the plain function, with arrays of NumPy, also for lists."""
+    match batch:
+        case Optional():
+            present, read = np.asarray(batch.present), reader(batch.value)
+            return lambda k: read(k) if present[k] else None
+        case Ragged():
+            return reader_of_lists(batch)
+        case jax.Array() | np.ndarray():
+            return (batch if is_key_array(batch) else np.asarray(batch)).__getitem__
+        case _ if has_lanes(batch):  # members of enumerations, and objects that lanes have made
+            return lambda k: batch[k]
+    parts, tree = flatten(replaced(batch, has_lanes, Part))
+    readers = [reader(part.value if isinstance(part, Part) else part) for part in parts]  # a key is a leaf anyway
+    return lambda k: tree.unflatten([read(k) for read in readers])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a value, a leaf for JAX whatever it is."""
+
+    value: Any
 
 
 Outcome = tuple[Values, Mapping[int, BaseException]]

@@ -11,6 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.ask.answers import reader
+from pcbatch.lowering.typing.pytree import flatten
+
 FIRST = 64  # rows that an arena begins with
 
 
@@ -22,19 +25,20 @@ class Arena:
     """
 
     def __init__(self, like: Any) -> None:
-        leaves, self.tree = jax.tree.flatten(like)
+        leaves, self.tree = flatten(like)
         self.columns = [jnp.zeros((FIRST, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
-        self.free = list(range(FIRST))
+        self.size, self.free = FIRST, list(range(FIRST))
         self.lock = threading.Lock()
 
     def stored(self, values: Any, count: int) -> list[Row]:
         """Store the first `count` examples of a batch of results."""
         with self.lock:
             while len(self.free) < count:
-                size = len(self.columns[0]) if self.columns else len(self.free)
-                self.free += range(size, 2 * size)
+                self.free += range(self.size, 2 * self.size)
+                self.size *= 2
                 self.columns = [jnp.concatenate([column, jnp.zeros_like(column)]) for column in self.columns]
-            numbers, self.free = self.free[:count], self.free[count:]
+            numbers = self.free[:count]
+            del self.free[:count]  # of this very list, to which rows that are gone come back
             places = np.asarray(numbers, np.int32)
             for k, leaf in enumerate(jax.tree.leaves(values)):
                 # Not donated: a batch that is being put together may still read the column of before.
@@ -74,10 +78,8 @@ class Row:
         self.arena, self.number = arena, number
 
     def value(self) -> Any:
-        """Copy the result to the host: a pytree of arrays of NumPy."""
-        with self.arena.lock:
-            columns = self.arena.columns
-        return jax.tree.unflatten(self.arena.tree, [np.asarray(column[self.number]) for column in columns])
+        """Copy the result to the host, as `f.ask` gives it without `keep`."""
+        return reader(self.arena.gathered([self], 0))(0)
 
     def __repr__(self) -> str:
         return f"<pcbatch row {self.number} on the device>"

@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pcbatch.ask.fibers import current_fiber, gathered, running_loop
+from pcbatch.ask.leaves import traced
 from pcbatch.ask.request import Answer, Asked, request_of
 from pcbatch.ask.scheduler import Scheduler, checked_settings
 from pcbatch.ask.server import Server, awaited, server_of
+from pcbatch.call.usage import usage
+from pcbatch.diagnostics.deprecated import frames_of_ours
+from pcbatch.runtime.vm.raw_result import is_staged
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -19,6 +23,8 @@ _told: set[str] = set()  # functions that were asked outside of everything
 
 def asked(function: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Any:
     """Ask a batched function; see `Batched.ask`."""
+    if is_staged():
+        raise traced(f"`{function.__name__}.ask` is called")
     request = request_of(function, args, kwargs, keep)
     if (fiber := current_fiber()) is not None:
         return fiber.wait(request)
@@ -40,7 +46,7 @@ def _tell(name: str) -> None:
             f"`{name}.ask` is called outside of `pcbatch.gather`, `pcbatch.serving` and coroutines: its batch has one "
         )
         text += "example, and nobody else's. Run the code that asks by `pcbatch.gather(function, items)`"
-        warnings.warn(text, stacklevel=4)
+        warnings.warn(text, stacklevel=frames_of_ours())
 
 
 def gather(
@@ -123,4 +129,7 @@ def serving(
     Raises:
         UsageError: an option that is none.
     """
+    for function in functions:
+        if not hasattr(function, "ask"):
+            raise usage("PCB470", f"`serving` takes batched functions, not {function!r}", help="use `@pcbatch.batch`")
     return Server(functions, checked_settings(min_batch, max_wait, buckets, timeout, continuous))

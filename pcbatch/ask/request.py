@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -16,14 +15,16 @@ import numpy as np
 
 from pcbatch.ask.answers import Outcome, Values
 from pcbatch.ask.arena import Row
+from pcbatch.ask.leaves import check_axis, leaves_of, own_leaf, shared_leaf, told, type_of
 from pcbatch.call.arguments import Arguments
-from pcbatch.call.array_leaves import check_leaf, has_hash
+from pcbatch.call.array_leaves import has_hash
 from pcbatch.call.out_axes import axes_by_name, leaf_axes
 from pcbatch.call.signature import bind, signature
-from pcbatch.call.usage import usage
 from pcbatch.compiler.program import Program
 from pcbatch.data.host.making import ragged
+from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.jax_types import settings
+from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.runtime.vm.raw_result import RawResult
 
@@ -42,6 +43,10 @@ class AskedPrograms(Protocol):
     @property
     def cache(self) -> dict[Any, Any]:
         """The compiled programs, which no other function has."""
+
+    @property
+    def recent(self) -> deque[Any]:
+        """The latest `Repeated`, of all objects of a method; they keep alive what they share."""
 
 
 class Asked(Protocol):
@@ -92,7 +97,8 @@ class Kind:
         key: the structure of the arguments, types and shapes of what differs between examples, and what they share.
         axes: of each leaf of each argument the axis for the examples; None: shared.
         trees: the structure of each argument, by name; None: a static one.
-        shared: the shared leaves, and static arguments, which are kept so that no other object gets their identity.
+        shared: the shared leaves as they were when they were asked with, and static arguments. They are kept so that no
+            other object gets their identity.
         settings: of JAX, where it was asked.
         keep: whether results stay on the device.
     """
@@ -143,13 +149,13 @@ def request_of(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep
     Raises:
         UsageError: arguments that do not fit the function, or that JAX cannot hold.
     """
-    recent = _recent.get(asked)
-    for repeated in recent or () if not kwargs else ():
-        if repeated.kind.keep is keep and (leaves := repeated.leaves(args)) is not None:
+    programs = asked._programs
+    for repeated in () if kwargs else tuple(programs.recent):  # other threads may ask meanwhile
+        if repeated.kind.keep is keep and (leaves := repeated.leaves(programs.fixed, args)) is not None:
             return Request(repeated.kind, leaves)
     request = _new_request(asked, args, kwargs, keep)
     if not kwargs and (repeatable := Repeated.of(request.kind, args)) is not None:
-        _recent.setdefault(asked, deque(maxlen=RECENT)).appendleft(repeatable)
+        programs.recent.appendleft(repeatable)
     return request
 
 
@@ -160,51 +166,42 @@ class Repeated:
 
     Attributes:
         kind: of all of them.
-        shared: by argument the object that examples share, with its leaves; None for an array of the example's own.
-        own: by argument the shape and dtype of such an array, or the type of a number.
+        like: by argument what is equal in another one, and, where examples share it, what is the very same.
     """
 
     kind: Kind
-    shared: tuple[tuple[Any, list[Any]] | None, ...]
-    own: tuple[Any, ...]
+    like: list[tuple[Any, list[Any] | None]]
 
     @staticmethod
     def of(kind: Kind, args: tuple[Any, ...]) -> Repeated | None:
         """Return what repeats a request, if its arguments are arrays and numbers, or shared ones."""
-        names = list(kind.trees)
-        if len(names) != len(args) or any(kind.trees[name] is None for name in names):
+        if len(kind.trees) != len(args) or any(tree is None for tree in kind.trees.values()):
             return None
-        shared: list[tuple[Any, list[Any]] | None] = []
-        own: list[Any] = []
-        for name, arg in zip(names, args, strict=True):
-            is_shared = all(axis is None for axis in kind.axes[name])
-            if not is_shared and not isinstance(arg, np.ndarray | np.generic | int | float):
-                return None
-            shared.append((arg, jax.tree.leaves(arg)) if is_shared else None)
-            own.append(None if is_shared else _shape_of(arg))
-        return Repeated(kind, tuple(shared), tuple(own))
-
-    def leaves(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Return the leaves of a request with these arguments; None if it is another one."""
-        if len(args) != len(self.own) or settings() != self.kind.settings:
+        shared = [all(axis is None for axis in kind.axes[name]) for name in kind.trees]
+        simple = (isinstance(arg, np.ndarray | jax.Array | np.generic | int | float) for arg in args)
+        if not all(map(operator.or_, shared, simple)):
             return None
-        found = []
-        for arg, shared, own in zip(args, self.shared, self.own, strict=True):
-            if shared is None:
-                if _shape_of(arg) != own:
-                    return None
-                found.append(arg if isinstance(arg, np.ndarray) else _checked("", arg))
-            elif arg is not shared[0] or any(map(operator.is_not, jax.tree.leaves(arg), shared[1])):
+        return Repeated(kind, list(map(_likeness, args, shared)))
+
+    def leaves(self, fixed: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Return the leaves of a request with these arguments, behind the object of a method; None if it is another."""
+        other = any(map(operator.is_not, fixed, self.kind.asked._programs.fixed))
+        if other or len(args) != len(self.like) or settings() != self.kind.settings:
+            return None
+        for arg, (known, kept) in zip(args, self.like, strict=True):
+            like, same = _likeness(arg, kept is not None)
+            if like != known or any(map(operator.is_not, same or (), kept or ())):
                 return None
-        return tuple(found)
+        named = zip(self.kind.trees, args, self.like, strict=True)
+        return tuple([own_leaf(name, arg) for name, arg, (_, kept) in named if kept is None])
 
 
-def _shape_of(value: Any) -> Any:
-    return (value.shape, value.dtype) if isinstance(value, np.ndarray) else type(value)
-
-
-RECENT = 4  # requests of a function that others may repeat
-_recent: WeakKeyDictionary[Asked, deque[Repeated]] = WeakKeyDictionary()
+def _likeness(value: Any, is_shared: bool) -> tuple[Any, list[Any] | None]:
+    if not is_shared:
+        return (value.shape, value.dtype) if isinstance(value, np.ndarray | jax.Array) else type(value), None
+    leaves, tree = flatten(value)
+    held = [told(leaf) for leaf in leaves if isinstance(leaf, np.ndarray)]
+    return (tree, held), [leaf for leaf in leaves if not isinstance(leaf, np.ndarray)] if held else leaves
 
 
 def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Request:
@@ -222,68 +219,21 @@ def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], ke
         value = bound.arguments[name]
         if name in programs.options.static_argnames:
             trees[name], axes_of[name], shared[name] = None, (), value
-            key.append((name, type(value), value if has_hash(value) else id(value)))
+            key.append((name, Known(value) if has_hash(value) else id(value)))
             continue
-        leaves, trees[name] = jax.tree.flatten(value, is_leaf=_is_one)
+        leaves, trees[name] = leaves_of(value)
         axes_of[name] = tuple(leaf_axes(name, axes[name], jax.tree.unflatten(trees[name], range(len(leaves)))))
-        shared[name] = [leaf if axis is None else None for leaf, axis in zip(leaves, axes_of[name], strict=True)]
+        shared[name] = []
         for leaf, axis in zip(leaves, axes_of[name], strict=True):
+            shared[name].append(shared_leaf(name, leaf) if axis is None else None)
             if axis is None:
-                key.append(_identity(leaf))
+                key.append(told(shared[name][-1]))
             else:
-                own.append(_checked(name, leaf))
-                key.append(_type(own[-1]))
+                own.append(own_leaf(name, leaf))
+                check_axis(name, own[-1], axis)
+                key.append(type_of(own[-1]))
         key.append((name, trees[name], axes_of[name]))
     return Request(Kind(asked, tuple(key), axes_of, trees, shared, settings(), keep), tuple(own))
-
-
-def _is_one(value: Any) -> bool:
-    """Whether a value is one leaf of an example: an array, a row on the device, a text, or a list with a length of its
-    own."""
-    return isinstance(value, Row | bytes) or (isinstance(value, list) and _is_plain(value))
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    return isinstance(value, bool | int | float | complex | str | bytes | np.generic)
-
-
-def _identity(leaf: Any) -> Hashable:
-    """Return the identity of a shared leaf: of numbers and texts their value, of other objects that of the object."""
-    plain = isinstance(leaf, bool | int | float | complex | str | bytes | type(None))
-    return (type(leaf), leaf) if plain else id(leaf)
-
-
-def _checked(name: str, leaf: Any) -> Any:
-    """A leaf of an example; numbers become arrays here, so that one that does not fit fails alone."""
-    if isinstance(leaf, Row | str | bytes | list | jax.Array):
-        return leaf
-    check_leaf(name, leaf, ())
-    array = np.asarray(leaf)
-    dtype = jax.dtypes.canonicalize_dtype(array.dtype)
-    if array.dtype.kind in "iu" and array.dtype != dtype:
-        limits = np.iinfo(dtype)
-        if array.size and not (limits.min <= array.min() and array.max() <= limits.max):
-            help = 'for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array'
-            raise usage("PCB405", f"argument `{name}` does not fit JAX's default integer {dtype}", help=help)
-    return array.astype(dtype, copy=False)
-
-
-def _type(leaf: Any) -> Hashable:
-    match leaf:
-        case Row():
-            return "row", id(leaf.arena)
-        case str() | bytes() | list():
-            return type(leaf), _of_elements(leaf)
-    return leaf.shape, str(leaf.dtype)
-
-
-def _of_elements(leaf: Any) -> Hashable:
-    """The types of the numbers in a list, which one array must hold."""
-    if isinstance(leaf, list | tuple):
-        return frozenset(map(_of_elements, leaf))
-    return str(type(leaf))
 
 
 def stacked(requests: Sequence[Request], size: int) -> tuple[tuple[Any, ...], dict[str, Any]]:

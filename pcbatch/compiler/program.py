@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import repeat
 from typing import Any, Protocol
 
 import jax
@@ -334,11 +335,11 @@ class Program:
             return self.executable.prints
         return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
-    def value(self, outcome: RawResult, given: Arguments | None = None) -> Any:
-        """The result pytree of a run. `given`: its arguments, whose tables results may lead into."""
+    def value(self, outcome: RawResult, given: Arguments | None = None, by_lane: bool = False) -> Any:
+        """The result pytree; `given`: arguments whose tables it may lead into; `by_lane`: lanes are its first axis."""
         assert self.stages.result is not None
-        tree, leaves = self.stages.result.tree, zip(outcome.values, self.out_axes, strict=True)
-        value = jax.tree.unflatten(tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves])
+        tree, axes = self.stages.result.tree, (0,) * len(outcome.values) if by_lane else self.out_axes
+        value = jax.tree.unflatten(tree, list(map(move_lane_axis, outcome.values, axes, repeat(outcome.status))))
         if given is not None and mentions(tree):
             value = with_packed(value, given.tables)
         return shortened(in_host_form(value)) if any(self.axes.containers) else value

@@ -52,7 +52,7 @@ class Optional:
         """Return the value of one lane, or None; in a lane, the element of the value at an index."""
         if not self._has_lanes():
             return sure(self, "'NoneType' object is not subscriptable")[index]
-        return jax.tree.map(lambda part: part[index], self.value, is_leaf=_has_lanes) if self.present[index] else None
+        return jax.tree.map(lambda part: part[index], self.value, is_leaf=has_lanes) if self.present[index] else None
 
     def __iter__(self) -> Iterator[Value]:
         """Go over the lanes; in a lane, over the elements of the value."""
@@ -79,15 +79,15 @@ class Optional:
             [3, None]
         """
         present = np.asarray(self.present)
-        parts, tree = jax.tree.flatten(self.value, is_leaf=_has_lanes)
-        columns = [part.tolist() if _has_lanes(part) else np.asarray(part).tolist() for part in parts]
+        parts, tree = jax.tree.flatten(self.value, is_leaf=has_lanes)
+        columns = [part.tolist() if has_lanes(part) else np.asarray(part).tolist() for part in parts]
         return [
             jax.tree.unflatten(tree, [column[lane] for column in columns]) if present[lane] else None
             for lane in range(len(present))
         ]
 
 
-def _has_lanes(value: object) -> bool:
+def has_lanes(value: object) -> bool:
     """Whether a value stands for all lanes and gives that of one: an array, or the form of a container in results."""
     return hasattr(value, "tolist")
 

@@ -28,8 +28,9 @@ pytestmark = pytest.mark.promotion("standard")
 @pytest.fixture(autouse=True)
 def as_users_have_it() -> Iterator[None]:
     """The programs are those of users, who have not asked for the strictness of this suite."""
-    with jax.numpy_rank_promotion("allow"):
-        yield
+    jax.config.update("jax_numpy_rank_promotion", "allow")  # a context would hold in this thread alone
+    yield
+    jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
 def emitted() -> set[str]:

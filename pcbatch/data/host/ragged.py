@@ -186,6 +186,14 @@ class Ragged:
 # Python's own values.
 
 
+def reader_of_lists(lists: Ragged) -> Callable[[int], Any]:
+    """Return what reads the list, text or dict of a lane, as Python's own; a list of numbers or arrays is an array."""
+    on_host = Ragged(jax.tree.map(_on_host, lists._values), np.asarray(lists.lengths), lists.kind)  # and nothing is cut
+    if lists.kind in {"list", "tuple"} and isinstance(on_host.values, np.ndarray):
+        return on_host.__getitem__
+    return lambda lane: jax.tree.map(lambda leaf: leaf[lane][None], on_host).tolist()[0]
+
+
 def element_of(columns: Any, place: tuple[Any, ...]) -> Any:
     """Return the element at a place of columns, which are on the host, as a value of Python."""
     return _python_values(keeping_order(lambda leaf: leaf[place][None], columns), 1, arrays=True)[0]
