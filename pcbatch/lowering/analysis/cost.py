@@ -139,7 +139,7 @@ def equation_cost(eqn: Any) -> float:
     if name == "conv_general_dilated":
         kernel = eqn.invars[1].aval.shape
         features = eqn.params["dimension_numbers"].rhs_spec[0]
-        return 0.5 * out * math.prod(kernel) / max(1, kernel[features])  # a product for each place
+        return 0.5 * out * float(math.prod(kernel) / max(1, kernel[features]))  # a product for each place
     if name in FREE:
         return 0.0
     if name in READS_PART:
