@@ -97,9 +97,14 @@ def visits(f: Any, args: tuple[Any, ...]) -> int:
 
 
 def row(name: str, f: Any, inputs: Inputs, options: argparse.Namespace) -> tuple[str, float]:
-    """A line of the table, and the loss."""
+    """A line of the table, and the loss; none where there is nothing to choose."""
     fresh = inputs(options.fresh, 1)
-    policy = pcbatch.learn_schedule(f, *inputs(SAMPLES, 0), episodes=options.episodes, seconds=options.measure)
+    try:
+        policy = pcbatch.learn_schedule(f, *inputs(SAMPLES, 0), episodes=options.episodes, seconds=options.measure)
+    except pcbatch.UsageError as error:
+        if "nothing to choose" not in str(error):
+            raise
+        return f"| {name} | never more than one block can run: nothing is deployed |" + " |" * 8, 0.0
     fixed = fixed_schedules(f, fresh)
     deployed = (
         f.explain_schedule(*fresh).policy if policy.deployed == "auto" and "auto" not in fixed else policy.deployed
