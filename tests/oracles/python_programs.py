@@ -30,6 +30,8 @@ from pcbatch.errors import BatchRuntimeError, CompileError, UsageError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import LaneFailed
 from pcbatch.ir.ops import CAPACITY
+from pcbatch.lowering.cfg_passes import unroll_recursion
+from pcbatch.lowering.stack_passes import lower_calls, storage_classes
 from tests.oracles.interpret_cfg import interpret_cfg
 from tests.oracles.interpret_stack import interpret_stack
 from tests.oracles.interpreters import Mismatch
@@ -173,6 +175,9 @@ def check_stages(case: Case, capacity: int = START) -> bool:
         for name, before in (("inlined cfg", s.optimised_cfg), ("optimised cfg", s.cfg), ("opt", s.stack)):
             if stages[name] == before:
                 del stages[name]
+        unrolled = unroll_recursion.run(s.inlined_cfg)
+        if unrolled != s.inlined_cfg:  # for lanes one after the other
+            stages |= {"unrolled cfg": unrolled, "unrolled stack": storage_classes.run(lower_calls.run(unrolled))}
         if all([_check_stage(case, program, call, name, stage) for name, stage in stages.items()]):
             seed, examples = zlib.crc32(case.program.text.encode()), _examples(case, program, call)
             forks = check_tasks(s.inlined_cfg, examples, seed)
