@@ -14,7 +14,6 @@ from benchmarks.papers.figure import Figure, Measured, Paper, Row
 from benchmarks.policy_graphs import GRAPHS
 from benchmarks.trip_kernels import Kernels, per_trip
 from examples.networks import check
-from pcbatch.learning import learn
 from pcbatch.learning.q_learning import Training
 from pcbatch.lowering.left_out import without
 
@@ -37,12 +36,10 @@ def counted(name: str, episodes: int, encodings: Sequence[str], learnt: int, tes
     others = policies.abstract(name, tested, policies.SEED + 1)
     found: dict[str, int] = {}
     for encoding in encodings:
-        training = Training(encoding, episodes, policies.SEED)
-        policy = learn.learn_task(name, policies.abstract(name, learnt, policies.SEED), training)
-        summary = learn.summary(name, others, policy, encoding)
-        if not found:
-            found = {way: summary.policies[way] for way in ("by depth", "agenda")}
-        found[f"learned, {encoding}"] = summary.policies["learned"]
+        samples, training = policies.abstract(name, learnt, policies.SEED), Training(encoding, episodes, policies.SEED)
+        counts = policies.row(name, "graph", samples, others, training)[-1]
+        found |= {way: counts[way] for way in ("by depth", "agenda")}
+        found[f"learned, {encoding}"] = counts["learned"]
     return found | {"lower bound": sum(others.graph.bounds())}
 
 
@@ -67,11 +64,11 @@ def all_batches(names: Sequence[str], episodes: int) -> Measured:
 def programs(episodes: int) -> list[Row]:
     """The same for programs that are compiled, in lanes or by tasks."""
     found = []
-    for name, machine, summary, _ in policies.programs(Training(ENCODINGS[-1], episodes, policies.SEED)):
+    for name, machine, others, counts in policies.programs(Training(ENCODINGS[-1], episodes, policies.SEED)):
         ways = {"learned": f"learned, {ENCODINGS[-1]}", "by depth": "by depth", "agenda": "agenda"}
-        more = {shown: summary.policies[way] for way, shown in ways.items() if way in summary.policies}
-        ratio = summary.policies["learned"] / summary.bound
-        found.append(Row(f"{name}, compiled, {machine}", "", ratio, more | {"lower bound": summary.bound}))
+        more = {shown: counts[way] for way, shown in ways.items() if way in counts}
+        bound = sum(others.graph.bounds())
+        found.append(Row(f"{name}, compiled, {machine}", "", counts["learned"] / bound, more | {"lower bound": bound}))
     return found
 
 

@@ -95,6 +95,7 @@ FOLLOWED: dict[str, tuple[str, str, str]] = {
     "PCB427_seconds": ("`seconds=30`", "seconds=0", "seconds=5"),
     "PCB427_stale": ("`tuned = f.tune(*args)`", "tuned = halvings", "tuned = thirds"),
     "PCB427_traced": ("outside of `jax.jit`", "jax.jit(best)(n)", "best(n)"),
+    "PCB426_seconds": ("leave seconds out", ", seconds=-30", ""),
     "PCB426_traced": ("outside of `jit`", "jax.jit(learn)(n)", "learn(n)"),
     "PCB424_reverse": (
         "as a `while` or `for` statement",
@@ -136,6 +137,7 @@ FOLLOWED: dict[str, tuple[str, str, str]] = {
     "PCB910_nan": ("with `jnp.where`", "jnp.log(gap)", "jnp.log(jnp.where(gap > 0, gap, 1.0))"),
 }
 GUIDANCE = {
+    "PCB426_another": "there is nothing to learn about the other program",
     "PCB441_start": "a handle of a run has no counterpart inside a transformation",
     "PCB442_changed": "the bytes of the file are lost",
     "PCB442_missing": "only the user knows the path",
