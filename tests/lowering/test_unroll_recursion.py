@@ -125,5 +125,5 @@ def test_results_and_failures_of_lanes_one_after_the_other() -> None:
 
 def test_a_limit_of_depth_counts_calls() -> None:
     limited = deep.with_options(max_depth=5)
-    status = limited.run(jnp.array([20, 24, 28])).status
+    status = np.asarray(limited.run(jnp.array([20, 24, 28])).status)
     assert [pcbatch.Status(s).name for s in status] == ["OK", "OK", "STACK_FULL"]
