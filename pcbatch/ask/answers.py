@@ -37,7 +37,10 @@ def reader(batch: Any) -> Callable[[int], Any]:
         case Ragged():
             return reader_of_lists(batch)
         case jax.Array() | np.ndarray():
-            return (batch if is_key_array(batch) else np.asarray(batch)).__getitem__
+            if is_key_array(batch):
+                return batch.__getitem__
+            rows = np.asarray(batch)
+            return lambda k: rows[k].copy()  # a view would keep the whole batch
         case _ if has_lanes(batch):  # members of enumerations, and objects that lanes have made
             return lambda k: batch[k]
     parts, tree = flatten(replaced(batch, has_lanes, Part))
