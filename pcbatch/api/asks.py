@@ -35,7 +35,7 @@ class Asks(Calls[P, R]):
 
         Returns:
             The result of this example, with the structure that the plain function gives it. Numbers and arrays are
-            NumPy's, which may be views that cannot be written, and a list of them is one array. A row with `keep`.
+            NumPy's, and a list of them is one array. A row with `keep`.
 
         Raises:
             BatchRuntimeError: this example has failed. No other request sees that.

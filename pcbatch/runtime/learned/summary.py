@@ -81,7 +81,7 @@ class Summary:
         return "\n".join(lines)
 
     def _choice(self) -> str:
-        """Which policy is deployed, and by how much it wins."""
+        """Say in words that a policy is deployed, and by how much it wins."""
         what, of = f'deployed: "{self.deployed}"', "measured" if self.measured else "estimated"
         if self.alone and not self.measured:
             return f"{what}: lanes are estimated to be faster one after the other than together"
