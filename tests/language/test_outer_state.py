@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.data.object_parts import OURS
+from pcbatch.lowering.typing import outer_state
 
 SOURCE = """
 LOG, TABLE, SEEN, ARRAY = [], {}, set(), np.zeros(3, np.int32)
@@ -194,6 +196,14 @@ def defined(text: str, name: str = "f") -> Callable[..., Any]:
     return module.f  # type: ignore[no-any-return]
 
 
+@pytest.fixture(params=["checkout", "installed"])
+def package(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This package in a checkout, and in the folder of installed packages, which are not looked at."""
+    if request.param == "installed":
+        monkeypatch.setattr(outer_state, "INSTALLED", (*outer_state.INSTALLED, OURS))
+
+
+@pytest.mark.usefixtures("package")
 @pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in CALLS.items() for call in calls])
 def test_a_change_is_refused(name: str, call: str) -> None:
     f = defined(f"def f(n):\n    s = 0\n    for i in range(n):\n        s += {call}\n    return s\n", call)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.data.object_parts import INSTALLED, is_users
+from pcbatch.data.object_parts import INSTALLED, OURS, is_users
 from pcbatch.errors import Refusal
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
@@ -138,7 +138,8 @@ def has_state(value: Any) -> bool:
     if cls in ATOMS or isinstance(value, types.ModuleType):
         return False
     if isinstance(value, types.FunctionType):
-        return not value.__code__.co_filename.startswith(INSTALLED)
+        file = value.__code__.co_filename
+        return file.startswith(OURS) or not file.startswith(INSTALLED)
     iterates = hasattr(cls, "__next__") and cls.__module__ in ("builtins", "itertools")
     module = str((value if isinstance(value, type) else cls).__module__)
     return isinstance(value, CONTAINERS + WRAPPERS) or iterates or is_users(module)
@@ -176,9 +177,12 @@ def contents_of(value: Any) -> Contents:
 
 
 def _of_function(fn: types.FunctionType) -> Contents:
-    """The globals and captured variables that the code of a function names, defaults and attributes."""
+    """The globals and captured variables that the code of a function names, defaults and attributes.
+
+    The globals of this package's own functions are not the user's, but what they have captured may be.
+    """
     found = dict[str, Any]()
-    names = set(_names(fn.__code__))
+    names = set() if fn.__code__.co_filename.startswith(OURS) else set(_names(fn.__code__))
     for name in sorted(names):
         value = fn.__globals__.get(name, MISSING)
         if isinstance(value, types.ModuleType) and getattr(value, "__file__", None) and is_users(value.__name__):
