@@ -96,6 +96,20 @@ def picky(node):
     return sum([picky(child) for child in node.children]) + 1
 
 
+def summed(n, parts):
+    if n <= 0:
+        return sum(parts)
+    return summed(n - 1, parts) + summed(n - 2, parts)
+
+
+def reading(n):
+    """Calls that read the list to which their results are appended."""
+    parts = [1]
+    for k in range(n):
+        parts.append(summed(k % 3, parts))
+    return sum(parts)
+
+
 def program(fn: Any, *args: Any, **options: Any) -> Program:
     """The compiled program of a call."""
     found: Program = pcbatch.batch(fn, **planned(fork="always", **options))._programs.of_call(args, {})[0]
@@ -157,3 +171,10 @@ def test_children_that_raise() -> None:
     wanted, found = (pcbatch.batch(picky, plan=pcbatch.Plan(fork=fork)).run(trees) for fork in ("never", "always"))
     assert found.status.tolist() == wanted.status.tolist()
     assert jnp.array_equal(found.value, wanted.value)
+
+
+def test_calls_that_read_the_list() -> None:
+    numbers = np.arange(5, dtype=np.int32)
+    assert rows(reading, numbers) == 0
+    found = pcbatch.batch(reading, plan=pcbatch.Plan(fork="always"))(numbers)
+    assert found.tolist() == [reading(n) for n in numbers.tolist()]

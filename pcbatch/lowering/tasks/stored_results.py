@@ -7,7 +7,7 @@
 
 The operation behind the call must put each result into its own array, at the row that a length tells, and increase that
 length, which nothing else does while calls are pending: so each of them has a row of its own. What else it computes
-must not depend on results.
+must not depend on results, and the call must not read the list, which the frame holds from then on.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def stored_results(function: Function) -> dict[Site, Store]:
         for k, (op, behind) in enumerate(zip(block.ops, block.ops[1:], strict=False)):
             if isinstance(op, Call) and isinstance(behind, Prim) and isinstance(behind.expr.fn, JaxprFn):
                 store = _store(op.dsts, behind, behind.expr.fn, function.types)
-                if store is not None and not after[block.label][k + 1].intersection(op.dsts):
+                if store is None or after[block.label][k + 1].intersection(op.dsts):
+                    continue
+                if set(store.arrays).isdisjoint(op.args):  # which become pending with the call
                     found[block.label, k] = store
     rows: dict[tuple[str, ...], set[str]] = {}
     for store in found.values():
