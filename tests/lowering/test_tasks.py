@@ -305,6 +305,7 @@ bb2:
         ("r = { jnp.maximum(left, right) }", set()),
         ("r = { left }", {1}),
         ("c = { left + right }\n  r = { c + left }", {3}),
+        ("r, c = { left + right, 3 }", {3, 1}),
     ],
 )
 def test_terms_of_the_result(end: str, linear: set[int]) -> None:

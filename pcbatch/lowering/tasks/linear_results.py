@@ -128,8 +128,8 @@ def terms(op: Prim, position: int) -> tuple[str, ...]:
     result: Any = jaxpr.outvars[position]
     if casts[position] is not None and jnp.dtype(casts[position].dtype) != result.aval.dtype:  # type: ignore[union-attr]
         return ()
-    others = {v for k, v in enumerate(jaxpr.outvars) if k != position and k not in checks(op)}
-    coefficients: dict[Any, int] = {v: NONE for v in others if _is_var(v)}
+    asked = {position, *checks(op)}
+    coefficients: dict[Any, int] = {v: NONE for k, v in enumerate(jaxpr.outvars) if k not in asked and _is_var(v)}
     if _is_var(result):
         coefficients[result] = NONE if result in coefficients else 1
     for eqn in reversed(jaxpr.eqns):
@@ -155,7 +155,8 @@ def checks(op: Prim) -> frozenset[int]:
     assert isinstance(op.expr.fn, JaxprFn)
     jaxpr = op.expr.fn.closed.jaxpr
     fits = {eqn.outvars[1] for eqn in jaxpr.eqns if _is_checked(eqn)}
-    negated = {eqn.outvars[0] for eqn in jaxpr.eqns if eqn.primitive.name == "not" and eqn.invars[0] in fits}
+    nots = [eqn for eqn in jaxpr.eqns if eqn.primitive.name == "not" and _is_var(eqn.invars[0])]
+    negated = {eqn.outvars[0] for eqn in nots if eqn.invars[0] in fits}
     return frozenset(k for k, v in enumerate(jaxpr.outvars) if _is_var(v) and v in negated)
 
 
