@@ -1,4 +1,4 @@
-"""Few lanes of small blocks: computed without asking, and not repeated where lanes come back by returns."""
+"""Modes by cost: few lanes of small blocks are computed without asking, dear blocks in strips when few lanes come."""
 
 from __future__ import annotations
 
@@ -35,6 +35,25 @@ def chosen(fn: Any, lanes: int) -> set[Any]:
         (args,) * fn.__code__.co_argcount, {}
     )
     return set(compiled.executable.machine.modes(lanes))  # type: ignore[union-attr]
+
+
+class TestDearBlocks:
+    DEAR: dict[str, Any] = {"operations": 2e4}
+
+    @pytest.mark.parametrize(("lanes", "width"), [(33, 8), (64, 8), (100, 8), (128, 16), (256, 32), (4096, 32)])
+    @pytest.mark.parametrize("expensive", [False, True], ids=["visited in passing", "waited for"])
+    def test_strips_of_an_eighth(self, lanes: int, width: int, expensive: bool) -> None:
+        assert modes(lanes, small(**self.DEAR, expensive=expensive)) == [pcbatch.Strips(width)]
+
+    def test_not_few_lanes(self) -> None:
+        assert modes(32, small(**self.DEAR)) == [pcbatch.Dense()]
+
+    def test_not_where_lanes_go_round_in_it(self) -> None:
+        loop = small(**self.DEAR, often=9.0, loops=True, jumps=True)
+        assert isinstance(modes(64, loop, small(), sweeps=False)[0], pcbatch.Dense)
+
+    def test_not_cheap_ones(self) -> None:
+        assert not any(isinstance(mode, pcbatch.Strips) for mode in modes(64, small(operations=2000.0)))
 
 
 class TestBlocksThatAreAlwaysComputed:

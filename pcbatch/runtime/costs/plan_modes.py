@@ -44,7 +44,8 @@ DRAINED = 4  # visits that a cheap block gets in one trip which drains it
 FEW = ((0.5, 5, 8, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
 FILLED = 2.0  # a group of lanes that are looked up is computed for so many times as long as it took to find them
 STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # lanes; worth it from that time per lane and per visit
-NARROW_STRIP, NARROW_STRIP_LANE = 32, 1000.0  # lanes; from that time per lane, narrow strips waste less
+# From that time per lane on, for more lanes than so many, strips of an eighth of them, within bounds, waste less.
+NARROW_STRIP_LANE, NARROW_STRIP_LANES, NARROW_STRIP, STRIPS = 1000.0, 32, (8, 32), 8
 LOOK = 3000.0  # in a visit that takes longer, the cost of counting waiting lanes is negligible
 MOST_LEFT = 0.5  # of the live lanes
 STREAM = 512  # lanes of a stream
@@ -162,6 +163,8 @@ class Costs:
             return _expensive_choice(block, lanes, dense)
         if block.rounds > 1:
             return dense, "unrolled, so cheap that looking lanes up costs more"
+        if not dense.spins and _is_dear(block, lanes):
+            return _narrow_strips(lanes), "so dear that narrow strips pay when few come"
         visits, array = (DRAINED, LOOKED_UP_DRAINED) if self.drains else (1, LOOKED_UP)
         if self._always(block, lanes) and not dense.spins:
             return Dense(always=True), "cheap: to ask whether a lane waits takes longer"
@@ -326,14 +329,23 @@ def _cost(
 
 def _expensive_choice(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode, str]:
     """Choose strips where they save more than looking lanes up, gathering and scattering cost."""
-    if block.lane >= NARROW_STRIP_LANE and lanes > NARROW_STRIP:
-        return Strips(NARROW_STRIP), "waited for; so dear that narrow strips pay when few come"
+    if _is_dear(block, lanes):
+        return _narrow_strips(lanes), "waited for; so dear that narrow strips pay when few come"
     if dense.spins:
         return dense, "waited for; lanes go round in it"
     worth = block.lane >= STRIP_LANE and block.dense(lanes) >= max(STRIP_VISIT, 2 * STRIP * block.strided(lanes))
     if worth and lanes > 2 * STRIP:
         return Strips(STRIP), "waited for; strips when few come"
     return dense, "waited for: most lanes take part"
+
+
+def _is_dear(block: BlockCost, lanes: int) -> bool:
+    return block.lane >= NARROW_STRIP_LANE and lanes > NARROW_STRIP_LANES
+
+
+def _narrow_strips(lanes: int) -> Strips:
+    low, high = NARROW_STRIP
+    return Strips(min(high, max(low, 1 << (lanes // STRIPS).bit_length() - 1)))
 
 
 def _turns(block: BlockCost, lanes: int) -> int:
