@@ -67,9 +67,7 @@ class Programs:
     copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
     alone: dict[Any, Widths] = field(default_factory=dict)  # how many lanes run one after the other, by signature
     refused: set[Any] = field(default_factory=set)  # calls whose native functions XLA has refused to compile
-    recent: deque[Any] = field(
-        default_factory=lambda: deque(maxlen=4)
-    )  # requests of host code, which others may repeat
+    recent: deque[Any] = field(default_factory=lambda: deque(maxlen=32))  # requests of host code, see `Repeated`
 
     @property
     def name(self) -> str:

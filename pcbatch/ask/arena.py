@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -39,10 +40,13 @@ class Arena:
                 self.columns = [jnp.concatenate([column, jnp.zeros_like(column)]) for column in self.columns]
             numbers = self.free[:count]
             del self.free[:count]  # of this very list, to which rows that are gone come back
-            places = np.asarray(numbers, np.int32)
-            for k, leaf in enumerate(jax.tree.leaves(values)):
-                # Not donated: a batch that is being put together may still read the column of before.
-                self.columns[k] = _written(self.columns[k], places, leaf[:count])
+            leaves = jax.tree.leaves(values)
+            places = np.full(
+                len(leaves[0]) if leaves else count, self.size, np.int32
+            )  # nowhere, for what fills a batch up
+            places[:count] = numbers
+            # Not donated: a batch that is being put together may still read the columns of before.
+            self.columns = _written(self.columns, places, leaves)
         rows = [Row(self, number) for number in numbers]
         for row in rows:
             weakref.finalize(row, self.free.append, row.number)
@@ -52,18 +56,18 @@ class Arena:
         """Return the results in these rows as an argument of a batched call, with the examples along `axis`."""
         places = np.asarray([row.number for row in rows], np.int32)
         with self.lock:
-            columns = [_read(column, places) for column in self.columns]
-        return jax.tree.unflatten(self.tree, [jnp.moveaxis(column, 0, axis) if axis else column for column in columns])
+            columns = _read(self.columns, places, axis)
+        return jax.tree.unflatten(self.tree, columns)
 
 
 @jax.jit
-def _written(column: jax.Array, places: jax.Array, rows: jax.Array) -> jax.Array:
-    return column.at[places].set(rows)
+def _written(columns: list[jax.Array], places: jax.Array, rows: list[jax.Array]) -> list[jax.Array]:
+    return [column.at[places].set(some, mode="drop") for column, some in zip(columns, rows, strict=True)]
 
 
-@jax.jit
-def _read(column: jax.Array, places: jax.Array) -> jax.Array:
-    return column[places]
+@partial(jax.jit, static_argnames="axis")
+def _read(columns: list[jax.Array], places: jax.Array, axis: int) -> list[jax.Array]:
+    return [jnp.moveaxis(column[places], 0, axis) for column in columns]
 
 
 class Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import cache
 from typing import Any
 
 import jax
@@ -20,11 +21,12 @@ from pcbatch.lowering.typing.pytree import flatten
 
 def leaves_of(value: Any) -> tuple[list[Any], Any]:
     """Return the leaves and the structure of an argument; a row, a text, or a list of numbers and texts is one."""
-    parts, tree = flatten(replaced(value, _is_one, Part))
+    parts, tree = flatten(replaced(value, is_one, Part))
     return [part.value if isinstance(part, Part) else part for part in parts], tree
 
 
-def _is_one(value: Any) -> bool:
+def is_one(value: Any) -> bool:
+    """Return whether a value is one leaf of a request, though it is none, or no array, for JAX."""
     return isinstance(value, Row | bytes) or (isinstance(value, list) and _is_plain(value))
 
 
@@ -67,6 +69,9 @@ def own_leaf(name: str, leaf: Any) -> Any:
             if leaf.is_deleted():
                 raise usage("PCB405", f"argument `{name}` was deleted, or donated to a call", help="ask with another")
             return leaf
+        case int() if type(leaf) is int:
+            _check_fits(name, int, leaf, leaf)
+            return np.array(leaf, jax.dtypes.canonicalize_dtype(int))
     check_leaf(name, leaf, ())
     array = np.array(_element(name, leaf))
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
@@ -85,11 +90,17 @@ def _element(name: str, value: Any) -> Any:
 
 
 def _check_fits(name: str, wanted: Any, least: Any, most: Any) -> None:
-    limits = np.iinfo(dtype := jax.dtypes.canonicalize_dtype(wanted))
-    if not limits.min <= least <= most <= limits.max:
+    dtype = jax.dtypes.canonicalize_dtype(wanted)
+    low, high = _limits(dtype)
+    if not low <= least <= most <= high:
         wider = 'for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array'
         help = wider if dtype.itemsize < 8 else "there is none of more bits: pass a float"
         raise usage("PCB405", f"argument `{name}` does not fit JAX's default integer {dtype}", help=help)
+
+
+@cache
+def _limits(dtype: np.dtype) -> tuple[int, int]:
+    return np.iinfo(dtype).min, np.iinfo(dtype).max
 
 
 def traced(what: str) -> UsageError:

@@ -16,6 +16,7 @@ import numpy as np
 from pcbatch.ask.answers import Outcome, Values
 from pcbatch.ask.arena import Row
 from pcbatch.ask.leaves import check_axis, leaves_of, own_leaf, shared_leaf, told, type_of
+from pcbatch.ask.likeness import Likeness, likeness
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.array_leaves import has_hash
 from pcbatch.call.out_axes import axes_by_name, leaf_axes
@@ -24,9 +25,10 @@ from pcbatch.compiler.program import Program
 from pcbatch.data.host.making import ragged
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.jax_types import settings
-from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.runtime.vm.raw_result import RawResult
+
+HELD = 4  # of the arguments that requests share, so many sets are kept alive
 
 
 class AskedPrograms(Protocol):
@@ -94,7 +96,8 @@ class Kind:
 
     Attributes:
         asked: the function.
-        key: the structure of the arguments, types and shapes of what differs between examples, and what they share.
+        held: what they share, and the object of a method.
+        types: the structure of the arguments, types and shapes of what differs between examples.
         axes: of each leaf of each argument the axis for the examples; None: shared.
         trees: the structure of each argument, by name; None: a static one.
         shared: the shared leaves as they were when they were asked with, and static arguments. They are kept so that no
@@ -104,12 +107,18 @@ class Kind:
     """
 
     asked: Asked = field(compare=False)
-    key: Hashable
+    held: Hashable = field(repr=False)
+    types: Hashable
     axes: dict[str, tuple[int | None, ...]] = field(compare=False, repr=False)
     trees: dict[str, Any] = field(compare=False, repr=False)
     shared: dict[str, Any] = field(compare=False, repr=False)
     settings: Hashable = field(repr=False)
     keep: bool
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from others of the same function, and keeps nothing alive."""
+        return self.held, self.types
 
 
 @dataclass(slots=True, eq=False)
@@ -149,14 +158,25 @@ def request_of(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep
     Raises:
         UsageError: arguments that do not fit the function, or that JAX cannot hold.
     """
-    programs = asked._programs
+    programs, now = asked._programs, settings()
     for repeated in () if kwargs else tuple(programs.recent):  # other threads may ask meanwhile
-        if repeated.kind.keep is keep and (leaves := repeated.leaves(programs.fixed, args)) is not None:
+        like = repeated.kind.keep is keep and repeated.kind.settings == now
+        if like and (leaves := repeated.leaves(programs.fixed, args)) is not None:
             return Request(repeated.kind, leaves)
     request = _new_request(asked, args, kwargs, keep)
     if not kwargs and (repeatable := Repeated.of(request.kind, args)) is not None:
-        programs.recent.appendleft(repeatable)
+        _remember(programs.recent, repeatable)
     return request
+
+
+def _remember(recent: deque[Any], new: Repeated) -> None:
+    """Put a request in front of the latest ones, which keep alive what few of them share."""
+    recent.appendleft(new)
+    held = list(dict.fromkeys(each.kind.held for each in tuple(recent)))
+    if len(held) > HELD:
+        kept = [each for each in tuple(recent) if each.kind.held in held[:HELD]]
+        recent.clear()
+        recent.extend(kept)  # what another thread adds meanwhile is remembered the next time
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,42 +186,32 @@ class Repeated:
 
     Attributes:
         kind: of all of them.
-        like: by argument what is equal in another one, and, where examples share it, what is the very same.
+        arguments: place, name and likeness of each, those first that are not shared: they are told apart sooner.
     """
 
     kind: Kind
-    like: list[tuple[Any, list[Any] | None]]
+    arguments: list[tuple[int, str, Likeness]]
 
     @staticmethod
     def of(kind: Kind, args: tuple[Any, ...]) -> Repeated | None:
-        """Return what repeats a request, if its arguments are arrays and numbers, or shared ones."""
+        """Return what repeats a request; None where only a look at all of its arguments can tell."""
         if len(kind.trees) != len(args) or any(tree is None for tree in kind.trees.values()):
             return None
-        shared = [all(axis is None for axis in kind.axes[name]) for name in kind.trees]
-        simple = (isinstance(arg, np.ndarray | jax.Array | np.generic | int | float) for arg in args)
-        if not all(map(operator.or_, shared, simple)):
-            return None
-        return Repeated(kind, list(map(_likeness, args, shared)))
+        found = [(name, likeness(arg, iter(kind.axes[name]))) for name, arg in zip(kind.trees, args, strict=True)]
+        like = [(place, name, part) for place, (name, part) in enumerate(found) if part is not None]
+        is_shared = {name: all(axis is None for axis in axes) for name, axes in kind.axes.items()}
+        return Repeated(kind, sorted(like, key=lambda each: is_shared[each[1]])) if len(like) == len(args) else None
 
     def leaves(self, fixed: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Return the leaves of a request with these arguments, behind the object of a method; None if it is another."""
         other = any(map(operator.is_not, fixed, self.kind.asked._programs.fixed))
-        if other or len(args) != len(self.like) or settings() != self.kind.settings:
+        if other or len(args) != len(self.arguments):
             return None
-        for arg, (known, kept) in zip(args, self.like, strict=True):
-            like, same = _likeness(arg, kept is not None)
-            if like != known or any(map(operator.is_not, same or (), kept or ())):
-                return None
-        named = zip(self.kind.trees, args, self.like, strict=True)
-        return tuple([own_leaf(name, arg) for name, arg, (_, kept) in named if kept is None])
-
-
-def _likeness(value: Any, is_shared: bool) -> tuple[Any, list[Any] | None]:
-    if not is_shared:
-        return (value.shape, value.dtype) if isinstance(value, np.ndarray | jax.Array) else type(value), None
-    leaves, tree = flatten(value)
-    held = [told(leaf) for leaf in leaves if isinstance(leaf, np.ndarray)]
-    return (tree, held), [leaf for leaf in leaves if not isinstance(leaf, np.ndarray)] if held else leaves
+        own: list[list[Any]] = [[] for _ in args]
+        if not all(is_like(args[place], own[place]) for place, _, is_like in self.arguments):
+            return None
+        named = zip(self.kind.trees, own, strict=True)
+        return tuple([own_leaf(name, leaf) for name, leaves in named for leaf in leaves])
 
 
 def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool) -> Request:
@@ -210,7 +220,8 @@ def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], ke
     bound = bind(asked.fn, args, kwargs)
     passed = list(bound.arguments)[len(programs.fixed) :]
     axes = axes_by_name(asked.fn, programs.options, bound, len(args))
-    key: list[Any] = [id(programs.cache), *map(id, programs.fixed)]  # a method is another object at each use
+    held: list[Any] = [*map(id, programs.fixed)]  # a method is another object at each use
+    types: list[Any] = [id(programs.cache)]
     own: list[Any] = []
     axes_of: dict[str, tuple[int | None, ...]] = {}
     trees: dict[str, Any] = {}
@@ -219,7 +230,7 @@ def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], ke
         value = bound.arguments[name]
         if name in programs.options.static_argnames:
             trees[name], axes_of[name], shared[name] = None, (), value
-            key.append((name, Known(value) if has_hash(value) else id(value)))
+            held.append((name, Known(value) if has_hash(value) else id(value)))
             continue
         leaves, trees[name] = leaves_of(value)
         axes_of[name] = tuple(leaf_axes(name, axes[name], jax.tree.unflatten(trees[name], range(len(leaves)))))
@@ -227,13 +238,13 @@ def _new_request(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], ke
         for leaf, axis in zip(leaves, axes_of[name], strict=True):
             shared[name].append(shared_leaf(name, leaf) if axis is None else None)
             if axis is None:
-                key.append(told(shared[name][-1]))
+                held.append(told(shared[name][-1]))
             else:
                 own.append(own_leaf(name, leaf))
                 check_axis(name, own[-1], axis)
-                key.append(type_of(own[-1]))
-        key.append((name, trees[name], axes_of[name]))
-    return Request(Kind(asked, tuple(key), axes_of, trees, shared, settings(), keep), tuple(own))
+                types.append(type_of(own[-1]))
+        types.append((name, trees[name], axes_of[name]))
+    return Request(Kind(asked, tuple(held), tuple(types), axes_of, trees, shared, settings(), keep), tuple(own))
 
 
 def stacked(requests: Sequence[Request], size: int) -> tuple[tuple[Any, ...], dict[str, Any]]:

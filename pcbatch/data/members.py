@@ -72,11 +72,6 @@ def data_of(value: Any) -> Any:
     return value.value if is_data else value
 
 
-def is_member(value: object) -> bool:
-    """Return whether a value is a member that a lane says."""
-    return isinstance(value, MemberValue)
-
-
 def alike(values: list[Any]) -> list[Any]:
     """Return values of which each may take the place of the others: all members are of the lane if one is."""
     of_lane = any(isinstance(value, MemberValue) for value in values)

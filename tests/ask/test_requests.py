@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.ask import request as requests
 from tests.ask.programs import first_state
 
 pytest.importorskip("greenlet")
@@ -251,6 +252,16 @@ def test_few_requests_are_remembered_of_a_method() -> None:
     assert len(recent) == 4
 
 
+def test_requests_of_many_kinds_are_remembered_while_they_share_few_things() -> None:
+    batched = pcbatch.batch(lambda w, xs: sum(xs) * w, in_axes=(None, 0))
+    weights = [jnp.float32(k) for k in range(6)]
+    pcbatch.gather(lambda k: batched.ask(weights[0], [ONE] * (k + 1)), range(12))
+    assert len(batched._programs.recent) == 12
+    for w in weights[1:]:
+        pcbatch.gather(lambda k, w=w: batched.ask(w, [ONE] * (k + 1)), range(3))
+    assert len({each.kind.held for each in batched._programs.recent}) == 4
+
+
 def test_asking_where_no_number_is_known_is_refused() -> None:
     for transform in (jax.jit, jax.vmap, jax.grad):
         x = jnp.ones(2) if transform is jax.vmap else 1.0
@@ -268,3 +279,59 @@ def test_the_warning_is_at_the_line_that_asks() -> None:
     with pytest.warns(UserWarning, match="`lonely.ask` is called outside") as told:
         lonely.ask(1)
     assert told[0].filename == __file__
+
+
+class Two(NamedTuple):
+    """A structure of two parts."""
+
+    left: Any
+    right: Any
+
+
+FLOATS, OTHERS, LONG = np.arange(3, dtype=np.float32), np.ones(3, np.float32), np.zeros(4, np.float32)
+ARGUMENTS: list[Any] = [
+    *(FLOATS, OTHERS, jnp.asarray(FLOATS), LONG, FLOATS.astype(np.int32), np.float32(2), 2.0, 3.0, 2, 3, True, 2**40),
+    *(None, [], {}, (), [FLOATS], [OTHERS], [LONG], [FLOATS, OTHERS], (FLOATS, OTHERS), Two(FLOATS, OTHERS)),
+    *([1, 2], [1, 3], [1.0], [FLOATS, 2], [FLOATS, 2.5], [FLOATS, None], "text", "texts", ["a", "b"], b"ab"),
+    *({"a": FLOATS, "b": 1}, {"b": 1, "a": FLOATS}, {"a": OTHERS, "b": 2}, {"a": OTHERS}, {1: FLOATS, 2: OTHERS}),
+    *([{"a": FLOATS}, (LONG, [FLOATS])], [{"a": OTHERS}, (LONG, [OTHERS])], [{"a": OTHERS}, (LONG, OTHERS)]),
+]
+
+
+@pytest.mark.parametrize("axes", [0, None], ids=["each its own", "shared"])
+def test_a_request_is_remembered_as_what_it_is(axes: int | None) -> None:
+    """Whatever was asked before, a request is of the kind, and has the leaves, that a look at all of it finds."""
+    batched = pcbatch.batch(lambda other, x: x, in_axes=(0, axes))
+
+    def outcome(make: Any, value: Any) -> Any:
+        try:
+            made = make(batched, (ONE, value), {}, False)
+        except pcbatch.UsageError as error:
+            return error.diagnostics[0].title
+        return made.kind, [
+            (type(leaf), getattr(leaf, "dtype", None), np.asarray(leaf).tolist()) for leaf in made.leaves
+        ]
+
+    remembered = 0
+    for first in ARGUMENTS:
+        for second in ARGUMENTS:
+            batched._programs.recent.clear()
+            outcome(requests.request_of, first)
+            before = len(batched._programs.recent)
+            assert outcome(requests.request_of, second) == outcome(requests._new_request, second), (first, second)
+            remembered += before and len(batched._programs.recent) == 1
+    assert remembered >= len(ARGUMENTS) * 0.6  # among them each beside itself
+
+
+def test_a_dict_of_shared_weights_with_another_array_is_another() -> None:
+    weights = {"w": jnp.ones(3), "layers": [jnp.zeros(2), {"b": 1.5}]}
+    batched = pcbatch.batch(lambda w, x: x * w["layers"][1]["b"] + w["w"][0], in_axes=(None, 0))
+
+    def asked(k: int) -> list[float]:
+        first = batched.ask(weights, 1.0)
+        weights["layers"][1]["b"] = 2.5  # type: ignore[index]
+        second = batched.ask(weights, 1.0)
+        weights["w"] = jnp.full(3, 7.0)
+        return [float(first), float(second), float(batched.ask(weights, float(k)))]
+
+    assert pcbatch.gather(asked, [1]) == [[2.5, 3.5, 9.5]]

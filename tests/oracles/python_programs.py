@@ -56,8 +56,9 @@ SAID = {"AssertionError": "failed an assertion"}
 _serial = itertools.count()
 
 
-class Endless(Exception):
-    """A program that plain Python does not finish soon, or whose containers grow large."""
+class Endless(BaseException):
+    """A program that plain Python does not finish soon, or whose containers grow large; no `except Exception` of the
+    program itself must catch it."""
 
 
 class Refused(Exception):
