@@ -34,7 +34,8 @@ from benchmarks.policy_others import seen_shares, table_alone
 from pcbatch.learning import learn
 from pcbatch.learning.q_learning import Training
 
-SAMPLES, FRESH, MOST = 32, 64, 256  # inputs to learn and judge by, others, and all that there are of some programs
+# Inputs to learn and judge by, twice as many as a call has lanes; others; and all that there are of some programs.
+SAMPLES, FRESH, MOST = 128, 64, 256
 QUICK = ("two loops", "queens", "tree, three types")
 IN_LANES = {
     "queens": "queens by bits, 4 to 7",
@@ -79,7 +80,7 @@ def programs() -> dict[str, tuple[Any, Inputs]]:
 
 def _rows(columns: tuple[Any, ...], count: int, seed: int) -> tuple[Any, ...]:
     """Some rows of columns; those of different seeds are different ones."""
-    start = FRESH * seed
+    start = SAMPLES * seed
     return jax.tree.map(lambda x: x[start : start + count], columns)  # type: ignore[no-any-return]
 
 

@@ -47,7 +47,7 @@ def learn_schedule(
     Args:
         f: the batched function. What is learned is for its options: for calls side by side if it runs so, else for
             lanes.
-        *args, **kwargs: the samples, a batch as in a call; 32 are enough as a rule.
+        *args, **kwargs: the samples, a batch as in a call: twice as many as calls will have, if those are few.
         encoding: what a state is: "base" (the blocks that something waits for), "max" (and for which most waits) or
             "sort" (in the order of how much waits).
         episodes: simulated runs to learn from.

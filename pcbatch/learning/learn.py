@@ -18,12 +18,13 @@ from pcbatch.compiler.program import Program
 from pcbatch.compiler.schedules import source_of
 from pcbatch.learning import fixed, lemma
 from pcbatch.learning.q_learning import Learner, Training
-from pcbatch.learning.task_graph import Choose, Ints, Outcome, Simulation, TaskGraph, simulate
+from pcbatch.learning.task_graph import Choose, Outcome, Simulation, TaskGraph, Visits, simulate
 from pcbatch.learning.task_trace import TooLong, Tracer, trace_of_lanes
 from pcbatch.lowering.stack_passes.block_layout import ordered
 from pcbatch.lowering.typing.jax_types import from_storage, to_storage
 from pcbatch.plan import SCHEDULES, Dense
 from pcbatch.runtime.costs import plan_modes
+from pcbatch.runtime.costs.trip_time import visit_time
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import LANES, LEMMA, TABLE, TASKS, Learned, StateTable
 from pcbatch.runtime.learned.summary import BlockVisits, Summary
@@ -50,11 +51,11 @@ class Task:
         default: the policy without what it is to learn.
         graph: the graph, of the blocks that a schedule chooses among.
         functions: the function of each block.
-        times: the estimated time of a visit of each, in any unit.
+        times: the estimated time of a visit of each for which many wait, in any unit.
         policies: those of the machine itself, by name.
         own: the name of that without a schedule.
         alone: whether lanes are estimated to be faster one after the other, which no schedule is for.
-        spins: of the mode of each block, under a policy of a name, for so many lanes.
+        visits: how the machine makes them, under a policy of a name, for so many lanes; their times in that unit.
     """
 
     default: Learned
@@ -64,7 +65,7 @@ class Task:
     policies: Mapping[str, Callable[[], Choose]]
     own: str
     alone: bool = False
-    spins: Callable[[str, int], Sequence[int]] = lambda name, lanes: ()
+    visits: Callable[[str, int], Visits] = lambda name, lanes: Visits()
 
     def part(self, rest: int) -> Task:
         """Return the same with those of the samples whose numbers have this rest by two."""
@@ -75,15 +76,15 @@ class Task:
         name = self.own if policy.deployed == AUTO else policy.deployed
         begin = self.policies.get(name)
         choose = (lambda run: policy.choose(run.waiting)) if begin is None else begin()
-        return simulate(self.graph, choose, self.spins(name, len(np.unique(self.graph.examples))))
+        return simulate(self.graph, choose, self.visits(name, len(np.unique(self.graph.examples))))
 
-    def time(self, policy: Learned, visits: Ints) -> float:
+    def time(self, policy: Learned, made: Outcome) -> float:
         """Return the estimated time of the visits that a policy makes."""
         choice, blocks = 0.0, len(self.times)
         if policy.machine == LANES and policy.deployed not in (AUTO, "sweep", "drain"):
             looks_up = LOOK_UP + COMPARE * blocks * policy.states
             choice = TEST * blocks + looks_up * (policy.deployed in (TABLE, LEMMA))
-        return float(visits @ np.array(self.times)) + choice * int(visits.sum())
+        return made.time + choice * made.total
 
 
 Measure = Callable[[Sequence[Learned]], Mapping[str, float]]
@@ -138,7 +139,7 @@ def best(
 ) -> Learned:
     """Return the fastest policy on samples, or a simpler one that is about as fast; `seconds` are measured, by name."""
     made = {policy.deployed: task.outcome(policy) for policy in policies}
-    times = {p.deployed: task.time(p, made[p.deployed].visits) for p in policies} if seconds is None else seconds
+    times = {p.deployed: task.time(p, made[p.deployed]) for p in policies} if seconds is None else seconds
     chosen, gain = policies[0], GAIN if seconds is None else MEASURED_GAIN
     for policy in () if task.alone and seconds is None else policies[1:]:
         if times.get(policy.deployed, np.inf) < (1 - gain) * times.get(chosen.deployed, 0.0):
@@ -199,7 +200,8 @@ def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]], so
     dearest = max(1.0, *(costs[block.label] for block in chosen))
     times = tuple(LEAST + costs[block.label] / dearest for block in chosen)
     default = Learned(TASKS, graph.labels, source, fingerprint.of_tasks(tasks.program))
-    return Task(default, graph, functions, times, {own: begin}, own)
+    visits = Visits(lambda block, waiting: times[block])
+    return Task(default, graph, functions, times, {own: begin}, own, visits=lambda name, lanes: visits)
 
 
 def examples_of(program: Program, tasks: TaskExecutable, given: Arguments) -> list[dict[str, object]]:
@@ -227,11 +229,15 @@ def of_lanes(program: Program, given: Arguments, source: str) -> Task:
     cheap = [k for k in order["drain"] if k not in expensive]
     left, machine, modes = costs.left_behind(given.lanes // 2), executable.machine, executable.options.plan.modes
 
-    def spins(name: str, lanes: int) -> Sequence[int]:
-        planned = plan_modes.costs(executable.program, modes, name == "drain", name == "sweep").modes(lanes)
+    def visits(name: str, lanes: int) -> Visits:
+        priced = plan_modes.costs(executable.program, modes, name == "drain", name == "sweep")
+        planned = priced.modes(lanes)
         repeats = [mode.spins if isinstance(mode, Dense) else 0 for mode in planned]
         repeats = [min(n, 1) if code.may_not_end else n for n, code in zip(repeats, machine.layout.codes, strict=True)]
-        return repeats if machine.emitter.name == "guard" else ()
+        return Visits(
+            lambda block, waiting: visit_time(priced.blocks[block], planned[block], lanes, waiting),
+            repeats if machine.emitter.name == "guard" else (),
+        )
 
     policies: dict[str, Callable[[], Choose]] = {
         "earliest": lambda: fixed.earliest(order["earliest"]),
@@ -250,5 +256,5 @@ def of_lanes(program: Program, given: Arguments, source: str) -> Task:
         tuple(block.dense(given.lanes // 2) for block in costs.blocks),
         policies,
         str(executable.schedule),
-        spins=spins,
+        visits=visits,
     )

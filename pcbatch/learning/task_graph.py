@@ -198,10 +198,17 @@ Choose = Callable[[Simulation], int]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The visits of a run of each block, and the share of the visits that took all of what could wait."""
+    """What comes of a run.
+
+    Attributes:
+        visits: of each block.
+        sufficient: the share of the visits that took all of what could wait.
+        time: of all visits.
+    """
 
     visits: Ints
     sufficient: float
+    time: float = 0.0
 
     @property
     def total(self) -> int:
@@ -209,10 +216,23 @@ class Outcome:
         return int(self.visits.sum())
 
 
-def simulate(graph: TaskGraph, choose: Choose, spins: Sequence[int] = ()) -> Outcome:
-    """Run a graph to its end; `choose` gives the block of the next visit, `spins` are those of its mode."""
-    run = Simulation(graph)
-    whole = 0
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """How a machine visits blocks.
+
+    Attributes:
+        time: of a visit of a block, by its number, for which so many wait.
+        spins: of the mode of each block.
+    """
+
+    time: Callable[[int, int], float] = lambda block, waiting: 1.0
+    spins: Sequence[int] = ()
+
+
+def simulate(graph: TaskGraph, choose: Choose, visits: Visits = Visits()) -> Outcome:
+    """Run a graph to its end; `choose` gives the block of the next visit."""
+    run, spins = Simulation(graph), visits.spins
+    whole, time = 0, 0.0
     while run.live:
         block = choose(run)
         start, debt, repeats = int(run.waiting[block]), 0, spins[block] if spins else 0
@@ -220,9 +240,10 @@ def simulate(graph: TaskGraph, choose: Choose, spins: Sequence[int] = ()) -> Out
             for _ in range(max(1, repeats)):
                 if run.waiting[block]:
                     whole += run.waiting[block] == run.front[block] <= graph.widths[block]
+                    time += visits.time(block, min(int(run.waiting[block]), graph.widths[block]))
                     run.visit(block)
             debt += repeats * (start - int(run.waiting[block]))  # visits that those which have left it sat out
             if not repeats or not run.waiting[block] or debt >= start:
                 break
     total = int(run.visits.sum())
-    return Outcome(run.visits, whole / total if total else 1.0)
+    return Outcome(run.visits, whole / total if total else 1.0, time)

@@ -1,4 +1,4 @@
-"""The expected time of a trip, and XLA's own analysis of blocks: for reports, since nothing is decided by them."""
+"""The expected time of a trip and XLA's own analysis of blocks, for reports, and the expected time of a visit."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def trip_times(costs: Costs, modes: tuple[Mode, ...], lanes: int, policy: str) -
     total = sum(block.often for block in blocks)
     if policy in ("earliest", "largest"):  # one block a trip
         return tuple(
-            block.often / total * _visit(block, mode, lanes, max(1.0, lanes * block.often / total))
+            block.often / total * visit_time(block, mode, lanes, max(1.0, lanes * block.often / total))
             for block, mode in zip(blocks, modes, strict=True)
         )
     expensive = [blocks[k].often for k in costs.expensive] if policy == "drain" else []
@@ -86,10 +86,10 @@ def trip_times(costs: Costs, modes: tuple[Mode, ...], lanes: int, policy: str) -
 def _in_trip(block: BlockCost, mode: Mode, lanes: int, passes: float) -> float:
     waits = min(1.0, passes)  # the probability that a lane waits for the block
     any_waits = 1.0 - (1.0 - waits) ** lanes
-    return max(1.0, passes) * any_waits * _visit(block, mode, lanes, lanes * waits / any_waits)
+    return max(1.0, passes) * any_waits * visit_time(block, mode, lanes, lanes * waits / any_waits)
 
 
-def _visit(block: BlockCost, mode: Mode, lanes: int, waiting: float) -> float:
+def visit_time(block: BlockCost, mode: Mode, lanes: int, waiting: float) -> float:
     """Return the time of a visit for which `waiting` lanes wait."""
     match mode:
         case Dense():
