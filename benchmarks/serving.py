@@ -3,7 +3,8 @@
 - search: tree search with a value network, a game in plain Python (python-chess where it is installed, else four in a
   row). By `gather`, by one jitted call for each request, and by threads with a batcher in lock-step: it waits until
   every game that goes on has asked, and answers all by one jitted call.
-- scipy: runs of `scipy.optimize` whose objective is computed by JAX, by `gather` and one after the other.
+- scipy: runs of `scipy.optimize` whose objective is computed by JAX, of few and of many numbers, by `gather` and one
+  after the other; BLAS, of which scipy's own code has the smallest matrices, has one thread.
 - tokens: coroutines that generate tokens with a check in Python (`benchmarks/tokens.py`), by lanes that stay open, by
   batches, and by batches by hand.
 - load: requests of threads and coroutines, of five kinds, some with errors, some cancelled: every answer is compared.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import math
+import os
 import random
 import resource
 import threading
@@ -23,6 +25,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before it is loaded
 
 import jax
 import jax.numpy as jnp
@@ -265,11 +269,11 @@ def searches(games: int, simulations: int, repeats: int) -> None:
             compared(f"{name}, {games} games of {simulations}, layers of {hidden}", ways, repeats, mostly)
 
 
-def optimisations(runs: int, repeats: int) -> None:
-    """Compare `scipy.optimize` by `gather` with a loop."""
+def optimisations(runs: int, rows: int, size: int, repeats: int) -> None:
+    """Compare `scipy.optimize` by `gather` with a loop: losses over so many rows of so many numbers."""
     from scipy.optimize import minimize
 
-    data = jnp.asarray(np.random.default_rng(1).normal(size=(400, 20)), jnp.float32)
+    data = jnp.asarray(np.random.default_rng(1).normal(size=(rows, size)), jnp.float32)
 
     def energy(data: Any, x: Any, target: Any) -> Any:
         return jnp.mean(jnp.log1p(jnp.exp(-jnp.tanh(data @ x) * target))) + 0.01 * jnp.sum(x**2)
@@ -278,20 +282,25 @@ def optimisations(runs: int, repeats: int) -> None:
         return jax.value_and_grad(energy, 1)(data, x, target)
 
     one, batched = jax.jit(both), pcbatch.batch(both, in_axes=(None, 0, 0))
-    targets = [np.sign(np.random.default_rng(k).normal(size=400)).astype(np.float32) for k in range(runs)]
+    targets = [np.sign(np.random.default_rng(k).normal(size=rows)).astype(np.float32) for k in range(runs)]
 
     def minimum(k: int, ask: Any) -> float:
         def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
             value, slope = ask(data, x.astype(np.float32), targets[k])
             return float(value), np.asarray(slope, np.float64)
 
-        return float(minimize(objective, np.zeros(20), jac=True, method="L-BFGS-B", options={"maxiter": 40}).fun)
+        return float(minimize(objective, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": 40}).fun)
 
     ways = {
         "gather": lambda: pcbatch.gather(lambda k: minimum(k, batched.ask), range(runs)),
         "a loop": lambda: [minimum(k, one) for k in range(runs)],
     }
-    compared(f"scipy.optimize, {runs} runs", ways, repeats, lambda a, b: bool(np.allclose(a, b, rtol=1e-2)))
+    compared(
+        f"scipy.optimize, {runs} runs, {rows} rows of {size}",
+        ways,
+        repeats,
+        lambda a, b: bool(np.allclose(a, b, rtol=1e-2)),
+    )
 
 
 def load(requests: int) -> None:
@@ -407,7 +416,8 @@ def main() -> None:
     if options.only in ("", "search"):
         searches(64, 50 // less, options.repeats)
     if options.only in ("", "scipy"):
-        optimisations(256 // less, options.repeats)
+        optimisations(256 // less, 400, 20, options.repeats)
+        optimisations(256 // less, 4000, 100, options.repeats)
     if options.only in ("", "tokens"):
         tokens(64, 60 // less, options.repeats)
     if options.only in ("", "load"):
