@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import jax
-
 from pcbatch.ask.answers import Values
 from pcbatch.ask.arena import Arena
 from pcbatch.ask.lanes import FEWEST, Lanes
@@ -21,6 +19,7 @@ from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.jax_types import settings
+from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.runs.run_options import seconds
 
 PATIENCE = 4  # batches of other kinds that may go before the oldest request of a kind
@@ -284,7 +283,7 @@ class Scheduler:
         return finish
 
     def _kept(self, values: Values, count: int) -> Sequence[Any]:
-        leaves, tree = jax.tree.flatten(values.batch)
+        leaves, tree = flatten(values.batch)  # dicts of another order are others
         key = tree, tuple((leaf.shape[1:], str(leaf.dtype)) for leaf in leaves)
         if key not in self.arenas:
             self.arenas[key] = Arena(values.batch)

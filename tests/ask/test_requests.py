@@ -229,6 +229,14 @@ def test_rows_are_used_again_and_hold_keys_and_nothing() -> None:
     assert len(arena.free) == before + 150
 
 
+def test_kept_dicts_have_their_own_order() -> None:
+    up = pcbatch.batch(lambda x: {"a": x, "b": 2 * x})
+    down = pcbatch.batch(lambda x: {"b": 2 * x, "a": x})
+    rows = pcbatch.gather(lambda f: f.ask(ONE, keep=True).value(), [up, down])
+    assert [list(row) for row in rows] == [["a", "b"], ["b", "a"]]
+    assert all(float(row["b"]) == 2 for row in rows)
+
+
 def test_a_shared_row_and_an_axis_that_is_not_there_are_refused() -> None:
     row = pcbatch.gather(lambda k: first_state.ask(float(k), keep=True), [1])[0]
     with pytest.raises(pcbatch.UsageError, match=r"argument `weights` is shared, and is a row.*\n.*row\.value\(\)"):
