@@ -94,7 +94,6 @@ def gather(
         [3, 2, 7]
     """
     return gathered(
-        Scheduler(),
         function,
         items,
         limit=limit,

@@ -8,6 +8,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextvars import copy_context
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,19 +40,38 @@ class Fiber:
 
     Attributes:
         number: which item it is given.
+        item: that item.
+        group: the `gather` that has begun it.
         frames: its stack, which is left and entered again.
         answer: what it waits for, once it is there.
-        group: the `gather` that has begun it.
     """
 
-    def __init__(self, number: int, run: Callable[[], Any], group: Group) -> None:
+    __slots__ = ("answer", "frames", "group", "item", "number")
+
+    def __init__(self, number: int, item: Any, group: Group) -> None:
         from greenlet import greenlet
 
-        self.number, self.group = number, group
+        self.number, self.item, self.group = number, item, group
         self.answer: Answer | None = None
-        self.frames: greenlet = greenlet(run, group.loop.hub)
+        self.frames: greenlet = greenlet(self._run, group.loop.hub)
         self.frames.gr_context = copy_context()
         _fibers[self.frames] = self
+
+    def _run(self) -> None:
+        group = self.group
+        try:
+            group.results[self.number] = Answer(group.function(self.item))
+        except Exception as error:
+            group.results[self.number] = Answer(None, error)
+            if group.stops and group.error is None:
+                group.error = error
+        finally:
+            del group.running[self.number], _fibers[self.frames]
+        try:
+            group.fill()
+        except Exception as error:  # of the iterator that gives the items
+            group.error = group.error or error
+        group.wake()
 
     def wait(self, request: Request) -> Any:
         """Let others run until there is an answer."""
@@ -103,7 +123,7 @@ class Loop:
         self.coroutines = running_loop()
         self.running: deque[Callable[[], None]] = deque()  # batches that have begun
 
-    def run(self, group: Group, tell: Callable[[], object]) -> None:
+    def run(self, group: Group, tell: Callable[[], object] | None) -> None:
         """Run fibers until a group has settled."""
         while not group.settled:
             if not self.ready:
@@ -112,7 +132,8 @@ class Loop:
                 self.ready.popleft().frames.switch()
             for each in self.timed:
                 each.look_at_clock()
-            tell()
+            if tell is not None:
+                tell()
 
     def _answer(self) -> None:
         """Begin up to two batches, and wait for the first of them: the second one runs while its fibers do."""
@@ -125,62 +146,54 @@ class Loop:
             self.running.popleft()()
 
 
+@dataclass(slots=True, eq=False)
 class Group:
     """The fibers of one `gather`: one for each item, at most `limit` at a time.
 
     Attributes:
+        function: what is called with each item.
+        items: those that are left.
+        limit: how many fibers run at a time; None: all.
         loop: in which they run.
         around: the fiber that has called `gather`, if one has.
         until: the time of `time.monotonic` at which it ends; None: no limit.
         stops: whether the first error ends all.
         results: by number, of the fibers that have ended.
         running: those that have not.
+        begun: how many have begun.
+        exhausted: whether no item is left.
         error: what has ended it before its time.
     """
 
-    def __init__(self, loop: Loop, around: Fiber | None, until: float | None, stops: bool) -> None:
-        self.loop, self.around, self.until, self.stops = loop, around, until, stops
-        self.results: dict[int, Answer] = {}
-        self.running: dict[int, Fiber] = {}
-        self.error: BaseException | None = None
-        self.begun, self.exhausted = 0, False
+    function: Callable[[Any], Any]
+    items: Iterator[Any]
+    limit: int | None
+    loop: Loop
+    around: Fiber | None
+    until: float | None
+    stops: bool
+    results: dict[int, Answer] = field(default_factory=dict)
+    running: dict[int, Fiber] = field(default_factory=dict)
+    begun: int = 0
+    exhausted: bool = False
+    error: BaseException | None = None
 
     @property
     def settled(self) -> bool:
         """Whether every item has its result, or an error has ended the group."""
         return self.error is not None or (self.exhausted and not self.running)
 
-    def fill(self, function: Callable[..., Any], items: Iterator[Any], limit: int | None) -> None:
+    def fill(self) -> None:
         """Begin fibers for the next items, as many as may run."""
-        while not self.settled and not self.exhausted and (limit is None or len(self.running) < limit):
+        while not self.settled and not self.exhausted and (self.limit is None or len(self.running) < self.limit):
             try:
-                item = next(items)
+                item = next(self.items)
             except StopIteration:
                 self.exhausted = True
                 return
-            number, self.begun = self.begun, self.begun + 1
-            self.begin(number, partial(function, item), lambda: self.fill(function, items, limit))
-
-    def begin(self, number: int, call: Callable[[], Any], after: Callable[[], object]) -> None:
-        """Begin a fiber; `after` is called when it has ended."""
-
-        def run() -> None:
-            try:
-                self.results[number] = Answer(call())
-            except Exception as error:
-                self.results[number] = Answer(None, error)
-                if self.stops and self.error is None:
-                    self.error = error
-            finally:
-                del self.running[number], _fibers[fiber.frames]
-            try:
-                after()
-            except Exception as error:  # of the iterator that gives the items
-                self.error = self.error or error
-            self.wake()
-
-        fiber = self.running[number] = Fiber(number, run, self)
-        self.loop.ready.append(fiber)
+            fiber = self.running[self.begun] = Fiber(self.begun, item, self)
+            self.begun += 1
+            self.loop.ready.append(fiber)
 
     def look_at_clock(self) -> None:
         """End the group if its time is over."""
@@ -210,7 +223,6 @@ class Group:
 
 
 def gathered(
-    scheduler: Scheduler,
     function: Callable[..., Any],
     items: Iterable[Any],
     *,
@@ -225,21 +237,16 @@ def gathered(
         title = f"limit must be a positive integer or None, not {short(limit)}"
         raise usage("PCB470", title, help="leave limit out, or give a number such as 100")
     around = current_fiber()
-    loop = Loop(scheduler) if around is None else around.group.loop
-    group = Group(loop, around, deadline(timeout), not return_exceptions)
+    loop = Loop(Scheduler()) if around is None else around.group.loop
+    group = Group(function, iter(items), limit, loop, around, deadline(timeout), not return_exceptions)
     if group.until is not None:
         loop.timed.append(group)
     total = len(items) if isinstance(items, Sized) else None
     with reporting(progress, "fibers") as report:
-
-        def tell() -> None:
-            if report is not None:
-                report(RunCounts(total, finished=len(group.results)))
-
         try:
-            group.fill(function, iter(items), limit)
+            group.fill()
             if around is None:
-                loop.run(group, tell)
+                loop.run(group, report and partial(_tell, report, group, total))
             elif not group.settled:
                 loop.hub.switch()
         finally:
@@ -248,6 +255,10 @@ def gathered(
         raise group.error
     answers = [group.results[k] for k in range(group.begun)]
     return [answer.value if answer.error is None else answer.error for answer in answers]
+
+
+def _tell(report: Callable[[RunCounts], object], group: Group, total: int | None) -> None:
+    report(RunCounts(total, finished=len(group.results)))
 
 
 def _timeout(group: Group) -> GatherTimeout:
