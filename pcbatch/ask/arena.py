@@ -41,9 +41,8 @@ class Arena:
             numbers = self.free[:count]
             del self.free[:count]  # of this very list, to which rows that are gone come back
             leaves = jax.tree.leaves(values)
-            places = np.full(
-                len(leaves[0]) if leaves else count, self.size, np.int32
-            )  # nowhere, for what fills a batch up
+            size = len(leaves[0]) if leaves else count
+            places = np.full(size, self.size, np.int32)  # no place, for the examples that fill the batch up
             places[:count] = numbers
             # Not donated: a batch that is being put together may still read the columns of before.
             self.columns = _written(self.columns, places, leaves)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -81,8 +82,9 @@ def _of_shared(value: Any) -> Likeness:
 
 def _of_own(value: Any) -> Likeness | None:
     match value:
-        case Row(arena=arena):
-            return _appending(lambda other: type(other) is Row and other.arena is arena)
+        case Row():
+            arena = weakref.ref(value.arena)  # what is remembered does not keep results on the device
+            return _appending(lambda other: type(other) is Row and other.arena is arena())
         case np.ndarray() | jax.Array():
             like = value.shape, value.dtype
             return _appending(

@@ -159,7 +159,7 @@ def request_of(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep
         UsageError: arguments that do not fit the function, or that JAX cannot hold.
     """
     programs, now = asked._programs, settings()
-    for repeated in () if kwargs else tuple(programs.recent):  # other threads may ask meanwhile
+    for repeated in () if kwargs else programs.recent.copy():  # other threads may ask meanwhile
         like = repeated.kind.keep is keep and repeated.kind.settings == now
         if like and (leaves := repeated.leaves(programs.fixed, args)) is not None:
             return Request(repeated.kind, leaves)
@@ -172,9 +172,10 @@ def request_of(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], keep
 def _remember(recent: deque[Any], new: Repeated) -> None:
     """Put a request in front of the latest ones, which keep alive what few of them share."""
     recent.appendleft(new)
-    held = list(dict.fromkeys(each.kind.held for each in tuple(recent)))
+    latest = recent.copy()
+    held = list(dict.fromkeys(each.kind.held for each in latest))
     if len(held) > HELD:
-        kept = [each for each in tuple(recent) if each.kind.held in held[:HELD]]
+        kept = [each for each in latest if each.kind.held in held[:HELD]]
         recent.clear()
         recent.extend(kept)  # what another thread adds meanwhile is remembered the next time
 

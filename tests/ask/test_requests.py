@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -227,6 +228,20 @@ def test_rows_are_used_again_and_hold_keys_and_nothing() -> None:
     del rows
     gc.collect()
     assert len(arena.free) == before + 150
+
+
+def test_what_is_remembered_keeps_no_results_on_the_device() -> None:
+    arenas = []
+
+    def asked(k: int) -> float:
+        rows = [doubled.ask(float(k + j), keep=True) for j in range(2)]
+        arenas.append(weakref.ref(rows[0].arena))
+        return float(summed.ask(rows))
+
+    pcbatch.gather(asked, range(3))
+    gc.collect()
+    assert arenas
+    assert all(arena() is None for arena in arenas)
 
 
 def test_kept_dicts_have_their_own_order() -> None:
