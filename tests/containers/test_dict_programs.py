@@ -377,6 +377,90 @@ def test_a_lane_raises_what_python_raises():
         pcbatch.batch(grows)(XS, XS[:, 0])
 
 
+def grows_by_union(xs, y):
+    found = {x: 0 for x in xs}
+    for k in found:
+        if k == y:
+            found |= {k + 100: 0}
+    return len(found)
+
+
+def grows_in_items(xs, y):
+    found = {x: 0 for x in xs}
+    for k, v in found.items():
+        found |= {(k + 100 if k == y else k): v}
+    return len(found)
+
+
+class Held:
+    """An object with a dict."""
+
+    def __init__(self, found):
+        self.found = found
+
+
+def grows_in_an_object(xs, y):
+    held = Held({x: 0 for x in xs})
+    for k in held.found:
+        if k == y:
+            held.found |= {k + 100: 0}
+    return len(held.found)
+
+
+def grows_in_a_list(xs, y):
+    rows = [{x: 0 for x in xs}]
+    for k in rows[0]:
+        if k == y:
+            rows[0][k + 100] = 0
+    return len(rows[0])
+
+
+def replaced_meanwhile(xs, y):
+    """What is stored goes into another dict than that of the loop."""
+    held = Held({x: 0 for x in xs})
+    for k in held.found:
+        held.found = {y: 1}
+        held.found[k] = y
+    return len(held.found)
+
+
+def assigned_meanwhile(xs, y):
+    found, seen = {x: 0 for x in xs}, 0
+    for k in found:
+        seen += k
+        found = {k: y}
+        found |= {y: k}
+    return seen, len(found)
+
+
+@pytest.mark.parametrize("fn", [grows_by_union, grows_in_items, grows_in_an_object, grows_in_a_list])
+def test_a_loop_sees_in_any_way_that_its_dict_has_grown(fn):
+    run = pcbatch.batch(fn).run(XS, np.where(np.arange(len(XS)) % 2, XS[:, 0], -1).astype(np.int32))
+    assert [status == pcbatch.Status.ERROR for status in run.status] == [bool(k % 2) for k in range(len(XS))]
+
+
+@pytest.mark.parametrize("fn", [replaced_meanwhile, assigned_meanwhile])
+def test_a_loop_goes_on_with_the_dict_that_it_began_with(fn):
+    found = jax.tree.leaves(pcbatch.batch(fn)(XS, XS[:, 0]))
+    wanted = [jax.tree.leaves(fn(xs.tolist(), int(xs[0]))) for xs in np.asarray(XS)]
+    assert [list(lane) for lane in zip(*(column.tolist() for column in found), strict=True)] == wanted
+
+
+def renamed_and_refilled(y):
+    found = {1: y, 5: y}
+    other = found
+    for k in found:
+        other[2] = y
+        del other[1]
+        break
+    return sum(found)
+
+
+def test_another_name_of_a_dict_whose_keys_a_loop_replaces_is_not_forgotten():
+    with pytest.raises(pcbatch.CompileError, match="may be the same object"):
+        pcbatch.batch(renamed_and_refilled)(np.array([3, 4], np.int32))
+
+
 def removed(xs):
     found = set(xs)
     found.discard(3)

@@ -77,3 +77,58 @@ def test_parts_of_long_texts_are_joined(emitter: str) -> None:
         strict=True,
     ):
         assert have.tolist() == list(want)
+
+
+class Cell:
+    """An object with a part that may be None."""
+
+    def __init__(self, value, next=None):
+        self.value = value
+        self.next = next
+
+
+def against_none(a, b):
+    x = a if a > 1 else None
+    y = None
+    return x is y, y is x, None is x, y is not x, (None if b else x) is y
+
+
+def against_bools(a, b):
+    x = a > 2 if a > 1 else None
+    return x is True, True is x, False is x, x is not True
+
+
+def against_texts(a, b):
+    x = "ab" if a > 1 else None
+    y = [b] if b > 1 else None
+    z = (a, b) if a > 2 else None
+    none = None
+    return none is x, none is y, none is z, z is none
+
+
+def in_a_new_object(a, b):
+    e = Cell(a) if not b else None
+    other = None
+    e = Cell(1 if other is e else 0)
+    return e.value
+
+
+def of_numbers(a, b):
+    x = a if a > 1 else None
+    y = b if b > 1 else None
+    return x is y
+
+
+@pytest.mark.parametrize("fn", [against_none, against_bools, against_texts, in_a_new_object], ids=lambda f: f.__name__)
+def test_identity_asks_in_either_order(fn: Any) -> None:
+    ones, others = np.array([0, 0, 3, 3, 2], np.int32), np.array([0, 3, 0, 3, 2], np.int32)
+    found = pcbatch.batch(fn)(ones, others)
+    columns = found if isinstance(found, tuple) else (found,)
+    wanted = [fn(int(a), int(b)) for a, b in zip(ones, others, strict=True)]
+    lanes = list(zip(*(np.broadcast_to(column, ones.shape).tolist() for column in columns), strict=True))
+    assert lanes == [one if isinstance(one, tuple) else (one,) for one in wanted]
+
+
+def test_identity_of_two_numbers_that_may_be_none_is_refused() -> None:
+    with pytest.raises(pcbatch.CompileError, match="values of lanes are not objects"):
+        pcbatch.batch(of_numbers)(np.array([0, 3]), np.array([0, 3]))

@@ -304,17 +304,30 @@ def shown(value: Value) -> Value:
     return value
 
 
+def _is_or_both_none(a: Value, b: Value) -> Value:
+    """The operator `a is b` where one of the two, or each, may be None."""
+    none = [_is_none(each) for each in (a, b)]
+    both = jnp.logical_and(*none)
+    if a is None or b is None:
+        return number(both)
+    same = is_(*(each.value if isinstance(each, Optional) else each for each in (a, b)))
+    return number(jnp.logical_or(both, jnp.logical_and(same, jnp.logical_not(jnp.logical_or(*none)))))
+
+
+def _is_none(value: Value) -> Flag:
+    if isinstance(value, Optional):
+        return is_none(value)
+    return questions.is_(value, None) if isinstance(value, RECORDS) else value is None
+
+
 def is_(a: Value, b: Value) -> Value:
     """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array, and of two
     collections."""
     plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
+    if isinstance(a, Optional) or isinstance(b, Optional):
+        return _is_or_both_none(a, b)
     if isinstance(a, RECORDS) or isinstance(b, RECORDS):
         return questions.is_(a, b)
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, Optional) and other is not None and isinstance(one.value, RECORDS):
-            return number(jnp.logical_and(one.present, is_(one.value, other)))
-    if isinstance(a, Optional) and b is None:
-        return number(is_none(a))
     for one, other in ((a, b), (b, a)):
         # There is one True and one False, so a bool of Python can be compared with them by its value.
         if isinstance(other, bool) and isinstance(one, jax.core.Tracer) and one.shape == ():

@@ -323,11 +323,12 @@ def watched(value: Value) -> Value:
 
     The clock goes back where the last key is removed, so from now on no key is the last one.
     """
+    given = value
     if type(value) is set or (type(value) is dict and not any(isinstance(key, str) for key in value)):
         value = LaneSet.from_items(list(value)) if isinstance(value, set) else lane_dict(value)
-    if not isinstance(value, LaneDict | LaneSet) or value.table is None:
-        return value
-    return one_of(value.with_table(replace(value.table, clock=value.table.clock + 1)), [value])
+    if isinstance(value, LaneDict | LaneSet) and value.table is not None:
+        value = value.with_table(replace(value.table, clock=value.table.clock + 1))
+    return one_of(value, [given])
 
 
 def entries_of(value: Value) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import gast
 
@@ -14,6 +14,7 @@ from pcbatch.frontend.source.tree import Node, one_line
 KINDS = {"removes": "only_stores", "stores": "only_drops"}  # each with what methods say that do the other alone
 LAZY = ("enumerate", "zip", "reversed")
 PARTS = (gast.Subscript, gast.Attribute)
+IN_PLACE = (gast.BitOr, gast.BitAnd, gast.BitXor, gast.Sub, gast.Add, gast.Mult)
 
 
 def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
@@ -26,9 +27,7 @@ def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
     changed = [place for part in _with_nested(unit, inside) for place in _changed_by(unit, part)]
     if changed and unit.decisions.linked:  # what is changed may be another name of what the loop goes over
         changed += sources(loop.iter)
-    assigned = {
-        one_line(part) for part in inside if isinstance(part, (gast.Name, *PARTS)) and isinstance(part.ctx, gast.Store)
-    }
+    assigned = set(map(one_line, _assigned(inside)))
     return frozenset(
         one_line(place)
         for place in changed
@@ -42,9 +41,17 @@ def _places_in(place: Node) -> Iterator[Node]:
 
 
 def assigned_in(loop: Node) -> frozenset[str]:
-    """Return the variables that the body of a `for` loop assigns: they may stand for another object then."""
-    parts = _parts(loop)
-    return frozenset(part.id for part in parts if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store))
+    """Return the variables that the body of a `for` loop assigns: they may stand for another object then.
+
+    `d |= e` is none of these: it changes the object, or the object is one that no iterator sees changed.
+    """
+    return frozenset(part.id for part in _assigned(_parts(loop)) if isinstance(part, gast.Name))
+
+
+def _assigned(parts: list[Node]) -> Iterator[Node]:
+    in_place = {id(part.target) for part in parts if _is_in_place(part)}
+    stored = (part for part in parts if isinstance(part, (gast.Name, *PARTS)) and isinstance(part.ctx, gast.Store))
+    return (part for part in stored if id(part) not in in_place)
 
 
 def refilled_in(unit: Unit, loop: Node) -> frozenset[str]:
@@ -108,6 +115,13 @@ def _changed_by(unit: Unit, part: Node) -> Iterator[Node]:
     elif isinstance(part, gast.Subscript) and not isinstance(part.ctx, gast.Load):
         if place_of(unit, part.value) is not None:
             yield part.value
+    elif _is_in_place(part) and place_of(unit, part.target) is not None:
+        yield part.target
+
+
+def _is_in_place(part: Node) -> bool:
+    """Whether a part is an assignment such as `d |= e`, by which dicts, sets, lists and deques change in place."""
+    return isinstance(part, gast.AugAssign) and isinstance(part.op, IN_PLACE)
 
 
 def viewed(node: Node) -> tuple[Node, str] | None:
@@ -134,5 +148,14 @@ def sources(node: Node) -> list[Node]:
             return [node]
         case gast.Call(func=gast.Name(id=function), args=args) if function in LAZY:
             return [source for arg in args for source in sources(arg)]
+        case gast.Subscript() | gast.Attribute() if _is_place(node):
+            return [node]
     view = viewed(node)
     return [] if view is None else [view[0]]
+
+
+def is_same_object(part: Node, loop: Node, changed: Container[str]) -> bool:
+    """Whether a part of a variable is the same object all through a loop that changes these variables and parts."""
+    inner = [one_line(each) for each in _places_in(part) if each is not part]
+    targets = {one_line(each) for each in gast.walk(loop.target) if isinstance(each, gast.Name)}
+    return targets.isdisjoint(inner) and not any(each in changed for each in inner)

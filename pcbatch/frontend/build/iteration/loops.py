@@ -21,7 +21,7 @@ from pcbatch.data.functions import iteration, links
 from pcbatch.frontend.build.assignments import assign_value
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import store
-from pcbatch.frontend.build.expressions import condition
+from pcbatch.frontend.build.expressions import condition, lower
 from pcbatch.frontend.build.iteration.iterables import (
     Element,
     Iterable,
@@ -32,10 +32,17 @@ from pcbatch.frontend.build.iteration.iterables import (
     range_count,
 )
 from pcbatch.frontend.build.iteration.kept_iterators import next_element, taken_place, test_next
-from pcbatch.frontend.source.changed_in_loops import assigned_in, changed_in, moved_in, refilled_in, sources
+from pcbatch.frontend.source.changed_in_loops import (
+    assigned_in,
+    changed_in,
+    is_same_object,
+    moved_in,
+    refilled_in,
+    sources,
+)
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import is_builtin
-from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
+from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, one_line, supported
 from pcbatch.ir.ops import Move
 
 RENAME = "assign another variable there"
@@ -129,8 +136,10 @@ def _over_elements(b: Builder, node: Node) -> Iteration:
     for each in sources(node.iter):
         if isinstance(each, gast.Name) and each.id in b.changed:
             changed.append(_gone_over(b, each, node))
+        elif one_line(each) in b.changed and is_same_object(each, node, b.changed):
+            changed.append(lower(b, each))
     loop = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
-    sizes, moved = [b.temp() for _ in changed], [_flag(b, name, node) for name in changed]
+    sizes, moved = [b.temp() for _ in changed], [_flag(b, each, node) for each in changed]
     for name, size in zip(changed, sizes, strict=True):
         b.prim((size,), supported(iteration.entries_of, [name], at), shown=name)
 
@@ -156,7 +165,7 @@ def _gone_over(b: Builder, name: Node, loop: Node) -> Node:
 
 def _flag(b: Builder, name: Node, loop: Node) -> list[Node]:
     """Build a variable that says whether methods have moved the elements of a deque since the loop over it began."""
-    if name.id not in moved_in(b.unit, loop):
+    if not isinstance(name, gast.Name) or name.id not in moved_in(b.unit, loop):
         return []
     flag = b.temp()
     b.prim((flag,), constant(False, name))
