@@ -113,14 +113,23 @@ def in_a_new_object(a, b):
     return e.value
 
 
+def dicts(a, b):
+    d, e = {"k": a if a > 1 else None, "l": {"m": b}}, {"l": {"m": b}, "k": b if b > 1 else None}
+    none = {"k": None, "l": {"m": b}}
+    return d == none, none != d, d == e, d == {"k": a}, none in [d, e], [d, e].count(none), [d] == [e], {1: a} == {1: b}
+
+
 def of_numbers(a, b):
     x = a if a > 1 else None
     y = b if b > 1 else None
     return x is y
 
 
-@pytest.mark.parametrize("fn", [against_none, against_bools, against_texts, in_a_new_object], ids=lambda f: f.__name__)
-def test_identity_asks_in_either_order(fn: Any) -> None:
+OF_TWO = [against_none, against_bools, against_texts, in_a_new_object, dicts]
+
+
+@pytest.mark.parametrize("fn", OF_TWO, ids=lambda f: f.__name__)
+def test_identity_and_equality_in_either_order(fn: Any) -> None:
     ones, others = np.array([0, 0, 3, 3, 2], np.int32), np.array([0, 3, 0, 3, 2], np.int32)
     found = pcbatch.batch(fn)(ones, others)
     columns = found if isinstance(found, tuple) else (found,)

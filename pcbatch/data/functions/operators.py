@@ -25,7 +25,7 @@ from pcbatch.data.functions import builtins as of_lane
 from pcbatch.data.functions import mappings, python_numbers, sequence_builtins, texts, type_questions, users_code
 from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
 from pcbatch.data.functions.sequence_builtins import product
-from pcbatch.data.functions.sequence_operators import are_sequences, compare
+from pcbatch.data.functions.sequence_operators import are_dicts, are_sequences, compare
 from pcbatch.data.functions.truth import ARRAYS, truth
 from pcbatch.data.functions.users_code import PLAIN, method_of, substitute
 from pcbatch.data.members import data_of
@@ -58,7 +58,7 @@ def binary(name: str) -> Callable[[Value, Value], Value]:
             return _of_optional(run, plain, a, b)
         if is_comparison and is_noting() and (fields := pair(a, b, plain)) is not None:
             a, b = fields
-        if is_comparison and are_sequences(a, b):
+        if (is_comparison and are_sequences(a, b)) or (plain in ("eq", "ne") and are_dicts(a, b)):
             return compare(plain, a, b)
         if (isinstance(a, PLAIN) and isinstance(b, PLAIN)) or not is_noting():
             return operator(a, b)
@@ -170,7 +170,7 @@ def _contains(item: Value, container: Value) -> Value:
         return jnp.any(jnp.asarray(container) == item)
     if isinstance(item, jax.Array) and isinstance(container, range):
         return _any_equal(item, container)
-    if isinstance(container, tuple | list) and any(map(_of_lane, (item, *container))):
+    if isinstance(container, tuple | list) and any(map(_holds_values, (item, *container))):
         return _any_equal(item, container)
     if _of_lane(item) and isinstance(container, set | frozenset | Mapping):
         kinds: Any = (bool, int, float, complex) if isinstance(item, jax.Array) else (tuple, Enum)
@@ -186,6 +186,11 @@ def _of_lane(value: Value) -> bool:
         or has_order(value, "eq")
         or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
     )
+
+
+def _holds_values(value: Value) -> bool:
+    """Whether a value is one with values of the lane, or a dict that holds one, which no set can hold."""
+    return _of_lane(value) or (type(value) is dict and any(map(_holds_values, value.values())))
 
 
 def lacks(item: Value, container: Value) -> Value:

@@ -50,8 +50,13 @@ def are_sequences(a: Value, b: Value) -> bool:
     return alike and of_lane((a, b))
 
 
+def are_dicts(a: Value, b: Value) -> bool:
+    """Whether two values are dicts of known keys, of which one has a value of a lane in it."""
+    return type(a) is dict and type(b) is dict and of_lane((a, b))
+
+
 def compare(name: str, a: Value, b: Value) -> Value:
-    """Return the comparison `name` of two tuples or lists."""
+    """Return the comparison `name` of two tuples, lists or dicts."""
     if name == "eq":
         return number(equal(a, b))
     if name == "ne":
@@ -61,8 +66,12 @@ def compare(name: str, a: Value, b: Value) -> Value:
 
 
 def equal(a: Value, b: Value) -> Value:
-    """Return whether two values, or two sequences of them, are equal."""
+    """Return whether two values, or two sequences or dicts of them, are equal."""
     a, b = compared(a, "eq"), compared(b, "eq")
+    if are_dicts(a, b):
+        if a.keys() != b.keys():
+            return False
+        a, b = [*a.values()], [b[key] for key in a]
     if not are_sequences(a, b):
         return truth(list_order.equal(a, b) if isinstance(a, Optional) or isinstance(b, Optional) else a == b)
     if len(a) != len(b) or of_two_classes(a, b):
