@@ -108,18 +108,24 @@ def argument_of(kind: str, values: list[Any]) -> Any:
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Raise Endless within the context if what runs there does not end soon."""
+    """Raise Endless within the context, again and again, if what runs there does not end soon; and behind it, for a
+    `finally` of the program may raise something else meanwhile."""
+    over = False
 
     def stop(*_: object) -> None:
+        nonlocal over
+        over = True
         raise Endless
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS, SECONDS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+    if over:
+        raise Endless
 
 
 def prepare(program: PythonProgram, seed: int, lanes: int) -> Case:
