@@ -1,4 +1,4 @@
-"""What arguments of equal requests have in common, told without flattening them, which takes longer than an answer."""
+"""Tests of whether the arguments of a request are like those of an earlier one, without flattening them."""
 
 from __future__ import annotations
 

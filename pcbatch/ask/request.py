@@ -117,7 +117,7 @@ class Kind:
 
     @property
     def key(self) -> Hashable:
-        """What tells it from others of the same function, and keeps nothing alive."""
+        """The key of the kind among those of its function; no object is kept alive by it."""
         return self.held, self.types
 
 

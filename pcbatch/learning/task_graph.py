@@ -198,7 +198,7 @@ Choose = Callable[[Simulation], int]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What comes of a run.
+    """The visits that a simulated run makes, and how good they are.
 
     Attributes:
         visits: of each block.
@@ -218,7 +218,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Visits:
-    """How a machine visits blocks.
+    """The way in which a machine visits blocks: the time and the repeats of a visit.
 
     Attributes:
         time: of a visit of a block, by its number, for which so many wait.

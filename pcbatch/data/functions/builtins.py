@@ -315,9 +315,7 @@ def _is_or_both_none(a: Value, b: Value) -> Value:
 
 
 def _is_none(value: Value) -> Flag:
-    if isinstance(value, Optional):
-        return is_none(value)
-    return questions.is_(value, None) if isinstance(value, RECORDS) else value is None
+    return questions.is_(value, None) if isinstance(value, RECORDS) else is_none(value)
 
 
 def is_(a: Value, b: Value) -> Value:

@@ -52,7 +52,7 @@ def are_sequences(a: Value, b: Value) -> bool:
 
 def are_dicts(a: Value, b: Value) -> bool:
     """Whether two values are dicts of known keys, of which one has a value of a lane in it."""
-    return type(a) is dict and type(b) is dict and of_lane((a, b))
+    return type(a) is dict and type(b) is dict and of_lane([*a.values(), *b.values()])
 
 
 def compare(name: str, a: Value, b: Value) -> Value:

@@ -14,7 +14,7 @@ from pcbatch.frontend.source.tree import Node, one_line
 KINDS = {"removes": "only_stores", "stores": "only_drops"}  # each with what methods say that do the other alone
 LAZY = ("enumerate", "zip", "reversed")
 PARTS = (gast.Subscript, gast.Attribute)
-IN_PLACE = (gast.BitOr, gast.BitAnd, gast.BitXor, gast.Sub, gast.Add, gast.Mult)
+CHANGING = (gast.BitOr, gast.BitAnd, gast.BitXor, gast.Sub, gast.Add, gast.Mult)
 
 
 def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
@@ -121,7 +121,7 @@ def _changed_by(unit: Unit, part: Node) -> Iterator[Node]:
 
 def _is_in_place(part: Node) -> bool:
     """Whether a part is an assignment such as `d |= e`, by which dicts, sets, lists and deques change in place."""
-    return isinstance(part, gast.AugAssign) and isinstance(part.op, IN_PLACE)
+    return isinstance(part, gast.AugAssign) and isinstance(part.op, CHANGING)
 
 
 def viewed(node: Node) -> tuple[Node, str] | None:
