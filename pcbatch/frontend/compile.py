@@ -30,7 +30,8 @@ from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined, check_deleted, check_nested
 from pcbatch.frontend.support.helper_copies import stand_in
 from pcbatch.frontend.support.tracer_operators import check_tracers
-from pcbatch.frontend.symbols import Symbols, callees, parameters_given_back
+from pcbatch.frontend.symbols import Request, Symbols, callees, parameters_given_back
+from pcbatch.ir.analysis.liveness import live_in
 from pcbatch.ir.cfg import CfgProgram, Function
 from pcbatch.ir.ops import Return
 from pcbatch.ir.roles import writes
@@ -123,7 +124,22 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         check_defined(unit, faults)
     if not codes <= HARMLESS:
         return None, faults.found
+    function, found = _build(name, unit, request, symbols, frozenset())
+    unbound = live_in(function)[function.blocks[0].label].difference(function.params)
+    if unbound:  # which exception is raised may hang on whether a variable has a value
+        function, found = _build(name, unit, request, symbols, unbound)
+    faults.include(found)
+    _note_changes(unit, request.target, function)
+    return function, faults.found
+
+
+def _build(
+    name: str, unit: Unit, request: Request, symbols: Symbols, unbound: frozenset[str]
+) -> tuple[Function, Faults]:
+    """Build the graph of a function; `unbound` are variables that some path may read without a value."""
+    faults = Faults(unit.source)
     builder = Builder(unit, faults, symbols, consumers)
+    builder.unbound = unbound
     given_back = () if unit.is_entry else symbols.gives_back(name)
     keep_parameters(builder, given_back)
     if request.catching:
@@ -136,9 +152,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         symbols.raising |= dict.fromkeys(end_catching(builder))
     check_nested(builder)
     check_deleted(builder)
-    function = synced(builder.finish(name, request.inline, given_back), unit.decisions.linked)
-    _note_changes(unit, request.target, function)
-    return function, faults.found
+    return synced(builder.finish(name, request.inline, given_back), unit.decisions.linked), faults
 
 
 def _note_changes(unit: Unit, target: Target, function: Function) -> None:

@@ -71,18 +71,18 @@ def swap_items(value: Value, first: Path, second: Path) -> Value:
 
     Rows of an array are views: the first assignment is seen in what the second one stores, as in NumPy.
     """
-    value = _copy(value)
-    before, after = (_copy(item(value, path)) for path in (first, second))
+    value = copy_of(value)
+    before, after = (copy_of(item(value, path)) for path in (first, second))
     before, after = kept(after, before), kept(before, after)
     holder = item(value, first[:-1])
     view = isinstance(holder, ARRAYS) and before.ndim > 0 and array_items.is_basic(first[-1])
     value = set_item(value, first, after)
-    return set_item(value, second, _copy(item(value, first)) if view else before)
+    return set_item(value, second, copy_of(item(value, first)) if view else before)
 
 
 def set_item(value: Value, path: Path, new: Value) -> Value:
     """Return the value after `value[path] = new`."""
-    return _changed_item(_copy(value), path, lambda part, key: _store(part, key, new))
+    return _changed_item(copy_of(value), path, lambda part, key: _store(part, key, new))
 
 
 def put_part(value: Value, path: Path, new: Value) -> Value:
@@ -90,7 +90,7 @@ def put_part(value: Value, path: Path, new: Value) -> Value:
 
     It is no assignment, as a slice of a list is a new list: nothing else shows what has become of that.
     """
-    return _changed(_copy(value), path, lambda part: new)
+    return _changed(copy_of(value), path, lambda part: new)
 
 
 def augment_item(value: Value, path: Path, name: str, operand: Value, *before: Value) -> Value:
@@ -111,7 +111,7 @@ def augment_item(value: Value, path: Path, name: str, operand: Value, *before: V
         part = _indexable(part, key)
         return _store(part, key, new(_read(part, key)))
 
-    return _changed_item(_copy(value), path, change)
+    return _changed_item(copy_of(value), path, change)
 
 
 def of_container(value: Value, path: Path, methods: str) -> Value:
@@ -125,7 +125,7 @@ def of_container(value: Value, path: Path, methods: str) -> Value:
 
 def taken_before(value: Value, path: Path, taken: Value) -> Value:
     """Return what `value[path].extend` has taken of an iterable that raises after some elements: a bytearray none."""
-    return [] if isinstance(item(_copy(value), path), LaneByteArray | bytearray) else taken
+    return [] if isinstance(item(copy_of(value), path), LaneByteArray | bytearray) else taken
 
 
 def old_item(value: Value, path: Path) -> Value:
@@ -162,7 +162,7 @@ def delete_item(value: Value, path: Path) -> Value:
         changed_by_class(part, "__delitem__", partial(operator.delitem, part, key))
         return part
 
-    return _changed_item(_copy(value), path, change)
+    return _changed_item(copy_of(value), path, change)
 
 
 def call_method(
@@ -181,7 +181,7 @@ def call_method(
         results.append(result)
         return part
 
-    changed = _changed(_copy(value), path, change)
+    changed = _changed(copy_of(value), path, change)
     return results[0], changed
 
 
@@ -194,7 +194,7 @@ def augmented(name: str, old: Value, operand: Value) -> Value:
 def _augmented(name: str, old: Value, operand: Value) -> Value:
     match old:
         case list() if name == "add":
-            return _call(_copy(old), "extend", (operand,), {})[0]
+            return _call(copy_of(old), "extend", (operand,), {})[0]
         case list() if name == "mul" and isinstance(operand, int):
             return [*old] * operand
         case dict() if name == "or_" and not isinstance(operand, Container):
@@ -203,7 +203,7 @@ def _augmented(name: str, old: Value, operand: Value) -> Value:
             return getattr(operators, name)(old, operand)
     method = users_method(old, _in_place(name)) or getattr(type(old), _in_place(name), None)
     if method is not None and not isinstance(old, (*ARRAYS, int, float, complex, str, tuple)):
-        return changed_by_class(old, _in_place(name), partial(method, _copy(old), operand))
+        return changed_by_class(old, _in_place(name), partial(method, copy_of(old), operand))
     if name == "matmul":
         return old @ operand
     return getattr(operators, name)(old, operand)
@@ -337,19 +337,19 @@ def _indexable(value: Value, key: Value) -> Value:
     return lifted(value, key) if type(value) is dict else value
 
 
-def _copy(value: Value) -> Value:
+def copy_of(value: Value) -> Value:
     """Return a value of new objects, all that can be changed: the leaves are the same."""
     if isinstance(value, (*ARRAYS, bool, int, float, complex, str, bytes, type)) or value is None:
         return value
     kind = type(value)
     if kind in (list, tuple):
-        return kind(map(_copy, value))
+        return kind(map(copy_of, value))
     if isinstance(value, tuple) and hasattr(value, "_make"):
-        return kind._make(_copy(part) for part in value)
+        return kind._make(copy_of(part) for part in value)
     if isinstance(value, dict):
         new = copy.copy(value)
         for key, part in value.items():
-            new[key] = _copy(part)
+            new[key] = copy_of(part)
         return new
     leaves, tree = jax.tree.flatten(value, is_leaf=lambda part: isinstance(part, TextParts))
     leaves = [leaf.as_rows() if isinstance(leaf, TextParts) else leaf for leaf in leaves]
@@ -357,5 +357,5 @@ def _copy(value: Value) -> Value:
         return jax.tree.unflatten(tree, leaves)
     new = copy.copy(value)
     for name, part in getattr(new, "__dict__", {}).items():
-        object.__setattr__(new, name, _copy(part))
+        object.__setattr__(new, name, copy_of(part))
     return new

@@ -23,8 +23,11 @@ jax.extend.source_info_util.register_exclusion(__file__)
 def fixed_key(value: Value, key: Value, *path: Value) -> Value:
     """The key of the part `value[path][key]`, which stays that of the part when a list grows."""
     holder = linked_item(value, *path)
-    if type(holder) is dict or isinstance(holder, LaneDict):
-        return key
+    return key if type(holder) is dict or isinstance(holder, LaneDict) else counted_from_start(holder, key)
+
+
+def counted_from_start(holder: Value, key: Value) -> Value:
+    """The index of an element of a list that an index means, which may count from the end."""
     count = holder.length if isinstance(holder, LaneList) else len(holder)
     if isinstance(count, int) and not isinstance(key, jax.Array):
         get_item(holder, key)  # raises where there is no such element

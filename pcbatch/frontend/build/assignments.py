@@ -22,6 +22,7 @@ from pcbatch.frontend.build.mutations import (
 )
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.build.primitives import lane_reads
+from pcbatch.frontend.build.receivers import look_up
 from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, is_stream, of_container, whole
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
@@ -85,7 +86,9 @@ def assign_value(b: Builder, target: Node, value: Node, listed: bool = False) ->
 
 
 def _stored(b: Builder, value: Node) -> Node:
-    """A value to be stored in a part of a variable, as a variable or a literal."""
+    """A value to be stored in a part of a variable, as a variable or a literal, evaluated before the place."""
+    if isinstance(value, gast.Name) and value.id in b.unbound:
+        return copied(b, value)
     return value if isinstance(value, gast.Constant) else atom(b, value)
 
 
@@ -147,13 +150,15 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
         return
     if (
         not (names or objects)
-        and not may_raise(node.value, bool(b.handlers))
+        and not may_raise(b, node.value)
         and (stores is None or place.name not in lane_reads(b.unit, node.value, b.variables))
     ):
         *keys, value = operands(b, [*place.operands, given])
         augment_place(b, place, keys, node, value, methods)
         return
     keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
+    # Python has looked up the container by then, as it has the object of a method.
+    keys, _ = look_up(b, Place(place.root, place.keys[:-1]), keys, [node.value], node)
     old = read_place(b, place, keys, subscript(target.value, target.slice, target) if stores else target, node)
     value = operands(b, [given])[0]
     if not (names or objects):

@@ -100,6 +100,7 @@ class Builder:
         self.caught: list[Handlers] = []  # those in whose handlers control is
         self.finals: list[tuple[Sequence[Node], int]] = []  # bodies of `finally`, with the number of handlers outside
         self.kept: dict[str, Move] = {}  # parameters that are results: what makes them the caller's objects in the end
+        self.unbound = frozenset[str]()  # variables that some path may read without a value
         self.code: str | None = None  # the result that says what the function raises, where a caller catches that
         self.current = self.label()
 

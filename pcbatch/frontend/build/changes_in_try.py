@@ -9,39 +9,20 @@ xs.extend(f(y) for y in ys)      ==>      t = []
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
-
-import gast
 
 from pcbatch.data.catalogue import facts
 from pcbatch.data.functions import changes
 from pcbatch.frontend.build.builder import Builder, Handlers
-from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, frozen, may_raise
 from pcbatch.frontend.build.exceptions import raise_again
-from pcbatch.frontend.build.mutations import call_mutation, path, read_place, require_kept
+from pcbatch.frontend.build.mutations import call_mutation, path
+from pcbatch.frontend.build.receivers import Operands, evaluated
 from pcbatch.frontend.source.places import Mutation
 from pcbatch.frontend.source.streams import becomes_list, has_own, is_stream
-from pcbatch.frontend.source.tree import Node, display, load, supported
+from pcbatch.frontend.source.tree import Node, load, supported
 
 T = TypeVar("T")
-Operands = Callable[[Builder, Sequence[Node]], list[Node]]
-
-
-def evaluated(b: Builder, node: Node, found: Mutation, args: Sequence[Node], operands: Operands) -> list[Node]:
-    """Evaluate the operands of a place and the arguments of its method, with `operands`.
-
-    In the body of a `try` a place is read before arguments that may raise, as `d[k]` is in `d[k].append(f(x))`.
-    """
-    require_kept(b, found.place, [*found.place.operands, *found.args], node)
-    place, raising = found.place, bool(b.handlers) and any(may_raise(arg, True) for arg in found.args)
-    if not raising or not place.operands or not isinstance(node.func, gast.Attribute):
-        return operands(b, [*place.operands, *args])
-    arguments = display(list(found.args), node)
-    names, objects = assigned(b, arguments), changes_objects(b, arguments)
-    keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
-    read_place(b, place, keys, node.func.value, node)
-    return [*keys, *operands(b, args)]
 
 
 def taken_one_by_one(b: Builder, found: Mutation) -> bool:
@@ -75,7 +56,7 @@ def by_streams(b: Builder, node: Node, found: Mutation, operands: Operands) -> s
     streams = [is_stream(b.unit, arg) for arg in found.args]
     known = [arg for arg, stream in zip(found.args, streams, strict=True) if not stream]
     count, place, result = len(found.place.operands), found.place, ""
-    given = evaluated(b, node, found, known, operands)
+    given = evaluated(b, node, found, known, operands).operands
     rest = iter(given[count:])
 
     def change(value: Node, partly: bool = False) -> str:

@@ -86,19 +86,31 @@ def changes_objects(b: Builder, node: Node) -> bool:
     return any(changes_objects(b, child) for child in children(node))
 
 
-def may_raise(node: Node, divides: bool) -> bool:
+def may_raise(b: Builder, node: Node) -> bool:
     """Whether the evaluation of an expression may raise an exception, as far as its form tells.
 
-    Args:
-        node: the expression.
-        divides: whether a division by zero raises here, as in the body of a `try`.
+    A division by zero raises in the body of a `try` alone.
     """
     if isinstance(node, SCOPES) and not isinstance(node, COMPREHENSIONS):
         return False
     safe = isinstance(node, SAFE)
-    if isinstance(node, gast.BinOp):
-        safe = isinstance(node.op, TOTAL) or (not divides and isinstance(node.op, gast.Div | gast.FloorDiv | gast.Mod))
-    return not safe or any(may_raise(child, divides) for child in children(node))
+    if isinstance(node, gast.Name):
+        safe = node.id not in b.unbound
+    elif isinstance(node, gast.BinOp):
+        divides = isinstance(node.op, gast.Div | gast.FloorDiv | gast.Mod)
+        safe = isinstance(node.op, TOTAL) or (divides and not b.handlers)
+    return not safe or any(may_raise(b, child) for child in children(node))
+
+
+def raises_in_order(b: Builder, node: Node) -> bool:
+    """Whether several parts of an expression may raise, one of them because a variable has no value yet.
+
+    A lane without a value for a variable fails before the operation that reads it, so that these parts need operations
+    of their own.
+    """
+    if not b.unbound or b.unbound.isdisjoint(lane_reads(b.unit, node, b.variables)):
+        return False
+    return sum(may_raise(b, child) for child in children(node)) > 1
 
 
 def returned_by(b: Builder, node: Node, target: Target, in_place: bool = True) -> tuple[tuple[str, str], ...]:
@@ -152,8 +164,11 @@ def frozen(b: Builder, node: Node, names: frozenset[str], objects: bool, callee:
 
 
 def settled(b: Builder, node: Node, callee: bool = False) -> Node:
-    """An expression that raises nothing any more in the body of a `try`, where handlers tell what was raised first."""
-    if not b.handlers or isinstance(node, gast.Name) or not may_raise(node, True):
+    """An expression that raises nothing any more where it matters what is raised first: in the body of a `try`, and
+    beside variables that may have no value."""
+    if not (b.handlers or b.unbound) or (isinstance(node, gast.Name) and node.id not in b.unbound):
+        return node
+    if not may_raise(b, node):
         return node
     return frozen(b, node, frozenset(lane_reads(b.unit, node, b.variables)), True, callee)
 

@@ -20,12 +20,22 @@ from pcbatch.data.functions import iteration, operators, python_numbers, truth
 from pcbatch.data.functions.python_numbers import NEGATIVE_POWER
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.calls import CallPlan
-from pcbatch.frontend.build.changes_in_try import by_streams, evaluated, taken_one_by_one
-from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, settled, store, updated
+from pcbatch.frontend.build.changes_in_try import by_streams, taken_one_by_one
+from pcbatch.frontend.build.evaluation_order import (
+    assigned,
+    changes_objects,
+    copied,
+    frozen,
+    may_raise,
+    raises_in_order,
+    settled,
+    store,
+    updated,
+)
 from pcbatch.frontend.build.iteration.kept_iterators import kept_iterator, take_next
 from pcbatch.frontend.build.iteration.reversed_iterators import with_lists
-from pcbatch.frontend.build.mutations import call_mutation
 from pcbatch.frontend.build.primitives import lane_reads
+from pcbatch.frontend.build.receivers import call_of_looked_up, evaluated
 from pcbatch.frontend.source.bind_call import starred
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.places import Mutation, mutation
@@ -54,6 +64,8 @@ def has_control(b: Builder, node: Node) -> bool:
         return True
     if isinstance(node, SCOPES):
         return False
+    if raises_in_order(b, node):
+        return True
     if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
         return True
     if (isinstance(node, gast.Compare) and len(node.ops) > 1) or _power_of(b, node) is not None:
@@ -153,7 +165,7 @@ def in_order(
         # The parts before this one read what they read first, so this one must not change it.
         if names or objects:
             lowered = [frozen(b, part, names, objects, calls and k == 0) for k, part in enumerate(lowered)]
-        if b.handlers and has_control(b, node):
+        if (b.handlers and has_control(b, node)) or (b.unbound and may_raise(b, node)):
             lowered = [settled(b, part, calls and k == 0) for k, part in enumerate(lowered)]
         lowered.append(lower(b, fixed(node)))
     return lowered
@@ -166,8 +178,8 @@ def mutate(b: Builder, node: Node, found: Mutation) -> str:
     listed = [arg for arg in found.args if takes_list(b.unit, node) and becomes_list(b.unit, arg)]
     given = evaluated(b, node, found, [as_list(arg) if arg in listed else arg for arg in found.args], operands)
     if found.method == NEXT and len(found.args) < 2 and not found.names:
-        return take_next(b, found, given, node, lower_into)
-    return call_mutation(b, found, given, node, bool(listed))
+        return take_next(b, found, given.operands, node, lower_into)
+    return call_of_looked_up(b, found, given, node, bool(listed))
 
 
 def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:

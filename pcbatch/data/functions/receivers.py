@@ -1,0 +1,47 @@
+"""The object of a method, which Python looks up before it evaluates the arguments; see `frontend.build.receivers`."""
+
+from __future__ import annotations
+
+import jax
+import jax.extend.source_info_util
+
+from pcbatch.data.functions.changes import Path, copy_of, item
+from pcbatch.data.functions.links import counted_from_start
+from pcbatch.data.functions.operators import eq
+from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.values import Value
+from pcbatch.errors import Refusal
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+REPLACED = "the object of this method may be another one once its arguments are evaluated"
+LINE_BEFORE = "if the object that is there by then is to change, evaluate the argument in a line before: `value = ...`"
+COMPARED = (list, dict, set, LaneList, LaneDict, LaneSet)
+
+
+def place_key(value: Value, path: Path, key: Value) -> Value:
+    """Return the key of `value[path][key]`, by which it is found when its list grows at the end."""
+    holder = item(value, path)
+    return counted_from_start(holder, key) if type(holder) is list or isinstance(holder, LaneList) else key
+
+
+def looked_up(value: Value) -> Value:
+    """Return a copy of an object, to be compared with what is at its place after other things were evaluated."""
+    return copy_of(value)
+
+
+def require_still(value: Value, path: Path) -> None:
+    """Refuse a list at a path, whose elements move while the arguments of a method of one of them are evaluated."""
+    holder = item(value, path)
+    if type(holder) is list or isinstance(holder, LaneList):
+        title = "the arguments of this method move elements of the list that has its object"
+        raise Refusal("PCB330", title, helps=(LINE_BEFORE,))
+
+
+def is_there(now: Value, before: Value) -> Value:
+    """Return whether the object at a place equals what was there before; only containers are compared."""
+    if not isinstance(now, COMPARED) or not isinstance(before, COMPARED):
+        raise Refusal("PCB330", REPLACED, helps=(LINE_BEFORE,))
+    return eq(before, now)
