@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -29,6 +30,9 @@ Q = ParamSpec("Q")  # those of a method, less its object
 R = TypeVar("R", covariant=True)  # what it returns, for an example as for a batch of them
 T = TypeVar("T")
 
+KEPT = 16
+"""The number of objects with other options that a batched function knows."""
+
 
 class Batched(Asks[P, R], Reports):
     """A function of one example, compiled to run on a batch. Made by `pcbatch.batch`.
@@ -47,6 +51,7 @@ class Batched(Asks[P, R], Reports):
         self.fn: FunctionType = fn
         self.options = options
         self._programs = Programs(fn, options, functools.partial(_target_of, fn))
+        self._variants: deque[Batched[P, R]] = deque(maxlen=KEPT)
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """Trace the function for these arguments, as `jax.jit(f).trace` does.
@@ -128,7 +133,10 @@ class Batched(Asks[P, R], Reports):
             return self.fn(*converted, **named)  # type: ignore[no-any-return]
 
     def with_options(self, **changes: Any) -> Batched[P, R]:
-        """Change some options, in a new object that shares no compiled program with this one.
+        """Change some options, in another object that shares no compiled program with this one.
+
+        The same changes give the same object again, with its compiled programs: the last 16 are kept. No changes give a
+        new object each time.
 
         Args:
             **changes: options of `pcbatch.batch`; the others stay as they are.
@@ -142,7 +150,13 @@ class Batched(Asks[P, R], Reports):
         Example:
             >>> checked = f.with_options(max_steps=10_000, stats=True)  # doctest: +SKIP
         """
-        return Batched(self.fn, self._programs.with_options(**changes).options)
+        options = self._programs.with_options(**changes).options
+        known = tuple(self._variants) if changes else ()
+        found = next((kept for kept in known if _are_equal(kept.options, options)), None)
+        if found is None:
+            found = Batched(self.fn, options)
+            self._variants.append(found)
+        return found
 
     def _of_method(self, instance: object) -> Batched[..., R]:
         """This function with `instance` before the arguments of every call."""
@@ -208,6 +222,14 @@ def _forwarded(
         return method(bound.batched._of_method(bound.instance), *args, **kwargs)
 
     return forward
+
+
+def _are_equal(one: Options, other: Options) -> bool:
+    """Whether two sets of options are equal; those that hold arrays are only equal to themselves."""
+    try:
+        return one is other or one == other
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)  # `jax.jit` keeps weak references

@@ -69,10 +69,11 @@ def compile_signature(
 def _with_recursion_unrolled(
     fn: FunctionType, typed: Typed, alone: Program, given: Arguments, recompile: Recompile, rounds: int | None
 ) -> Program:
-    """Return the program of lanes one after the other with small recursive functions unrolled, where the depth of
-    calls is not limited."""
+    """Return the program of lanes one after the other with small recursive functions unrolled, where neither
+    the depth of calls nor the number of blocks is limited."""
     stages, options = alone.stages, alone.options
-    if options.max_depth is not None or unroll_recursion.run(stages.inlined_cfg) == stages.inlined_cfg:
+    limited = options.max_depth is not None or options.max_steps is not None
+    if limited or unroll_recursion.run(stages.inlined_cfg) == stages.inlined_cfg:
         return alone
     unrolled = compile_stages(typed, order_for(options), recompile.captured, rounds, unrolls_recursion=True)
     return _program(fn, unrolled, options, given, recompile)

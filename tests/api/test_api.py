@@ -69,6 +69,16 @@ class TestDecorator:
         assert other.options.strategy == "local" and weave.options.strategy == "pc"
         np.testing.assert_array_equal(other(i32(1, 2, 5)), weave(i32(1, 2, 5)))
 
+    def test_with_options_gives_the_same_one_again(self) -> None:
+        axes = {"step": None, "bonus": None}
+        other = weave.with_options(in_axes=axes, max_steps=99)
+        assert weave.with_options(max_steps=99, in_axes=dict(axes)) is other is not weave
+        assert weave.with_options(in_axes=axes, max_steps=98) is not other
+        assert weave.with_options() is not weave.with_options()
+        for k in range(100, 120):
+            weave.with_options(max_steps=k)
+        assert weave.with_options(in_axes=axes, max_steps=99) is not other, "only the last ones are kept"
+
     @pytest.mark.parametrize(
         "options",
         [{"strategy": "both"}, {"schedule": "random"}, {"emitter": "switch"}, {"max_depth": 0}, {"max_steps": -1}],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jax
@@ -103,7 +104,9 @@ def test_lanes_that_fail_are_told_as_lanes_tell_them() -> None:
     for batched in (lanes, tasks):
         with pytest.raises(pcbatch.BatchRuntimeError) as caught:
             batched(few)
-        messages.append([line for line in str(caught.value).splitlines() if " bad " in line])
+        # How deep a lane is counts frames, and copies of a body need fewer of these.
+        lines = (re.sub(r", \d+ calls deep", "", line) for line in str(caught.value).splitlines())
+        messages.append([line for line in lines if " bad " in line])
     assert messages[0] == messages[1]
     assert messages[0]
 
