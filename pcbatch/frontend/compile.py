@@ -14,6 +14,7 @@ from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.iteration import consumers
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
+from pcbatch.frontend.build.unbound import keep_flags, with_flags
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import collect_yields
@@ -144,6 +145,7 @@ def _build(
     keep_parameters(builder, given_back)
     if request.catching:
         begin_catching(builder, unit.body[0])
+    keep_flags(builder)
     statements(builder, unit.body)
     if builder.current in builder.reachable():  # control falls off the end, which returns None
         lower_into(builder, builder.result, constant(None, unit.body[-1]))
@@ -152,7 +154,8 @@ def _build(
         symbols.raising |= dict.fromkeys(end_catching(builder))
     check_nested(builder)
     check_deleted(builder)
-    return synced(builder.finish(name, request.inline, given_back), unit.decisions.linked), faults
+    function = with_flags(builder.finish(name, request.inline, given_back), builder.is_set)
+    return synced(function, unit.decisions.linked), faults
 
 
 def _note_changes(unit: Unit, target: Target, function: Function) -> None:

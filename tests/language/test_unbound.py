@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -96,3 +98,133 @@ def test_what_is_always_assigned_gets_no_flag() -> None:
 
     program = pcbatch.batch(fn).lower(jnp.array([1])).stages.cfg
     assert not any("is_set" in name for name in program.functions[0].types)
+
+
+def after_no_trip(n):
+    for i in range(n):
+        last = i
+    try:
+        return last
+    except UnboundLocalError:
+        return -1
+
+
+def by_its_base(n):
+    if n > 1:
+        v = n
+    try:
+        w = v + 1
+    except NameError:
+        w = -5
+    return w
+
+
+def in_a_loop_with_finally(n):
+    out = 0
+    for k in range(3):
+        try:
+            if n > k:
+                z = k
+            out += z * 2 + 10
+        except Exception:
+            out -= 1
+        finally:
+            out *= 2
+    return out
+
+
+def one_way(n):
+    if n > 2:
+        q = n
+    return q
+
+
+def in_a_callee(n):
+    try:
+        return one_way(n)
+    except UnboundLocalError:
+        return -7
+
+
+def in_a_handler(n):
+    try:
+        xs = [1, 2]
+        y = xs[n]
+        z = 5
+    except IndexError:
+        try:
+            return z
+        except NameError:
+            return -3
+    return y + z
+
+
+def of_what_is_changed(n):
+    if n > 1:
+        d = {1: 5}
+    try:
+        d[n] = 3
+        return sum(d.values())
+    except KeyError:
+        return -2
+    except UnboundLocalError as e:
+        return -4
+
+
+def past_finally(n):
+    try:
+        if n > 1:
+            v = 1
+        return v
+    finally:
+        n = 3
+
+
+def beside_a_division(n):
+    if n > 1:
+        v = 1
+    try:
+        return n // n * v if n else v
+    except ZeroDivisionError:
+        return -9
+
+
+def by_the_trip_before(n):
+    acc = []
+    for i in range(3):
+        try:
+            acc.append(w)
+        except NameError:
+            acc.append(-1)
+        if i == n:
+            w = i
+    return acc
+
+
+def suppressed(n):
+    r = 0
+    if n > 1:
+        v = n
+    with contextlib.suppress(NameError):
+        r = v
+    return r
+
+
+CAUGHT = [
+    after_no_trip, by_its_base, in_a_loop_with_finally, in_a_callee, in_a_handler, of_what_is_changed, past_finally,
+    beside_a_division, by_the_trip_before, suppressed,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fn", CAUGHT, ids=lambda fn: fn.__name__)
+def test_handlers_catch_it(fn) -> None:
+    ns = [0, 1, 2, 3, 4]
+    result = pcbatch.batch(fn).run(jnp.array(ns))
+    for lane, n in enumerate(ns):
+        try:
+            expected = fn(n)
+        except UnboundLocalError:
+            assert result.status[lane] == pcbatch.Status.ERROR
+            continue
+        assert result.status[lane] == pcbatch.Status.OK
+        assert np.asarray(result.value[lane]).tolist() == expected

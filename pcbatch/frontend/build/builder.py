@@ -12,7 +12,7 @@ import gast
 from pcbatch.data.functions import exceptions
 from pcbatch.data.functions.exceptions import code_of
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
+from pcbatch.frontend.build.primitives import lane_reads, make_expr, used_imports, used_nested
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.tree import Node, constant, is_constant, load, no_parameters, supported
 from pcbatch.frontend.symbols import Symbols
@@ -64,11 +64,13 @@ class Handlers:
         label: where lanes go that raise.
         code: the variable with the number of what they raise (see `support.exceptions`).
         raised: the classes that `raise` statements of the body name.
+        caught: the classes that the handlers name.
     """
 
     label: str
     code: str
     raised: list[type[BaseException]] = field(default_factory=list)
+    caught: tuple[type[BaseException], ...] = (BaseException,)
 
 
 class Builder:
@@ -101,6 +103,7 @@ class Builder:
         self.finals: list[tuple[Sequence[Node], int]] = []  # bodies of `finally`, with the number of handlers outside
         self.kept: dict[str, Move] = {}  # parameters that are results: what makes them the caller's objects in the end
         self.unbound = frozenset[str]()  # variables that some path may read without a value
+        self.is_set: dict[str, str] = {}  # for some of them, the variable that says whether it has one
         self.code: str | None = None  # the result that says what the function raises, where a caller catches that
         self.current = self.label()
 
@@ -150,6 +153,7 @@ class Builder:
         changes: tuple[str, Change] | None = None,
     ) -> None:
         """Append `dsts = node`, in the body of a `try` as an attempt. The arguments are those of `plain_prim`."""
+        self.require_bound(node)
         if not self.handlers or is_constant(node) or (isinstance(node, gast.Name) and len(dsts) == 1):
             self.plain_prim(dsts, node, shown=shown, at=at, changes=changes)
             return
@@ -166,6 +170,20 @@ class Builder:
         for dst, temp in zip(dsts, temps, strict=True):
             if dst != temp:
                 self.emit(Move(dst, temp, self.loc(source)))
+
+    def require_bound(self, node: Node) -> None:
+        """In the body of a `try`, leave it for its handlers where an expression reads a variable without a value."""
+        caught = (cls for tried in self.handlers for cls in tried.caught)
+        if not self.is_set or not any(issubclass(UnboundLocalError, cls) for cls in caught):
+            return
+        for name in lane_reads(self.unit, node, self.variables):
+            if name in self.is_set:
+                bound, unbound = self.label(), self.label()
+                self.end(Branch(self.is_set[name], bound, unbound, self.loc(node)))
+                self.start(unbound)
+                text = f"cannot access local variable '{name}' where it is not associated with a value"
+                self.fail(UnboundLocalError, (text,), node)
+                self.start(bound)
 
     def catch(self, code: str, at: Node) -> None:
         """Append a branch to the handlers for lanes that have raised, by the number of what they raise."""

@@ -176,6 +176,7 @@ def settled(b: Builder, node: Node, callee: bool = False) -> Node:
 def store(b: Builder, dst: str, node: Node) -> None:
     """Build `dst = node` for an expression without control flow."""
     if isinstance(node, gast.Name) and node.id in b.variables:
+        b.require_bound(node)
         b.emit(Move(dst, node.id, b.loc(node)))
     else:
         b.prim((dst,), node)

@@ -85,7 +85,8 @@ def build_suppress(b: Builder, node: Node, classes: Node, build: Body) -> None:
 def _build_handlers(
     b: Builder, body: Sequence[Node], handlers: Sequence[Node], orelse: Sequence[Node], build: Body
 ) -> None:
-    tried = Handlers(b.label(), b.temp())
+    caught = [cls for handler in handlers for cls in classes_of(b.unit, handler.type) or ()]
+    tried = Handlers(b.label(), b.temp(), caught=tuple(caught))
     b.handlers.append(tried)
     build(body)
     b.handlers.pop()
