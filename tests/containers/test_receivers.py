@@ -133,8 +133,27 @@ def queued(x):
     return queues[0], queues[1]
 
 
+class Other:
+    """A class with a method of the same name, which does store what it has."""
+
+    def __init__(self):
+        self.count, self.names = 0, {}
+
+    def name(self, k):
+        self.names = {k: [k]}
+        return k
+
+
+def two_classes(x):
+    tree, other = Tree([[]]), Other()
+    tree.names.update({x: [other.name(x)]})
+    tree.names.setdefault(x, []).append(tree.name(1))
+    return [sum(row) for row in tree.names.values()], len(other.names)
+
+
 RIGHT = [
     nodes, from_the_end, other_key, other_literal, named, merged, last_popped, in_place, by_default, queued,
+    two_classes,
 ]  # fmt: skip
 
 

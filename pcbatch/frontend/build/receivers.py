@@ -31,7 +31,7 @@ from pcbatch.frontend.build.evaluation_order import (
 from pcbatch.frontend.build.mutations import call_mutation, path, read_place, require_kept
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.places import Mutation, Place, mutation
-from pcbatch.frontend.source.stored_parts import ANY, Kind, part_of, stored_parts
+from pcbatch.frontend.source.stored_parts import ANY, Kind, Stored, part_of, stored_parts
 from pcbatch.frontend.source.tree import Node, display, integer, load, supported
 from pcbatch.ir.ops import Branch
 
@@ -124,31 +124,29 @@ def look_up(
     """
     found = _stored(b, place, args)
     count = len(place.keys)
-    replaced = any(kind is Kind.STORES and len(part) <= count for part, kind in found)
-    inside = any(len(part) > count for part, _ in found)
-    sure = any(kind is Kind.STORES and ANY not in part and part == _keys(place)[: len(part)] for part, kind in found)
+    stored = [one for one in found if one.kind is Kind.STORES and len(one.part.keys) <= count]
+    replaced, inside = bool(stored), any(len(one.part.keys) > count for one in found)
+    sure = any(one.sure and ANY not in one.part.keys == _keys(place)[: len(one.part.keys)] for one in stored)
     if sure or (replaced and (inside or not compared)):
         note = "Python changes the object that was there before"
         b.faults.add("PCB330", receivers.REPLACED, at, notes=(note,), helps=(receivers.LINE_BEFORE,))
         return list(keys), False
-    on_the_way = {part: kind for part, kind in found if len(part) <= count}
+    on_the_way = [(len(one.part.keys), one.kind) for one in found if len(one.part.keys) <= count]
     fixed = _fixed(b, place, keys, at) if on_the_way else list(keys)
-    for length in sorted({len(part) for part, kind in on_the_way.items() if kind is Kind.MOVES}):
+    for length in sorted({length for length, kind in on_the_way if kind is Kind.MOVES}):
         holder = Place(place.root, place.keys[: length - 1])
         test = supported(receivers.require_still, [load(place.name, at), path(holder, fixed, at)], at)
         b.prim((b.temp(),), test, shown=at, at=at)
     return fixed, replaced
 
 
-def _stored(b: Builder, place: Place, args: Sequence[Node]) -> set[tuple[Keys, Kind]]:
-    """The keys of parts that arguments store on the way to a place, or inside of what is there, and how."""
+def _stored(b: Builder, place: Place, args: Sequence[Node]) -> list[Stored]:
+    """The parts that arguments store on the way to a place, or inside of what is there."""
     changing = [arg for arg in args if changes_objects(b, arg)]
     if not place.keys or not changing:
-        return set()
+        return []
     keys, found = _keys(place), stored_parts(b.unit, changing)
-    return {
-        (one.part.keys, one.kind) for one in found if one.part.root == place.name and _on_one_way(one.part.keys, keys)
-    }
+    return [one for one in found if one.part.root == place.name and _on_one_way(one.part.keys, keys)]
 
 
 def _keys(place: Place) -> Keys:

@@ -56,10 +56,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A part that changes, and how."""
+    """A part that changes, and how; `sure`: no other method of the same name may be meant, which does not change it."""
 
     part: Part
     kind: Kind
+    sure: bool = True
 
 
 def stored_parts(unit: Unit, nodes: Iterable[Node]) -> frozenset[Stored]:
@@ -151,8 +152,10 @@ class _Finder:
             place = scope.part(node.func.value)
             if place is not None and facts(node.func.attr).changes:
                 yield Stored(Part("", (ANY,)).within(place), _kind(node))
-            for method in own_methods(self.classes, node.func.attr):
-                yield from self._mapped(scope, method, [node.func.value, *node.args], node.keywords)
+            methods = list(own_methods(self.classes, node.func.attr))
+            for method in methods:
+                for one in self._mapped(scope, method, [node.func.value, *node.args], node.keywords):
+                    yield replace(one, sure=one.sure and len(methods) == 1)
 
     def _mapped(
         self, scope: _Scope, fn: FunctionType, args: list[Node | None], keywords: list[Node]
@@ -192,7 +195,7 @@ def _mapped(
     for one in found:
         outer = given.get(one.part.root, Part(one.part.root))
         if outer is not None:
-            yield Stored(Part("", one.part.keys).within(outer), one.kind)
+            yield replace(one, part=Part("", one.part.keys).within(outer))
 
 
 def _kind(node: Node) -> Kind:
