@@ -111,7 +111,7 @@ def _expression(b: Builder, node: Node) -> None:
             lower(b, value)
         case value if getattr(value, "written_out", False) or callee(b.unit, value) is not None:
             lower_into(b, b.temp(), value)
-        case value if (found := mutation(b.unit, value, statement=True)) is not None:
+        case value if (found := mutation(b.unit, value, statement=True, effect=True)) is not None:
             mutate(b, value, found)
         case value if is_print(b.unit, value) and not b.faults.inside(node):
             build_print(b, value)

@@ -100,6 +100,7 @@ class Unit:
     imports: Mapping[str, object] = field(default_factory=dict)
     classes: Mapping[str, type] = field(default_factory=dict)
     passed: dict[str, Target] = field(default_factory=dict, compare=False)  # functions given to others, as targets
+    changing: dict[str, bool] = field(default_factory=dict, compare=False)  # names of methods: may they change objects
 
     @property
     def decisions(self) -> Decisions:

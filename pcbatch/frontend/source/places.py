@@ -6,23 +6,19 @@ assignment to the variable at its root.
 
 from __future__ import annotations
 
-import dis
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from types import CodeType
 from weakref import WeakKeyDictionary
 
 import gast
 
 from pcbatch.data.catalogue import FUNCTIONS, NEXT, facts
+from pcbatch.frontend.source.changing_methods import changes_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import Node
-
-STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +76,11 @@ def place_of(unit: Unit, node: Node) -> Place | None:
     return Place(node, tuple(reversed(keys)))
 
 
-def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | None:
-    """The change that a call makes; `statement`: the call is a statement, so that its value is not used.
+def mutation(unit: Unit, node: Node, *, statement: bool = False, effect: bool = False) -> Mutation | None:
+    """The change that a call makes.
 
-    Reading a `defaultdict` is a call, too: it stores what is missing.
+    `statement`: the call is a statement, so that its value is not used; `effect`: a method of a class of the user's
+    counts as one that changes its object, whatever it does. Reading a `defaultdict` is a call, too: it stores what is missing.
     """
     if isinstance(node, gast.Subscript):
         return _read_of_default(unit, node)
@@ -98,7 +95,7 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | N
         place = place_of(unit, node.args[0])
         return None if place is None else Mutation(place, function, (*node.args[1:], *values), names)
     bare = not node.args and isinstance(node.func, gast.Attribute) and facts(node.func.attr).changes_bare
-    if not bare and not is_mutating_method(node.func, statement=statement) and not _of_own_class(unit, node.func):
+    if not bare and not is_mutating_method(node.func, statement=statement) and not _of_own_class(unit, node.func, effect):
         return None
     place = place_of(unit, node.func.value)
     return None if place is None else Mutation(place, node.func.attr, (*node.args, *values), names)
@@ -144,18 +141,11 @@ def is_mutating_method(func: Node, *, statement: bool) -> bool:
     return known.changes and (statement or not known.ambiguous)
 
 
-def _of_own_class(unit: Unit, func: Node) -> bool:
+def _of_own_class(unit: Unit, func: Node, effect: bool) -> bool:
     """Whether a callee may be a method of a class of the user's that changes its object, by the name of the method."""
     if not isinstance(func, gast.Attribute) or place_of(unit, func.value) is None:
         return False
-    return any(_changes_object(method.__code__) for method in own_methods(unit.classes.values(), func.attr))
-
-
-@cache
-def _changes_object(code: CodeType) -> bool:
-    """Whether a method assigns an attribute or an element, or calls a method that changes something."""
-    stores = any(instruction.opname in STORES for instruction in dis.get_instructions(code))
-    return code.co_argcount > 0 and (stores or any(facts(name).changes for name in code.co_names))
+    return changes_object(unit, func.attr) or (effect and any(own_methods(unit.classes.values(), func.attr)))
 
 
 def _function(unit: Unit, func: Node) -> str | None:

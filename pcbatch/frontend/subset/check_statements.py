@@ -94,7 +94,7 @@ def _effect(unit: Unit, faults: Faults, value: Node) -> None:
         _check_print(unit, faults, value)
         _check_no_walrus(faults, value)
         return
-    if getattr(value, "written_out", False) or mutation(unit, value, statement=True) is not None:
+    if getattr(value, "written_out", False) or mutation(unit, value, statement=True, effect=True) is not None:
         return
     is_call = isinstance(value, gast.Call)
     if is_call and _changes_in_place(unit, value.func):

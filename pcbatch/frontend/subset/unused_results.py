@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import inspect
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -15,7 +16,7 @@ from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.streams import consumer, lazy
-from pcbatch.frontend.source.tree import Node, one_line
+from pcbatch.frontend.source.tree import Node, attribute, load, one_line, rebuild
 
 LEAVE = "assign its value to a variable, or leave it out"
 CHOICES = "call it, or pass it to a batched function; write choices and loops out: `f(x) if x > 0 else g(x)`"
@@ -67,11 +68,26 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
             return (f"where it is to raise, assign its value: `_ = {one_line(value)}`",)
         if value.func.attr in DERIVATIVES:
             return (f"move `{base}` and this statement above the batched function, to the top of the file",)
+        if helps := _of_own_method(unit, value):
+            return helps
         return (
             f"if it changes `{base}`, make a new value and assign it: `{base} = ...`",
             f"if it raises or prints, decorate `{value.func.attr}` with `@pcbatch.inline` and call it by its class",
         )
     return (LEAVE,)
+
+
+def _of_own_method(unit: Unit, node: Node) -> tuple[str, ...]:
+    """The helps for a call of a method of the user's; none where no class has one of this name."""
+    base, name = one_line(node.func.value), node.func.attr
+    found = {key: inspect.getattr_static(cls, name, None) for key, cls in unit.classes.items()}
+    by_class = [key for key, method in found.items() if isinstance(method, staticmethod | classmethod)]
+    if by_class:
+        method = attribute(load(unit.classes[by_class[0]].__name__, node), name, node)
+        return (f"call it by its class: `{one_line(rebuild(node, lambda part: method if part is node.func else part))}`",)
+    if any(isinstance(method, FunctionType) for method in found.values()):
+        return (f"assign the object to a variable in a line before, `value = {base}`, and call `value.{name}`",)
+    return ()
 
 
 def value_helps(unit: Unit, target: Target, given_to: Any) -> tuple[str, ...]:
