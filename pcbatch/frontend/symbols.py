@@ -18,6 +18,7 @@ from pcbatch.frontend.source.callee import Statics, Target, same_statics
 from pcbatch.frontend.source.helpers import Helpers, key_of
 from pcbatch.ir.analysis.dataflow import forward
 from pcbatch.ir.cfg import Call, Function, Op
+from pcbatch.ir.names import LAMBDA
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.roles import writes
 
@@ -95,7 +96,7 @@ class Symbols:
             if same and same_statics(known.statics, statics, self.helpers):
                 return name
         fn = target.fn
-        name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
+        name = self._unique(fn.__name__ if fn.__name__.isidentifier() else LAMBDA)
         self.functions[name] = Request(fn, statics, target.inline, target, catching)
         self.helpers.names[name] = key_of(fn.__code__)
         return name

@@ -6,6 +6,9 @@ from collections.abc import Container, Mapping, Sequence
 
 from pcbatch.ir.types import ArrayType
 
+LAMBDA = "lambda_"
+"""The name of a function of a program that has none in the source."""
+
 
 def unused(name: str, ending: str, *taken: Container[str]) -> str:
     """Return a name that nothing has yet: as it is, or with as many endings as it takes."""

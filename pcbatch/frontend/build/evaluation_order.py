@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.primitives import lane_reads
+from pcbatch.frontend.build.primitives import lane_reads, passed_function
 from pcbatch.frontend.source.bind_call import bind
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Faults
@@ -175,7 +175,7 @@ def settled(b: Builder, node: Node, callee: bool = False) -> Node:
 
 def store(b: Builder, dst: str, node: Node) -> None:
     """Build `dst = node` for an expression without control flow."""
-    if isinstance(node, gast.Name) and node.id in b.variables:
+    if isinstance(node, gast.Name) and node.id in b.variables and passed_function(b.unit, node.id) is None:
         b.require_bound(node)
         b.emit(Move(dst, node.id, b.loc(node)))
     else:

@@ -22,7 +22,7 @@ import ast
 from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, TypeVar
 
@@ -32,11 +32,12 @@ from pcbatch.contexts import setting
 from pcbatch.data.functions.sequence_builtins import unpacked
 from pcbatch.data.functions.users_code import own_defaults
 from pcbatch.frontend.build.operators import rewritten
+from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.streams import has_stream
-from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE, Node, one_line, rebuild, support_name
+from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE, Node, load, one_line, rebuild, support_name
 from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.effects import Change, Effects
 from pcbatch.ir.ops import Expr
@@ -62,13 +63,12 @@ def make_expr(
     it by calls of support functions. `parts` are the user's expressions that temporaries stand for. `changes` is a
     variable whose object Python changes in place, and how.
     """
-    nested = used_nested(unit, node)
     ins = lane_reads(unit, node, variables)
     shown = node if shown is None else shown
     text = one_line(shown)
     written = _written(text, shown, ins, parts)
     found = () if changes is None else (replace(changes[1], position=ins.index(changes[0])),)
-    fn = _compile(unit, node, nested, ins, arity)
+    fn = _compile(unit, node, ins, arity)
     return Expr(text, ins, fn, written, Effects(found, streams=has_stream(unit, shown)))
 
 
@@ -108,10 +108,66 @@ def nested_reads(unit: Unit, name: str) -> tuple[str, ...]:
 
 def lane_reads(unit: Unit, node: Node, variables: frozenset[str]) -> tuple[str, ...]:
     """Lane variables that `node` reads, those of nested functions last, each in order of first appearance."""
+    passed = _passed(unit, node)
+    reads = [read for name in _reads(unit, node) for read in (passed[name].reads if name in passed else (name,))]
+    return tuple(dict.fromkeys(name for name in reads if name in variables))
+
+
+def _reads(unit: Unit, node: Node) -> list[str]:
+    """All names that `node` reads, and then nested functions that it needs."""
     names = list(free_names(node))
     for name in used_nested(unit, node):
         names += nested_reads(unit, name)
-    return tuple(dict.fromkeys(name for name in names if name in variables))
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A nested function that another function gets as an argument: primitives make it of the variables that it reads.
+
+    def total(f, n): ...      def total(f, n, f.k):                                where `total(lambda x: x + k, n)`
+        ... plus(f, n)    ==>     ... def __prim__(n, f.k): f = made(f.k); return plus(f, n)
+                              def made(k): return lambda x: x + k
+    """
+
+    target: Target
+
+    @property
+    def _function(self) -> Node:
+        nested = self.target.nested
+        return nested.node if isinstance(nested.node, gast.Lambda) else load(nested.name, nested.node)
+
+    @property
+    def _ins(self) -> tuple[str, ...]:
+        outer = self.target.nested.outer
+        return lane_reads(outer, self._function, outer.variables)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The variables that it reads, by their names in the function that gets it."""
+        around = dict(self.target.captured)
+        return tuple(around[name] for name in self._ins)
+
+    def made(self) -> FunctionType:
+        """Return a function of these that makes it, compiled beside the function in which it is defined."""
+        return _compile(self.target.nested.outer, self._function, self._ins, 1)
+
+
+def passed_function(unit: Unit, name: str) -> Passed | None:
+    """An argument that is a nested function, so that no variable of the lane has it; None for other names.
+
+    One that assigns variables around it is none: only its calls by the program itself change these.
+    """
+    value = unit.statics.get(name)
+    if not isinstance(value, Target) or value.nested is None or value.returned:
+        return None
+    return Passed(value)
+
+
+def _passed(unit: Unit, node: Node) -> dict[str, Passed]:
+    """The nested functions among the arguments that `node` reads."""
+    names = dict.fromkeys(_reads(unit, node)) if unit.statics else ()
+    return {name: passed for name in names if (passed := passed_function(unit, name)) is not None}
 
 
 def default_expr(text: str, value: object) -> Expr:
@@ -119,26 +175,39 @@ def default_expr(text: str, value: object) -> Expr:
     return Expr(text, (), lambda: value)
 
 
-def _compile(unit: Unit, node: Node, nested: tuple[str, ...], ins: tuple[str, ...], arity: int) -> Callable[..., Any]:
-    body = [gast.gast_to_ast(rewritten(unit, unit.nested[name])) for name in nested]
+def _compile(unit: Unit, node: Node, ins: tuple[str, ...], arity: int) -> FunctionType:
+    passed = _passed(unit, node)
+    params = {name: name if name.isidentifier() else f"{SUPPORT}in{k}" for k, name in enumerate(ins)}
+    body = [
+        _statement(f"{name} = {SUPPORT}{name}({', '.join(params[read] for read in each.reads)})", node)
+        for name, each in passed.items()
+    ]
+    body += [gast.gast_to_ast(rewritten(unit, unit.nested[name])) for name in used_nested(unit, node)]
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
     body = [guarded_defaults(part) for part in body]
     read = {part.id for statement in body for part in ast.walk(statement) if isinstance(part, ast.Name)}
     constants = {**{name: value for name, value in unit.imports.items() if name in read}, SUPPORT: SUPPORT_MODULE}
-    primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, constants)
+    constants |= {f"{SUPPORT}{name}": each.made() for name, each in passed.items()}
+    primitive = compile_inner(unit.fn, _definition(tuple(params.values()), body, node), PRIMITIVE, constants)
     assert primitive is not None  # all that it reads is a parameter, a global or a cell
     return kept(primitive, constants)
 
 
 def _definition(ins: tuple[str, ...], body: list[ast.stmt], at: Node) -> ast.stmt:
-    definition = ast.parse(f"def {PRIMITIVE}({', '.join(ins)}):\n pass").body[0]
+    definition = _statement(f"def {PRIMITIVE}({', '.join(ins)}):\n pass", at)
     assert isinstance(definition, ast.FunctionDef)
-    for part in ast.walk(definition):
+    definition.body = body
+    return definition
+
+
+def _statement(text: str, at: Node) -> ast.stmt:
+    """A statement whose parts all stand where a node begins."""
+    (statement,) = ast.parse(text).body
+    for part in ast.walk(statement):
         if isinstance(part, ast.stmt | ast.expr | ast.arg):
             part.lineno = part.end_lineno = at.lineno
             part.col_offset = part.end_col_offset = at.col_offset
-    definition.body = body
-    return definition
+    return statement
 
 
 def _result(value: ast.expr, arity: int) -> list[ast.stmt]:

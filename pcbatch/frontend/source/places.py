@@ -80,7 +80,8 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False, effect: bool = 
     """The change that a call makes.
 
     `statement`: the call is a statement, so that its value is not used; `effect`: a method of a class of the user's
-    counts as one that changes its object, whatever it does. Reading a `defaultdict` is a call, too: it stores what is missing.
+    counts as one that changes its object, whatever it does. Reading a `defaultdict` is a call, too: it stores what is
+    missing.
     """
     if isinstance(node, gast.Subscript):
         return _read_of_default(unit, node)
@@ -95,7 +96,11 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False, effect: bool = 
         place = place_of(unit, node.args[0])
         return None if place is None else Mutation(place, function, (*node.args[1:], *values), names)
     bare = not node.args and isinstance(node.func, gast.Attribute) and facts(node.func.attr).changes_bare
-    if not bare and not is_mutating_method(node.func, statement=statement) and not _of_own_class(unit, node.func, effect):
+    if (
+        not bare
+        and not is_mutating_method(node.func, statement=statement)
+        and not _of_own_class(unit, node.func, effect)
+    ):
         return None
     place = place_of(unit, node.func.value)
     return None if place is None else Mutation(place, node.func.attr, (*node.args, *values), names)

@@ -249,6 +249,11 @@ class Checker:
             why = "it gets a function that is compiled along"
             if self.given_to is not None and ask_called(self.unit, self.given_to, node, why):
                 return
+            if target.nested is not None:
+                title = f"`{name}` changes variables of the function around it, and is used as a value"
+                help = f"have `{name}` return what it changes, and assign that where it is called"
+                self.faults.add("PCB207", title, node, "only calls of it are supported", helps=(help,))
+                return
             helps = value_helps(self.unit, target, None if self.given_to is None else resolve(self.unit, self.given_to))
             self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
         elif isinstance(node, gast.Attribute):

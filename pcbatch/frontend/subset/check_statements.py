@@ -14,7 +14,7 @@ from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.impure import impure
 from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
 from pcbatch.frontend.source.resolve import builtin_name, callee, resolve
-from pcbatch.frontend.source.rewrites.nested import ask, ask_called
+from pcbatch.frontend.source.rewrites.nested import ask_called
 from pcbatch.frontend.source.scope import definitions, free_reads
 from pcbatch.frontend.source.streams import is_stream, needs_loop
 from pcbatch.frontend.source.tree import (
@@ -152,10 +152,7 @@ def _taken_from_dict(unit: Unit, node: Node) -> tuple[str, str] | None:
 
 def _called_for_effect(unit: Unit, node: Node) -> bool:
     """Ask that a function called for what it raises or prints is compiled along; False if it cannot be."""
-    why = "it is called for what it does, as its value is not used"
-    if isinstance(node.func, gast.Name) and node.func.id in unit.definitions:
-        return ask(unit, unit.definitions[node.func.id], node, why)
-    return ask_called(unit, node.func, node, why)
+    return ask_called(unit, node.func, node, "it is called for what it does, as its value is not used")
 
 
 def _changes_in_place(unit: Unit, func: Node) -> bool:

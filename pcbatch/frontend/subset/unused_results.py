@@ -84,7 +84,9 @@ def _of_own_method(unit: Unit, node: Node) -> tuple[str, ...]:
     by_class = [key for key, method in found.items() if isinstance(method, staticmethod | classmethod)]
     if by_class:
         method = attribute(load(unit.classes[by_class[0]].__name__, node), name, node)
-        return (f"call it by its class: `{one_line(rebuild(node, lambda part: method if part is node.func else part))}`",)
+        return (
+            f"call it by its class: `{one_line(rebuild(node, lambda part: method if part is node.func else part))}`",
+        )
     if any(isinstance(method, FunctionType) for method in found.values()):
         return (f"assign the object to a variable in a line before, `value = {base}`, and call `value.{name}`",)
     return ()

@@ -29,6 +29,7 @@ from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.fail_unbound import unbound_reads
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
+from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.diagnose import check_literals
 from pcbatch.lowering.diagnose.primitive_errors import NONE, diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
@@ -104,12 +105,12 @@ def _primitive_errors(program: CfgProgram, inferred: Inferred, unbound: set[Loc 
             continue
         if place not in chosen or (isinstance(error, Refusal) and not isinstance(chosen[place][2], Refusal)):
             chosen[place] = key[0], op, error
-    return [_primitive_error(inferred, *which) for which in chosen.values()]
+    return [_primitive_error(program, inferred, *which) for which in chosen.values()]
 
 
-def _primitive_error(inferred: Inferred, function: str, op: Prim, error: Exception) -> Diagnostic:
+def _primitive_error(program: CfgProgram, inferred: Inferred, function: str, op: Prim, error: Exception) -> Diagnostic:
     types = {v: value for v in op.expr.ins if (value := inferred.types.get((function, v))) is not None}
-    return diagnose(op, types, error)
+    return diagnose(op, types, error, program.entry.removesuffix(ENTRY))
 
 
 def _number_of_values(result: Abstract) -> int | None:

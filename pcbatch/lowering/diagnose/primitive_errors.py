@@ -17,6 +17,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, undefined_hel
 from pcbatch.diagnostics.lane_words import readable
 from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import KeyRefusal, PcbatchError, Refusal
+from pcbatch.ir.names import LAMBDA
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import decorator_hints, lacking
@@ -91,13 +92,14 @@ class _Where:
         return {} if frame is None else frame.names
 
 
-def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagnostic:
-    """Return the diagnostic for an error that a primitive raised; `types` has those of the variables it reads."""
+def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception, entry: str) -> Diagnostic:
+    """Return the diagnostic for an error that a primitive raised; `types` has those of the variables it reads, `entry`
+    is the name of the function that a batch runs, of which there is a plain one."""
     frames = user_frames(error)
     narrower = None if op.loc is None else spans(frames, op.loc)
     place, helpers = (op.loc, ()) if narrower is None else narrower
     own, chain = below(frames, op.loc) if op.loc is not None else (None, [])
-    found = _without_spans(op, types, error, _Where(place, chain, own))
+    found = _without_spans(op, types, error, _Where(place, chain, own), entry)
     if isinstance(error, KeyRefusal):
         place, helpers = _at_key(place, helpers)
     primary = None if place is None else Label(place, "")
@@ -112,7 +114,7 @@ def _at_key(place: Loc | None, helpers: tuple[Label, ...]) -> tuple[Loc | None, 
     return None if place is None else key_span(place), ()
 
 
-def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> Diagnostic:
+def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where, entry: str) -> Diagnostic:
     if isinstance(error, PcbatchError):
         return error.diagnostics[0]
     if isinstance(error, Refusal):
@@ -159,8 +161,7 @@ def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, wh
         attribute = (
             f"say before it what happens there: `if {ast.unparse(node.value)} is None: raise AttributeError()`",
         )
-    name = getattr(op.expr.fn, "__name__", "")
-    call = f"`{name}.plain(...)`" if name.isidentifier() else "the plain function"
+    call = "the plain function" if entry == LAMBDA else f"`{entry}.plain(...)`"
     helps = attribute or (f"{call} with one example shows the whole traceback",)
     return Diagnostic("PCB303", "this fails for one lane", notes=notes, helps=helps)
 

@@ -174,7 +174,7 @@ def _verdict(program: CfgProgram, found: Inferred, plain: Plain, line: int) -> V
             assert isinstance(op, Prim)
             try:
                 read = {v: t for v in op.expr.ins if (t := found.types.get((function.name, v))) is not None}
-                return _refused(plain, diagnose(op, read, found.errors[key]).code)
+                return _refused(plain, diagnose(op, read, found.errors[key], program.entry).code)
             except Exception as error:
                 return Verdict(plain.text, "", f"the diagnosis raises {_shown(error)}")
     if len(ops) != 1 or ops[0][0] not in found.traced:

@@ -73,6 +73,8 @@ def ask(unit: Unit, definition: Node, node: Node, why: str) -> bool:
 
 def ask_called(unit: Unit, func: Node, node: Node, why: str) -> bool:
     """Ask for a function that a node names to be compiled along; False if it cannot be."""
+    if isinstance(func, gast.Name) and func.id in unit.definitions:
+        return ask(unit, unit.definitions[func.id], node, why)
     value = resolve(unit, func)
     fn = callee_of(value.__func__ if isinstance(value, classmethod) else value)[0]
     return unit.want(None if fn is None else fn.__code__, node, why)
