@@ -73,6 +73,11 @@ class Counter:
     def look(self):
         return self.n + 1
 
+    def itself(self):
+        kept = [0]
+        kept[0] = self.n
+        return self
+
     @staticmethod
     def told(n):
         print("told", n)
@@ -112,6 +117,11 @@ class Owner:
 
     def hand(self):
         return paid(self.bank)
+
+    def shown(self, other):
+        kept = []
+        kept.append(self.bank.money)
+        return self.bank, other
 
     def push(self, x):
         heapq.heappush(self.heap, x)
@@ -259,6 +269,21 @@ def _only_looks(n):
     return m.n
 
 
+def _gives_itself(n):
+    m = Counter(n)
+    same = m.itself()
+    same.n += 3
+    return m.n * 100 + same.n
+
+
+def _gives_parts(n):
+    o, c = Owner(), Counter(n)
+    bank, same = o.shown(c)
+    bank.money += n
+    same.n += 7
+    return o.bank.money * 100 + c.n
+
+
 def _raises(n):
     m = Counter(n)
     try:
@@ -286,6 +311,8 @@ def _raises(n):
         _order,
         _branches,
         _only_looks,
+        _gives_itself,
+        _gives_parts,
         _raises,
     ],
 )

@@ -16,7 +16,7 @@ from types import FunctionType, MethodType
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.data.aliasing import forget_copy, source_of_copy
+from pcbatch.data.aliasing import forget_copy, one_of, source_of_copy
 from pcbatch.data.catalogue import FUNCTIONS, NEXT
 from pcbatch.data.checks import require
 from pcbatch.data.container import Container
@@ -181,7 +181,8 @@ def call_method(
         results.append(result)
         return part
 
-    changed = _changed(copy_of(value), path, change)
+    # A method that changes nothing may return the object, or one inside: that is the one of before then.
+    changed = _changed(one_of(copy_of(value), [value]), path, change)
     return results[0], changed
 
 
