@@ -149,7 +149,7 @@ ROWS = [
         "large mask",
         "PCB312",
         "write it as a float, if it need not be exact",
-        "@pcbatch.batch\ndef f(n):\n    return n * 10 ** 20\n",
+        "@pcbatch.batch\ndef f(n):\n    return n < 10 ** 20\n",
         N,
         (("10 ** 20", "1e20"),),
     ),
