@@ -1,7 +1,6 @@
 """Types of lists of the lane: put together of those of their elements, and taken apart.
 
-    lane_list_of(i32[], 4)                  a list of the lane, of i32[], with room for 4
-    element_of(list of i32[])               i32[]
+`lane_list_of(i32[], 4)` is a list of the lane, of i32[], with room for 4; `element_of` that list is i32[].
 """
 
 from __future__ import annotations
