@@ -177,7 +177,7 @@ def _as_operand(a: Value, sign: str, other: Value) -> Value:
     if type(a) is not int or a.bit_length() < 32 or not isinstance(other, Tracer):
         return a
     kind = kind_of(other.dtype)
-    if a.bit_length() < jnp.iinfo(jnp.result_type(int)).bits or not (kind is float or (sign == "/" and kind is int)):
+    if a.bit_length() < 8 * jnp.result_type(int).itemsize or not (kind is float or (sign == "/" and kind is int)):
         return a
     dtype = other.dtype if kind is float else jnp.result_type(float)
     if abs(a) > float(finfo(dtype).max):
