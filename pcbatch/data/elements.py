@@ -174,6 +174,17 @@ def stacked(items: list[Value]) -> tuple[Value, tuple[Origin, ...]]:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *alike), origins
 
 
+def side_by_side(columns: tuple[Value, ...], lead: Shape) -> Value:
+    """Return the columns of several elements as those of rows, each of so many elements: their axis follows the lead.
+
+    Raises:
+        Refusal: if the elements are not alike.
+    """
+    whole = reduce(lambda a, b: unify(a, lead, b, lead)[0], columns)
+    alike = [unify(whole, lead, each, lead)[1] for each in columns]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves, axis=len(lead)), *alike)
+
+
 def kept(old: Value, new: Value, lead: Shape = ()) -> Value:
     """Return an element, or columns with a lead, in place of old ones, which stay where a lane has raised before."""
     if (here := going_on()) is True or isinstance(old, Unset):

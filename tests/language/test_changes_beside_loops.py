@@ -57,3 +57,85 @@ def test_a_loop_sees_the_changes_of_its_own_body(fn) -> None:
         except RuntimeError:
             want = None
         assert got[n] == want, n
+
+
+def stores_what_it_computes_of_all(xs):
+    for i, c in enumerate(xs):
+        if c == 0:
+            xs[i] = 5
+            xs[i] += sum(xs)
+    return xs
+
+
+def grows(xs):
+    for x in xs:
+        if x == 0 and len(xs) < 6:
+            xs.append(max(xs))
+
+
+def searches(board):
+    for i, c in enumerate(board):
+        if c == 0:
+            for v in range(1, 4):
+                if v not in board:
+                    board[i] = v
+                    if searches(board):
+                        return True
+                    board[i] = 0
+            return False
+    return True
+
+
+def stores_in_its_rows(grid):
+    for row in grid:
+        for i, c in enumerate(row):
+            if c == 0:
+                row[i] = sum(row)
+
+
+def stores_values(counts):
+    for k in counts:
+        if counts[k] == 0:
+            counts[k] = max(counts.values()) + len(counts)
+
+
+def puts_a_key_in_the_place_of_one(counts):
+    for k in counts:
+        if counts[k] == 0:
+            del counts[k]
+            counts[k + 9] = len(counts)
+            break
+
+
+GOES_OVER = [
+    (stores_what_it_computes_of_all, lambda n: [0, n, 0]),
+    (grows, lambda n: [0, n, 4]),
+    (searches, lambda n: [0, n, 0]),
+    (stores_in_its_rows, lambda n: [[0, n], [n, 0]]),
+    (stores_values, lambda n: {1: 0, 2: n, 3: 5}),
+    (puts_a_key_in_the_place_of_one, lambda n: {1: 0, 2: n, 3: 5}),
+]
+
+
+@pytest.mark.parametrize(("helper", "made"), GOES_OVER, ids=[helper.__name__ for helper, _ in GOES_OVER])
+def test_the_caller_sees_what_the_body_of_a_loop_changes(helper, made) -> None:
+    def changed(n):
+        xs = made(n)
+        helper(xs)
+        return xs
+
+    assert pcbatch.batch(changed)(np.array([1, 3])).tolist() == [changed(1), changed(3)]
+
+
+def test_names_of_a_function_that_is_written_out() -> None:
+    def falls(xs, k):
+        for x in reversed(xs):
+            xs[k] = max(xs) + x
+
+    def changed(n):
+        xs = [0, n, 5]
+        falls(xs, 1)
+        return xs[1]
+
+    with pytest.raises(pcbatch.CompileError, match="changes here while a value taken from it is still used"):
+        pcbatch.batch(changed)(np.array([1, 3]))

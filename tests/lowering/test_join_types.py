@@ -7,6 +7,7 @@ import jax
 from pcbatch.data.capacity import using_capacity
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import known, with_origins
 from pcbatch.lowering.typing.convert_types import convert, objects_of
@@ -42,3 +43,13 @@ def test_a_list_that_gets_more_room_keeps_its_elements() -> None:
     values = convert(LaneList.from_list([3, 4]), want)
     assert values.capacity == 16
     assert [int(values[k]) for k in range(2)] == [3, 4]
+
+
+def test_known_tuples_in_a_list_become_those_of_the_lane_that_they_meet() -> None:
+    pairs = with_origins(jax.tree.structure([(0, 0), (0, 0)]), (NUMBER,) * 4, [Origin.NUMBER] * 4)
+    row = LaneTuple.tree_unflatten((Origin.NUMBER,), (ArrayType("int32", (4, 8)), ArrayType("int32", (4,))))
+    want = join(pairs, abstract_of(LaneList.tree_unflatten((Origin.ARRAY,), (row, NUMBER))))
+    rows = objects_of(want).columns
+    assert (type(rows), rows.origins) == (LaneTuple, (Origin.NUMBER,))
+    values = convert([(1, 2), (3, 4)], want)
+    assert [[int(values[i][j]) for j in range(2)] for i in range(2)] == [[1, 2], [3, 4]]

@@ -166,3 +166,46 @@ def spiral(matrix):
         found += matrix.pop(0)
         matrix = [list(line) for line in zip(*matrix)][::-1]
     return found
+
+
+@row((2,), (3,))
+def columns_after_a_change(n):
+    rows = [[0, n], [n, 1]]
+    for i in range(2):
+        rows[i][i] += n
+    return [list(column) for column in zip(*rows)], dict(zip(*rows)), max(zip(*rows))
+
+
+@row((2, 3), (3, 2))
+def cube_of_a_matrix_made_by_a_loop(n, m):
+    a = [[0] * 2 for _ in range(2)]
+    for i in range(2):
+        a[i][i] += n
+        a[0][i] += m
+    return product_by_columns(a, product_by_columns(a, a))
+
+
+@row((2,), (3,))
+def a_column_of_marks(n):
+    board = [["."] * 3 for _ in range(3)]
+    for i in range(n):
+        board[i][0] = "X" * (1 + i % 2)
+    return any(all(mark != "." for mark in column) for column in zip(*board)), ["".join(c) for c in zip(*board)]
+
+
+@row((2,), (3,))
+def columns_of_lists_and_pairs(n):
+    lists, pairs = [[[0], [n]], [[n], [1]]], [[(0, 1), (n, 2)], [(n, 3), (1, 4)]]
+    for i in range(n):
+        lists[i % 2][i % 2].append(i)
+        pairs[i % 2][i % 2] = (i, n)
+    return [len(c[0]) + len(c[1]) for c in zip(*lists)], [c[0][0] * c[1][1] for c in zip(*pairs)]
+
+
+@row((2,), (3,))
+def columns_with_names(n):
+    rows, named = [[0, n], [n, 1]], []
+    for i in range(n):
+        rows[i % 2][i % 2] += i
+        named = [("ab"[k], column) for k, column in enumerate(zip(*rows))]
+    return [name + str(sum(column)) for name, column in named]

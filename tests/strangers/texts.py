@@ -119,3 +119,25 @@ def most_frequent_letters(text):
 @row(("hello", "help"), ("b", "abc"), ("", "a"))
 def of_two(a, b):
     return max(a, b), sorted([b, a, "he"]), a.startswith(("he", "b")), a < b
+
+
+@row((2,), (3,))
+def board_of_queens(n):
+    rows = [["."] * 3 for _ in range(3)]
+    for i in range(3):
+        rows[i][(i + n) % 3] = "Q"
+    return "/".join("".join(line) for line in rows), "/".join(map("".join, rows))
+
+
+@row((2,), (3,))
+def joined_from_any_iterator(n):
+    first, d = "a" if n > 2 else "bb", {"x": str(n), "y": "z"}
+    words = [first, "c"]
+    return (
+        ",".join(word.upper() for word in words if word != "c"),
+        ",".join(reversed(words)),
+        ",".join(d.values()),
+        ",".join(f"{k}={v}" for k, v in d.items()),
+        "-".join(c for pair in ((first, "c"), ("c", first)) for c in pair),
+        "".join(map(str, (n, 2 * n))),
+    )

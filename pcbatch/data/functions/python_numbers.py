@@ -29,6 +29,7 @@ from pcbatch.errors import Refusal
 # Operations belong to the user's line, in the tracebacks and the metadata of JAX as well.
 jax.extend.source_info_util.register_exclusion(__file__)
 
+ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 BOOLS_HELP = "to count write `int(a) + int(b)`; for a bool of two bools write `a | b`, `a & b` or `a ^ b`"
 NEGATIVE_POWER = "an integer to a negative power is a float: write `2.0 ** n` for `2 ** n`"
 COMPLEX_POWER = "a negative number to a power that is not whole is complex: write `abs(x) ** y`, or `complex(x) ** y`"
@@ -155,6 +156,7 @@ def _arithmetic(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Val
 
 
 def _with_origin(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Value) -> Value:
+    a, b = _as_operand(a, sign, b), b if sign == "**" else _as_operand(b, sign, a)  # a power may be odd
     result = number_checks.binary(op, sign, a, b)
     if isinstance(result, Tracer) and result.shape == ():
         if sign in ("%", "//") and kind_of(result.dtype) is float and _is_number(a) and _is_number(b):
@@ -164,6 +166,27 @@ def _with_origin(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Va
         mixed = sign in "&|^" and Origin.MIXED in sources and result.dtype != np.bool_
         return note(result, Origin.MIXED if mixed else both(*sources))
     return result
+
+
+def _as_operand(a: Value, sign: str, other: Value) -> Value:
+    """Return a known integer that no integer of a lane can be as a float, where Python does as if it were one.
+
+    Python makes a float of it in arithmetic with a float. It compares both as they are, and rounds a quotient of two
+    integers once: there only a float that is exactly the integer will do.
+    """
+    if type(a) is not int or a.bit_length() < 32 or not isinstance(other, Tracer):
+        return a
+    kind = kind_of(other.dtype)
+    if a.bit_length() < 8 * jnp.result_type(int).itemsize or not (kind is float or (sign == "/" and kind is int)):
+        return a
+    dtype = other.dtype if kind is float else jnp.result_type(float)
+    if abs(a) > float(finfo(dtype).max):
+        return a
+    if kind is float:
+        exact = sign in ARITHMETIC or float(np.asarray(float(a), dtype)) == a
+    else:
+        exact = float(a) == a
+    return float(a) if exact else a
 
 
 def _with_sign(sign: str, result: Value, a: Value, b: Value) -> Value:

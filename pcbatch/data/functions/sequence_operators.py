@@ -7,7 +7,7 @@ compiling, so all elements are compared, and the answers are put together.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, ValuesView
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -197,6 +197,8 @@ def text_method(value: str, name: str) -> Callable[..., Value]:
     def run(*args: Value, **options: Value) -> Value:
         if name == "format" and any(map(is_shown_of_lane, (*args, *options.values()))):
             return formatting(value, args, options)
+        if name == "join":  # all elements are taken before the first one is looked at
+            args = tuple(list(arg) if isinstance(arg, Iterator | ValuesView) else arg for arg in args)
         kinds = (LaneText, Tracer) if hasattr(LaneText, name) else LaneText
         of_lane = any(isinstance(leaf, kinds) for arg in args for leaf in _texts(arg))
         return getattr(LaneText.known(value) if of_lane else value, name)(*args, **options)

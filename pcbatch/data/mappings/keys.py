@@ -35,7 +35,7 @@ from pcbatch.errors import KeyRefusal, Refusal
 
 ROWS = (LaneText, LaneTuple)
 HELP = "use numbers, texts, or tuples of them"
-OF_NONE = "test `key is not None` before, and take its value there by `key + 0`, of a text by `key + ''`"
+NAMES_APART = "where it is only another value of that name that may be None, give one of the two a name of its own"
 OF_KINDS = "use one kind of keys, or a dict for each kind; write numbers as texts, `str(n)`"
 OF_OBJECTS = (
     "keep a dict whose keys are tuples of the numbers and texts that make two objects equal: `found[x.a, x.b] = x` in "
@@ -69,8 +69,18 @@ def hashable(key: Value) -> Value:
             raise _refusal("a PRNG key cannot be a key of a dict or set")
         return key
     if isinstance(key, Optional):
-        raise _refusal("a dict or set of the lane cannot have a key that may be None", OF_NONE)
+        raise _refusal("a dict or set of the lane cannot have a key that may be None", *_of_none(key.value))
     raise _refusal(f"a dict or set of the lane cannot have a key of type {type_name(key)}", *OF_OBJECTS)
+
+
+def _of_none(value: Value) -> tuple[str, ...]:
+    """The helps for a key that may be None, and else is such a value."""
+    kind = "tuple" if isinstance(value, tuple) else type_name(value)
+    nothing = {"tuple": "()", "str": "''", "bytes": "b''"}.get(kind)
+    if nothing is None and one_level(value)[1] is None and not isinstance(value, Container):
+        nothing = "0"
+    taken = f"test `key is not None` before, and take its value there by `key + {nothing}`"
+    return (NAMES_APART,) if nothing is None else (taken, NAMES_APART)
 
 
 def _refusal(title: str, *helps: str) -> KeyRefusal:

@@ -15,11 +15,12 @@ import numpy as np
 from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Shape, Unset, room
+from pcbatch.data.elements import side_by_side
 from pcbatch.data.optional import sure
 from pcbatch.data.origins import Origin
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.stored import parts
+from pcbatch.data.stored import is_part, parts
 from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
@@ -49,10 +50,12 @@ class LaneTuple(LaneList):
             return self.from_list(list(value))
         if not value:
             return self.tree_unflatten((), (Unset(), jnp.zeros(lead, np.int32)))
-        if any(not hasattr(part, "dtype") or part.shape != lead for part in value):
-            return value
-        columns = jnp.stack(value, axis=len(lead))
-        return self.tree_unflatten((Origin.UNKNOWN,), (columns, jnp.full(lead, len(value), np.int32)))
+        try:
+            columns = side_by_side(value, lead)
+        except Refusal:
+            return value  # what meets it says in which way the elements are not alike
+        origins = tuple(Origin.ARRAY if is_part(part) else Origin.UNKNOWN for part in parts(columns))
+        return self.tree_unflatten(origins, (columns, jnp.full(lead, len(value), np.int32)))
 
     def __getattribute__(self, name: str) -> Value:
         if facts(name).changes and hasattr(list, name):

@@ -266,8 +266,11 @@ def _is_on_text(w: _Written) -> bool:
 
 
 def _on_text(w: _Written, node: Node) -> Node:
-    method = supported(sequence_operators.text_method, [node.func.value, constant(node.func.attr, node)], node.func)
-    return _call_of(method, node.args, node)
+    return _call_of(_text_method(node.func), node.args, node)
+
+
+def _text_method(method: Node) -> Node:
+    return supported(sequence_operators.text_method, [method.value, constant(method.attr, method)], method)
 
 
 def _type_test(w: _Written, node: Node) -> Node:
@@ -291,8 +294,12 @@ def _called(w: _Written, node: Node) -> Node:
     functions = function_arguments(w.unit, w.node, w.target, w.hidden)
     args = [supported(substitute, [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
     if w.all_ and calls_argument(w.target):
-        new = replacement(resolve(w.unit, w.node.args[0], w.hidden))  # of `int` in `map(int, xs)`
-        args[0] = args[0] if new is None else support_function(new, args[0])
+        function = w.node.args[0]
+        new = replacement(resolve(w.unit, function, w.hidden))  # of `int` in `map(int, xs)`
+        if new is not None:
+            args[0] = support_function(new, args[0])
+        elif isinstance(function, gast.Attribute) and _is_text(w, function.value):
+            args[0] = _text_method(function)  # of `"".join` in `map("".join, rows)`
     return _call_of(_substituted(w, node.func), args, node)
 
 

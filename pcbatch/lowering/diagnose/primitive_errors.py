@@ -146,7 +146,7 @@ def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, wh
         bits = 8 * jax.dtypes.canonicalize_dtype(int).itemsize
         title = f"the number {number[1] or number[2]} does not fit the integers of lanes, which have {bits} bits"
         wide = bits == 64 or abs(int(number[1] or number[2])) >= 2**63
-        helps = (FLOAT_HELP, REST) if wide else (WIDER_HELP,)
+        helps = (FLOAT_HELP, REST) if wide else (WIDER_HELP, FLOAT_HELP)
         return Diagnostic("PCB312", title, notes=_types_note(op, types), helps=helps)
     attribute = _attribute_helps(op, types, error, where)
     notes = (

@@ -99,6 +99,9 @@ def _columns(columns: Any, want: Any) -> Any:
         return Optional(_columns(columns, want.value), jnp.ones(rows, bool))
     if isinstance(columns, Entries):
         return _entries(columns, want)
+    if type(columns) is tuple and isinstance(want, LaneTuple):
+        lead = jax.tree.leaves(columns)[0].shape[: len(want.state.array.shape)]
+        columns = want.beside(columns, lead)
     if isinstance(columns, Rows):
         columns = columns.straight()
         inner = _columns(columns.columns, want.columns)

@@ -92,7 +92,20 @@ def _infer(
         # Types that depend on an error stay unknown, but code after it is still checked, for errors of its own.
         inference.both_arms = True
         inference.settle()
+        _leave_out_what_follows(inference.inferred, inference.functions)
     return inference
+
+
+def _leave_out_what_follows(inferred: Inferred, functions: Mapping[str, Function]) -> None:
+    """Leave out errors about elements of containers into which only operations with other errors would store."""
+    follow = {
+        key
+        for key in inferred.errors
+        if NOTHING in (inferred.types.get((key[0], v)) for v in reads(functions[key[0]].block(key[1]).ops[key[2]]))
+    }
+    if inferred.conflicts or follow != inferred.errors.keys():
+        for key in follow:
+            del inferred.errors[key]
 
 
 """The type of the value of an attempt that is known to raise: any other type covers it. What reads it reads 0."""

@@ -22,7 +22,7 @@ from pcbatch.data.columns import Shape, Unset
 from pcbatch.data.container import lane_value
 from pcbatch.data.elements import prepare
 from pcbatch.data.mappings.entries import Entries
-from pcbatch.data.mappings.ordered_keys import keeping_order, with_ordered_keys
+from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.mappings.stored_table import covered
 from pcbatch.data.members import MemberValue
 from pcbatch.data.objects import made_classes
@@ -31,7 +31,6 @@ from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin, met
 from pcbatch.data.rows import Rows
-from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.stored import Stored, is_table, parts
 from pcbatch.data.texts.lane_bytes import LaneBytes
@@ -51,6 +50,7 @@ from pcbatch.lowering.typing.abstract_values import (
 from pcbatch.lowering.typing.convert_types import Cell, made_of, objects_of, of_objects
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
+from pcbatch.lowering.typing.list_types import differ_in_tuples, element_of, lane_list_of, with_elements
 from pcbatch.lowering.typing.pytree import children_of
 
 
@@ -339,20 +339,6 @@ def _array_as_list(cell: Cell) -> Rows:
     return lane_list_of(Cell(replace(type_, shape=()), Origin.NUMBER), type_.shape[0])
 
 
-def lane_list_of(element: Any, room: int) -> Rows:
-    """Return the type of a list of the lane with elements of a type, an object whose leaves are cells."""
-    origins = tuple(part.origin if isinstance(part, Cell) else Origin.ARRAY for part in parts(element))
-    columns = jax.tree.map(lambda cell: _stacked(cell, room), with_ordered_keys(element))
-    length = Cell(Known(room), Origin.NUMBER)  # as long as nothing changes it
-    made: Rows = LaneList.tree_unflatten(origins, (columns, length))
-    return made
-
-
-def _stacked(cell: Cell, room: int) -> Cell:
-    type_ = cell.array
-    return Cell(replace(type_, shape=(room, *type_.shape)), Origin.ARRAY)
-
-
 def _listed(element: Any, error: JoinError) -> Any:
     """An element with the known lists in it as lists of the lane."""
     if isinstance(element, list):
@@ -370,6 +356,9 @@ def _listed(element: Any, error: JoinError) -> Any:
 
 
 def _lists(x: Rows, y: Rows, lead: int, error: JoinError, grown: int) -> Rows:
+    if not lead and differ_in_tuples(x.columns, y.columns):
+        element = _joined(element_of(x), element_of(y), 0, error)
+        x, y = with_elements(element, x), with_elements(element, y)
     columns = _joined(x.columns, y.columns, lead + 1, error)
     if grown:
         columns = jax.tree.map(lambda cell: _roomier(cell, lead, grown), columns)

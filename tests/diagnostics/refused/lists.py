@@ -319,7 +319,7 @@ ROWS = [
     Row(
         "a key that may be None",
         "PCB304",
-        "test `key is not None` before, and take its value there by `key + 0`, of a text by `key + ''`",
+        "test `key is not None` before, and take its value there by `key + 0`",
         "@pcbatch.batch\ndef f(n):\n    seen = {}\n    for k in range(4):\n        seen[k] = k * k\n    key = n if n < 3 else None\n"
         "    found = seen.get(key, -1) if n > 0 else 7\n    return found\n",
         "[(n,) for n in range(6)]",
@@ -327,6 +327,39 @@ ROWS = [
             (
                 "found = seen.get(key, -1) if n > 0 else 7",
                 "found = -1 if n > 0 else 7\n    if n > 0 and key is not None:\n        found = seen.get(key + 0, -1)",
+            ),
+        ),
+    ),
+    Row(
+        "a text that may be None as a key",
+        "PCB304",
+        "test `key is not None` before, and take its value there by `key + ''`",
+        "@pcbatch.batch\ndef f(n):\n    seen = {}\n    for k in range(4):\n        seen[str(k)] = k\n    key = str(n) if n < 3 else None\n"
+        "    return seen.get(key, -1)\n",
+        "[(n,) for n in range(6)]",
+        (("seen.get(key, -1)", "-1 if key is None else seen.get(key + '', -1)"),),
+    ),
+    Row(
+        "a pair that may be None as a key",
+        "PCB304",
+        "test `key is not None` before, and take its value there by `key + ()`",
+        "@pcbatch.batch\ndef f(n):\n    seen = {}\n    for k in range(4):\n        seen[k, k] = k\n    key = (n, n) if n < 3 else None\n"
+        "    return seen.get(key, -1)\n",
+        "[(n,) for n in range(6)]",
+        (("seen.get(key, -1)", "-1 if key is None else seen.get(key + (), -1)"),),
+    ),
+    Row(
+        "another value of a name that may be None as a key",
+        "PCB304",
+        "where it is only another value of that name that may be None, give one of the two a name of its own",
+        "@pcbatch.batch\ndef f(n):\n    before, cost, last = {(0, 0): None}, {(0, 0): 0}, (0, 0)\n    for k in range(n):\n        new = (k + 1, k % 2)\n"
+        "        cost[new] = cost[last] + k\n        before[new] = last\n        last = new\n"
+        "    found = cost[last]\n    while last is not None:\n        found += last[0]\n        last = before[last]\n    return found\n",
+        "[(n,) for n in range(6)]",
+        (
+            (
+                "while last is not None:\n        found += last[0]\n        last = before[last]",
+                "node = last\n    while node is not None:\n        found += node[0]\n        node = before[node]",
             ),
         ),
     ),

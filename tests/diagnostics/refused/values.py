@@ -149,8 +149,8 @@ ROWS = [
         "large mask",
         "PCB312",
         "write it as a float, if it need not be exact",
-        "@pcbatch.batch\ndef f(x):\n    return x * 10 ** 20\n",
-        X,
+        "@pcbatch.batch\ndef f(n):\n    return n < 10 ** 20\n",
+        N,
         (("10 ** 20", "1e20"),),
     ),
     Row(

@@ -10,6 +10,7 @@ import math as m
 import numbers
 import operator
 import statistics
+from collections import deque
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -357,3 +358,52 @@ def test_what_has_no_number_is_refused() -> None:
     ):
         with pytest.raises(pcbatch.CompileError, match=code):
             pcbatch.batch(fn)(np.ones((2, 3), np.float32))
+
+
+def uniform(state):
+    total = 0.0
+    for _ in range(3):
+        state = (state * 75 + 74) % 65537
+        total += state / 2**31
+    return total, 2**33 / state, -(state / -(2**40))
+
+
+def beside_a_float(n):
+    x = n * 0.5
+    return x * 10**12, 2**31 - x, x // 2**31, x % 2**33, 3**40 * x, x > 2**31, 2**40 == x, (2**31) ** (x - 1)
+
+
+@pytest.mark.parametrize("fn", [uniform, beside_a_float])
+def test_integers_beyond_those_of_lanes_are_floats_where_python_makes_them_such(fn) -> None:
+    got = pcbatch.batch(fn)(ints(2, 3))
+    for part, wanted in zip(got, zip(fn(2), fn(3), strict=True), strict=True):
+        np.testing.assert_allclose(part, wanted, rtol=1e-6)
+
+
+BEYOND = [
+    lambda n: n / (2**53 + 1),  # no float is equal to it
+    lambda n: n / 2**200,  # an infinity in 32 bits
+    lambda n: n * 0.5 < 2**31 + 1,  # no float of 32 bits is equal to it
+    lambda n: n * 2**31,
+]
+
+
+@pytest.mark.parametrize("fn", BEYOND)
+def test_integers_that_would_be_another_number_as_floats_are_refused(fn) -> None:
+    with pytest.raises(pcbatch.CompileError, match="PCB312"):
+        pcbatch.batch(fn)(ints(2, 3))
+
+
+def test_what_follows_from_a_refused_operation_is_not_told() -> None:
+    def simulated(n):
+        waiting, total = deque(), 0.0
+        for k in range(5):
+            waiting.append((n / (2**53 + 1), k))
+            if len(waiting) > 2:
+                since, who = waiting.popleft()
+                total += since * who
+        return total
+
+    with pytest.raises(pcbatch.CompileError) as info:
+        pcbatch.batch(simulated)(ints(2, 3))
+    assert [d.code for d in info.value.diagnostics] == ["PCB312"]

@@ -43,6 +43,7 @@ from pcbatch.frontend.source.changed_in_loops import (
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, one_line, supported
+from pcbatch.ir.effects import Change
 from pcbatch.ir.ops import Move
 
 RENAME = "assign another variable there"
@@ -154,7 +155,8 @@ def _over_elements(b: Builder, node: Node) -> Iteration:
 def _gone_over(b: Builder, name: Node, loop: Node) -> Node:
     """Return a variable with the object of a variable that a loop goes over, whatever the body assigns to that."""
     if name.id in refilled_in(b.unit, loop):
-        b.prim((name.id,), supported(iteration.watched, [name], name), shown=name)
+        same = (name.id, Change(0, grows=True))  # so that it is the same object still, also that of a caller
+        b.prim((name.id,), supported(iteration.watched, [name], name), shown=name, changes=same)
     if name.id not in assigned_in(loop):
         return name
     kept = b.temp()

@@ -1,0 +1,67 @@
+"""Types of lists of the lane: put together of those of their elements, and taken apart.
+
+`lane_list_of(i32[], 4)` is a list of the lane, of i32[], with room for 4; `element_of` that list is i32[].
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+
+from pcbatch.data.mappings.ordered_keys import plain, with_ordered_keys
+from pcbatch.data.optional import Optional
+from pcbatch.data.origins import Origin
+from pcbatch.data.rows import Rows
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.stored import is_part, parts
+from pcbatch.lowering.typing.abstract_values import Known
+from pcbatch.lowering.typing.convert_types import Cell
+
+
+def lane_list_of(element: Any, room: int) -> Rows:
+    """Return the type of a list of the lane with elements of a type, an object whose leaves are cells."""
+    origins = tuple(part.origin if isinstance(part, Cell) else Origin.ARRAY for part in parts(element))
+    columns = jax.tree.map(lambda cell: _stacked(cell, room), with_ordered_keys(element))
+    length = Cell(Known(room), Origin.NUMBER)  # as long as nothing changes it
+    made: Rows = LaneList.tree_unflatten(origins, (columns, length))
+    return made
+
+
+def _stacked(cell: Cell, room: int) -> Cell:
+    type_ = cell.array
+    return Cell(replace(type_, shape=(room, *type_.shape)), Origin.ARRAY)
+
+
+def element_of(rows: Rows) -> Any:
+    """Return the type of the elements of a list or tuple of the lane that is in no other one."""
+    origins = iter(rows.origins)
+
+    def element(part: Any) -> Any:
+        origin = next(origins)
+        return jax.tree.map(lambda cell: Cell(replace(cell.array, shape=cell.array.shape[1:]), origin), part)
+
+    return plain(jax.tree.map(element, rows.columns, is_leaf=is_part))
+
+
+def with_elements(element: Any, rows: Rows) -> Rows:
+    """Return the type of a list or tuple of the lane with elements of another type, and as much room."""
+    whole = lane_list_of(element, jax.tree.leaves(rows.columns)[0].array.shape[0])
+    made: Rows = type(rows).tree_unflatten(whole.origins, (whole.columns, rows.state))
+    return made
+
+
+def differ_in_tuples(x: Any, y: Any) -> bool:
+    """Return whether columns have known tuples where others have tuples of the lane."""
+    match x, y:
+        case (tuple(), LaneTuple()) | (LaneTuple(), tuple()):
+            return bool(jax.tree.leaves(x)) and bool(jax.tree.leaves(y))
+        case tuple(), tuple():
+            return any(map(differ_in_tuples, x, y))
+        case Rows(), Rows():
+            return differ_in_tuples(x.columns, y.columns)
+        case (Optional(), _) | (_, Optional()):
+            return differ_in_tuples(*(part.value if isinstance(part, Optional) else part for part in (x, y)))
+    return False
