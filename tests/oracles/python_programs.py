@@ -45,6 +45,7 @@ from tests.programs.container_programs import PythonProgram
 START = 4  # the capacity that containers begin with, so that they grow often
 LARGEST = 1024
 SECONDS = 0.5  # of plain Python; what takes longer need not end
+COMPILING = 120.0  # seconds, likewise
 RAISED = (
     LookupError, ArithmeticError, ValueError, TypeError, RuntimeError, AssertionError, AttributeError, NameError,
     StopIteration,
@@ -107,7 +108,7 @@ def argument_of(kind: str, values: list[Any]) -> Any:
 
 
 @contextmanager
-def limited() -> Iterator[None]:
+def limited(seconds: float = SECONDS) -> Iterator[None]:
     """Raise Endless within the context, again and again, if what runs there does not end soon; and behind it, for a
     `finally` of the program may raise something else meanwhile."""
     over = False
@@ -118,7 +119,7 @@ def limited() -> Iterator[None]:
         raise Endless
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
         yield
     finally:
@@ -158,9 +159,11 @@ def prepare(program: PythonProgram, seed: int, lanes: int) -> Case:
 def compiled(case: Case, capacity: int, **options: Any) -> tuple[Program, Any]:
     """The program of a case with room for so many elements in new containers, and its arguments."""
     try:
-        entry = replanned(pcbatch.batch(case.fn), **options)
-        call = entry._programs.prepare(case.args(range(case.lanes)), {})
-        return entry._programs.compile(call, capacity=capacity), call
+        # What no value of a lane enters runs while compiling, and a loop that no lane comes to may have no end there.
+        with limited(COMPILING):
+            entry = replanned(pcbatch.batch(case.fn), **options)
+            call = entry._programs.prepare(case.args(range(case.lanes)), {})
+            return entry._programs.compile(call, capacity=capacity), call
     except (CompileError, UsageError) as error:
         raise Refused(error) from None
 
