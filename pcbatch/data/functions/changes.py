@@ -29,7 +29,7 @@ from pcbatch.data.functions.sequence_builtins import get_item, list_
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.users_code import load_attribute, substitute, users_method
 from pcbatch.data.mappings.entries import Entries
-from pcbatch.data.mappings.lane_set import DictView
+from pcbatch.data.mappings.lane_set import DictView, LaneFrozenSet
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.optional import Optional, sure
 from pcbatch.data.sequences.lane_list import LaneList
@@ -148,7 +148,7 @@ def _is_immutable(value: Value) -> bool:
         return value.ndim == 0
     if isinstance(value, Optional):
         return _is_immutable(value.value)
-    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, tuple, LaneText, LaneTuple))
+    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, tuple, LaneText, LaneTuple, LaneFrozenSet))
 
 
 def delete_item(value: Value, path: Path) -> Value:

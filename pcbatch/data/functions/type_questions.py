@@ -23,7 +23,7 @@ from pcbatch.data.functions.builtins import is_
 from pcbatch.data.functions.python_numbers import attribute
 from pcbatch.data.functions.users_code import load_attribute
 from pcbatch.data.mappings.lane_dict import LaneDict
-from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.mappings.lane_set import LaneFrozenSet, LaneSet
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.optional import Optional
@@ -53,7 +53,7 @@ EXAMPLES: dict[type, tuple[Any, ...]] = {
     float: (0.0, 2.5, -1.0),
     complex: (0j, 1 + 2j),
 }
-CONTAINERS: tuple[tuple[type, Value], ...] = ((LaneDict, {}), (LaneSet, set()), (LaneText, ""))
+CONTAINERS: tuple[tuple[type, Value], ...] = ((LaneDict, {}), (LaneFrozenSet, frozenset()), (LaneSet, set()), (LaneText, ""))
 """The containers of lanes, and what they are in the plain function."""
 TESTS: dict[str, Callable[[Value, Value], Value]] = {
     "Is": operator.is_, "IsNot": operator.is_not, "Eq": operator.eq, "NotEq": operator.ne,
