@@ -226,10 +226,10 @@ class LaneDict(Counts):
     def values_list(self) -> LaneList:
         """Return the values in the order of insertion."""
         values = self._columns(None if self.table is None else self.table.values, self.value_origins)
-        values.hold(self.elements())
+        values.hold(self.inner_objects())
         return values
 
-    def elements(self) -> tuple[Value, ...]:
+    def inner_objects(self) -> tuple[Value, ...]:
         """Return the mutable objects that are values, and a view of one that was a value before."""
         if self.table is None or not lists_in(self.table.values):
             return self.held

@@ -22,6 +22,8 @@ from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 
+FROZEN = (LaneTuple, LaneFrozenSet)
+
 
 @dataclass(frozen=True, slots=True)
 class Levels:
@@ -98,7 +100,7 @@ def _is_frozen_row(part: Any) -> bool:
 def _holds_containers(value: Container) -> bool:
     """Whether the elements of a container are, or hold, containers that can be changed, which may be empty ones."""
     parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and isinstance(part, LaneList | Entries))
-    return any(isinstance(part, LaneList | Entries) and not isinstance(part, LaneTuple | LaneFrozenSet) for part in parts)
+    return any(isinstance(part, LaneList | Entries) and not isinstance(part, FROZEN) for part in parts)
 
 
 def _holds_objects(value: Container) -> bool:
