@@ -86,6 +86,17 @@ def load_attribute(value: Value, name: str) -> Value:
     return getattr(value, name)
 
 
+def load_method(value: Value, name: str) -> Value:
+    """Return `value.name`, which is called: a function of Python's own or of the user's, before it is copied."""
+    if isinstance(value, RECORDS):
+        return value.__getattr__(name)
+    if isinstance(value, Optional):
+        require(value.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+        return load_method(value.value, name)
+    require_attribute(value, name)
+    return getattr(value, name)
+
+
 def method_of(value: Value, name: str) -> FunctionType | None:
     """Return the method of a value by which Python computes an operator; None if it is not a function of Python."""
     if isinstance(value, Ref):
