@@ -211,10 +211,6 @@ class LaneDeque(LaneList):
         k = self._numbers()
         self._rearrange(jnp.where(k < size, (k - n) % size, k))
 
-    def sort(self, **options: Value) -> None:
-        """Refuse: a deque of Python has no such method."""
-        raise AttributeError("'collections.deque' object has no attribute 'sort'")
-
     def __reversed__(self) -> Value:
         new = self.copy()
         new.reverse()

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Shape, Unset, room
 from pcbatch.data.optional import sure
@@ -53,11 +52,6 @@ class LaneTuple(LaneList):
             return value
         columns = jnp.stack(value, axis=len(lead))
         return self.tree_unflatten((Origin.UNKNOWN,), (columns, jnp.full(lead, len(value), np.int32)))
-
-    def __getattribute__(self, name: str) -> Value:
-        if facts(name).changes and hasattr(list, name):
-            raise AttributeError(f"'{type(self).python_name}' object has no attribute '{name}'")
-        return super().__getattribute__(name)
 
     def __getitem__(self, index: Index) -> Value:
         found = super().__getitem__(index)
