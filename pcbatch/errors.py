@@ -58,6 +58,15 @@ CURES: Mapping[str, Cure] = {
 """What may cure a refusal that does not say more, by its code."""
 
 
+class NoAttribute(AttributeError):
+    """The AttributeError of a container that Python raises as well: a `try` of the user's catches it."""
+
+
+def class_name(error: Exception) -> str:
+    """Return the name of the class of an error, as Python has it."""
+    return "AttributeError" if isinstance(error, NoAttribute) else type(error).__name__
+
+
 class Restart(Exception):
     """Ends a compilation that has to start again, with further decisions: see `pcbatch/decisions.py`.
 

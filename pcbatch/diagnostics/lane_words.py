@@ -16,6 +16,7 @@ WORDS = {
     "LaneStack": "LifoQueue",
     "LaneDict": "dict",
     "LaneSet": "set",
+    "LaneFrozenSet": "frozenset",
     "LaneRange": "range",
     "LaneIterator": "iterator",
     "OrderedKeys": "dict",

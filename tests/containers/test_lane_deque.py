@@ -66,8 +66,6 @@ def test_more_room_keeps_the_order_of_a_ring() -> None:
 def test_what_deques_do_not_have_is_refused() -> None:
     with pytest.raises(TypeError, match="must be integer"):
         LaneDeque.of([1])[:1]
-    with pytest.raises(AttributeError):
-        LaneDeque.of([1]).sort()
 
 
 def test_queues_give_what_was_put_first_or_last() -> None:

@@ -199,3 +199,83 @@ def test_equal_keys_of_elements_in_an_order_that_is_not_known_end_the_lane() -> 
     result = pcbatch.batch(shortest).run(pcbatch.ragged(["aa b cc", "aa b c", "b b"]))
     assert [int(status) for status in result.status] == [pcbatch.Status.OK, pcbatch.Status.LIMIT, pcbatch.Status.OK]
     assert result.value[0] == "b" and result.value[2] == "b"
+
+
+def widened(found: Any) -> int:
+    found |= {7}
+    return len(found)
+
+
+def bound_anew(n: int) -> tuple[int, int, int, int]:
+    found = frozenset([n, 2])
+    count, other = widened(found), found
+    other |= {9}
+    rows = [frozenset([n, 1]), frozenset([n])]
+    first = rows[0]
+    rows[0] |= {50}
+    return len(found) * 10 + count, len(other), len(first), len(rows[0])
+
+
+def kinds(n: int) -> tuple[bool, ...]:
+    f, s = frozenset([n, 1]), {n, 5}
+    values = [
+        f | s, s | f, f.union(s), s.union(f), set(f), frozenset(s), {1} & f, frozenset({1}) & s,
+        frozenset({1}).union(s), frozenset(k for k in range(n)),
+    ]  # fmt: skip
+    return *[isinstance(value, frozenset) for value in values], *[type(value) is set for value in values]
+
+
+def without_changes(n: int) -> tuple[int, ...]:
+    found, refused = frozenset([n, 1]), 0
+    try:
+        found.add(3)  # type: ignore[attr-defined]
+    except AttributeError:
+        refused += 1
+    try:
+        found.pop()  # type: ignore[attr-defined]
+    except AttributeError:
+        refused += 1
+    try:
+        found |= {5 // (n - 2)}
+    except ZeroDivisionError:
+        refused += 1
+    return refused, len(found)
+
+
+def grown(n: int) -> tuple[int, bool]:
+    found: frozenset[int] = frozenset()
+    for k in range(n):
+        found |= {k}
+        found -= {0}
+    return len(found), found == {1, 2}
+
+
+@pytest.mark.parametrize("function", [bound_anew, kinds, without_changes, grown])
+def test_frozensets_are_no_sets(function: Any) -> None:
+    lanes = np.int32([2, 3])
+    found = pcbatch.batch(function)(lanes)
+    assert [*zip(*(part.tolist() for part in found), strict=True)] == [function(int(n)) for n in lanes]
+
+
+def test_frozensets_come_back() -> None:
+    def made(n: int) -> frozenset[int]:
+        return frozenset([n, 1])
+
+    result = pcbatch.batch(made)(np.int32([2, 3]))
+    assert result.tolist() == [frozenset({1, 2}), frozenset({1, 3})]
+    assert all(type(value) is frozenset for value in result.tolist())
+
+
+def test_a_set_on_one_way_and_a_frozenset_on_another_are_refused() -> None:
+    def either(n: int) -> int:
+        found = frozenset([n]) if n > 2 else {n}
+        found |= {100}
+        return len(found)
+
+    def key(n: int) -> int:
+        return {frozenset([n]): 3}[frozenset([n])]
+
+    with pytest.raises(pcbatch.CompileError, match="frozenset of i32"):
+        pcbatch.batch(either)(np.int32([2, 3]))
+    with pytest.raises(pcbatch.CompileError, match="unhashable type: 'frozenset'|keep a number in place of the inner"):
+        pcbatch.batch(key)(np.int32([2, 3]))

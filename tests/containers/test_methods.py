@@ -18,6 +18,7 @@ MADE: dict[str, tuple[type, str]] = {
     "list": (list, "[0, 1, 2, 3, 0][: n + 2]"),
     "deque": (deque, "deque([0, 1, 2, 3, 0][: n + 2])"),
     "set": (set, "set([0, 1, 2, 3][: n + 2])"),
+    "frozenset": (frozenset, "frozenset([0, 1, 2, 3][: n + 2])"),
     "dict": (dict, "dict([(0, 4), (1, 5), (2, 6), (3, 7)][: n + 2])"),
     "Counter": (Counter, "Counter([0, 1, 2, 3, 0][: n + 2])"),
     "OrderedDict": (OrderedDict, "OrderedDict([(0, 4), (1, 5), (2, 6), (3, 7)][: n + 2])"),
@@ -73,6 +74,16 @@ METHODS: dict[str, dict[str, str]] = {
         "union": "t = len(c.union([1, n]))",
         "update": "c.update([n, 7])",
     },
+    "frozenset": {
+        "copy": "d = c.copy(); t = len(d)",
+        "difference": "t = len(c.difference([1, n]))",
+        "intersection": "t = len(c.intersection([1, n]))",
+        "isdisjoint": "t = int(c.isdisjoint([n, 9]))",
+        "issubset": "t = int(c.issubset([0, 1, n]))",
+        "issuperset": "t = int(c.issuperset([0, n]))",
+        "symmetric_difference": "t = len(c.symmetric_difference([1, n]))",
+        "union": "t = len(c.union([1, n]))",
+    },
     "dict": {
         "clear": "c.clear()",
         "copy": "d = c.copy(); d[9] = 1; t = len(d)",
@@ -86,6 +97,7 @@ METHODS: dict[str, dict[str, str]] = {
         "values": "t = sum(v for v in c.values())",
     },
     "Counter": {
+        "elements": "t = list(c.elements())",
         "most_common": "t = c.most_common(1)[0][1]",
         "subtract": "c.subtract([n, 7])",
         "total": "t = c.total()",
@@ -98,7 +110,7 @@ METHODS: dict[str, dict[str, str]] = {
 }
 """By kind of container and method a statement that calls it, where `t` is what is seen of its value."""
 
-REFUSED = {("Counter", "elements"), ("Counter", "fromkeys"), ("OrderedDict", "fromkeys"), ("dict", "fromkeys")}
+REFUSED = {("Counter", "fromkeys"), ("OrderedDict", "fromkeys"), ("dict", "fromkeys")}
 ROWS = [(kind, method) for kind, methods in METHODS.items() for method in methods]
 LANES = np.int32([0, 1, 3])
 

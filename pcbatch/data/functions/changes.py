@@ -25,11 +25,12 @@ from pcbatch.data.functions import array_items, heaps, iteration, mappings, oper
 from pcbatch.data.functions.builtins import sorted_
 from pcbatch.data.functions.exceptions import changed_by_class, changing
 from pcbatch.data.functions.lifted import changeable, lifted
+from pcbatch.data.functions.python_objects import as_in_python, require_attribute
 from pcbatch.data.functions.sequence_builtins import get_item, list_
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.users_code import load_attribute, substitute, users_method
 from pcbatch.data.mappings.entries import Entries
-from pcbatch.data.mappings.lane_set import DictView
+from pcbatch.data.mappings.lane_set import DictView, LaneFrozenSet
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.optional import Optional, sure
 from pcbatch.data.sequences.lane_list import LaneList
@@ -44,6 +45,7 @@ from pcbatch.errors import Refusal
 jax.extend.source_info_util.register_exclusion(__file__)
 
 Path = tuple[Value, ...]
+IMMUTABLE = (bool, int, float, complex, str, bytes, tuple, LaneText, LaneTuple, LaneFrozenSet)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def _is_immutable(value: Value) -> bool:
         return value.ndim == 0
     if isinstance(value, Optional):
         return _is_immutable(value.value)
-    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, tuple, LaneText, LaneTuple))
+    return value is None or isinstance(value, IMMUTABLE)
 
 
 def delete_item(value: Value, path: Path) -> Value:
@@ -156,6 +158,8 @@ def delete_item(value: Value, path: Path) -> Value:
 
     def change(part: Value, key: Value) -> Value:
         if isinstance(key, Field):
+            if as_in_python(part, lambda plain: delattr(plain, key.name)):
+                raise Refusal("PCB304", f"an attribute of a {type_name(part)} is deleted")
             delattr(part, key.name)
             return part
         part = _indexable(part, key)
@@ -230,6 +234,7 @@ def _call(part: Value, name: str, args: Sequence[Value], options: dict[str, Valu
     if type(part) is list and name == "sort":
         part[:] = map(kept, part, list(sorted_(part, **options)))
         return part, None
+    require_attribute(part, name)
     method = getattr(part, name)
     if isinstance(part, list | dict | set):
         return part, method(*args, **options)
@@ -309,6 +314,8 @@ def _store(part: Value, key: Value, new: Value) -> Value:
     if isinstance(part, ARRAYS):
         return array_items.store(part, key, new)
     if isinstance(key, Field):
+        if as_in_python(part, lambda plain: setattr(plain, key.name, None)):
+            raise Refusal("PCB304", f"an attribute of a {type_name(part)} is assigned")
         changed_by_class(part, key.name, partial(setattr, part, key.name, new))
         return part
     part = _indexable(part, key)

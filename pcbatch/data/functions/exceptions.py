@@ -22,13 +22,14 @@ from pcbatch.data.functions.sequence_builtins import unpacked
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.origins import Tracer, is_noting, leaves, number
 from pcbatch.data.values import Index, Value
-from pcbatch.errors import PcbatchError, Refusal
+from pcbatch.errors import NoAttribute, PcbatchError, Refusal
 
 BUILTIN: tuple[type[BaseException], ...] = tuple(
     value
     for _, value in sorted(vars(builtins).items())
     if isinstance(value, type) and issubclass(value, Exception) and not issubclass(value, Warning)
 )
+OURS = (TypeError, NotImplementedError, NameError, AttributeError)  # may come of what values of lanes lack
 NONE = 0
 KNOWN = (bool, int, float, complex, str, bytes, type, ModuleType, np.ndarray, np.generic, jax.Array)
 _classes: list[type[BaseException]] = list(BUILTIN)
@@ -77,10 +78,11 @@ def attempt(count: int, expression: Callable[[], Value], *changed: Value) -> Val
     except (Refusal, PcbatchError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         raise
     except Exception as error:  # known to fail while compiling, in lanes that have not failed before
-        if type(error) not in BUILTIN or type(error) in (TypeError, NotImplementedError, NameError, AttributeError):
+        if type(error) not in (NoAttribute, *BUILTIN) or type(error) in OURS:
             raise
         nothing: Value = 0 if made else Unset()  # the type of the value is that of other operands, if there are any
-        code, values = code_of(type(error)), (*(nothing,) * (count - len(changed)), *changed)
+        cls: type[BaseException] = AttributeError if isinstance(error, NoAttribute) else type(error)
+        code, values = code_of(cls), (*(nothing,) * (count - len(changed)), *changed)
     for check in reversed(made):
         if check.exception in (checks.CAPACITY, checks.LIMIT):
             checks.pass_on(check)

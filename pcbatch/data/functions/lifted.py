@@ -20,7 +20,7 @@ from pcbatch.data.catalogue import facts
 from pcbatch.data.container import Container, lane_value
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import LaneDict
-from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.mappings.lane_set import LaneSet, set_class
 from pcbatch.data.origins import Tracer
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
@@ -52,7 +52,7 @@ def lifted(value: Any, *with_: Any) -> Any:
             return LaneRange(value.start, value.stop, value.step)
     if type(value) is dict:
         return holds_same(lane_dict(value), value)
-    return LaneSet.from_items(value) if type(value) in (set, frozenset) else value
+    return set_class(value).from_items(value) if type(value) in (set, frozenset) else value
 
 
 def changeable(value: Any, name: str, args: Sequence[Any]) -> Any:

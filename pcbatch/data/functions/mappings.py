@@ -18,7 +18,7 @@ from pcbatch.data.functions.users_code import substitute
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import COUNTER, ORDERED, LaneDict, missing_of
-from pcbatch.data.mappings.lane_set import DictView, LaneSet
+from pcbatch.data.mappings.lane_set import DictView, LaneFrozenSet, LaneSet
 from pcbatch.data.members import of_member
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.values import Value
@@ -105,11 +105,12 @@ def set_(*args: Value) -> Value:
 
 
 def frozenset_(*args: Value) -> Value:
-    """The builtin `frozenset`; refuses elements of the lane."""
-    if len(args) == 1 and _needs_lane(args[0]):
-        title = "a `frozenset` of values of the lane is not there"
-        raise Refusal("PCB304", title, helps=("use a `set`, and a tuple where it is to be a key",))
-    return frozenset(*args)
+    """The builtin `frozenset`; the empty one is of the lane, as operators add elements of the lane."""
+    if not args:
+        return LaneFrozenSet()
+    if len(args) > 1 or not _needs_lane(args[0]):
+        return frozenset(*args)
+    return LaneFrozenSet.from_items(args[0])
 
 
 def dict_(*args: Value, **named: Value) -> Value:

@@ -24,6 +24,7 @@ from pcbatch.data.container import Collection, Container, lane_value
 from pcbatch.data.functions import builtins as of_lane
 from pcbatch.data.functions import mappings, python_numbers, sequence_builtins, texts, type_questions, users_code
 from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
+from pcbatch.data.functions.python_objects import is_without
 from pcbatch.data.functions.sequence_builtins import product
 from pcbatch.data.functions.sequence_operators import are_dicts, are_sequences, compare
 from pcbatch.data.functions.truth import ARRAYS, truth
@@ -37,6 +38,7 @@ from pcbatch.data.own_order import has_order, pair
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Index, Value
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -150,6 +152,8 @@ def contains(item: Value, container: Value) -> Value:
 
 def _contains(item: Value, container: Value) -> Value:
     container = sure(container, "argument of type 'NoneType' is not iterable")
+    if is_without(container, "__iter__"):
+        raise TypeError(f"argument of type '{type_name(container)}' is not iterable")
     if isinstance(container, KEYS_VIEW):
         container = container.mapping
     elif isinstance(container, DICT_VIEWS):

@@ -17,6 +17,7 @@ from pcbatch.data.checks import require
 from pcbatch.data.container import Collection, as_lane_list, in_order
 from pcbatch.data.elements import prepare, stacked
 from pcbatch.data.functions.lifted import lifted
+from pcbatch.data.functions.python_objects import is_without
 from pcbatch.data.functions.texts import chosen
 from pcbatch.data.functions.users_code import iterated, users_method
 from pcbatch.data.integer_marks import between
@@ -35,6 +36,7 @@ from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Index, Value
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -47,6 +49,8 @@ def get_item(value: Value, index: Index) -> Value:
     value, index = data_of(sure(value, "'NoneType' object is not subscriptable")), data_of(index)
     if (method := users_method(value, "__getitem__")) is not None:
         return method(value, index)
+    if is_without(value, "__getitem__"):
+        raise TypeError(f"'{type_name(value)}' object is not subscriptable")
     if not isinstance(value, dict | Entries | DictView):  # whose keys may be None
         index = unwrapped(index)
     if isinstance(value, list | tuple):
@@ -106,6 +110,8 @@ def len_(value: Value, /) -> Value:
     value = sure(value, "object of type 'NoneType' has no len()")
     if (method := users_method(value, "__len__")) is not None:
         return method(value)
+    if is_without(value, "__len__"):
+        raise TypeError(f"object of type '{type_name(value)}' has no len()")
     if isinstance(value, Rows) and isinstance(value.length, Tracer):
         return number(between(value.length, 0, value.capacity))
     return number(value.length) if isinstance(value, Collection | RecordList) else len(value)
@@ -214,6 +220,8 @@ def reversed_(values: Value, /) -> Value:
 
 def reversed_once(values: Value, /) -> Value:
     """The builtin `reversed`, where all its elements are taken at once; a collection of the lane gives no iterator."""
+    if is_without(values, "__reversed__") and is_without(values, "__getitem__"):
+        raise TypeError(f"'{type_name(values)}' object is not reversible")
     return reversed(values)
 
 

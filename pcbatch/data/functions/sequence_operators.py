@@ -26,7 +26,7 @@ from pcbatch.data.functions.texts import formatting, is_shown_of_lane
 from pcbatch.data.functions.truth import truth
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import LaneDict
-from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.mappings.lane_set import set_class
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Tracer, either, note, number, of_lane
@@ -175,14 +175,14 @@ def method_of_known(fn: Any) -> Callable[..., Value] | None:
         if compare is None:
             return None
         return lambda item, *ends: compare(owner, item, *ends) if of_lane((owner, item)) else fn(item, *ends)
-    kind = LaneDict if type(owner) is dict else LaneSet if type(owner) in (set, frozenset) else None
+    kind = LaneDict if type(owner) is dict else set_class(owner) if type(owner) in (set, frozenset) else None
     if name.startswith("_") or not hasattr(kind, name) or facts(name).changes:
         return None
 
     def run(*args: Value, **options: Value) -> Value:
         if not any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1]):
             return fn(*args, **options)
-        made = lane_dict(owner) if kind is LaneDict else LaneSet.from_items(owner)
+        made = lane_dict(owner) if kind is LaneDict else set_class(owner).from_items(owner)
         return getattr(made, name)(*args, **options)
 
     return run

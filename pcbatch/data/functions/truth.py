@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.container import Collection
+from pcbatch.data.functions.python_objects import is_without
 from pcbatch.data.functions.users_code import users_method
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS
@@ -24,7 +25,7 @@ def truth(value: Value) -> Value:
     if isinstance(value, Optional):
         return jnp.logical_and(value.present, truth(value.value))
     if isinstance(value, Collection):
-        return value.length > 0
+        return is_without(value, "__len__") or value.length > 0
     if not isinstance(value, ARRAYS):
         method = users_method(value, "__bool__") or users_method(value, "__len__")
         return bool(value) if method is None else truth(method(value))

@@ -7,10 +7,8 @@ answer is known while compiling; a question on which the examples differ is refu
 
 from __future__ import annotations
 
-import collections
 import functools
 import operator
-import queue
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,43 +16,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.container import Container
+from pcbatch.data.container import Collection, Container
 from pcbatch.data.functions.builtins import is_
 from pcbatch.data.functions.python_numbers import attribute
+from pcbatch.data.functions.python_objects import python_object
 from pcbatch.data.functions.users_code import load_attribute
-from pcbatch.data.mappings.lane_dict import LaneDict
-from pcbatch.data.mappings.lane_set import LaneSet
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import KINDS, Origin, Tracer, kind_of, number, origin_of
-from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.sequences.lane_range import LaneRange
-from pcbatch.data.sequences.lane_tuple import LaneTuple
-from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
-from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
-_SEQUENCES: dict[type, Callable[[], Any]] = {
-    LaneList: list,
-    LaneTuple: tuple,
-    LaneBytes: bytes,
-    LaneByteArray: bytearray,
-    LaneDeque: collections.deque,
-    LaneQueue: queue.Queue,
-    LaneStack: queue.LifoQueue,
-    LaneRange: lambda: range(0),
-}
 EXAMPLES: dict[type, tuple[Any, ...]] = {
     bool: (False, True),
     int: (0, 1, -7),
     float: (0.0, 2.5, -1.0),
     complex: (0j, 1 + 2j),
 }
-CONTAINERS: tuple[tuple[type, Value], ...] = ((LaneDict, {}), (LaneSet, set()), (LaneText, ""))
-"""The containers of lanes, and what they are in the plain function."""
 TESTS: dict[str, Callable[[Value, Value], Value]] = {
     "Is": operator.is_, "IsNot": operator.is_not, "Eq": operator.eq, "NotEq": operator.ne,
     "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
@@ -95,10 +76,12 @@ def hasattr_(value: Value, name: str, /) -> Value:
 
 def getattr_(value: Value, name: str, /, *default: Value) -> Value:
     """The builtin `getattr`; for a tracer, the attributes are those of examples of the value."""
+    if name == "__class__" and isinstance(value, Tracer):
+        return type_(value)
+    if isinstance(value, (Collection, Optional, *RECORDS)) and not (default and isinstance(value, Ref)):
+        return default[0] if default and not hasattr_(value, name) else load_attribute(value, name)
     if not isinstance(value, Tracer):
         return getattr(value, name, *default)
-    if name == "__class__":
-        return type_(value)
     if default and not hasattr_(value, name):
         return default[0]
     return attribute(value, name) if name in ("real", "imag") else getattr(value, name, *default)
@@ -148,28 +131,16 @@ def iterable_(value: Value) -> bool:
 
 def _answer(question: Callable[[Value], Value], value: Value, what: str) -> Value:
     """The answer to a question about a value; raises Refusal (PCB305) if examples of the value differ in it."""
-    if isinstance(value, LaneDeque | LaneList | LaneRange):
-        return question(_SEQUENCES[type(value.as_rows() if isinstance(value, LaneList) else value)]())
     if isinstance(value, Optional):
         title = f"{what} is not known of a value that may be None"
         raise Refusal("PCB305", title, helps=("ask first whether `x is None`",))
     if not isinstance(value, Tracer):
-        return question(_in_plain_python(value))
+        return question(python_object(value))
     answers = [question(example) for example in _examples(value)]
     first = answers[0]
     if all(type(answer) is type(first) and bool(answer == first) for answer in answers):
         return first
     raise _ambiguous(value, what)
-
-
-def _in_plain_python(value: Value) -> Value:
-    """Return an object of the type that a container of a lane has in the plain function; other objects as they are."""
-    if isinstance(value, LaneDict) and value.missing is not None:
-        return getattr(collections, value.missing.name)()
-    for kind, example in CONTAINERS:
-        if isinstance(value, kind):
-            return example
-    return value
 
 
 def _ambiguous(value: Value, what: str) -> Refusal:

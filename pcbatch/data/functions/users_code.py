@@ -14,12 +14,15 @@ import jax
 import jax.extend.source_info_util
 
 from pcbatch.data.aliasing import Parts
+from pcbatch.data.checks import require
 from pcbatch.data.container import Container
 from pcbatch.data.functions.python_numbers import ATTRIBUTES, part
+from pcbatch.data.functions.python_objects import require_attribute
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.reference import Ref
+from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Tracer, is_noting, is_outside, leaves
 from pcbatch.data.sequences.lane_iterator import Asked
 from pcbatch.data.values import Value
@@ -67,8 +70,12 @@ def load_attribute(value: Value, name: str) -> Value:
     """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
     if isinstance(value, RECORDS):
         return questions.load_attribute(value, name, substitute)
+    if isinstance(value, Optional):
+        require(value.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+        return load_attribute(value.value, name)
     if isinstance(value, Tracer) and name in ATTRIBUTES:
         return part(value, name)
+    require_attribute(value, name)
     if not is_noting() or isinstance(value, PLAIN) or package_of(type(value)) in LIBRARIES:
         return getattr(value, name)
     match inspect.getattr_static(type(value), name, None):
@@ -76,6 +83,17 @@ def load_attribute(value: Value, name: str) -> Value:
             return substitute(getter)(value)
         case functools.cached_property(func=FunctionType() as getter) if name not in vars(value):
             return substitute(getter)(value)
+    return getattr(value, name)
+
+
+def load_method(value: Value, name: str) -> Value:
+    """Return `value.name`, which is called: a function of Python's own or of the user's, before it is copied."""
+    if isinstance(value, RECORDS):
+        return value.__getattr__(name)
+    if isinstance(value, Optional):
+        require(value.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+        return load_method(value.value, name)
+    require_attribute(value, name)
     return getattr(value, name)
 
 

@@ -23,7 +23,7 @@ from pcbatch.data.columns import one_level, room
 from pcbatch.data.host.host_forms import is_concrete, replaced
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.lane_dict import LaneDict
-from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.mappings.lane_set import LaneFrozenSet, LaneSet
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.members import MemberValue
 from pcbatch.data.optional import Optional
@@ -37,7 +37,7 @@ from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.diagnostics.short_repr import clipped
 
 MOST = 2000  # characters of a `repr`
-Kind = Literal["list", "tuple", "text", "bytes", "dict", "set"]
+Kind = Literal["list", "tuple", "text", "bytes", "dict", "set", "frozenset"]
 KINDS: dict[type, Kind] = {
     LaneList: "list",
     LaneTuple: "tuple",
@@ -46,8 +46,9 @@ KINDS: dict[type, Kind] = {
     LaneByteArray: "bytes",
     LaneDict: "dict",
     LaneSet: "set",
+    LaneFrozenSet: "frozenset",
 }
-TABLES = frozenset({"dict", "set"})
+TABLES = frozenset({"dict", "set", "frozenset"})
 _MAKE: dict[Kind, Callable[[Any], Any]] = {  # of elements, of codes, or of entries
     "list": list,
     "tuple": tuple,
@@ -55,6 +56,7 @@ _MAKE: dict[Kind, Callable[[Any], Any]] = {  # of elements, of codes, or of entr
     "bytes": bytes,
     "dict": dict,
     "set": set,
+    "frozenset": frozenset,
 }
 
 
@@ -70,7 +72,7 @@ class Ragged:
             stands behind the length of a list is arbitrary. Of a text the codes of its characters, as by `ord`; of a
             dict or set a hash table, or None if nothing was ever stored. `codes` and `table` are the same.
         lengths: int32[lanes], the length of each list; negative for a lane that has failed.
-        kind: "list", "tuple", "text", "bytes", "dict" or "set".
+        kind: "list", "tuple", "text", "bytes", "dict", "set" or "frozenset".
 
     Example:
         >>> import jax.numpy as jnp, pcbatch
@@ -206,7 +208,7 @@ def _python_values(columns: Any, count: int, arrays: bool) -> list[Any]:
             return columns.tolist()  # type: ignore[no-any-return]
         case Entries():
             lengths = columns.none if columns.table is None else columns.table.count
-            return _tables(columns.table, lengths, "set" if isinstance(columns, LaneSet) else "dict")
+            return _tables(columns.table, lengths, KINDS[type(columns)])
         case LaneDeque():
             return [_ring(columns, k, *map(int, state[:2])) for k, state in enumerate(columns.state)]
         case Rows():
@@ -255,7 +257,7 @@ def _entries(table: Any, k: int, kind: Kind) -> Any:
     order = np.argsort(table.stamps[k][buckets, columns])
     keys, values = _at((table.keys, table.values), (k, buckets[order], columns[order]))
     found = _python_values(keys, len(order), arrays=True)
-    return found if kind == "set" else zip(found, _python_values(values, len(order), arrays=True), strict=True)
+    return found if kind != "dict" else zip(found, _python_values(values, len(order), arrays=True), strict=True)
 
 
 # Content with the capacity of the program, which is cut to the longest value when someone reads it.

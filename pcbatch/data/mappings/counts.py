@@ -12,7 +12,9 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
+from pcbatch.data.capacity import capacity as start_capacity
 from pcbatch.data.checks import require_room
+from pcbatch.data.columns import taken
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.origins import number
@@ -112,6 +114,22 @@ class Counts(Entries):
         pairs.sort(key=lambda pair: pair[1], reverse=True)
         return pairs if n is None else pairs[:n]
 
+    def elements(self) -> LaneList:
+        """Return the list of the keys, each as often as it counts: not at all where that is not above zero."""
+        keys = self.keys_list()
+        if self.table is None:
+            return keys
+        counts = part_of(self.items_list(), 1)
+        if not jnp.issubdtype(counts.columns.dtype, jnp.integer):
+            raise TypeError("'float' object cannot be interpreted as an integer")
+        size = start_capacity()
+        times = jnp.where(counts._valid(), jnp.clip(counts.columns, 0, size + 1), 0).astype(jnp.int32)
+        ends = jnp.cumsum(times)
+        require_room(ends[-1], size)
+        places = jnp.searchsorted(ends, jnp.arange(size, dtype=jnp.int32), side="right")
+        made: LaneList = LaneList.tree_unflatten(keys.origins, (taken(keys.columns, places), ends[-1]))
+        return made
+
     def total(self) -> Value:
         """Return the sum of the counts."""
         if self.table is None:
@@ -122,7 +140,7 @@ class Counts(Entries):
         """Return the pairs of keys and values in the order of insertion."""
         pair = None if self.table is None else (self.table.keys, self.table.values)
         pairs = self._columns(pair, (*self.key_origins, *self.value_origins))
-        pairs.hold(self.elements())
+        pairs.hold(self.inner_objects())
         return pairs
 
     def _counter(self, other: Value, operator: str) -> Value:

@@ -149,13 +149,13 @@ class Entries(StoredTable):
     def copy(self) -> Self:
         """Return a dict or set with the same entries."""
         new: Self = holds_same(jax.tree.map(lambda leaf: leaf, self.with_table(self.table)), self)
-        new.hold(self.elements())
+        new.hold(self.inner_objects())
         return new
 
     def __copy__(self) -> Self:
         return self.copy()
 
-    def elements(self) -> tuple[Value, ...]:
+    def inner_objects(self) -> tuple[Value, ...]:
         """Return the mutable objects that are values of entries."""
         return self.held
 

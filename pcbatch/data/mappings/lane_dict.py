@@ -185,7 +185,6 @@ class LaneDict(Counts):
     @Facts(changes=True)
     def move_to_end(self, key: Value, last: bool = True) -> None:
         """Move the entry of a key behind all others of an `OrderedDict`, or before them."""
-        self._ordered("move_to_end")
         if isinstance(last, Tracer):
             first = self.copy()
             first.move_to_end(key, False)
@@ -199,15 +198,11 @@ class LaneDict(Counts):
         self.store(key, value, here)
         self.update(rest)
 
-    def _ordered(self, name: str) -> None:
-        if self.missing != ORDERED:
-            raise AttributeError(f"'dict' object has no attribute '{name}'")
-
     @Facts(changes=True, removes=True, only_drops=True)
     def popitem(self, last: bool = True) -> Value:
         """Remove the entry that was stored last, of an `OrderedDict` the first one if asked, and return it."""
-        if isinstance(last, Tracer) or not last:
-            self._ordered("popitem(last=False)")
+        if self.missing != ORDERED and (isinstance(last, Tracer) or not last):
+            raise TypeError("dict.popitem() takes no keyword arguments")
         if self.table is None:
             raise KeyError("popitem(): dictionary is empty")
         stamps = self.table.stamps
@@ -226,10 +221,10 @@ class LaneDict(Counts):
     def values_list(self) -> LaneList:
         """Return the values in the order of insertion."""
         values = self._columns(None if self.table is None else self.table.values, self.value_origins)
-        values.hold(self.elements())
+        values.hold(self.inner_objects())
         return values
 
-    def elements(self) -> tuple[Value, ...]:
+    def inner_objects(self) -> tuple[Value, ...]:
         """Return the mutable objects that are values, and a view of one that was a value before."""
         if self.table is None or not lists_in(self.table.values):
             return self.held

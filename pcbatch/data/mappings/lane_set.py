@@ -1,8 +1,8 @@
-"""Sets of the lane: mutable objects with the methods of Python's sets, and views of dicts, which have some of them."""
+"""Sets and frozensets of the lane, with the methods of Python's, and views of dicts, which have some of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any, ClassVar, Self
 
 import jax
@@ -90,6 +90,19 @@ def _operator(name: str) -> Any:
     return lambda self, other: getattr(self, name)(other) if isinstance(other, SETS) else NotImplemented
 
 
+def _reflected(name: str) -> Any:
+    """Make the operator of a set of Python's own, or a view, with one of the lane: the left one says the kind."""
+
+    def method(self: LaneSet, other: Value) -> Value:
+        if not isinstance(other, SETS):
+            return NotImplemented
+        made: LaneSet = getattr(self, name)(other)
+        kind = set_class(other)
+        return made if type(made) is kind else kind.of_table(made)
+
+    return method
+
+
 def _in_place(shown: str, change: str) -> Value:
     """Make the operator that changes a set, by the name of the method that does so."""
 
@@ -111,16 +124,21 @@ class LaneSet(Entries):
 
     @classmethod
     @making()
-    def from_items(cls, items: Value = ()) -> LaneSet:
+    def from_items(cls, items: Value = ()) -> Self:
         """Return the set of the elements of a list, a dict, an array or a Python iterable."""
         new = cls()
         new.update(items)
         return new
 
     @classmethod
-    def known(cls, items: set[Any]) -> LaneSet:
+    def known(cls, items: Set[Any]) -> Self:
         """Return the set of the elements of a Python set, added one by one in their order."""
         return cls.from_items(list(items))
+
+    @classmethod
+    def of_table(cls, other: LaneSet) -> Self:
+        """Return the set of this kind with the table of another set, which nothing else has."""
+        return cls.tree_unflatten(other._static, (other.table, other.none))
 
     # One element.
 
@@ -293,18 +311,33 @@ class LaneSet(Entries):
     def __rsub__(self, other: Value) -> Value:
         return as_set(other).difference(self) if isinstance(other, SETS) else NotImplemented
 
-    __ror__, __rand__, __rxor__ = __or__, __and__, __xor__
+    __ror__, __rand__, __rxor__ = _reflected("union"), _reflected("intersection"), _reflected("symmetric_difference")
 
     __ior__, __iand__ = _in_place("|=", "update"), _in_place("&=", "intersection_update")
     __isub__, __ixor__ = _in_place("-=", "difference_update"), _in_place("^=", "symmetric_difference_update")
 
 
+@for_kind(frozenset)
+@jax.tree_util.register_pytree_node_class
+class LaneFrozenSet(LaneSet):
+    """A frozenset of the lane: user code finds no method that changes it, and its operators in place make a new one."""
+
+    python_name: ClassVar[str] = "frozenset"
+    __ior__, __iand__, __isub__, __ixor__ = LaneSet.__or__, LaneSet.__and__, LaneSet.__sub__, LaneSet.__xor__
+
+
 SETS = (LaneSet, set, frozenset, DictView)
+FROZEN = (LaneFrozenSet, frozenset)
+
+
+def set_class(values: Value) -> type[LaneSet]:
+    """Return the class of the lane for a set or frozenset of Python."""
+    return LaneFrozenSet if isinstance(values, FROZEN) else LaneSet
 
 
 def as_set(values: Value) -> LaneSet:
     """Return the set of the elements of a collection; a set itself."""
-    return values if isinstance(values, LaneSet) else LaneSet.from_items(values)
+    return values if isinstance(values, LaneSet) else set_class(values).from_items(values)
 
 
 def _and(a: Value, b: Value) -> Value:

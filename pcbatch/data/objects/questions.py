@@ -154,7 +154,7 @@ def load_attribute(value: Value, name: str, substitute: Callable[[Value], Value]
                 return substitute(getter)(value)
             case FunctionType() as method:
                 return MethodType(substitute(method), value)
-    return getattr(value, name)
+    return getattr(value, name) if name.startswith("__") else value.__getattr__(name)  # none of this package's own
 
 
 def _refused(title: str, help: str) -> Refusal:

@@ -18,6 +18,7 @@ from pcbatch.data.columns import Shape, leaf_at, put, room, taken
 from pcbatch.data.sequences.indices import integer
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.values import Index, Value
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 
@@ -210,10 +211,6 @@ class LaneDeque(LaneList):
         k = self._numbers()
         self._rearrange(jnp.where(k < size, (k - n) % size, k))
 
-    def sort(self, **options: Value) -> None:
-        """Refuse: a deque of Python has no such method."""
-        raise AttributeError("'collections.deque' object has no attribute 'sort'")
-
     def __reversed__(self) -> Value:
         new = self.copy()
         new.reverse()
@@ -282,6 +279,18 @@ class LaneQueue(LaneDeque):
     def get_nowait(self) -> Value:
         """Remove the next element and return it."""
         return self.get()
+
+    def __eq__(self, other: object) -> Value:
+        title = "queues are compared by identity, and values of lanes are not objects"
+        raise Refusal("PCB304", title, helps=("keep elements that are to be compared in a list or a deque",))
+
+    __ne__ = __eq__
+
+    def as_list(self) -> Value:
+        """Raise TypeError: a queue of Python gives its elements one by one, and removes them."""
+        raise TypeError(f"'{type_name(self)}' object is not iterable")
+
+    gone_over = as_list
 
     def empty(self) -> Value:
         """Return whether there is no element."""

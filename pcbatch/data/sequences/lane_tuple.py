@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Shape, Unset, room
 from pcbatch.data.elements import side_by_side
@@ -56,11 +55,6 @@ class LaneTuple(LaneList):
             return value  # what meets it says in which way the elements are not alike
         origins = tuple(Origin.ARRAY if is_part(part) else Origin.UNKNOWN for part in parts(columns))
         return self.tree_unflatten(origins, (columns, jnp.full(lead, len(value), np.int32)))
-
-    def __getattribute__(self, name: str) -> Value:
-        if facts(name).changes and hasattr(list, name):
-            raise AttributeError(f"'{type(self).python_name}' object has no attribute '{name}'")
-        return super().__getattribute__(name)
 
     def __getitem__(self, index: Index) -> Value:
         found = super().__getitem__(index)

@@ -30,7 +30,14 @@ from pcbatch.data.functions import (
 )
 from pcbatch.data.functions.operators import replacement
 from pcbatch.data.functions.python_numbers import METHODS
-from pcbatch.data.functions.users_code import kept_in, kept_outside, load_attribute, see_through, substitute
+from pcbatch.data.functions.users_code import (
+    kept_in,
+    kept_outside,
+    load_attribute,
+    load_method,
+    see_through,
+    substitute,
+)
 from pcbatch.frontend.build.iteration.reversed_iterators import taken_at_once
 from pcbatch.frontend.build.library_calls import (
     calls_argument,
@@ -313,6 +320,8 @@ def _substituted(w: _Written, func: Node) -> Node:
     if isinstance(func, gast.Attribute) and func.attr in METHODS:
         method = supported(python_numbers.method, [func.value, constant(func.attr, func)], func)
         return supported(substitute, [method], func)
+    if isinstance(func, gast.Attribute) and w.target is MISSING and not func.attr.startswith("__"):
+        return supported(substitute, [supported(load_method, [func.value, constant(func.attr, func)], func)], func)
     return supported(substitute, [func], func)
 
 

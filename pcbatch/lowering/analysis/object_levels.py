@@ -12,6 +12,7 @@ from pcbatch.data.columns import Unset
 from pcbatch.data.container import Container
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import ROWS
+from pcbatch.data.mappings.lane_set import LaneFrozenSet
 from pcbatch.data.object_parts import IMMUTABLE, parts_of
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.optional import Optional
@@ -20,6 +21,8 @@ from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
+
+FROZEN = (LaneTuple, LaneFrozenSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def _levels(tree: Any, axes: tuple[int, ...]) -> Levels:
 def _levels_of(value: Any) -> Levels:
     if isinstance(value, _Leaf):
         return Levels(value.axes != 0, False)
-    if isinstance(value, RECORDS) or (isinstance(value, ROWS) and _is_frozen_row(value)):
+    if isinstance(value, (LaneFrozenSet, *RECORDS)) or (isinstance(value, ROWS) and _is_frozen_row(value)):
         return Levels(False, False)
     if isinstance(value, Optional):
         return _levels_of(value.value)
@@ -97,7 +100,7 @@ def _is_frozen_row(part: Any) -> bool:
 def _holds_containers(value: Container) -> bool:
     """Whether the elements of a container are, or hold, containers that can be changed, which may be empty ones."""
     parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and isinstance(part, LaneList | Entries))
-    return any(isinstance(part, LaneList | Entries) and not isinstance(part, LaneTuple) for part in parts)
+    return any(isinstance(part, LaneList | Entries) and not isinstance(part, FROZEN) for part in parts)
 
 
 def _holds_objects(value: Container) -> bool:

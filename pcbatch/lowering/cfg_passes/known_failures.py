@@ -13,6 +13,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import replace
 
+from pcbatch.errors import NoAttribute, class_name
 from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.names import unused
@@ -20,7 +21,7 @@ from pcbatch.ir.ops import ERROR, RETURN, Branch, Expr, Fail, Jump, Prim, Return
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.inferred import Inferred, OpKey, branch_targets
 
-RAISES = (IndexError, KeyError, ZeroDivisionError, ValueError)  # an attribute may be missing in a tracer alone
+RAISES = (IndexError, KeyError, ZeroDivisionError, ValueError, NoAttribute)  # others may be those of a tracer alone
 LIBRARIES = ("/jax/", "/jaxlib/", "/numpy/")  # what they raise is about types and shapes
 
 
@@ -84,5 +85,5 @@ def _cut(block: Block, k: int, error: Exception, read: str) -> Block:
     operands = (Prim((read,), Expr(f"({', '.join(ins)},)", ins, lambda *_: True), op.loc),) if ins else ()
     text = str(error.args[0]) if len(error.args) == 1 and isinstance(error.args[0], str | int | float) else ""
     message = (text,) if text else ()
-    failure = Fail(ERROR, type(error).__name__, message, op.loc)
+    failure = Fail(ERROR, class_name(error), message, op.loc)
     return replace(block, ops=(*block.ops[:k], *operands), terminator=failure)

@@ -48,7 +48,7 @@ OF_LISTS = {
     "sum": "sum",
 }
 MET = ("is not a valid JAX array type", "supported seed types", "supporting the buffer API", "Clip received a complex")
-UNHASHABLE = re.compile(r"unhashable type: (a |')(set|str|tuple|deque|text|list|dict)")
+UNHASHABLE = re.compile(r"unhashable type: (a |')(set|frozenset|str|tuple|deque|text|list|dict)")
 LIBRARIES = ("numpy", "jax", "jaxlib", "pcbatch")
 ORDER = re.compile(r"'[<>]=?' not supported between instances of '(\w+)' and '\1'")
 CONVERSIONS = ("int", "float", "complex", "range", "bool", "len", "round", "slice", "bytes")
@@ -63,7 +63,7 @@ def of_values(error: Exception, node: ast.expr | None, names: Names) -> tuple[st
     if (order := ORDER.search(text)) is not None:
         return _order_helps(names.get(order[1]), order[1])
     if (key := UNHASHABLE.search(readable(text))) is not None and not called:
-        return (SET_KEY,) if key[2] == "set" else (KEY,)
+        return (SET_KEY,) if key[2].endswith("set") else (KEY,)
     if "attribute name must be string" in text and isinstance(node, ast.Call) and len(node.args) > 1:
         return (f"choose with `if`, an attribute on each path: `{ast.unparse(node.args[0])}.NAME`",)
     if readable(text) == text and not any(part in text for part in MET):

@@ -16,7 +16,7 @@ import jax
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, undefined_help
 from pcbatch.diagnostics.lane_words import readable
 from pcbatch.diagnostics.short_repr import clipped
-from pcbatch.errors import KeyRefusal, PcbatchError, Refusal
+from pcbatch.errors import KeyRefusal, PcbatchError, Refusal, class_name
 from pcbatch.ir.names import LAMBDA
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
@@ -150,7 +150,7 @@ def _without_spans(op: Prim, types: Mapping[str, Abstract], error: Exception, wh
         return Diagnostic("PCB312", title, notes=_types_note(op, types), helps=helps)
     attribute = _attribute_helps(op, types, error, where)
     notes = (
-        clipped(readable(f"{type(error).__name__}: {error}"), LONGEST).strip().removesuffix(":"),
+        clipped(readable(f"{class_name(error)}: {error}"), LONGEST).strip().removesuffix(":"),
         *_types_note(op, types),
     )
     called, visible = where.called
@@ -219,4 +219,4 @@ def _names(op: Prim) -> frozenset[str]:
 
 
 def _first_line(error: Exception) -> str:
-    return clipped(readable(f"{type(error).__name__}: {str(error).splitlines()[0]}"), LONGEST)
+    return clipped(readable(f"{class_name(error)}: {str(error).splitlines()[0]}"), LONGEST)

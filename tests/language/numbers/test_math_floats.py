@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pytest
 
+import pcbatch
 from pcbatch.data.checks import NumberRules
 from tests.language.numbers.lanes import exact, near, outcomes
 
@@ -75,6 +76,16 @@ def test_exact_results() -> None:
     assert all(map(exact, outcomes(math.pow, bases - 12.0, exponents.astype(np.float32))))
     assert [lane.lane for lane in outcomes(math.cbrt, np.arange(-60.0, 60.0) ** 3)] == list(range(-60, 60))
     assert all(map(exact, outcomes(math.gamma, np.arange(1, 11, dtype=np.float32))))
+
+
+def test_zeros_keep_their_signs() -> None:
+    def signs(x: float) -> tuple[float, ...]:
+        one = (math.cbrt, math.sqrt, math.expm1, math.log1p, math.sinh, math.asinh, math.tanh, math.atanh, math.erf)
+        values = [fn(x) for fn in one]
+        return *[math.copysign(1.0, value) for value in values], math.copysign(1.0, math.pow(x, 3.0))
+
+    for x in (-0.0, 0.0):
+        assert [float(sign[0]) for sign in pcbatch.batch(signs)(np.float32([x]))] == [*signs(x)]
 
 
 def test_lengths() -> None:

@@ -68,8 +68,11 @@ def growing(compute: Unary, name: str) -> Unary:
 
 
 def at(result: Num, exact: Num, places: Flag) -> Num:
-    """Return the result with exact values at some places; its derivative stays that of the result."""
-    return result + jax.lax.stop_gradient(jnp.where(places, exact - result, 0.0))
+    """Return the result with exact values at some places; its derivative stays that of the result.
+
+    Where the two are equal it is the result, whose zero has the sign that it has in Python: -0.0 is added.
+    """
+    return result + jax.lax.stop_gradient(jnp.where(places & (exact != result), exact - result, -0.0))
 
 
 def _scale(x: Num) -> tuple[Num, Num, Num]:

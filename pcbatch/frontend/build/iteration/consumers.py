@@ -131,6 +131,10 @@ def _set(b: Builder, dst: str, node: Node, _: Keywords) -> None:
     _collected(b, dst, node.args[0], node, mappings.added, supported(mappings.set_, [], node))
 
 
+def _frozenset(b: Builder, dst: str, node: Node, _: Keywords) -> None:
+    _collected(b, dst, node.args[0], node, mappings.added, supported(mappings.frozenset_, [], node))
+
+
 def _dict(b: Builder, dst: str, source: Node, at: Node) -> None:
     grown = b.temp()
     b.prim((grown,), gast.copy_location(gast.Dict(keys=[], values=[]), at))
@@ -301,7 +305,7 @@ CONSUMERS: Mapping[str, Callable[[Builder, str, Node, Keywords], None]] = {
     "tuple": _tuple,
     "bytes": _tuple,
     "set": _set,
-    "frozenset": _set,
+    "frozenset": _frozenset,
     "sorted": _sorted,
     "dict": _dict_call,
     "next": _next,
