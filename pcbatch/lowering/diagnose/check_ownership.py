@@ -43,6 +43,7 @@ from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.made_records import classes_of
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
+VIEW = re.compile(r"[\w.]+\.(keys|values|items)\(\)")  # of a dict
 TEMPORARY = re.compile(r"(.*\.)?(t\d+|default_\d+_\d+)(\.n\d+)?")  # `sort.t0.n2`, where a function is written out
 NOTE = "Python changes the object, so every name of it shows the change; a lane's variables are values"
 CODE = "PCB330"
@@ -298,17 +299,32 @@ class _Checker:
             if TEMPORARY.fullmatch(name):
                 title = "an object changes here while a value taken from it is still used"
             helps = (KEY_LOOP, f"where nothing need see the change, {COPY_THERE}")
+        elif shown == original_name(self.function.results[0]):
+            title = f"this changes `{changed}` after a `return` has given it away, in a `finally`"
+            helps = (
+                "where the result is to show the change, assign what is returned to variables, and return them after "
+                "the `try` statement",
+                f"where it is not to show it, return a copy: `{changed}.copy()`",
+            )
         elif shown == changed:
             title = f"`{changed}` changes here while its value from before is still used"
             helps = (f"make a copy before: `old = {changed}.copy()`",)
         else:
             title = f"this changes `{changed}`, and `{shown}` may be the same object or hold it"
-            element = any(isinstance(each, Prim) and each.expr.effects.takes for _, each in self._definitions(root))
-            copy = INDEX_LOOP if element else _copy(changed, shown, dst, tie)
+            copy = KEY_LOOP if self._of_loop(root) else _copy(changed, shown, dst, tie)
             helps = (copy, f"where `{shown}` is to change as well, use one name for both")
+            if isinstance(tie, Prim) and VIEW.fullmatch(tie.expr.text):
+                asked = f"where `{dst}` is to show it, ask for `{tie.expr.text}` again after the change"
+                helps = (f"where `{dst}` is not to show the change, make a list: `{dst} = list({tie.expr.text})`", asked)
             if isinstance(tie, Prim) and "kept_iterator(" in tie.expr.text:
                 helps = (f"if it is not to show it, take all before this line: `{shown} = list({shown})`",)
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
+
+    def _of_loop(self, name: str) -> bool:
+        """Whether a variable is an element of what a loop goes over, or a part of one."""
+        made = [op for _, op in self._definitions(name) if isinstance(op, Prim)]
+        inside = {part for op in made for part in reads(op) if TEMPORARY.fullmatch(original_name(part))} - {name}
+        return any(op.expr.effects.takes for op in made) or any(map(self._of_loop, inside))
 
     def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
