@@ -62,9 +62,10 @@ def has_member(key: Any) -> bool:
 
 
 def with_members(value: Any, *keys: Any) -> Any:
-    """Return a dict with members for keys, or one that gets such `keys`, as one of the lane; other values as they
-    are."""
-    return holds_same(lane_dict(value), value) if type(value) is dict and any(map(has_member, (*value, *keys))) else value
+    """Return a dict that has members for keys, or gets such `keys`, as one of the lane; other values as they are."""
+    return (
+        holds_same(lane_dict(value), value) if type(value) is dict and any(map(has_member, (*value, *keys))) else value
+    )
 
 
 def changeable(value: Any, name: str, args: Sequence[Any]) -> Any:

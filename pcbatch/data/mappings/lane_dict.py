@@ -15,21 +15,20 @@ from pcbatch.data.aliasing import note_value, one_of
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import making, require
 from pcbatch.data.container import Container, for_kind
-from pcbatch.data.elements import or_else, prepare, unify
-from pcbatch.data.joinable import Joinable
+from pcbatch.data.elements import or_else
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.counts import Counts, part_of
 from pcbatch.data.mappings.hash_table import LAST, KeyPlace
 from pcbatch.data.mappings.lane_set import DictView, LaneSet
-from pcbatch.data.mappings.ordered_keys import keeping_order, plain
+from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
-from pcbatch.data.origins import Tracer, either, note, number
+from pcbatch.data.origins import Tracer, number
 from pcbatch.data.rows import element_at
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_deque import LaneDeque
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.stored import lists_in
-from pcbatch.data.values import Flag, Index, Value
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 _NOTHING: Any = object()

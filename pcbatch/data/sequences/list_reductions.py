@@ -140,7 +140,7 @@ def extreme(
     element = element_at(values, place)
     if default is NOTHING or some is True:
         return element
-    if jax.tree.structure(element) != jax.tree.structure(default):
+    if len({jax.tree.structure(element), jax.tree.structure(default)}) > 1:
         return or_else(some, element, default)
     return keeping_order(lambda x, y: jnp.where(some, x, y), element, default)
 

@@ -315,7 +315,10 @@ class _Checker:
             helps = (copy, f"where `{shown}` is to change as well, use one name for both")
             if isinstance(tie, Prim) and VIEW.fullmatch(tie.expr.text):
                 asked = f"where `{dst}` is to show it, ask for `{tie.expr.text}` again after the change"
-                helps = (f"where `{dst}` is not to show the change, make a list: `{dst} = list({tie.expr.text})`", asked)
+                helps = (
+                    f"where `{dst}` is not to show the change, make a list: `{dst} = list({tie.expr.text})`",
+                    asked,
+                )
             if isinstance(tie, Prim) and "kept_iterator(" in tie.expr.text:
                 helps = (f"if it is not to show it, take all before this line: `{shown} = list({shown})`",)
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
