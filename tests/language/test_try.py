@@ -414,7 +414,6 @@ def listed(n):
         [1, 2].index(n)
         found.append(n)
     except ValueError:
-        len(found)
         found.append(-n)
     return found[1]
 
