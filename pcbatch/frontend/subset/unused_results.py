@@ -44,11 +44,9 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
         end = f", and end it with {RETURN}"
         return (f"move `{name}` out of the batched function, as a `def` with `@pcbatch.inline`{end}: {THEN}",)
     if isinstance(value.func, gast.Name) and name in unit.variables:
-        if name not in unit.params:
-            kept = "where it changes variables of its own, write it as a class with a method, and call that"
-            return (f"{kept}: `{name}.step()`", LEAVE)
         method = f"where `{name}` is a method such as `out.append`, give it as a function: `lambda x: out.append(x)`"
-        return (method, LEAVE)
+        kept = f"where it changes variables of its own, write a class with a method, and call that: `{name}.step()`"
+        return (method, LEAVE) if name in unit.params else (method, kept, LEAVE)
     if consumer(unit, value) and lazy(unit, value.args[0]) == "map" and len(value.args[0].args) == 2:
         called, elements = map(one_line, value.args[0].args)
         return (f"write `for x in {elements}: {called}(x)`",)
