@@ -241,8 +241,7 @@ class Among(Doubled):
 
 class Iterated(Doubled):
     def __iter__(self) -> Iterator[Any]:
-        for x in self.xs:
-            yield x
+        yield from self.xs
 
 
 def _known_by_index(n):
