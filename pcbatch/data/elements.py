@@ -16,16 +16,17 @@ from itertools import islice
 import jax
 import jax.numpy as jnp
 
+from pcbatch.data.aliasing import one_of
 from pcbatch.data.checks import going_on
 from pcbatch.data.columns import Shape, Unset, as_array, numbers, one_level, padded, unify_leaves, zero_of
 from pcbatch.data.container import Container, lane_value
 from pcbatch.data.joinable import Joinable, joined
-from pcbatch.data.mappings.ordered_keys import ordered, plain
+from pcbatch.data.mappings.ordered_keys import keeping_order, ordered, plain
 from pcbatch.data.members import of_member
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import KINDS, Origin, both, either, kind_of, met, note, source_of
 from pcbatch.data.stored import Stored, UnlikeError, is_part, is_stored, is_table, parts
-from pcbatch.data.values import Column, Value
+from pcbatch.data.values import Column, Flag, Value
 from pcbatch.errors import Refusal
 
 
@@ -84,6 +85,19 @@ def unify(a: Value, a_lead: Shape, b: Value, b_lead: Shape) -> tuple[Value, Valu
         raise UnlikeError(a, b)
     pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])
+
+
+def or_else(present: Flag, value: Value, default: Value) -> Value:
+    """Return a value where it is present, and a default elsewhere."""
+    if default is None and not isinstance(value, Joinable | Optional):
+        return Optional(one_of(keeping_order(jnp.asarray, value), [value]), present)
+    objects = (value, default)
+    value, other = unify(prepare(value), (), prepare(default), ())
+
+    def choose(x: Value, y: Value) -> Value:
+        return note(jnp.where(present, x, y), either(x, y))
+
+    return one_of(plain(jax.tree.map(choose, value, other)), objects)
 
 
 def _optional(value: Value, lead: Shape, other: Value, other_lead: Shape) -> Optional:

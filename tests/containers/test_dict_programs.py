@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
+from enum import Enum
 
 import jax
 import numpy as np
@@ -738,3 +739,44 @@ def lists_of_two_origins(n):
 def test_lists_of_values_whose_sources_differ_are_stored():
     got = pcbatch.batch(lists_of_two_origins)(N[:8])
     assert [list(map(int, row)) for row in got] == [lists_of_two_origins(int(n)) for n in N[:8]]
+
+
+class Color(Enum):
+    RED = 0
+    GREEN = 1
+    BLUE = 2
+
+
+def members_of_a_comprehension(n):
+    d = {color: color.value for color in Color}
+    d[Color(n % 3)] += 10
+    return d[Color.RED], d[Color.GREEN], d[Color.BLUE]
+
+
+def members_of_a_loop(n):
+    counts = {}
+    for color in Color:
+        counts[color] = 0
+    counts[Color(n % 3)] += 1
+    return counts[Color.RED], counts[Color.GREEN], len(counts)
+
+
+def members_of_pairs(n):
+    d = dict([(color, n) for color in Color])
+    d.setdefault(Color.BLUE, 4)
+    d.update([(Color.RED, 7)])
+    return d[Color(n % 3)], sum(d.values())
+
+
+def members_in_tuples(n):
+    lists = {(color, k): [k] for color in Color for k in range(2)}
+    lists[Color(n % 3), 1].append(n)
+    return len(lists[Color.RED, 1]), sum(lists[Color.GREEN, 1])
+
+
+MEMBERS = [members_of_a_comprehension, members_of_a_loop, members_of_pairs, members_in_tuples]
+
+
+@pytest.mark.parametrize("f", MEMBERS, ids=lambda f: f.__name__)
+def test_members_of_an_enumeration_as_keys(f):
+    check(f, N)

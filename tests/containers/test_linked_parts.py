@@ -582,6 +582,15 @@ def chosen_list(n):
     return a, b
 
 
+def choices_as_statements(n):
+    xs, ys = list(range(n % 3)), [1, 2]
+    xs and ys and xs.pop()
+    n > 3 or ys.append(n)
+    ys.pop() if n % 2 else xs.append(n)
+    xs.clear() if n > 4 else None
+    return xs, ys
+
+
 def swapped_by_a_third_name(n):
     g = [[1, n], [2, 0]]
     t = g[0]
@@ -603,6 +612,7 @@ RIGHT = [
     rows_of_a_call_that_were_empty,
     reversed_below_its_loop,
     chosen_list,
+    choices_as_statements,
     swapped_by_a_third_name,
     two_names,
     row_alias_parent_read,

@@ -110,3 +110,20 @@ def shared(n):
 def test_what_python_would_see_of_later_changes_is_refused(fn: Callable[..., Any], args: Any) -> None:
     with pytest.raises(pcbatch.CompileError, match="PCB330"):
         pcbatch.batch(fn).lower(args)
+
+
+class Twice:
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        for k in range(self.n):
+            for _ in range(2):
+                yield k
+
+
+def test_a_variable_without_a_name_in_a_class() -> None:
+    def total(n):
+        return sum(Twice(n))
+
+    assert pcbatch.batch(total)(jnp.arange(4)).tolist() == [total(n) for n in range(4)]

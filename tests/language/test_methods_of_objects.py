@@ -315,3 +315,34 @@ def test_a_table_of_functions_of_the_class() -> None:
 def test_a_table_of_a_subclass_is_not_taken_for_another() -> None:
     with pytest.raises(pcbatch.CompileError):
         pcbatch.batch(lambda k: Another(3).asked(k) + Other(3).asked(k))(np.array([1, 2]))
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __call__(self, k: Any) -> Any:
+        self.n += k
+        return self.n
+
+
+def _counted(n):
+    tally = Tally()
+    tally(3)
+    x = tally(n)
+    return 10 * tally.n + x
+
+
+def _counted_inside(n):
+    tally = Tally()
+
+    def add(k):
+        return tally(k)
+
+    add(2)
+    return tally.n + n
+
+
+@pytest.mark.parametrize("function", [_counted, _counted_inside])
+def test_a_call_of_an_object_changes_it(function: Any) -> None:
+    assert pcbatch.batch(function)(jnp.arange(3)).tolist() == [function(n) for n in range(3)]

@@ -214,3 +214,84 @@ def test_lengths_of_a_ragged_are_integers() -> None:
 
     with pytest.raises(pcbatch.UsageError, match="integers, and not of dtype float"):
         f(pcbatch.Ragged(jnp.zeros((2, 3), int), jnp.array([1.0, 2.0])))
+
+
+class Doubled:
+    def __init__(self, xs: Any) -> None:
+        self.xs = xs
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.xs[i] * 2
+
+    def __len__(self) -> int:
+        return len(self.xs)
+
+
+class Bounded(Doubled):
+    def __getitem__(self, i: Any) -> Any:
+        if i >= len(self.xs):
+            raise IndexError(i)
+        return self.xs[i]
+
+
+class Among(Doubled):
+    def __contains__(self, x: Any) -> bool:
+        return bool(x == len(self.xs))
+
+
+class Iterated(Doubled):
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.xs
+
+
+def _known_by_index(n):
+    a = Doubled([1, n, 3])
+    first, second, third = a
+    total = sum(a) + sum(list(a)) + sum([x for x in a]) + max(a) + first * second + third
+    for x in Doubled((n, 2)):
+        total += x
+    return total if 6 in a else -1
+
+
+def _by_places(n):
+    a = Doubled(list(range(n)))
+    total = 0
+    for k in range(len(a)):
+        total += a[k]
+    return total
+
+
+def _by_iter(n):
+    a = Iterated(list(range(n)))
+    return sum(a) if 1 in a else -1
+
+
+def _by_contains(n):
+    return 2 in Among(list(range(n)))
+
+
+@pytest.mark.parametrize("function", [_known_by_index, _by_places, _by_iter, _by_contains])
+def test_elements_by_index_alone(function: Callable[..., Any]) -> None:
+    assert pcbatch.batch(function)(jnp.array(LANES)).tolist() == [function(n) for n in LANES]
+
+
+def _looped(a):
+    total = 0
+    for x in a:
+        total += x
+    return total
+
+
+@pytest.mark.parametrize("cls", [Doubled, Bounded])
+@pytest.mark.parametrize(
+    "take",
+    [sum, list, _looped, lambda a: [x for x in a], lambda a: 2 in a, lambda a: tuple(zip(a, a, strict=True))],
+    ids=["sum", "list", "for", "comprehension", "in", "zip"],
+)
+def test_an_index_error_that_each_lane_has_to_find_ends_no_loop(take: Callable[..., Any], cls: type) -> None:
+    def taken(n):
+        a = cls(list(range(n)))
+        return take(a)
+
+    with pytest.raises(CompileError, match=f"give `{cls.__name__}` a method `__iter__`"):
+        pcbatch.batch(taken)(jnp.array(LANES))

@@ -376,3 +376,48 @@ def test_a_finally_around_a_yield_is_refused() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="PCB105"):
         pcbatch.batch(first)(jnp.arange(3))
+
+
+def number_of(n):
+    s = "12a"[n % 3 :]
+    try:
+        int(s)
+    except ValueError:
+        return False
+    return True
+
+
+def long_enough(n):
+    xs = list(range(n))
+    try:
+        xs[2]
+        {3: 2, 4: 1, 5: 0}[n]
+    except IndexError:
+        return -1
+    except KeyError:
+        return -2
+    return 1
+
+
+def divides(n):
+    with contextlib.suppress(ZeroDivisionError):
+        for k in range(3):
+            if k == n:
+                1 // (k - n)
+        return 1
+    return -1
+
+
+def listed(n):
+    found = [0]
+    try:
+        [1, 2].index(n)
+        found.append(n)
+    except ValueError:
+        found.append(-n)
+    return found[1]
+
+
+@pytest.mark.parametrize("function", [number_of, long_enough, divides, listed])
+def test_an_expression_that_stands_alone_raises(function: Callable[..., Any]) -> None:
+    assert pcbatch.batch(function)(jnp.arange(6)).tolist() == [function(n) for n in range(6)]

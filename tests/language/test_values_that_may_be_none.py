@@ -146,3 +146,35 @@ def test_identity_and_equality_in_either_order(fn: Any) -> None:
 def test_identity_of_two_numbers_that_may_be_none_is_refused() -> None:
     with pytest.raises(pcbatch.CompileError, match="values of lanes are not objects"):
         pcbatch.batch(of_numbers)(np.array([0, 3]), np.array([0, 3]))
+
+
+class Point:
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+def least_or_none(n):
+    least = min(list(range(n)), default=None)
+    pair = max([(3 - k, k) for k in range(n)], default=None)
+    return -1 if least is None else least, 0 if pair is None else pair[0]
+
+
+def longest_text(n):
+    words = ["ab", "abc", "x"][:n]
+    last = max(words, default=None)
+    return len(max(words, key=len, default="")), -1 if last is None else len(last)
+
+
+def nearest(n):
+    points = [Point(3 - k) for k in range(n)]
+    point = min(points, key=lambda point: point.x, default=None)
+    return -1 if point is None else point.x
+
+
+@pytest.mark.parametrize("fn", [least_or_none, longest_text, nearest], ids=lambda f: f.__name__)
+def test_extremes_with_a_default_of_another_kind(fn: Any) -> None:
+    found = pcbatch.batch(fn)(np.arange(4))
+    columns = found if isinstance(found, tuple) else (found,)
+    lanes = list(zip(*(np.asarray(column).tolist() for column in columns), strict=True))
+    wanted = [fn(n) for n in range(4)]
+    assert lanes == [one if isinstance(one, tuple) else (one,) for one in wanted]

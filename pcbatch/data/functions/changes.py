@@ -24,7 +24,7 @@ from pcbatch.data.elements import kept
 from pcbatch.data.functions import array_items, heaps, iteration, mappings, operators
 from pcbatch.data.functions.builtins import sorted_
 from pcbatch.data.functions.exceptions import changed_by_class, changing
-from pcbatch.data.functions.lifted import changeable, lifted
+from pcbatch.data.functions.lifted import changeable, lifted, with_members
 from pcbatch.data.functions.python_objects import as_in_python, require_attribute
 from pcbatch.data.functions.sequence_builtins import get_item, list_
 from pcbatch.data.functions.truth import ARRAYS
@@ -318,7 +318,7 @@ def _store(part: Value, key: Value, new: Value) -> Value:
             raise Refusal("PCB304", f"an attribute of a {type_name(part)} is assigned")
         changed_by_class(part, key.name, partial(setattr, part, key.name, new))
         return part
-    part = _indexable(part, key)
+    part = with_members(_indexable(part, key), key)
     if isinstance(key, slice) and isinstance(part, list | Container) and isinstance(new, Container):
         new = list_(new)
         part = LaneList.from_list(part) if isinstance(part, list) else part

@@ -19,7 +19,7 @@ from pcbatch.data.container import Collection
 from pcbatch.data.functions.lifted import lane_dict
 from pcbatch.data.functions.sequence_builtins import len_, list_
 from pcbatch.data.functions.truth import ARRAYS
-from pcbatch.data.functions.users_code import ask_for_elements, iterated, users_code
+from pcbatch.data.functions.users_code import ask_for_elements, iterable, iterated, users_code
 from pcbatch.data.integer_marks import between, exact_add
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import ROWS, hashable
@@ -113,6 +113,7 @@ def rows(value: Value) -> Value:
     if isinstance(value, LaneIterator):
         cures = Cure.ALONG | Cure.ITERATOR
         raise Refusal("PCB304", "a loop over an iterator that is kept", helps=HELPS, cures=cures)
+    value = iterable(value)
     ask_for_elements(value)
     if isinstance(value, (*ARRAYS, tuple, list, str, *RECORDS)):
         return value

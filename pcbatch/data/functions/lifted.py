@@ -21,6 +21,7 @@ from pcbatch.data.container import Container, lane_value
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet, set_class
+from pcbatch.data.members import of_member
 from pcbatch.data.origins import Tracer
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
@@ -55,6 +56,18 @@ def lifted(value: Any, *with_: Any) -> Any:
     return set_class(value).from_items(value) if type(value) in (set, frozenset) else value
 
 
+def has_member(key: Any) -> bool:
+    """Return whether a key is, or holds, a member of an enumeration that is no number: JAX cannot sort such keys."""
+    return any(of_member(leaf) is not leaf for leaf in jax.tree.leaves(key))
+
+
+def with_members(value: Any, *keys: Any) -> Any:
+    """Return a dict that has members for keys, or gets such `keys`, as one of the lane; other values as they are."""
+    return (
+        holds_same(lane_dict(value), value) if type(value) is dict and any(map(has_member, (*value, *keys))) else value
+    )
+
+
 def changeable(value: Any, name: str, args: Sequence[Any]) -> Any:
     """Return what a method is to change, as an object of the lane where its arguments need that.
 
@@ -67,7 +80,7 @@ def changeable(value: Any, name: str, args: Sequence[Any]) -> Any:
     if type(value) is dict:
         if isinstance(first, list | tuple) and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in first):
             first = tuple(pair[0] for pair in first)  # the items of `update`
-        of_lane = not isinstance(first, dict) and is_of_lane(first)
+        of_lane = not isinstance(first, dict) and (is_of_lane(first) or has_member(first))
         return lane_dict(value) if of_lane or any(isinstance(arg, Container) for arg in args) else value
     if type(value) is not list or not hasattr(value, name):
         return value

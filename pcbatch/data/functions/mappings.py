@@ -13,7 +13,7 @@ import jax
 import jax.extend.source_info_util
 
 from pcbatch.data.container import Container
-from pcbatch.data.functions.lifted import lifted
+from pcbatch.data.functions.lifted import has_member, lifted, with_members
 from pcbatch.data.functions.users_code import substitute
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import is_of_lane
@@ -117,7 +117,7 @@ def dict_(*args: Value, **named: Value) -> Value:
     """The builtin `dict`, also for the lane's dicts."""
     if len(args) != 1:
         return dict(*args, **named)
-    source = args[0]
+    source = with_members(args[0])
     if isinstance(source, LaneDict | LaneList | DictView):
         new = LaneDict()
         new.update(source, **named)
@@ -125,7 +125,7 @@ def dict_(*args: Value, **named: Value) -> Value:
     if isinstance(source, Mapping):
         return dict(source, **named)
     pairs = [tuple(pair) for pair in source]
-    if any(is_of_lane(pair[0]) for pair in pairs if pair):
+    if any(is_of_lane(pair[0]) or has_member(pair[0]) for pair in pairs if pair):
         new = LaneDict.of_items(pairs)
         new.update(**named)
         return new

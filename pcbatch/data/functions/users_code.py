@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import inspect
 from collections import deque
@@ -14,7 +15,7 @@ import jax
 import jax.extend.source_info_util
 
 from pcbatch.data.aliasing import Parts
-from pcbatch.data.checks import require
+from pcbatch.data.checks import collecting, pass_on, require
 from pcbatch.data.container import Container
 from pcbatch.data.functions.python_numbers import ATTRIBUTES, part
 from pcbatch.data.functions.python_objects import require_attribute
@@ -34,6 +35,8 @@ LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
 # Values whose attributes are not properties of the user's, and whose operators are not methods of the user's.
 PLAIN = (Tracer, jax.Array, ModuleType, type, FunctionType, int, float, complex, str, list, dict)
 
+MOST_BY_INDEX = 1000
+"""The number of elements below which an object has to raise IndexError: an index of an array never does."""
 
 _found: list[Callable[[Value], Value]] = []
 
@@ -117,7 +120,7 @@ def iterated(value: Value) -> Value:
     """Return the list of what a method `__iter__` of the user's gives; other values as they are."""
     method = users_method(value, "__iter__")
     if method is None:
-        return value
+        return iterable(value)
     made = method(value)
     if users_method(made, "__next__") is not None:
         raise Asked
@@ -133,6 +136,40 @@ def ask_for_elements(value: Value) -> None:
         iter(value)
     elif users_method(value, "__iter__") is not None and inspect.isgeneratorfunction(type(value).__iter__):
         raise Asked
+
+
+def iterable(value: Value, method: str = "__iter__") -> Value:
+    """Return the list of the elements that an object gives by `__getitem__` alone; other values as they are.
+
+    Python asks for one index after the other until one raises IndexError, which is known while tracing unless the lane
+    has to check an index. `method` is one by which Python may do without.
+
+    Raises:
+        Refusal: the lane has to (PCB314).
+    """
+    get = users_method(value, "__getitem__")
+    owners = value.pcbatch_type.types if isinstance(value, Ref) else (type(value),)
+    by_index = [cls for cls in owners if not hasattr(cls, "__iter__") and not hasattr(cls, method)]
+    if get is None or not by_index or (isinstance(value, Ref) and value.pcbatch_id.shape != ()):
+        return value
+    elements, ended = list[Value](), False
+    with collecting() as checks, contextlib.suppress(jax.errors.ConcretizationTypeError):
+        try:
+            while len(elements) < MOST_BY_INDEX and not any(check.exception == "IndexError" for check in checks):
+                elements.append(get(value, len(elements)))
+        except IndexError:
+            ended = True
+    if ended:
+        for check in checks:
+            pass_on(check)
+        return elements
+    name = by_index[0].__name__
+    title = f"the elements of an object of `{name}` are asked for by index until one raises IndexError"
+    helps = (
+        f"give `{name}` a method `__iter__` that yields the elements: `for x in self.xs: yield x`",
+        "or go over the indices: `for k in range(len(a))`, with `a[k]`",
+    )
+    raise Refusal("PCB314", title, f"`{name}` has `__getitem__` and no `__iter__`", helps=helps)
 
 
 def users_code(value: Value, name: str) -> CodeType | None:

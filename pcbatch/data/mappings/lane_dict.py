@@ -15,21 +15,20 @@ from pcbatch.data.aliasing import note_value, one_of
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import making, require
 from pcbatch.data.container import Container, for_kind
-from pcbatch.data.elements import prepare, unify
-from pcbatch.data.joinable import Joinable
+from pcbatch.data.elements import or_else
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.counts import Counts, part_of
 from pcbatch.data.mappings.hash_table import LAST, KeyPlace
 from pcbatch.data.mappings.lane_set import DictView, LaneSet
-from pcbatch.data.mappings.ordered_keys import keeping_order, plain
+from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
-from pcbatch.data.origins import Tracer, either, note, number
+from pcbatch.data.origins import Tracer, number
 from pcbatch.data.rows import element_at
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_deque import LaneDeque
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.stored import lists_in
-from pcbatch.data.values import Flag, Index, Value
+from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 _NOTHING: Any = object()
@@ -151,7 +150,7 @@ class LaneDict(Counts):
             return default
         place = self._find(key)
         value = one_of(self._taken(place), [self._value_at(place)])
-        return note_value(self, _or_else(place.present, value, default))
+        return note_value(self, or_else(place.present, value, default))
 
     def ordered_value(self, key: Value) -> Value:
         """Return the value of a key that is to be compared, which None cannot be."""
@@ -178,7 +177,7 @@ class LaneDict(Counts):
         value = self._taken(place)
         self.table = self.table.remove(place)
         if default is not _NOTHING:
-            return _or_else(place.present, value, default)
+            return or_else(place.present, value, default)
         require(place.present, "KeyError", *lane_keys.shown(key))
         return value
 
@@ -331,16 +330,3 @@ class _Bucket(Container):
 
 
 FEW = 8  # entries of a known dict that are stored one by one
-
-
-def _or_else(present: Flag, value: Value, default: Value) -> Value:
-    """A value where it is present, and a default elsewhere."""
-    if default is None and not isinstance(value, Joinable | Optional):
-        return Optional(one_of(keeping_order(jnp.asarray, value), [value]), present)
-    objects = (value, default)
-    value, other = unify(prepare(value), (), prepare(default), ())
-
-    def choose(x: Value, y: Value) -> Value:
-        return note(jnp.where(present, x, y), either(x, y))
-
-    return one_of(plain(jax.tree.map(choose, value, other)), objects)

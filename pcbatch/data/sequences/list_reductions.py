@@ -12,6 +12,7 @@ import numpy as np
 from pcbatch.data.by_width import by_width
 from pcbatch.data.checks import limit, require, rules
 from pcbatch.data.columns import Unset, iinfo, room, row
+from pcbatch.data.elements import or_else
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin, note, number
@@ -139,6 +140,8 @@ def extreme(
     element = element_at(values, place)
     if default is NOTHING or some is True:
         return element
+    if len({jax.tree.structure(element), jax.tree.structure(default)}) > 1:
+        return or_else(some, element, default)
     return keeping_order(lambda x, y: jnp.where(some, x, y), element, default)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ from pcbatch.data.functions import (
     texts,
     type_questions,
 )
+from pcbatch.data.functions.lifted import with_members
 from pcbatch.data.functions.operators import replacement
 from pcbatch.data.functions.python_numbers import METHODS
 from pcbatch.data.functions.users_code import (
@@ -354,6 +356,8 @@ def _operator(w: _Written, node: Node) -> Node:
             return supported(mappings.set_display, node.elts, node)
         case gast.Dict() if not all(isinstance(key, gast.Constant) for key in node.keys):
             return supported(mappings.dict_display, _entries(node), node)
+        case gast.DictComp() if any(issubclass(cls, Enum) for cls in w.unit.classes.values()):
+            return supported(with_members, [node], node)
         case gast.Attribute(attr=name) if isinstance(node.ctx, gast.Load) and name in PARTS:
             return supported(python_numbers.attribute, [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):

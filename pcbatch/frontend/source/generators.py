@@ -87,7 +87,8 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
     local = [name for name in own.bound if name not in captured and name not in own.imports]
     names: dict[str, str] = {}
     for name in local:
-        names[name] = unused(f"{name}_{number}", "_", taken, own.names, names.values())
+        readable = name if name.strip("_") else "unused"  # `__1` would be a private name in a class
+        names[name] = unused(f"{readable}_{number}", "_", taken, own.names, names.values())
     node = rebuild(own.node, lambda child: renamed(child, names))
     args = rebuilt_parameters(own, names)
 

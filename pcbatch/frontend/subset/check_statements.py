@@ -377,5 +377,8 @@ def _check_definition_time(unit: Unit, faults: Faults, node: Node) -> None:
                     f"a nested function's default or decorator reads the local `{read.id}`",
                     read,
                     "evaluated when the function is defined",
-                    helps=("read the variable in the body of the nested function instead",),
+                    helps=(
+                        f"give its value another name before, `kept = {read.id}`, and read that in the body: "
+                        f"`{read.id}` itself may have another value where the function is called",
+                    ),
                 )

@@ -15,6 +15,7 @@ import numpy as np
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.rewrites.clear_changes import only_raises
 from pcbatch.frontend.source.streams import consumer, lazy
 from pcbatch.frontend.source.tree import Node, attribute, load, one_line, rebuild
 
@@ -29,8 +30,10 @@ PURE = frozenset({"jax", "numpy", "math", "builtins"})  # packages
 
 def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
     """The helps for a statement that is the expression `value`."""
+    raises = (f"where it is to raise, assign its value: `_ = {one_line(value)}`", LEAVE)
     if not isinstance(value, gast.Call):
-        return (LEAVE,)
+        divides = isinstance(value, gast.BinOp) and isinstance(value.op, gast.Div | gast.FloorDiv | gast.Mod)
+        return raises if divides or isinstance(value, gast.Subscript) else (LEAVE,)
     out = next((keyword.value for keyword in value.keywords if keyword.arg == "out"), None)
     if isinstance(out, gast.Name):
         rest = [keyword for keyword in value.keywords if keyword.arg != "out"]
@@ -41,10 +44,9 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
         end = f", and end it with {RETURN}"
         return (f"move `{name}` out of the batched function, as a `def` with `@pcbatch.inline`{end}: {THEN}",)
     if isinstance(value.func, gast.Name) and name in unit.variables:
-        return (
-            f"where `{name}` is a method such as `out.append`, give it as a function: `lambda x: out.append(x)`",
-            LEAVE,
-        )
+        method = f"where `{name}` is a method such as `out.append`, give it as a function: `lambda x: out.append(x)`"
+        kept = f"where it changes variables of its own, write a class with a method, and call that: `{name}.step()`"
+        return (method, LEAVE) if name in unit.params else (method, kept, LEAVE)
     if consumer(unit, value) and lazy(unit, value.args[0]) == "map" and len(value.args[0].args) == 2:
         called, elements = map(one_line, value.args[0].args)
         return (f"write `for x in {elements}: {called}(x)`",)
@@ -65,7 +67,7 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
     if function is MISSING and isinstance(value.func, gast.Attribute):
         base = one_line(value.func.value)
         if value.func.attr == "index":
-            return (f"where it is to raise, assign its value: `_ = {one_line(value)}`",)
+            return raises[:1]
         if value.func.attr in DERIVATIVES:
             return (f"move `{base}` and this statement above the batched function, to the top of the file",)
         if helps := _of_own_method(unit, value):
@@ -74,7 +76,7 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
             f"if it changes `{base}`, make a new value and assign it: `{base} = ...`",
             f"if it raises or prints, decorate `{value.func.attr}` with `@pcbatch.inline` and call it by its class",
         )
-    return (LEAVE,)
+    return raises if only_raises(unit, value) else (LEAVE,)
 
 
 def _of_own_method(unit: Unit, node: Node) -> tuple[str, ...]:
@@ -95,6 +97,12 @@ def _of_own_method(unit: Unit, node: Node) -> tuple[str, ...]:
 def value_helps(unit: Unit, target: Target, given_to: Any) -> tuple[str, ...]:
     """The helps for a batched function used as a value; `given_to` is the function it is an argument of, if any."""
     name = target.fn.__name__
+    if target.nested is not None:
+        return (
+            CHOICES,
+            "to give a function away that keeps variables, write it as a class: attributes for what it keeps, and a "
+            "method that is called, `a.step()`",
+        )
     helps = [CHOICES]
     if any(given_to is mapping for mapping in (jax.vmap, jax.lax.map, builtins.map)):
         helps = [

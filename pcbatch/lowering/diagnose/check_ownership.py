@@ -43,12 +43,17 @@ from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.made_records import classes_of
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
+VIEW = re.compile(r"[\w.]+\.(keys|values|items)\(\)")  # of a dict
 TEMPORARY = re.compile(r"(.*\.)?(t\d+|default_\d+_\d+)(\.n\d+)?")  # `sort.t0.n2`, where a function is written out
 NOTE = "Python changes the object, so every name of it shows the change; a lane's variables are values"
 CODE = "PCB330"
 COPY_THERE = "take a copy there: `list(xs)` of a list, `xs.copy()` of an array"
 INDEX_LOOP = "in a loop, use elements by their places: `for i in range(len(rows)): rows[i].append(x)`"
 KEY_LOOP = f"{INDEX_LOOP}; in one over a dict, by its keys: `for k in list(d): v = d[k]`"
+RETURN_LATER = (
+    "where the result is to show the change, assign what is returned to variables, and return them after the `try` "
+    "statement"
+)
 APART = (
     "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`",
     "where elements of one list become elements of another, store copies: `out.append(list(row))`",
@@ -157,7 +162,7 @@ class _Checker:
         back = {dst for call in block.ops[:k] if isinstance(call, Call) for dst in call.dsts[1:]}
         shown = NONE.union(*(state.get(part, NONE) for part in parts))
         if any(map(is_field, shown)) and not any(part[0] in back for part in parts):
-            title = f"`{self._field(place)}` gets a list or an array that a record has already"
+            title = f"`{_field_name(place)}` gets a list or an array that a record has already"
             helps = ("give it one of its own: `Node(list(xs))`, of lists in lists `Node([list(row) for row in xs])`",)
             yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
 
@@ -169,16 +174,12 @@ class _Checker:
             showing = {name for level in (OWN, INNER) for name, _ in state.get(field_part(place, level), NONE)}
             names = {*self.live[block.label][k], *(op.args if isinstance(op, Call) else ())}
             for name in sorted(showing & names.difference(writes(op))):
-                title = f"this may change `{self._field(place)}`, and `{original_name(name)}` may be the same object"
+                title = f"this may change `{_field_name(place)}`, and `{original_name(name)}` may be the same object"
                 if TEMPORARY.fullmatch(original_name(name)):
-                    title = f"this may change `{self._field(place)}` while a value taken from it is still used"
+                    title = f"this may change `{_field_name(place)}` while a value taken from it is still used"
                 helps = (COPY_THERE,)
                 yield Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(name, op), (NOTE,), helps)
                 return
-
-    def _field(self, place: FieldKey) -> str:
-        cls = made_schema().classes[place[0]]
-        return f"{cls.cls.__name__}.{cls.fields[place[1]]}"
 
     def _call(self, block: Block, k: int, op: Call, state: State) -> Iterator[Diagnostic]:
         callee = self.ownership.functions.get(op.func)
@@ -234,14 +235,14 @@ class _Checker:
         unchanged = {root, *writes(op), kept} if root in writes(op) else {*writes(op), kept}
         showing = {name for name, _ in (*shown, *parts)} - unchanged
         for name in sorted(showing & self._left(block, k)):
-            self.linked |= {loc for each in (root, name) for loc, _ in self._definitions(each)}
+            self.linked |= {loc for each in (root, name) for loc, _ in _definitions(self.function, each)}
             yield self._conflict(op, root, name)
             return
         callers = (part[0].removeprefix(CALLERS) for part in shown if part[0].startswith(CALLERS))
         params = {name for name in callers if name}
         for param in sorted(params.difference(self.function.results[1:])):
             if not self.entry:
-                self.linked |= {loc for loc, _ in self._definitions(root)}
+                self.linked |= {loc for loc, _ in _definitions(self.function, root)}
                 if op.loc is not None and _augments(op):
                     self.in_place.add(op.loc)
                 yield self._callers(op, root, param)
@@ -298,14 +299,18 @@ class _Checker:
             if TEMPORARY.fullmatch(name):
                 title = "an object changes here while a value taken from it is still used"
             helps = (KEY_LOOP, f"where nothing need see the change, {COPY_THERE}")
+        elif shown == original_name(self.function.results[0]):
+            title = f"this changes `{changed}` after a `return` has given it away, in a `finally`"
+            helps = (RETURN_LATER, f"where it is not to show it, return a copy: `{changed}.copy()`")
         elif shown == changed:
             title = f"`{changed}` changes here while its value from before is still used"
             helps = (f"make a copy before: `old = {changed}.copy()`",)
         else:
             title = f"this changes `{changed}`, and `{shown}` may be the same object or hold it"
-            element = any(isinstance(each, Prim) and each.expr.effects.takes for _, each in self._definitions(root))
-            copy = INDEX_LOOP if element else _copy(changed, shown, dst, tie)
+            copy = KEY_LOOP if _is_of_loop(self.function, root) else _copy(changed, shown, dst, tie)
             helps = (copy, f"where `{shown}` is to change as well, use one name for both")
+            if isinstance(tie, Prim) and VIEW.fullmatch(tie.expr.text):
+                helps = _of_view(dst, tie.expr.text)
             if isinstance(tie, Prim) and "kept_iterator(" in tie.expr.text:
                 helps = (f"if it is not to show it, take all before this line: `{shown} = list({shown})`",)
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
@@ -336,23 +341,43 @@ class _Checker:
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), (help,))
 
     def _made(self, name: str, op: Prim | Call) -> tuple[Label, ...]:
-        places = [loc for loc, other in self._definitions(name) if other is not op and loc != op.loc]
+        places = [loc for loc, other in _definitions(self.function, name) if other is not op and loc != op.loc]
         return (Label(places[0], "comes from here"),) if places else ()
-
-    def _definitions(self, name: str) -> list[tuple[Loc, Op]]:
-        ops = (op for op in self.function.ops if name in writes(op) and op.loc is not None)
-        return [(op.loc, op) for op in ops if op.loc is not None]
 
     def _tie(self, op: Prim | Call, root: str, other: str) -> tuple[str, Loc | None, Op | None]:
         """The operation by which one of two variables got what the other holds: the name of that one, place, itself."""
-        found = [(name, loc, each) for name in (other, root) for loc, each in self._definitions(name) if each is not op]
+        made = [(name, *each) for name in (other, root) for each in _definitions(self.function, name)]
+        found = [one for one in made if one[2] is not op]
         direct = [tie for tie in found if (root if tie[0] == other else other) in reads(tie[2])]
         name, loc, each = next(iter([*direct, *found]), (other, None, None))
         return original_name(name), loc, each
 
 
+def _definitions(function: Function, name: str) -> list[tuple[Loc, Op]]:
+    """The operations that write a variable, each with its place."""
+    return [(op.loc, op) for op in function.ops if name in writes(op) and op.loc is not None]
+
+
+def _field_name(place: FieldKey) -> str:
+    cls = made_schema().classes[place[0]]
+    return f"{cls.cls.__name__}.{cls.fields[place[1]]}"
+
+
+def _is_of_loop(function: Function, name: str) -> bool:
+    """Whether a variable is an element of what a loop goes over, or a part of one."""
+    made = [op for _, op in _definitions(function, name) if isinstance(op, Prim)]
+    inside = {part for op in made for part in reads(op) if TEMPORARY.fullmatch(original_name(part))} - {name}
+    return any(op.expr.effects.takes for op in made) or any(_is_of_loop(function, part) for part in inside)
+
+
 def _label(loc: Loc | None, text: str = "") -> Label | None:
     return None if loc is None else Label(loc, text)
+
+
+def _of_view(name: str, view: str) -> tuple[str, ...]:
+    """The helps for a change of a dict of which a variable holds a view."""
+    kept = f"where `{name}` is not to show the change, make a list: `{name} = list({view})`"
+    return (kept, f"where `{name}` is to show it, ask for `{view}` again after the change")
 
 
 def _copy(changed: str, shown: str, dst: str, tie: Op | None) -> str:

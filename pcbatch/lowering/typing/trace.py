@@ -5,7 +5,7 @@ The jaxpr is kept and evaluated from then on, so a user's helper runs exactly on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Sequence, ValuesView
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
@@ -340,6 +340,9 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
             "define the function with `def`, `def g(z): return jax.grad(...)(z)` in place of `g = jax.grad(...)`, "
             "or call it where it is made, `jax.grad(...)(x)`",
         )
+    if dynamic and isinstance(leaf, KeysView | ValuesView | ItemsView):
+        title = f"a value of type {type_name(leaf)} cannot be kept in a variable of a lane"
+        raise TraceError(title, "keep a list of its elements, `list(d.keys())`, or ask for it where it is used")
     if dynamic:  # it may hold tracers
         raise TraceError(
             f"a value of type {type_name(leaf)} cannot be kept in a variable of a lane",

@@ -165,6 +165,46 @@ ROWS = [
         (("b = a\n", "b = a.copy()\n"),),
     ),
     Row(
+        "keys that see a change",
+        "PCB330",
+        "where `k` is not to show the change, make a list: `k = list(d.keys())`",
+        "@pcbatch.batch\ndef f(n):\n    d = {}\n    for i in range(n):\n        d[i] = 0\n    k = d.keys()\n"
+        "    d[9] = 1\n    return len(k) + len(d)\n",
+        "[(3,), (5,)]",
+        (("    d[9] = 1\n    return len(k)", "    d[9] = 1\n    return len(d.keys())"),),
+    ),
+    Row(
+        "values of a dict in a loop",
+        "PCB330",
+        "in one over a dict, by its keys: `for k in list(d): v = d[k]`",
+        "@pcbatch.batch\ndef f(n):\n    d = {}\n    for i in range(n):\n        d[i] = [i]\n    for k, v in d.items():\n"
+        "        v.append(k)\n    return sum(len(v) for v in d.values())\n",
+        "[(3,), (5,)]",
+        (("    for k, v in d.items():\n", "    for k in list(d):\n        v = d[k]\n"),),
+    ),
+    Row(
+        "a result that `finally` changes",
+        "PCB330",
+        "assign what is returned to variables, and return them after the `try` statement",
+        "@pcbatch.batch\ndef f(n):\n    acc = [0]\n    try:\n        if n > 3:\n            return acc, -1\n"
+        "        acc.append(n)\n    finally:\n        acc.append(0)\n    return acc, 1\n",
+        "[(3,), (5,)]",
+        (
+            ("    acc = [0]\n", "    acc, code = [0], 1\n"),
+            ("return acc, -1\n        acc", "code = -1\n        else:\n            acc"),
+            ("return acc, 1", "return acc, code"),
+        ),
+    ),
+    Row(
+        "elements by index alone",
+        "PCB314",
+        "give `Old` a method `__iter__` that yields the elements: `for x in self.xs: yield x`",
+        "class Old:\n    def __init__(self, xs):\n        self.xs = xs\n    def __getitem__(self, k):\n        return self.xs[k]\n"
+        "@pcbatch.batch\ndef f(xs):\n    return sum(Old(xs))\n",
+        LISTS,
+        (("@pcbatch", "    def __iter__(self):\n        for x in self.xs: yield x\n@pcbatch"),),
+    ),
+    Row(
         "slice of an array",
         "PCB330",
         "make a copy: `old = board[:].copy()`; of an array, `board[:]` is a view",

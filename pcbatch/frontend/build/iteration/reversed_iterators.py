@@ -1,6 +1,7 @@
 """Iterators by `reversed` in the places that take all of their elements, where they may be lists of the lane.
 
 Python's iterator gives each element once. A list gives them to everyone who asks: one that is kept would be wrong.
+Objects of the user's that give elements by index alone become lists in the same places.
 """
 
 from __future__ import annotations
@@ -8,16 +9,33 @@ from __future__ import annotations
 import gast
 
 from pcbatch.data.functions import sequence_builtins
+from pcbatch.data.functions.users_code import iterable
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.streams import IN_PLACE, has_own, takes_elements, whole
-from pcbatch.frontend.source.tree import Node, is_supported, rebuild, supported
+from pcbatch.frontend.source.tree import Node, constant, is_supported, rebuild, supported
 
 
 def taken_at_once(unit: Unit, node: Node, target: object) -> Node:
     """Return a node in which iterators whose elements it takes may be lists; `target` is the callee of a call."""
     taken = _taken_whole(unit, node, target)
-    return rebuild(node, lambda child: at_once(child) if any(child is part for part in taken) else child)
+    asked = [part for part in taken if not isinstance(part, gast.Starred)] if _gives_by_index(unit, target) else []
+    method = constant("__contains__" if isinstance(node, gast.Compare) else "__iter__", node)
+
+    def change(child: Node) -> Node:
+        if not any(child is part for part in taken):
+            return child
+        new = at_once(child)
+        return supported(iterable, [new, method], child) if any(child is part for part in asked) else new
+
+    return rebuild(node, change)
+
+
+def _gives_by_index(unit: Unit, target: object) -> bool:
+    """Whether what a node takes elements of may be an object of the user's that has `__getitem__` and no `__iter__`."""
+    classes = [cls for cls in unit.classes.values() if not hasattr(cls, "__iter__")]
+    return target is not reversed and any(own_methods(classes, "__getitem__"))
 
 
 def with_lists(unit: Unit, node: Node) -> Node:

@@ -1,37 +1,66 @@
-"""Statements that change objects, written so that it is clear which: a choice of two, and a swap by a third name.
+"""Statements that change objects or raise, written so that it is clear which: choices, and a swap by a third name.
 
 (a if c else b).append(x)        ==>      if c: a.append(x)
                                           else: b.append(x)
 
+xs and xs.pop()                  ==>      if xs: xs.pop()
+
 t = x[i]; x[i] = x[j]; x[j] = t  ==>      t = x[i]; x[i], x[j] = x[j], x[i]
+
+In the body of a `try` statement an expression may stand alone for what it raises: it is marked as one to evaluate.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 import gast
 
+from pcbatch.data.functions.operators import replacement
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import is_mutating_method
-from pcbatch.frontend.source.tree import Node, attribute, one_line, rebuild_bodies
+from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.scope import catches
+from pcbatch.frontend.source.tree import (
+    FUNCTIONS,
+    Node,
+    attribute,
+    one_line,
+    rebuild,
+    rebuild_bodies,
+    with_fields,
+)
 
 
 def write_changes(unit: Unit) -> Node:
     """Return the tree of a function with such statements rewritten; the tree itself where there are none."""
-    return rebuild_bodies(unit.node, _statements)
+    return rebuild_bodies(unit.node, partial(_statements, unit))
 
 
-def _statements(body: list[Node]) -> list[Node]:
+def _statements(unit: Unit, body: list[Node]) -> list[Node]:
     new: list[Node] = []
     for statement in body:
-        new.append(_chosen(statement))
+        new.append(_evaluated(unit, _chosen(statement)))
         if len(new) >= 3 and (swap := _swap(*new[-3:])) is not None:
             new[-2:] = [swap]
     return new
 
 
 def _chosen(node: Node) -> Node:
-    """A call of a method of a conditional expression as a branch; other statements as they are."""
-    call = node.value if isinstance(node, gast.Expr) else None
+    """A choice that is a statement, or of the object whose method one calls, as a branch; others as they are."""
+    call = node.value if isinstance(node, gast.Expr) and not getattr(node.value, "written_out", False) else None
+
+    def arm(value: Node) -> Node:
+        return _chosen(gast.copy_location(gast.Expr(value=value), value))
+
+    match call:
+        case gast.IfExp(test=test, body=body, orelse=orelse):
+            return gast.copy_location(gast.If(test=test, body=[arm(body)], orelse=[arm(orelse)]), node)
+        case gast.BoolOp(op=op, values=[*tests, last]):
+            test = tests[0] if len(tests) == 1 else gast.copy_location(gast.BoolOp(op=op, values=tests), call)
+            if isinstance(op, gast.Or):
+                test = gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=test), test)
+            return gast.copy_location(gast.If(test=test, body=[arm(last)], orelse=[]), node)
     if not isinstance(call, gast.Call) or not is_mutating_method(call.func, statement=True):
         return node
     choice = call.func.value
@@ -44,6 +73,35 @@ def _chosen(node: Node) -> Node:
         return _chosen(gast.copy_location(gast.Expr(value=made), node))
 
     return gast.copy_location(gast.If(test=choice.test, body=[of(choice.body)], orelse=[of(choice.orelse)]), node)
+
+
+def _evaluated(unit: Unit, node: Node) -> Node:
+    """A `try` statement that evaluates the expressions that stand alone in its body; other statements as they are."""
+
+    def marked(part: Node) -> Node:
+        if isinstance(part, gast.Expr) and only_raises(unit, part.value):
+            value = with_fields(part.value)
+            value.written_out = True
+            return with_fields(part, value=value)
+        inner = isinstance(part, gast.stmt | gast.ExceptHandler | gast.match_case)
+        return rebuild(part, marked) if inner and not isinstance(part, (*FUNCTIONS, gast.ClassDef)) else part
+
+    is_try = isinstance(node, gast.Try) and bool(node.handlers)
+    if not is_try and not (isinstance(node, gast.With) and catches([node], lambda handler: False)):
+        return node
+    return rebuild(node, lambda part: marked(part) if any(part is one for one in node.body) else part)
+
+
+def only_raises(unit: Unit, value: Node) -> bool:
+    """Whether an expression has no other effect than that it may raise."""
+    if isinstance(value, gast.Constant | gast.NamedExpr | gast.Yield | gast.YieldFrom | gast.Await):
+        return False
+    if not isinstance(value, gast.Call):
+        return True
+    function = resolve(unit, value.func)
+    if function is MISSING and isinstance(value.func, gast.Attribute):
+        return bool(value.func.attr == "index")
+    return function is not print and replacement(function) is not None
 
 
 def _swap(first: Node, second: Node, third: Node) -> Node | None:

@@ -21,6 +21,7 @@ import gast
 from pcbatch.data.functions import builtins, drafts
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
 from pcbatch.frontend.source.rewrites.method_lookup import (
     candidates,
@@ -92,6 +93,10 @@ class _Writer:
             case gast.Call(func=gast.Name() as func, args=[value], keywords=[]) if is_builtin(self.unit, func, "bool"):
                 return self.truth(value, node)
             case gast.Call(func=gast.Name(id=name) as func) if name in self.unit.variables:
+                method = attribute(func, "__call__", func)
+                named = gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
+                if mutation(self.unit, named) is not None:
+                    return self.method(named) or named
                 return self.dispatched(node, func, "__call__", node.args, node.keywords)
             case gast.Call():
                 return self.made(node)
