@@ -125,20 +125,28 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         check_defined(unit, faults)
     if not codes <= HARMLESS:
         return None, faults.found
-    function, found = _build(name, unit, request, symbols, frozenset())
+    function, found = _build(name, unit, request, symbols, faults)
     unbound = live_in(function)[function.blocks[0].label].difference(function.params)
     if unbound:  # which exception is raised may hang on whether a variable has a value
-        function, found = _build(name, unit, request, symbols, unbound)
-    faults.include(found)
+        function, found = _build(name, unit, request, symbols, faults, unbound)
     _note_changes(unit, request.target, function)
-    return function, faults.found
+    return function, found.found
 
 
 def _build(
-    name: str, unit: Unit, request: Request, symbols: Symbols, unbound: frozenset[str]
+    name: str,
+    unit: Unit,
+    request: Request,
+    symbols: Symbols,
+    known: Faults,
+    unbound: frozenset[str] = frozenset(),
 ) -> tuple[Function, Faults]:
-    """Build the graph of a function; `unbound` are variables that some path may read without a value."""
+    """Build the graph of a function; return it with its faults, the `known` ones among them.
+
+    `unbound` are variables that some path may read without a value.
+    """
     faults = Faults(unit.source)
+    faults.include(known)
     builder = Builder(unit, faults, symbols, consumers)
     builder.unbound = unbound
     given_back = () if unit.is_entry else symbols.gives_back(name)

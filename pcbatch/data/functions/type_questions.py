@@ -76,6 +76,8 @@ def hasattr_(value: Value, name: str, /) -> Value:
 
 def getattr_(value: Value, name: str, /, *default: Value) -> Value:
     """The builtin `getattr`; for a tracer, the attributes are those of examples of the value."""
+    if not isinstance(name, str):
+        raise TypeError("getattr(): attribute name must be string")
     if name == "__class__" and isinstance(value, Tracer):
         return type_(value)
     if isinstance(value, (Collection, Optional, *RECORDS)) and not (default and isinstance(value, Ref)):

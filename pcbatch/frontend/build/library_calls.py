@@ -10,10 +10,11 @@ import gast
 import jax
 import numpy as np
 
+from pcbatch.data.functions import sequence_operators
 from pcbatch.data.functions.users_code import LIBRARIES
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.tree import Node
+from pcbatch.frontend.source.tree import Node, constant, is_constant, supported
 
 # `__module__` is read of these types only: an attribute of another object may run code of the user.
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), type)
@@ -69,3 +70,18 @@ def is_type_test(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
     left = node.left
     asks = isinstance(left, gast.Call) and len(left.args) == 1 and not left.keywords
     return asks and not isinstance(left.args[0], gast.Starred) and resolve(unit, left.func, hidden) is type
+
+
+def is_text(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
+    """Whether a node is a text that is known while compiling: written there, or a global's."""
+    return isinstance(node.value if is_constant(node) else resolve(unit, node, hidden), str)
+
+
+def is_text_method(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
+    """Whether a node is a method of such a text."""
+    return isinstance(node, gast.Attribute) and is_text(unit, node.value, hidden)
+
+
+def text_method(method: Node) -> Node:
+    """Return what stands for the method of a text, which may get texts of the lane."""
+    return supported(sequence_operators.text_method, [method.value, constant(method.attr, method)], method)

@@ -25,7 +25,6 @@ from pcbatch.data.functions import (
     operators,
     python_numbers,
     sequence_builtins,
-    sequence_operators,
     texts,
     type_questions,
 )
@@ -47,7 +46,10 @@ from pcbatch.frontend.build.library_calls import (
     is_builtin_type,
     is_library,
     is_numpy_call,
+    is_text,
+    is_text_method,
     is_type_test,
+    text_method,
 )
 from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
 from pcbatch.frontend.source.function_unit import Unit
@@ -267,19 +269,8 @@ BESIDE: tuple[tuple[Callable[[_Written], bool], Rewrite], ...] = (
 # Of the parts, another node: the first that applies.
 
 
-def _is_on_text(w: _Written) -> bool:
-    """Whether a node calls a method of a text that is known while compiling."""
-    if not isinstance(w.node, gast.Call) or not isinstance(w.node.func, gast.Attribute):
-        return False
-    return _is_text(w, w.node.func.value)
-
-
 def _on_text(w: _Written, node: Node) -> Node:
-    return _call_of(_text_method(node.func), node.args, node)
-
-
-def _text_method(method: Node) -> Node:
-    return supported(sequence_operators.text_method, [method.value, constant(method.attr, method)], method)
+    return _call_of(text_method(node.func), node.args, node)
 
 
 def _type_test(w: _Written, node: Node) -> Node:
@@ -307,8 +298,8 @@ def _called(w: _Written, node: Node) -> Node:
         new = replacement(resolve(w.unit, function, w.hidden))  # of `int` in `map(int, xs)`
         if new is not None:
             args[0] = support_function(new, args[0])
-        elif isinstance(function, gast.Attribute) and _is_text(w, function.value):
-            args[0] = _text_method(function)  # of `"".join` in `map("".join, rows)`
+        elif is_text_method(w.unit, function, w.hidden):
+            args[0] = text_method(function)  # of `"".join` in `map("".join, rows)`
     return _call_of(_substituted(w, node.func), args, node)
 
 
@@ -344,7 +335,7 @@ def _operator(w: _Written, node: Node) -> Node:
     match node:
         case gast.UnaryOp() if not is_constant(node.operand):
             return supported(UNARY[type(node.op)], [node.operand], node)
-        case gast.BinOp(op=gast.Mod(), left=left) if _is_text(w, left):
+        case gast.BinOp(op=gast.Mod(), left=left) if is_text(w.unit, left, w.hidden):
             return supported(texts.percent, [left, node.right], node) if w.all_ else node
         case gast.BinOp() if type(node.op) in BINARY:
             return supported(BINARY[type(node.op)], [node.left, node.right], node)
@@ -375,7 +366,7 @@ def _operator(w: _Written, node: Node) -> Node:
 
 OF_PARTS: tuple[tuple[Callable[[_Written], bool], Rewrite], ...] = (
     # A method of a known text and a test of a type are a call and a comparison of their own.
-    (_is_on_text, _on_text),
+    (lambda w: isinstance(w.node, gast.Call) and is_text_method(w.unit, w.node.func, w.hidden), _on_text),
     (lambda w: is_type_test(w.unit, w.node, w.hidden), _type_test),
     (lambda w: isinstance(w.node, gast.Attribute), _load_attribute),
     (lambda w: not isinstance(w.node, gast.Call), _operator),
@@ -400,8 +391,3 @@ def _as_tuple(node: Node, comparison: Node) -> Node:
     """A set after `in` as a tuple: values of a lane have no hash."""
     asked = is_supported(node, mappings.set_display) and isinstance(comparison.ops[0], gast.In | gast.NotIn)
     return display(node.args, node) if asked else node
-
-
-def _is_text(w: _Written, node: Node) -> bool:
-    """Whether a node is a text that is known while compiling: written there, or a global's."""
-    return isinstance(node.value if is_constant(node) else resolve(w.unit, node, w.hidden), str)
