@@ -20,7 +20,11 @@ from pcbatch.frontend.source.tree import Node, constant, is_supported, rebuild, 
 def taken_at_once(unit: Unit, node: Node, target: object) -> Node:
     """Return a node in which iterators whose elements it takes may be lists; `target` is the callee of a call."""
     taken = _taken_whole(unit, node, target)
-    asked = [part for part in taken if not isinstance(part, gast.Starred)] if _gives_by_index(unit, target) else []
+    if not taken:
+        return node
+    asked = [part for part in taken if not isinstance(part, gast.Starred)]
+    if asked and not _gives_by_index(unit, target):
+        asked = []
     method = constant("__contains__" if isinstance(node, gast.Compare) else "__iter__", node)
 
     def change(child: Node) -> Node:
