@@ -35,7 +35,7 @@ SMALL_TAPE = 400  # bytes
 KINDS = ("interpreters", "jax", "gradients")
 GRAMMARS = ("small", "large", "forks", "order")
 ROOMY = 16  # elements that containers have room for at first, where growing is not what is tried
-KEPT = {"interpreters": 100, "jax": 20, "gradients": 20}  # programs between two times that caches are emptied
+KEPT = {"interpreters": 200, "jax": 20, "gradients": 20}  # programs between two times that caches are emptied
 REDUCING = 60.0  # seconds
 
 
