@@ -72,6 +72,7 @@ class Decisions:
         stored: in the code there, reading an element stores what a `defaultdict` lacks.
         linked: a variable gets a part of another one there, with which it is kept equal (`frontend/build/links.py`).
         in_place: `x += ...` there changes the object of `x`.
+        rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
     """
 
     helpers: Mapping[CodeKey, Reason] = field(default_factory=dict)
@@ -85,6 +86,7 @@ class Decisions:
     stored: frozenset[Loc] = frozenset()
     linked: frozenset[Loc] = frozenset()
     in_place: frozenset[Loc] = frozenset()
+    rolled: frozenset[Loc] = frozenset()
 
     def __or__(self, more: Decisions) -> Decisions:
         return Decisions(*(getattr(self, part.name) | getattr(more, part.name) for part in fields(self)))

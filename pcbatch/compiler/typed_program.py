@@ -169,7 +169,19 @@ def _inferred(source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers
 def _unrolled(
     source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers
 ) -> tuple[CfgProgram, CfgProgram, Inferred]:
-    """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types."""
+    """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types.
+
+    Raises:
+        Restart: a loop has been copied that has to stay one, as its body changes what it goes over in the next round.
+    """
+    source, cfg, inferred = _unrolled_in_turns(source, args, helpers)
+    helpers.demand(Decisions(rolled=unroll.miscounted(cfg, inferred)))
+    return source, cfg, inferred
+
+
+def _unrolled_in_turns(
+    source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers
+) -> tuple[CfgProgram, CfgProgram, Inferred]:
     faulty: tuple[CfgProgram, CfgProgram, Inferred] | None = None
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))

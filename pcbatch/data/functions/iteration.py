@@ -34,6 +34,7 @@ from pcbatch.data.sequences.indices import LARGEST, traced_range_length
 from pcbatch.data.sequences.lane_deque import LaneDeque
 from pcbatch.data.sequences.lane_iterator import HELPS, LaneIterator
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.stored import lists_in, parts
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Flag, Index, Value
@@ -155,15 +156,6 @@ def shortest(*lengths: Index) -> Value:
     return least
 
 
-def same_length(*lengths: Index) -> Value:
-    """The length of `zip(..., strict=True)`."""
-    if any(isinstance(n, jax.Array) for n in lengths):
-        raise TypeError("zip(..., strict=True) needs lengths that are the same for all lanes")
-    if len(set(lengths)) > 1:
-        raise ValueError(f"zip(..., strict=True) goes over things of different lengths: {lengths}")
-    return lengths[0]
-
-
 def row(values: Value, index: Index) -> Value:
     """The element `values[index]`, also for a NumPy array with a traced index; the index is in range."""
     if isinstance(values, Collection):
@@ -175,6 +167,14 @@ def row(values: Value, index: Index) -> Value:
     if not isinstance(values, ARRAYS):
         raise NeedsUnrolling(len(values))
     return jnp.asarray(values)[index]
+
+
+def rolled_rows(value: Value) -> Value:
+    """The iterable of a loop that stays a loop, as its length is not the same in each round of one around it."""
+    value = rows(value)
+    if isinstance(value, LaneTuple):
+        return list_(value)
+    return one_of(LaneList.from_list(value), [value]) if type(value) in (list, tuple) else value
 
 
 def star_item(values: Value, k: int, count: int) -> Value:

@@ -251,3 +251,12 @@ def _repeated(a: Value, b: Value) -> Value:
             one = isinstance(values, list) and len(values) == 1
             return LaneList.filled(values[0], times) if one else lifted(values, times) * times
     return None
+
+
+def same_length(*lengths: Index) -> Value:
+    """The length of `zip(..., strict=True)`."""
+    if any(isinstance(n, jax.Array) for n in lengths):
+        raise TypeError("zip(..., strict=True) needs lengths that are the same for all lanes")
+    if len(set(lengths)) > 1:
+        raise ValueError(f"zip(..., strict=True) goes over things of different lengths: {lengths}")
+    return lengths[0]

@@ -24,7 +24,7 @@ from itertools import count
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError, NeedsUnrolling
-from pcbatch.ir.analysis.def_use import jump_to, retarget
+from pcbatch.ir.analysis.def_use import retarget
 from pcbatch.ir.analysis.loops import Dominators, Loop, loops
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
 from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail
@@ -34,6 +34,7 @@ from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.inferred import Inferred, OpKey, branch_targets
 
 IMPOSSIBLE = Fail(ERROR, "impossible")  # the block of the arms that `prune` cuts
+OTHERWISE = "another number of trips"  # the failure of the arms of the tests in copies, which types rule out
 MOST_BLOCKS = 5000  # of one function; beyond it, compiling would take minutes
 
 
@@ -73,6 +74,18 @@ def cuts(program: CfgProgram) -> bool:
     return any(block.terminator == IMPOSSIBLE for f in program.functions for block in f.blocks)
 
 
+def miscounted(program: CfgProgram, inferred: Inferred) -> frozenset[Loc]:
+    """Return the loops that have been copied a number of times which is not sure any more: a copy of the body has
+    changed what an outer loop comes back with."""
+    return frozenset(
+        block.terminator.loc
+        for f in program.functions
+        for block in f.blocks
+        if isinstance(block.terminator, Fail) and block.terminator.name == OTHERWISE
+        if block.label in inferred.reachable.get(f.name, ()) and block.terminator.loc is not None
+    )
+
+
 def holds(program: CfgProgram, inferred: Inferred) -> bool:
     """Whether no arm that `prune` has cut is possible by the types of the program that it gave."""
     return not any(
@@ -106,6 +119,7 @@ class _Unrolling:
         self.dominators = Dominators(function.blocks)
         self.size = len(function.blocks)
         self.fresh = count(function.last_label + 1)
+        self.otherwise: list[Block] = []
 
     def run(self, asked: Sequence[OpKey]) -> Function:
         """Return the function with the innermost loops around some operations unrolled."""
@@ -118,6 +132,7 @@ class _Unrolling:
         blocks: list[Block] = []
         for block in self.function.blocks:  # the copies stand where the loop stood
             blocks += copies.get(block.label, () if block.label in gone else (block,))
+        blocks += self.otherwise
         return replace(self.function, blocks=drop_unreachable(tuple(blocks))) if copies else self.function
 
     def outermost(self, asked: Sequence[OpKey]) -> list[_Wanted]:
@@ -183,20 +198,30 @@ class _Unrolling:
         names = [{block.label: block.label for block in inside}]
         names += [{block.label: f"bb{next(self.fresh)}" for block in inside} for _ in range(trips - 1)]
         names = [*names[:trips], {label: f"bb{next(self.fresh)}" if trips else label for label in wanted.tests}]
+        loc = self.by_label[wanted.key[1]].ops[wanted.key[2]].loc
+        end = Block(f"bb{next(self.fresh)}", (), Fail(ERROR, OTHERWISE, (), loc))
+        self.otherwise.append(end)
         blocks: list[Block] = []
         for trip in range(trips):
             own = names[trip] | {head: names[trip + 1][head]}  # a jump to the head starts the next trip
-            blocks += (self.copy(block, names[trip], own, wanted, True) for block in inside)
+            blocks += (self.copy(block, names[trip], own, wanted, True, end.label) for block in inside)
         tests = (self.by_label[label] for label in wanted.tests)
-        return [*blocks, *(self.copy(block, names[-1], names[-1], wanted, False) for block in tests)]
+        return [*blocks, *(self.copy(block, names[-1], names[-1], wanted, False, end.label) for block in tests)]
 
     def copy(
-        self, block: Block, names: Mapping[str, str], targets: Mapping[str, str], wanted: _Wanted, goes_on: bool
+        self,
+        block: Block,
+        names: Mapping[str, str],
+        targets: Mapping[str, str],
+        wanted: _Wanted,
+        goes_on: bool,
+        otherwise: str,
     ) -> Block:
         """A block by its name in a copy, with the targets of its jumps by theirs; the test of the loop is decided."""
-        decided = block.label == wanted.tests[-1]
-        terminator = _decided(block.terminator, goes_on) if decided else block.terminator
-        return replace(block, label=names[block.label], terminator=retarget(terminator, partial(_renamed, targets)))
+        terminator = retarget(block.terminator, partial(_renamed, targets))
+        if block.label == wanted.tests[-1]:
+            terminator = _decided(terminator, goes_on, otherwise)
+        return replace(block, label=names[block.label], terminator=terminator)
 
 
 def _trips(function: str, block: Block, inferred: Inferred) -> int | None:
@@ -214,9 +239,9 @@ def _renamed(own: Mapping[str, str], label: str) -> str:
     return own.get(label, label)
 
 
-def _decided(terminator: Terminator, outcome: bool) -> Terminator:
+def _decided(terminator: Terminator, outcome: bool, otherwise: str) -> Terminator:
     assert isinstance(terminator, Branch)
-    return jump_to(terminator.on_true if outcome else terminator.on_false)
+    return replace(terminator, on_false=otherwise) if outcome else replace(terminator, on_true=otherwise)
 
 
 def _prune(function: Function, split: Function, inferred: Inferred) -> Function:

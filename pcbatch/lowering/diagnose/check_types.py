@@ -16,6 +16,7 @@ from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_iterator import LaneIterator
 from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS
+from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal, Restart
 from pcbatch.ir import message as messages
@@ -68,7 +69,18 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     if not diagnostics:
         diagnostics += _no_result(program, inferred) or check_literals.run(program, inferred)
         diagnostics += _messages_without_text(program, inferred)
+    if diagnostics:
+        inferred.wants |= Decisions(rolled=_loops(program, inferred))
     _raise(diagnostics, inferred)
+
+
+def _loops(program: CfgProgram, inferred: Inferred) -> frozenset[Loc]:
+    """The places of loops that may have to stay loops: they go over a known tuple in the first round of a loop around
+    them and over a list of the lane in the next, or end where the lane knows."""
+    conflicts = [loc for one in inferred.conflicts.values() for loc in (one.first_loc, one.loc)]
+    keys = [key for key, error in inferred.errors.items() if isinstance(error, NeedsUnrolling)]
+    reads = [program.function(name).block(label).ops[k].loc for name, label, k in keys]
+    return frozenset(loc for loc in (*conflicts, *reads) if loc is not None)
 
 
 def run_untyped(program: CfgProgram) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import gast
 
-from pcbatch.data.functions import iteration, links, operators
+from pcbatch.data.functions import iteration, links, operators, sequence_builtins
 from pcbatch.data.sequences import lane_tuple
 from pcbatch.data.sequences.lane_iterator import HELPS
 from pcbatch.frontend.build.builder import Builder
@@ -171,7 +171,7 @@ def _transposed(b: Builder, node: Node) -> Iterable:
 def zipped(b: Builder, sources: list[Node], node: Node, strict: bool = False) -> Iterable:
     """Build the parts of several iterables that are gone over together."""
     inner = [iterable(b, arg) for arg in sources]
-    function = iteration.same_length if strict else iteration.shortest
+    function = sequence_builtins.same_length if strict else iteration.shortest
     length = supported(function, [each.length.value for each in inner], node)
     shown = call(load("min", node), [each.length.shown for each in inner], node)
     only = inner[0].length
@@ -210,7 +210,9 @@ def _rows(b: Builder, node: Node) -> Iterable:
     stored = isinstance(node, gast.Name) and node.id in b.stored  # Python's iterator sees what the body stores
     value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
     temp = b.temp()
-    b.prim((temp,), supported(iteration.stored_rows if stored else iteration.rows, [value], node), shown=value)
+    rolled = b.loc(node) in b.unit.decisions.rolled
+    take = iteration.stored_rows if stored else iteration.rolled_rows if rolled else iteration.rows
+    b.prim((temp,), supported(take, [value], node), shown=value)
     b.iterated.add(temp)
     rows = load(temp, node)
     if stored:
