@@ -255,10 +255,58 @@ def left_early(a):
     return n
 
 
+def pops_of_as_many(a):
+    q = [1, 2]
+    n = 0
+    while a > 0:
+        ys = [q.pop() for _ in range(len(q))]
+        n += sum(ys) * 10 + len(ys)
+        q.append(a)
+        a -= 1
+    return n
+
+
+def sums_of_pops(a):
+    q = [1, 2]
+    n = 0
+    while a > 0:
+        n += sum(q.pop() for _ in range(len(q)))
+        q.append(a)
+        q.append(1)
+        q.append(2)
+        a -= 1
+    return n
+
+
+def texts(a):
+    s = "abc"
+    n = 0
+    while a > 0:
+        for c in s:
+            n += ord(c)
+            if c == "b":
+                s = s + "x"
+        a -= 1
+    return n
+
+
+def lists_in_lists(a):
+    xs = [[1], [2]]
+    n = 0
+    while a > 0:
+        for x in list(xs):
+            n += len(x)
+            if len(xs) < 5:
+                xs.append([n])
+        a -= 1
+    return n
+
+
 FNS = [
     counted_while_keys_go, by_a_range, sets, popped, items, sorted_keys, appended_behind, copies_of_a_growing_list,
     grows_in_the_body, keys_that_go_behind, copied_keys_that_go_behind, keys_that_come, sorted_sets, comprehensions,
     tuples_of_keys, in_consumers, zipped, in_a_callee, nested, left_early,
+    pops_of_as_many, sums_of_pops, texts, lists_in_lists,
 ]  # fmt: skip
 
 

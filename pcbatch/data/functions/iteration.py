@@ -15,7 +15,7 @@ from pcbatch.data.aliasing import holds_objects, one_of
 from pcbatch.data.capacity import made_of_others
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Unset
-from pcbatch.data.container import Collection
+from pcbatch.data.container import Collection, lane_value
 from pcbatch.data.functions.lifted import lane_dict
 from pcbatch.data.functions.sequence_builtins import len_, list_
 from pcbatch.data.functions.truth import ARRAYS
@@ -174,6 +174,8 @@ def rolled_rows(value: Value) -> Value:
     value = rows(value)
     if isinstance(value, LaneTuple):
         return list_(value)
+    if type(value) is str:
+        return lane_value(value).gone_over()
     return one_of(LaneList.from_list(value), [value]) if type(value) in (list, tuple) else value
 
 

@@ -73,7 +73,7 @@ def begin(b: Builder, node: Node, fixed: bool = False) -> Iteration:
 
 def _begin(b: Builder, node: Node, fixed: bool) -> Iteration:
     if isinstance(node.iter, gast.Call) and is_builtin(b.unit, node.iter.func, "range"):
-        if fixed:
+        if fixed and b.loc(node.iter) not in b.unit.decisions.rolled:
             return _over_iterable(b, node.target, fixed_range(b, node.iter), node.iter)
         return _over_range(b, node.target, node.iter)
     if (place := taken_place(b, node.iter)) is not None:
