@@ -133,8 +133,9 @@ class NeedsUnrolling(Refusal):
     The compiler unrolls the loop; it is an error of the user only where that cannot be.
     """
 
+    HELPS = ("go over all of them, and leave the loop with `break`",)
+
     def __init__(self, length: int) -> None:
         title = "a loop over a Python object needs a length that is the same for all lanes"
         note = f"it goes over {length} elements, one copy of its body for each"
-        whole = "or go over all of them, and leave the loop with `break`"
-        super().__init__("PCB315", title, note, helps=("make the elements an array: `jnp.array(xs)`", whole))
+        super().__init__("PCB315", title, note, helps=self.HELPS)

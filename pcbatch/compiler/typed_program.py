@@ -173,13 +173,10 @@ def _unrolled(
 
     Raises:
         Restart: a loop has been copied that has to stay one, as its body changes what it goes over in the next round.
-        CompileError: there is no way to keep it.
     """
     source, cfg, inferred = _unrolled_in_turns(source, args, helpers)
-    miscounted = unroll.miscounted(cfg, inferred)
-    helpers.demand(Decisions(rolled=miscounted))
-    if miscounted:
-        raise CompileError([unroll.refused(loc) for loc in sorted(miscounted)])
+    if miscounted := unroll.miscounted(cfg, inferred):
+        raise Restart(Decisions(rolled=miscounted), CompileError([unroll.refused(loc) for loc in sorted(miscounted)]))
     return source, cfg, inferred
 
 

@@ -278,6 +278,16 @@ class TestUnrolling:
                 x += a * b
             return x
 
+        ns = np.arange(6, dtype=np.int32)
+        expected = [over(x, int(n)) for x, n in zip(X, ns, strict=True)]
+        np.testing.assert_allclose(pcbatch.batch(over)(X, ns), expected, rtol=1e-6)
+
+    def test_such_a_length_of_elements_that_no_list_holds(self) -> None:
+        def over(x, n):
+            for f, b in zip((jnp.sin, jnp.cos, jnp.tan), range(n)):
+                x += f(x) * b
+            return x
+
         with pytest.raises(CompileError) as info:
             pcbatch.batch(over)(X, np.arange(6, dtype=np.int32))
         assert [d.code for d in info.value.diagnostics] == ["PCB315"]

@@ -267,11 +267,10 @@ def _either(taken: str, otherwise: str, label: str) -> str:
 
 
 def refused(loc: Loc) -> Diagnostic:
-    """Return the diagnostic for a loop whose number of trips changes, and that has to be copied for each of them."""
-    title = "this loop over a Python object has another number of trips when it comes again"
-    note = "it is copied once for each element, which is known while compiling the first time only"
-    helps = ("write a `for` statement over a list: `for x in list(xs):`",)
-    return Diagnostic("PCB315", title, Label(loc, "its elements change"), notes=(note,), helps=helps)
+    """Return the diagnostic for a loop whose number of trips differs, and that has to be copied for each of them."""
+    title = "a loop over a Python object needs a length that is the same for all lanes, and each time"
+    note = "there is one copy of its body for each element, as these have no common type"
+    return Diagnostic("PCB315", title, Label(loc), notes=(note,), helps=NeedsUnrolling.HELPS)
 
 
 def _too_large(loc: Loc | None, trips: int) -> None:

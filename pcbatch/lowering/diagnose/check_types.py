@@ -16,6 +16,7 @@ from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_iterator import LaneIterator
 from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS
+from pcbatch.decisions import NONE as NO_DECISIONS
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal, Restart
@@ -69,9 +70,7 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     if not diagnostics:
         diagnostics += _no_result(program, inferred) or check_literals.run(program, inferred)
         diagnostics += _messages_without_text(program, inferred)
-    if diagnostics:
-        inferred.wants |= Decisions(rolled=_loops(program, inferred))
-    _raise(diagnostics, inferred)
+    _raise(diagnostics, inferred, Decisions(rolled=_loops(program, inferred)))
 
 
 def _loops(program: CfgProgram, inferred: Inferred) -> frozenset[Loc]:
@@ -89,10 +88,10 @@ def run_untyped(program: CfgProgram) -> None:
     _raise([diagnostic for function in program.functions for _, diagnostic in _unbound(function, inferred)], inferred)
 
 
-def _raise(diagnostics: list[Diagnostic], inferred: Inferred) -> None:
+def _raise(diagnostics: list[Diagnostic], inferred: Inferred, cures: Decisions = NO_DECISIONS) -> None:
     """Raise Restart with the diagnostics, each once, in the order of the source; do nothing without any."""
     if diagnostics:
-        raise Restart(inferred.wants, CompileError(in_order(diagnostics)))
+        raise Restart(inferred.wants | cures, CompileError(in_order(diagnostics)))
 
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:
