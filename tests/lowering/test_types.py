@@ -197,3 +197,15 @@ class TestJoin:
         assert len(set(leaf_names("d", odd))) == 3
         plain = abstract_of({"q": I32, "p": (F32, F32)})
         assert leaf_names("s", plain) == ("s.p._0", "s.p._1", "s.q")
+
+
+def test_what_a_known_condition_excludes_is_not_reported() -> None:
+    def head(x):
+        y = None
+        if x.ndim == 1:
+            y = x[0]
+        if y is None:
+            return x.no_such_attribute
+        return y + 1
+
+    assert pcbatch.batch(head)(jnp.ones((2, 3))).tolist() == [2, 2]
