@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -169,3 +170,35 @@ def test_calls_of_one_shape_are_of_one_function() -> None:
         "func @tails.shape2",
         "func @tails.shape3",
     ]
+
+
+def test_instances_of_a_function_that_nobody_calls_any_more() -> None:
+    def total(a, b):
+        m, q = {}, deque()
+        for _ in range(b % 4):
+            if stored(m, q) > 1:
+                continue
+            q[0] = drawn(m, deque([a], maxlen=3))
+            q.reverse()
+        return sum(sum(v) for v in m.values())
+
+    def drawn(m, q):
+        if 1 in m:
+            m[1].append(0)
+        else:
+            m[1] = [stored(m, q)]
+        return q.popleft() if q else 1
+
+    def stored(m, q):
+        m[1] = [3]
+        for k, row in m.items():
+            q.extendleft([len(m.get(max(row) % 97, [])), k])
+        return sum(len(v) for v in m.values())
+
+    xs = jnp.arange(4)
+    result = pcbatch.batch(total).run(xs, xs)
+    for lane in range(4):
+        try:
+            assert result.value[lane] == total(lane, lane)
+        except IndexError:
+            assert result.status[lane] == pcbatch.Status.ERROR

@@ -17,7 +17,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.inferred import Inferred
-from pcbatch.lowering.typing.instances import base_of
+from pcbatch.lowering.typing.instances import any_instance, base_of
 
 
 def run(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Abstract], inferred: Inferred) -> CfgProgram:
@@ -34,11 +34,20 @@ def run(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Abstract], infer
     if found is None:
         return source
     others = [f for f in source.functions if f.name == base_of(f.name)]
-    copies = [replace(source.function(base), name=name) for name, base in found.names.items() if name != base]
+    known = {f.name: f for f in source.functions}
+    names = {**{base: base for base in functions}, **found.names}
+    copies = [replace(any_instance(known, base), name=name) for name, base in names.items() if name not in known]
+    copies += [known[name] for name, base in names.items() if name in known and name != base]
+
+    def called(name: str) -> str:
+        """The function of a call of which no types are known yet."""
+        return base_of(name) if base_of(name) in functions and name not in names else name
 
     def block(function: str, old: Block) -> Block:
         ops = (
-            replace(op, func=found.targets.get((function, old.label, k), op.func)) if isinstance(op, Call) else op
+            replace(op, func=found.targets.get((function, old.label, k), called(op.func)))
+            if isinstance(op, Call)
+            else op
             for k, op in enumerate(old.ops)
         )
         return replace(old, ops=tuple(ops))

@@ -30,7 +30,7 @@ from pcbatch.ir.roles import reads
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, join_leaves, known, materialise, of_example
 from pcbatch.lowering.typing.inferred import NOTHING, Conflict, Inferred, OpKey, VariableKey, branch_targets
-from pcbatch.lowering.typing.instances import Instances, TooManyError, base_of
+from pcbatch.lowering.typing.instances import Instances, TooManyError, any_instance, base_of
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, reading_tables, wanted
@@ -292,7 +292,8 @@ class _Inference:
         values = [self.inferred.types.get((key[0], arg)) for arg in op.args]
         if any(value is None for value in values):
             return None
-        callee = self.instances.target(key, self.functions[base], [value for value in values if value is not None])
+        template = replace(any_instance(self.functions, base), name=base)
+        callee = self.instances.target(key, template, [value for value in values if value is not None])
         if callee.name not in self.functions:
             self.functions[callee.name], self.inferred.results[callee.name] = callee, callee.results
             for block in callee.blocks:

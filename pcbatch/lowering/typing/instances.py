@@ -20,6 +20,11 @@ def base_of(name: str) -> str:
     return name.partition(SUFFIX)[0]
 
 
+def any_instance(functions: Mapping[str, Function], base: str) -> Function:
+    """Return a function by its name, or an instance of it where all calls have become those of instances."""
+    return functions[base] if base in functions else next(f for name, f in functions.items() if base_of(name) == base)
+
+
 class TooManyError(Exception):
     """A function would have more instances than `MOST`."""
 
