@@ -153,10 +153,12 @@ class Batched(Asks[P, R], Reports):
         options = self._programs.with_options(**changes).options
         known = tuple(self._variants) if changes else ()
         found = next((kept for kept in known if _are_equal(kept.options, options)), None)
-        if found is None:
-            found = Batched(self.fn, options)
-            self._variants.append(found)
-        return found
+        if found is not None:
+            return found
+        made = Batched[P, R](self.fn, options)
+        if changes:
+            self._variants.append(made)
+        return made
 
     def _of_method(self, instance: object) -> Batched[..., R]:
         """This function with `instance` before the arguments of every call."""

@@ -117,3 +117,8 @@ def show(message: Message) -> str:
 def _show_field(field: Field) -> str:
     conversion = f"!{field.conversion}" if field.conversion else ""
     return field.var + conversion + (f":({show(field.spec)})" if field.spec else "")
+
+
+def unbound_message(name: str) -> Message:
+    """Return the message of Python for a read of a local variable without a value."""
+    return (f"cannot access local variable '{name}' where it is not associated with a value",)

@@ -20,7 +20,7 @@ from pcbatch.ir.analysis.dataflow import postorder
 from pcbatch.ir.analysis.def_use import retarget, successors, terminator_reads
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.effects import Change
-from pcbatch.ir.message import Message
+from pcbatch.ir.message import Message, unbound_message
 from pcbatch.ir.names import unused
 from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Fail, Jump, Move, Prim, Return
 from pcbatch.ir.roles import reads, writes
@@ -181,8 +181,7 @@ class Builder:
                 bound, unbound = self.label(), self.label()
                 self.end(Branch(self.is_set[name], bound, unbound, self.loc(node)))
                 self.start(unbound)
-                text = f"cannot access local variable '{name}' where it is not associated with a value"
-                self.fail(UnboundLocalError, (text,), node)
+                self.fail(UnboundLocalError, unbound_message(name), node)
                 self.start(bound)
 
     def catch(self, code: str, at: Node) -> None:

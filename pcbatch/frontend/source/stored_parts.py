@@ -199,7 +199,7 @@ def _mapped(
 
 
 def _kind(node: Node) -> Kind:
-    """How a method changes the elements of its object."""
+    """The kind of the change that a method makes of the elements of its object."""
     name = node.func.attr
     if facts(name).grows or name == "setdefault" or (name == "pop" and not node.args):
         return Kind.GROWS
@@ -212,7 +212,7 @@ def _function(meaning: object) -> FunctionType | None:
 
 
 def _meaning(fn: FunctionType, node: Node, own: set[str]) -> object:
-    """What a function calls, by a name that it does not bind itself."""
+    """The object that a function calls by a name which it does not bind itself; None for others."""
     if not isinstance(node, gast.Name) or node.id in own:
         return None
     cells = dict(zip(fn.__code__.co_freevars, contents(fn.__closure__ or ()), strict=True))

@@ -23,6 +23,7 @@ from pcbatch.ir.analysis.def_use import block_writes, may_return, predecessors, 
 from pcbatch.ir.analysis.liveness import live_in
 from pcbatch.ir.analysis.must_assign import on_all_paths
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.message import unbound_message
 from pcbatch.ir.names import unused
 from pcbatch.ir.ops import ERROR, UNSET, Branch, Expr, Fail, Jump, Prim
 from pcbatch.ir.roles import reads, writes
@@ -86,8 +87,7 @@ def _tested(block: Block, asked: Sequence[UnboundRead], flags: Mapping[str, str]
 
 
 def _failure(read: UnboundRead) -> Fail:
-    text = f"cannot access local variable '{original_name(read.name)}' where it is not associated with a value"
-    return Fail(ERROR, "UnboundLocalError", (text,), read.loc)
+    return Fail(ERROR, "UnboundLocalError", unbound_message(original_name(read.name)), read.loc)
 
 
 def _store(flag: str, value: bool) -> Prim:
