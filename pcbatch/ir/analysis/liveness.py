@@ -1,16 +1,24 @@
 """Liveness: the variables whose current value may still be read, by a backward union over loops and calls.
 
 In the CFG IR liveness is a matter of one function, whose results are read when it returns. In the stack IR it crosses
-calls, because all functions share their variables: live at a return are all variables live at any return point of this
-activation, so that a value which only the caller reads lives through the callee. A `Pop` overwrites its variable from a
-slot of the frame, so no earlier value lives through it; slots themselves are not variables, and have an analysis of
-their own, inside one activation.
+calls, because all functions share their variables, so that a value which only the caller reads lives through the
+callee. Only paths count on which each return goes to the return point of its own call: by summaries of what the rest of
+an activation reads and writes, first, and then what lives after each activation (the functional approach of Sharir and
+Pnueli, "Two approaches to interprocedural data flow analysis", 1981, section 7-3). Were a return one to all callers, a
+helper that all functions call would keep the variables of all of them alive at once.
+
+A `Pop` overwrites its variable from a slot of the frame, so no earlier value lives through it; slots themselves are not
+variables, and have an analysis of their own, inside one activation.
 
 Shared (prologue) variables are ordinary names. What a `fail` shows is live at the bottom of its block: it is read when
 all lanes have ended.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
 
 from pcbatch.ir.analysis.dataflow import Solution, backward, block_edges, postorder, reachable, solve
 from pcbatch.ir.analysis.def_use import (
@@ -24,10 +32,11 @@ from pcbatch.ir.analysis.def_use import (
     may_return,
     pops,
     pushes,
+    targets,
     terminator_reads,
 )
 from pcbatch.ir.cfg import Function
-from pcbatch.ir.ops import Jump
+from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import PushJump, StackProgram
 
@@ -37,12 +46,12 @@ NOTHING: Names = frozenset()
 
 def live_in(code: Function | StackProgram) -> dict[str, Names]:
     """The variables live at the top of each block."""
-    return _solution(code)[0]
+    return _Liveness.of(code).tops()
 
 
 def live_out(code: Function | StackProgram) -> dict[str, Names]:
     """The variables live at the bottom of each block, after the terminator has read its own."""
-    return _solution(code)[1]
+    return _Liveness.of(code).bottoms()
 
 
 def live_after(code: Function | StackProgram) -> dict[str, tuple[Names, ...]]:
@@ -55,21 +64,19 @@ def live_after(code: Function | StackProgram) -> dict[str, tuple[Names, ...]]:
 
 
 def doubtful(program: StackProgram) -> Names:
-    """The variables that may be read before they are written, by liveness: a superset.
-
-    Liveness takes a return for one to all callers, so a variable in the result need not be read too early; every other
-    variable is written first.
-    """
+    """The variables that may be read before they are written, by liveness: a superset, as any arm of a fork may follow
+    any other. Every other variable is written first."""
     shared = (name for op in program.prologue for name in writes(op))
     return live_in(program)[program.entry].difference(program.params, shared)
 
 
 def live_at_return(program: StackProgram) -> dict[str, Names]:
     """The variables live after the return of each block that may return: those live at any of its return points."""
-    tops, outermost = live_in(program), activation(program, program.entry)
+    liveness = _Liveness.of(program)
     return {
-        label: NOTHING.union(*(tops[p] for p in points), program.results if label in outermost else ())
-        for label, points in return_points(program).items()
+        block.label: NOTHING.union(*(liveness.after[entry] for entry in liveness.entries[block.label]))
+        for block in program.blocks
+        if may_return(block.terminator)
     }
 
 
@@ -122,35 +129,122 @@ def _calls(program: StackProgram) -> tuple[tuple[str, str], ...]:
     return tuple((call.target, call.ret) for block in program.blocks for call in calls(block.terminator))
 
 
-def _solution(code: Function | StackProgram) -> tuple[dict[str, Names], dict[str, Names]]:
-    """The variables live at the tops, and at the bottoms, of blocks."""
-    if isinstance(code, Function):
-        points = dict.fromkeys((b.label for b in code.blocks if may_return(b.terminator)), tuple[str, ...]())
-        outermost = frozenset(points)
-    else:
-        points, outermost = return_points(code), activation(code, code.entry)
-    results, blocks = frozenset(code.results), tuple[AnyBlock, ...](code.blocks)
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """The variables that the rest of an activation, from some place on, may read before it writes them, and those that
+    it writes on all paths to its return; None where no path returns."""
 
-    def end(block: AnyBlock) -> Names:
-        """Return the names that are read when all lanes have ended: the results, or those that a failure shows."""
-        return results if block.label in points and block.label in outermost else frozenset(kept(block.terminator))
+    reads: Names
+    writes: Names | None
 
-    def follow(block: AnyBlock) -> tuple[str, ...]:
-        jumps = [edge for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump)]
-        return tuple(jump.target for jump in jumps) + points.get(block.label, ())
+    def then(self, live: Names) -> Names:
+        """The variables that are live at the place, where `live` are after the return."""
+        return self.reads if self.writes is None else self.reads | (live - self.writes)
 
-    ends = {block.label: end(block) for block in blocks}
+
+@dataclass(frozen=True, slots=True)
+class _Liveness:
+    """The rests of activations at the tops and bottoms of blocks; for each entry of an activation, the variables live
+    after its return; for each block, the entries whose activations may run it."""
+
+    top: Mapping[str, _Rest]
+    bottom: Mapping[str, _Rest]
+    after: Mapping[str, Names]
+    entries: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, code: Function | StackProgram) -> _Liveness:
+        """Analyse a program, or a function, whose calls are operations like others."""
+        blocks = tuple[AnyBlock, ...](code.blocks)
+        solution = _rests(blocks)
+        if isinstance(code, Function):
+            here = (code.blocks[0].label,)
+            ends = {here[0]: frozenset(code.results)}
+            return cls(solution.leaving, solution.entering, ends, {block.label: here for block in blocks})
+        steps = block_edges(blocks)
+        inside = {
+            entry: reachable([entry], steps) for entry in dict.fromkeys((code.entry, *(to for to, _ in _calls(code))))
+        }
+        after = _after(code, inside, solution.leaving)
+        entries = {block.label: tuple(entry for entry in inside if block.label in inside[entry]) for block in blocks}
+        return cls(solution.leaving, solution.entering, after, entries)
+
+    def tops(self) -> dict[str, Names]:
+        return self._live(self.top)
+
+    def bottoms(self) -> dict[str, Names]:
+        return self._live(self.bottom)
+
+    def _live(self, rests: Mapping[str, _Rest]) -> dict[str, Names]:
+        return {
+            label: rests[label].reads.union(*(rests[label].then(self.after[entry]) for entry in entries))
+            for label, entries in self.entries.items()
+        }
+
+
+def _rests(blocks: Sequence[AnyBlock]) -> Solution[str, _Rest]:
+    """The rests at the bottoms of blocks (`entering`) and at their tops (`leaving`)."""
     uses = {block.label: frozenset(block_uses(block)) for block in blocks}
     kills = {block.label: frozenset(block_writes(block)) for block in blocks}
-    solution = solve(
-        {block.label: follow(block) for block in reversed(blocks)},
-        join=lambda label, values: ends[label].union(*values),
-        transfer=lambda label, live: uses[label] | (live - kills[label]),
-        start=NOTHING,
-    )
+    terminators = {block.label: block.terminator for block in blocks}
+
+    def join(label: str, tops: list[_Rest]) -> _Rest:
+        following = iter(tops)
+        return _any_of([_along(edge, following) for edge in edges(terminators[label])])
+
+    def transfer(label: str, bottom: _Rest) -> _Rest:
+        writes = None if bottom.writes is None else bottom.writes | kills[label]
+        return _Rest(uses[label] | (bottom.reads - kills[label]), writes)
+
     # Callers list the blocks in the order of the program, the solver in reverse.
-    tops = {block.label: solution.leaving[block.label] for block in blocks}
-    return tops, {block.label: solution.entering[block.label] for block in blocks}
+    nodes = {block.label: targets(block.terminator) for block in reversed(blocks)}
+    solution = solve(nodes, join=join, transfer=transfer, start=_Rest(NOTHING, None))
+    labels = [block.label for block in blocks]
+    return Solution(*({label: rests[label] for label in labels} for rests in (solution.entering, solution.leaving)))
+
+
+def _along(edge: Jump | PushJump | Return | Fail, tops: Iterator[_Rest]) -> _Rest:
+    """The rest from an edge on, given those at the tops of its targets."""
+    match edge:
+        case Jump():
+            return next(tops)
+        case PushJump():
+            callee, back = next(tops), next(tops)
+            if callee.writes is None:
+                return callee
+            writes = None if back.writes is None else callee.writes | back.writes
+            return _Rest(callee.then(back.reads), writes)
+        case Return():
+            return _Rest(NOTHING, NOTHING)
+        case Fail():
+            return _Rest(frozenset(kept(edge)), None)
+        case _:
+            assert_never(edge)
+
+
+def _any_of(rests: Sequence[_Rest]) -> _Rest:
+    """The rest where any of several may follow."""
+    reads = NOTHING.union(*(rest.reads for rest in rests))
+    written = [rest.writes for rest in rests if rest.writes is not None]
+    return _Rest(reads, written[0].intersection(*written[1:]) if written else None)
+
+
+def _after(program: StackProgram, inside: Mapping[str, Names], tops: Mapping[str, _Rest]) -> Mapping[str, Names]:
+    """The variables live after the return of the activation from each entry."""
+    points: dict[str, dict[str, list[_Rest]]] = {entry: {} for entry in inside}  # of an entry, by that of its caller
+    for block in program.blocks:
+        for call in calls(block.terminator):
+            for caller, labels in inside.items():
+                if block.label in labels:
+                    points[call.target].setdefault(caller, []).append(tops[call.ret])
+    ends = {entry: frozenset(program.results if entry == program.entry else ()) for entry in inside}
+
+    def join(entry: str, live: list[Names]) -> Names:
+        callers = zip(points[entry].values(), live, strict=True)
+        return ends[entry].union(*(rest.then(after) for rests, after in callers for rest in rests))
+
+    sources = {entry: tuple(callers) for entry, callers in points.items()}
+    return solve(sources, join=join, transfer=lambda _, live: live, start=NOTHING).leaving
 
 
 def _backwards(ops: tuple[AnyOp, ...], live: Names) -> tuple[Names, ...]:

@@ -46,6 +46,7 @@ from pcbatch.lowering.typing.abstract_values import (
     join_leaf,
     join_leaves,
     kind,
+    with_origins,
 )
 from pcbatch.lowering.typing.convert_types import Cell, made_of, objects_of, of_objects
 from pcbatch.lowering.typing.jax_types import from_aval
@@ -62,7 +63,17 @@ def join(a: Abstract, b: Abstract) -> Abstract:
         if error.kind not in ("structure", "shape", "value"):
             raise
         cause = error
-    return kept_join(a, b, lambda: of_objects(_joined(objects_of(a), objects_of(b), 0, cause)))
+    return kept_join(a, b, lambda: _above(of_objects(_joined(objects_of(a), objects_of(b), 0, cause)), a, b))
+
+
+def _above(joined: Abstract, *sides: Abstract) -> Abstract:
+    """Return a joined type whose origins cover those of the sides that have its structure, as inference climbs only."""
+    for side in sides:
+        if (tree := common_tree(joined.tree, side.tree)) is not None:
+            pairs = enumerate(zip(joined.leaves, side.leaves, strict=True))
+            origins = [met(joined.origin(k), kind(x), side.origin(k), kind(y)) for k, (x, y) in pairs]
+            joined = with_origins(tree, joined.leaves, origins)
+    return joined
 
 
 def differs(have: Abstract, want: Abstract) -> bool:
