@@ -5,6 +5,7 @@ from __future__ import annotations
 from pcbatch.ir.analysis import callgraph, liveness, must_assign
 from pcbatch.ir.analysis.dataflow import backward, block_edges, forward, reachable
 from pcbatch.ir.analysis.loops import loops
+from pcbatch.ir.stack import PushJump
 from tests.ir.samples import CHAIN_CFG, FIB_CFG, FIB_STACK, FORK_STACK, GCD_CFG, PARITY_CFG, TAIL_STACK, cfg, stack
 
 LOOP = """\
@@ -113,6 +114,54 @@ def test_a_value_lives_through_a_callee_that_does_not_mention_it():
     assert "n" in liveness.live_in(unsaved)["bb1"]
 
 
+SHARED_HELPER = """\
+pcir 1 stack
+program entry=main in=(x) out=(r) {
+  x, y, z, r: ?
+main:
+  y = { x + 1 }
+  pushjump helper, ret=one
+one:
+  z = { x + y }
+  pushjump helper, ret=two
+two:
+  r = { x + z }
+  return
+helper:
+  x = { x - 1 }
+  branch x, call deep ret=done, return
+done:
+  return
+deep:
+  x = { x - 1 }
+  return
+}
+"""
+
+
+def test_a_return_goes_to_its_own_call():
+    """Variables that a caller of a helper needs after it live in the helper, but not before the call of another one."""
+    program = stack(SHARED_HELPER)
+    live = liveness.live_in(program)
+    assert (live["main"], live["one"], live["two"]) == (names("x"), names("x y"), names("x z"))
+    assert live["helper"] == live["deep"] == live["done"] == names("x y z")
+    assert liveness.live_out(program)["main"] == names("x y")
+    found = liveness.Liveness.of(program)
+    assert found.returned("deep") == found.returned("done") == names("x y z")
+    assert found.called(PushJump("helper", "one")) == names("x y")
+    assert found.called(PushJump("deep", "done")) == names("x y z")
+    assert liveness.doubtful(program) == names("")
+
+
+def test_a_call_that_never_returns_needs_nothing_behind_it():
+    program = stack(
+        SHARED_HELPER.replace("done:\n  return", "done:\n  jump done").replace(
+            "branch x, call deep ret=done, return", "pushjump deep, ret=done"
+        )
+    )
+    assert liveness.live_in(program)["helper"] == liveness.live_in(program)["main"] == names("x")
+
+
 def test_results_live_at_the_outermost_return_only():
     program = stack(
         "pcir 1 stack\nprogram entry=a in=() out=(r) {\n  r, s: ?\n"
@@ -125,7 +174,8 @@ def test_forks_go_every_way():
     program = stack(FORK_STACK)
     assert liveness.live_in(program) == {"f": names("x"), "back": names("r"), "g": names("x")}
     assert liveness.return_points(program) == {"f": (), "back": (), "g": ("back",)}
-    assert liveness.live_at_return(program) == {"f": names("r"), "back": names("r"), "g": names("r")}
+    returned = liveness.Liveness.of(program).returned
+    assert (returned("f"), returned("back"), returned("g")) == (names("r"), names("r"), names("r"))
     assert must_assign.stack_written(program)[0]["back"] == names("t u x r")
 
 

@@ -46,12 +46,12 @@ NOTHING: Names = frozenset()
 
 def live_in(code: Function | StackProgram) -> dict[str, Names]:
     """The variables live at the top of each block."""
-    return _Liveness.of(code).tops()
+    return Liveness.of(code).tops()
 
 
 def live_out(code: Function | StackProgram) -> dict[str, Names]:
     """The variables live at the bottom of each block, after the terminator has read its own."""
-    return _Liveness.of(code).bottoms()
+    return Liveness.of(code).bottoms()
 
 
 def live_after(code: Function | StackProgram) -> dict[str, tuple[Names, ...]]:
@@ -64,20 +64,24 @@ def live_after(code: Function | StackProgram) -> dict[str, tuple[Names, ...]]:
 
 
 def doubtful(program: StackProgram) -> Names:
-    """The variables that may be read before they are written, by liveness: a superset, as any arm of a fork may follow
-    any other. Every other variable is written first."""
-    shared = (name for op in program.prologue for name in writes(op))
-    return live_in(program)[program.entry].difference(program.params, shared)
-
-
-def live_at_return(program: StackProgram) -> dict[str, Names]:
-    """The variables live after the return of each block that may return: those live at any of its return points."""
-    liveness = _Liveness.of(program)
-    return {
-        block.label: NOTHING.union(*(liveness.after[entry] for entry in liveness.entries[block.label]))
-        for block in program.blocks
-        if may_return(block.terminator)
+    """The variables that may be read before they are written where a return may go to any caller: a superset, also of
+    those that an analysis which does not tell callers apart takes for such. Every other variable is written first."""
+    points, results = return_points(program), frozenset(program.results)
+    uses = {block.label: frozenset(block_uses(block)) for block in program.blocks}
+    kills = {block.label: frozenset(block_writes(block)) for block in program.blocks}
+    outermost = points.keys() & activation(program, program.entry)
+    jumps = {
+        block.label: tuple(edge.target for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump))
+        for block in reversed(program.blocks)
     }
+    live = solve(
+        {label: targets + points.get(label, ()) for label, targets in jumps.items()},
+        join=lambda label, tops: NOTHING.union(*tops, results if label in outermost else ()),
+        transfer=lambda label, bottom: uses[label] | (bottom - kills[label]),
+        start=NOTHING,
+    )
+    shared = (name for op in program.prologue for name in writes(op))
+    return live.leaving[program.entry].difference(program.params, shared)
 
 
 def slots_live_in(program: StackProgram) -> dict[str, Names]:
@@ -143,9 +147,15 @@ class _Rest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Liveness:
-    """The rests of activations at the tops and bottoms of blocks; for each entry of an activation, the variables live
-    after its return; for each block, the entries whose activations may run it."""
+class Liveness:
+    """The liveness of the variables of a program, or of a function.
+
+    Attributes:
+        top: the rests of activations at the tops of blocks.
+        bottom: the same at their bottoms.
+        after: for each entry of an activation, the variables live after its return.
+        entries: for each block, the entries whose activations may run it.
+    """
 
     top: Mapping[str, _Rest]
     bottom: Mapping[str, _Rest]
@@ -153,7 +163,7 @@ class _Liveness:
     entries: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, code: Function | StackProgram) -> _Liveness:
+    def of(cls, code: Function | StackProgram) -> Liveness:
         """Analyse a program, or a function, whose calls are operations like others."""
         blocks = tuple[AnyBlock, ...](code.blocks)
         solution = _rests(blocks)
@@ -170,10 +180,22 @@ class _Liveness:
         return cls(solution.leaving, solution.entering, after, entries)
 
     def tops(self) -> dict[str, Names]:
+        """The variables live at the top of each block."""
         return self._live(self.top)
 
     def bottoms(self) -> dict[str, Names]:
+        """The variables live at the bottom of each block."""
         return self._live(self.bottom)
+
+    def returned(self, label: str) -> Names:
+        """The variables live after a return of a block: those live at any of its return points."""
+        return NOTHING.union(*(self.after[entry] for entry in self.entries[label]))
+
+    def called(self, call: PushJump) -> Names:
+        """The variables live once a call is made, which need not be one of the program."""
+        callee, back = self.top[call.target], self.top[call.ret]
+        live = NOTHING.union(*(back.then(self.after[entry]) for entry in self.entries[call.ret]), back.reads)
+        return callee.then(live)
 
     def _live(self, rests: Mapping[str, _Rest]) -> dict[str, Names]:
         return {

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from pcbatch.ir.analysis.dataflow import failing
-from pcbatch.ir.analysis.def_use import edges
-from pcbatch.ir.analysis.liveness import doubtful, live_at_return, live_in, slots_live_in
+from pcbatch.ir.analysis.def_use import edges, may_return
+from pcbatch.ir.analysis.liveness import Liveness, doubtful, slots_live_in
 from pcbatch.ir.analysis.must_assign import stack_written
 from pcbatch.ir.forks import Fork
 from pcbatch.ir.names import Fresh
@@ -38,6 +38,7 @@ class ProgramFacts:
     """Facts about the program before a round of copies. Copies only make less live, so they stay true in the round."""
 
     blocks: Mapping[str, StackBlock]
+    liveness: Liveness
     live: Mapping[str, Names]  # at the top of each block
     returned: Mapping[str, Names]  # variables live after the return of a block
     slots: Mapping[str, Names]  # slots that may still be popped from the top of each block on
@@ -58,11 +59,12 @@ class ProgramFacts:
         leaves = [leaf for block in program.blocks for leaf in edges(block.terminator)]
         jumps = [leaf for leaf in leaves if isinstance(leaf, Jump | PushJump)]
         return_points = [leaf.ret for leaf in leaves if isinstance(leaf, PushJump)]
-        unsure = doubtful(program)
+        unsure, liveness = doubtful(program), Liveness.of(program)
         return cls(
             blocks={block.label: block for block in program.blocks},
-            live=live_in(program),
-            returned=live_at_return(program),
+            liveness=liveness,
+            live=liveness.tops(),
+            returned={b.label: liveness.returned(b.label) for b in program.blocks if may_return(b.terminator)},
             slots=slots_live_in(program),
             doubtful=unsure,
             written=stack_written(program, unsure)[0] if unsure else {},
@@ -105,7 +107,15 @@ class ProgramFacts:
 
     def live_after(self, leaf: Leaf, returned: Names) -> Names:
         """The variables live once a leaf is taken; `returned` are those live after a return."""
-        return returned if isinstance(leaf, Return) else self.live[leaf.target]
+        match leaf:
+            case Jump(target=label):
+                return self.live[label]
+            case PushJump():
+                return self.liveness.called(leaf)
+            case Return():
+                return returned
+            case _:
+                assert_never(leaf)
 
     def popped_after(self, leaf: Leaf) -> Names:
         """The slots of the current frame that may still be popped once a leaf is taken."""
