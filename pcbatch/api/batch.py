@@ -71,8 +71,9 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
             at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
             `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
-        max_length: elements that lists, dicts and sets of a lane may have (rounded up to a power of two); a lane that
-            needs more ends with `Status.LIST_FULL`. None: they grow as needed (inside `jit`: 32).
+        max_length: elements that lists, dicts and sets of a lane may have, and characters of its texts (rounded up to a
+            power of two); a lane that needs more ends with `Status.LIST_FULL`. None: they grow as needed (inside
+            `jit`: 32).
         max_tape: records of each block that a gradient inside `jit` has room for, for each lane on average. None: 256,
             or fewer of large records. Outside `jit` the tape grows unless this is set. See `f.tape`.
         max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. A larger state

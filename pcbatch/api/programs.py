@@ -23,10 +23,12 @@ from pcbatch.compiler.compile_signature import compile_signature
 from pcbatch.compiler.program import Program, Recompile
 from pcbatch.data.capacity import (
     LARGEST,
+    NO_ROOM,
     START_CAPACITY,
     FullError,
+    Room,
     first_capacity,
-    next_capacities,
+    next_rooms,
     rounded,
     using_capacity,
 )
@@ -62,7 +64,7 @@ class Programs:
     cache: dict[Any, Program] = field(default_factory=dict)
     methods: dict[str, Programs] = field(default_factory=dict)  # by what the object is to the program
     compiling: RLock = field(default_factory=RLock)  # a second thread waits for the first
-    capacities: dict[Any, int] = field(default_factory=dict)  # of containers, that runs of a signature have needed
+    rooms: dict[Any, Room] = field(default_factory=dict)  # of containers, that runs of a signature have needed
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
     alone: dict[Any, Widths] = field(default_factory=dict)  # how many lanes run one after the other, by signature
@@ -97,7 +99,7 @@ class Programs:
                 self.methods[kind] = self.with_options(**_method_options(self.fn, self.options, kind))
             m = self.methods[kind]
         # Not by `dataclasses.replace`, which is slower: every call of a method comes by here.
-        kept = m.cache, m.methods, m.compiling, m.capacities, m.repeated, m.copied, m.alone, m.refused, m.recent
+        kept = m.cache, m.methods, m.compiling, m.rooms, m.repeated, m.copied, m.alone, m.refused, m.recent
         return Programs(m.fn, m.options, m.is_batched, (instance,), *kept)
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
@@ -212,7 +214,7 @@ class Programs:
         self,
         call: Arguments,
         varying: frozenset[str] = frozenset(),
-        capacity: int | None = None,
+        room: Room | None = None,
         repeats: bool = True,
         rounds: int | None = None,
     ) -> Program:
@@ -221,7 +223,7 @@ class Programs:
         Args:
             call: the call.
             varying: the captured values of an outer trace that differ between lanes, by name.
-            capacity: of containers; None: that with which a run of the call begins.
+            room: of containers; None: that with which a run of the call begins.
             repeats: whether a run may be repeated, so that it may begin with a small capacity.
             rounds: of a small loop, in one visit; None: what the call asks for.
         """
@@ -229,10 +231,10 @@ class Programs:
         # Reloading tools put new code into old functions, and settings of JAX change what its types are.
         signature = (call.key, settings(), self.fn.__code__, varying, rounds)
         with self.compiling:
-            if capacity is None:
-                needed = self.capacities.get(signature[:-1], 0)  # whatever the options: none changes what is needed
-                capacity = _first_capacity(call, needed, self.options.max_length, repeats)
-            key, call = (*signature, capacity), _with_choice(call, self.options, call.key in self.refused)
+            if room is None:
+                needed = self.rooms.get(signature[:-1], NO_ROOM)  # whatever the options: none changes what is needed
+                room = _first_room(call, needed, self.options.max_length, repeats)
+            key, call = (*signature, room), _with_choice(call, self.options, call.key in self.refused)
             chooses = call.alone and not call.staged
             widths = self.alone.get(key) if chooses else Widths()
 
@@ -243,7 +245,7 @@ class Programs:
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
                     remember = partial(self._remember, signature[:-1], _told(call))
-                    program = self._compiled(call, varying, capacity, remember, rounds)
+                    program = self._compiled(call, varying, room, remember, rounds)
                 widths = program.alone or Widths()
                 if chooses:
                     self.alone[key] = widths
@@ -269,29 +271,30 @@ class Programs:
         self,
         call: Arguments,
         varying: frozenset[str],
-        capacity: int,
-        remember: Callable[[int], None],
+        room: Room,
+        remember: Callable[[Room], None],
         rounds: int | None,
     ) -> Program:
-        """Compile with room for so many elements in containers, or for as many as it turns out that they need."""
+        """Compile with this room in containers, or as much as it turns out that they need."""
         limit = LARGEST if self.options.max_length is None else rounded(self.options.max_length)
         while True:
             again = partial(self.compile, rounds=rounds)
-            recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, capacity, remember)
+            recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, room, remember)
             try:
-                with using_capacity(capacity, limit):
+                with using_capacity(room.elements, limit, room.characters):
                     return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds)
             except FullError as full:
-                larger = next_capacities(capacity, full.needed, limit)
-                if not larger or larger[0] < full.needed:
+                larger = next_rooms(room, full.needed, limit)
+                if not larger or larger[0].joined(full.needed) != larger[0]:
                     raise _always_full(full.needed, self.options.max_length) from None
-                capacity = larger[0]
+                room = larger[0]
 
-    def _remember(self, signature: Any, first: int, capacity: int) -> None:
+    def _remember(self, signature: Any, first: Room, room: Room) -> None:
         with self.compiling:
-            if capacity > self.capacities.get(signature, first):
+            before = self.rooms.get(signature, first)
+            if room.joined(before) != before:
                 self.repeated.plans.clear()  # of programs with less room
-            self.capacities[signature] = max(capacity, self.capacities.get(signature, 0))
+            self.rooms[signature] = room.joined(self.rooms.get(signature, NO_ROOM))
 
 
 def _with_choice(call: Arguments, options: Options, refused: bool) -> Arguments:
@@ -306,21 +309,22 @@ def _with_choice(call: Arguments, options: Options, refused: bool) -> Arguments:
     return replace(call, alone=call.alone and may, staged=staged)
 
 
-def _first_capacity(call: Arguments, needed: int, limit: int | None, repeats: bool) -> int:
-    """The capacity with which a run begins; the only one inside a trace, where no run is repeated.
+def _first_room(call: Arguments, needed: Room, limit: int | None, repeats: bool) -> Room:
+    """The room with which a run begins; the only one inside a trace, where no run is repeated.
 
     `needed`: by earlier runs.
     """
     if is_tracing(call.arrays) or not (repeats or limit is None):
-        return START_CAPACITY if limit is None else rounded(limit)
-    start = _told(call) if repeats else START_CAPACITY
-    return max(needed, start if limit is None else min(start, rounded(limit)))
+        most = START_CAPACITY if limit is None else rounded(limit)
+        return Room(most, most)
+    start, most = _told(call) if repeats else Room(START_CAPACITY, START_CAPACITY), rounded(limit or LARGEST)
+    return needed.joined(Room(min(start.elements, most), min(start.characters, most)))
 
 
-def _told(call: Arguments) -> int:
-    """The capacity that the arguments of a call tell; those of packed objects tell none."""
+def _told(call: Arguments) -> Room:
+    """The room that the arguments of a call tell; those of packed objects tell none."""
     values = (jax.tree.unflatten(type_.tree, type_.leaves) for type_ in call.types.values())
-    return first_capacity(0 if TABLES in call.types else max(map(longest, values), default=0))
+    return Room(first_capacity(0 if TABLES in call.types else max(map(longest, values), default=0)), START_CAPACITY)
 
 
 def _rounds(call: Arguments, options: Options) -> int | None:
@@ -337,13 +341,15 @@ def _rounds(call: Arguments, options: Options) -> int | None:
     return 1 if many and default_platform() == "cpu" and is_staged() else None
 
 
-def _always_full(needed: int, limit: int | None) -> UsageError:
+def _always_full(needed: Room, limit: int | None) -> UsageError:
     """The error for a container that is known to need more room than it may have."""
+    most = max(needed.elements, needed.characters)
+    what, parts = ("a list, dict or set", "elements") if needed.elements == most else ("a text", "characters")
     if limit is None:
-        title = f"a list, dict or set needs room for {needed:,} elements, and {LARGEST:,} are the most that it can have"
+        title = f"{what} needs room for {most:,} {parts}, and {LARGEST:,} are the most that it can have"
         return usage("PCB401", title, help="keep so many values in an array, which has a size of its own")
-    title = f"max_length={limit} is too small: a list, dict or set of every lane needs room for {needed:,} elements"
-    return usage("PCB401", title, help=f"raise it with `max_length={rounded(needed)}`, or leave it out")
+    title = f"max_length={limit} is too small: {what} of every lane needs room for {most:,} {parts}"
+    return usage("PCB401", title, help=f"raise it with `max_length={rounded(most)}`, or leave it out")
 
 
 def _method_options(fn: FunctionType, options: Options, kind: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from pcbatch.call.usage import usage
 from pcbatch.compiler.growth import may_grow
 from pcbatch.compiler.program import Program
 from pcbatch.compiler.schedules import source_of
+from pcbatch.data.capacity import Room
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.ops import Prim
@@ -93,7 +94,7 @@ class CallBench:
     made: dict[str, tuple[Programs, Runs]] = field(default_factory=dict)
     failed: int | None = None  # of the inputs, in the first run
     compiled: int = 1  # programs, in the last run; two of the scout count as one
-    capacities: dict[Any, int] = field(default_factory=dict)  # that runs have needed
+    rooms: dict[Any, Room] = field(default_factory=dict)  # that runs have needed
     depth: int = 0  # of stacks, that runs have needed
 
     def now(self) -> float:
@@ -119,7 +120,7 @@ class CallBench:
         key, kwargs = str(dict(candidate.fields)), dict(self.kwargs)
         if begins := key not in self.made:
             programs = _with_plan(self.programs, candidate.fields) if candidate.fields else self.programs
-            programs.capacities.update(self.capacities)
+            programs.rooms.update(self.rooms)
             self.made[key] = programs, self.make(programs)
             self._executable(programs).stacks.remember(self.depth)
         programs, f = self.made[key]
@@ -131,7 +132,7 @@ class CallBench:
         outcome: Any = (result.value, result.status)
         self.compiled = 1 + len(programs.cache) - before + scouted
         if begins:
-            self.capacities, self.depth = dict(programs.capacities), self._executable(programs).depth
+            self.rooms, self.depth = dict(programs.rooms), self._executable(programs).depth
         if self.failed is None:
             self.failed = int(np.count_nonzero(result.status))
         jax.tree.map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, jax.Array) else leaf, outcome)
@@ -335,7 +336,7 @@ def _candidate(programs: Programs, name: str, value: Any) -> Iterator[Candidate]
 
 def _scout(programs: Programs, program: Program, call: Arguments, candidates: Sequence[Candidate]) -> Candidate | None:
     """The candidate that finds the room which lists of a new function need; its lanes run one after the other."""
-    if programs.capacities or not may_grow(program) or call.lanes > SCOUTED:
+    if programs.rooms or not may_grow(program) or call.lanes > SCOUTED:
         return None
     return next((c for c in candidates if c.fields == {"emitter": "scalar"}), None)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ask.request import Answer, Kind, Request, stacked
-from pcbatch.compiler.growth import capacities_after, lanes_full
+from pcbatch.compiler.growth import lanes_full, rooms_after
 from pcbatch.errors import TooLargeError
 from pcbatch.runs.open_run import OpenRun, suits, waits
 from pcbatch.runtime.vm.raw_result import RawResult
@@ -184,7 +184,7 @@ class Lanes:
         """Let the next machine have more room for lists, of which some lanes had too little, if it may have more."""
         assert self.run is not None
         program = self.run.program
-        larger = capacities_after(program, lanes_full(program, raw))
+        larger = rooms_after(program, lanes_full(program, raw))
         if larger:
             program.recompile.remember(larger[0])
         return bool(larger)

@@ -1,6 +1,6 @@
 """Runs whose containers grow: a run in which a lane had no room is repeated by a program with a larger capacity.
 
-Only outside of traces. Each capacity is a program to compile, so it grows by much at a time, and later runs of the same
+Only outside of traces. Each room is a program to compile, so it grows by much at a time, and later runs of the same
 signature begin with what this one has needed.
 """
 
@@ -14,7 +14,8 @@ import jax
 import numpy as np
 
 from pcbatch.compiler.program import Program
-from pcbatch.data.capacity import LARGEST, START_CAPACITY, next_capacities, rounded
+from pcbatch.data.capacity import LARGEST, NO_ROOM, START_CAPACITY, Room, next_rooms, rounded
+from pcbatch.data.checks import CHARACTERS
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import TooLargeError
 from pcbatch.ir import message as messages
@@ -31,8 +32,8 @@ def run_growing(program: Program, run: Run) -> tuple[Program, RawResult]:
     """Run a program, and again with larger capacities while lanes are full and may have more room.
 
     Args:
-        program: the program with the capacity that the first run has.
-        run: runs a program to its end; called once for each capacity. Arguments are not donated, and what a lane has
+        program: the program with the room that the first run has.
+        run: runs a program to its end; called once for each room. Arguments are not donated, and what a lane has
             printed is not printed again.
 
     Returns:
@@ -55,7 +56,7 @@ def run_growing(program: Program, run: Run) -> tuple[Program, RawResult]:
                 return program, raw
             program, raw = larger
         if not isinstance(raw.status, jax.core.Tracer):
-            program.recompile.remember(program.capacity)
+            program.recompile.remember(program.room)
         return program, raw
 
 
@@ -64,17 +65,18 @@ def _first(program: Program, run: Run) -> tuple[Program, RawResult]:
         return program, run(program)
     except TooLargeError:
         # What runs of fewer lanes have needed may be too much for more of them.
-        if program.capacity <= START_CAPACITY:
+        start = min(START_CAPACITY, limit_of(program.options))
+        if max(program.room.elements, program.room.characters) <= start:
             raise
-        program = program.recompile.with_capacity(min(START_CAPACITY, limit_of(program.options)))
+        program = program.recompile.with_room(Room(min(program.room.elements, start), start))
         return program, run(program)
 
 
-def _repeated(program: Program, needed: int, run: Run) -> tuple[Program, RawResult] | Diagnostic | None:
-    """Run with the next capacity that memory allows; else return why there is none, None for no reason but a limit."""
+def _repeated(program: Program, needed: Room, run: Run) -> tuple[Program, RawResult] | Diagnostic | None:
+    """Run with the next room that memory allows; else return why there is none, None for no reason but a limit."""
     refused: Diagnostic | None = None
-    for capacity in capacities_after(program, needed):
-        larger = program.recompile.with_capacity(capacity)
+    for room in rooms_after(program, needed):
+        larger = program.recompile.with_room(room)
         try:
             return larger, run(larger)
         except TooLargeError as error:
@@ -87,35 +89,37 @@ def limit_of(options: Options) -> int:
     return LARGEST if options.max_length is None else rounded(options.max_length)
 
 
-def capacities_after(program: Program, needed: int) -> tuple[int, ...]:
-    """Return the capacities that may follow that of a program, in which lanes needed room for so many elements."""
-    return next_capacities(program.capacity, needed, limit_of(program.options), _has_nested(program))
+def rooms_after(program: Program, needed: Room) -> tuple[Room, ...]:
+    """Return the rooms that may follow that of a program, in which lanes needed so much."""
+    return next_rooms(program.room, needed, limit_of(program.options), _has_nested(program))
 
 
 def _has_nested(program: Program) -> bool:
     """Return whether a variable of a program has room for as many elements in each of as many."""
     types = (var.type for var in program.stages.opt.vars.values())
-    room = max(program.capacity, START_CAPACITY)
+    room = max(program.room.elements, START_CAPACITY)
     return any(type_ is not None and type_.shape.count(room) > 1 for type_ in types)
 
 
 def may_grow(program: Program) -> bool:
     """Return whether containers of a program may get more room, as far as options tell."""
-    return program.may_be_full and program.capacity < limit_of(program.options)
+    return program.may_be_full and min(program.room.elements, program.room.characters) < limit_of(program.options)
 
 
-def lanes_full(program: Program, raw: RawResult) -> int:
-    """Return the largest number of elements that lanes have had no room for; 0 if no lane of a whole run was full."""
+def lanes_full(program: Program, raw: RawResult) -> Room:
+    """Return the room that lanes of a whole run have lacked; none if no lane was full."""
     if isinstance(raw.status, jax.core.Tracer):
-        return 0
+        return NO_ROOM
     status = np.asarray(to_host(raw.status))
     full = status == int(Status.LIST_FULL)
     if not full.any() or (status == int(Status.RUNNING)).any():  # what was stopped is not begun again
-        return 0
+        return NO_ROOM
     raw = raw.unpacked()
-    pc, most = np.asarray(to_host(raw.pc)), 1
+    pc, most = np.asarray(to_host(raw.pc)), NO_ROOM
     for place in np.unique(pc[full]):
         fail = program.executable.where(int(place), None).fail
+        needed = 1
         for name in () if fail is None else messages.variables(fail.message):
-            most = max(most, int(np.max(np.asarray(to_host(raw.shown[name]))[full & (pc == place)])))
+            needed = max(needed, int(np.max(np.asarray(to_host(raw.shown[name]))[full & (pc == place)])))
+        most = most.joined(Room(0, needed) if fail is not None and fail.name == CHARACTERS else Room(needed, 0))
     return most

@@ -24,6 +24,7 @@ from pcbatch.compiler.fork import NOT_FORKED, Forked
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.compiler.result_axes import OutAxes, with_forms
+from pcbatch.data.capacity import Room
 from pcbatch.data.host.host_forms import in_host_form
 from pcbatch.data.host.ragged import shortened
 from pcbatch.data.objects.packed import mentions, with_packed
@@ -81,18 +82,18 @@ class Recompile:
 
     Attributes:
         compile: compiles the function for the types of a call, names of an outer trace whose values lanes do not
-            share, and a capacity of containers.
+            share, and the room of containers.
         types: the types of the call.
         captured: names of an outer trace whose values lanes do not share already.
-        capacity: the capacity of the containers of the program.
-        remember: lets later runs of this signature begin with a capacity.
+        room: the room of the containers of the program.
+        remember: lets later runs of this signature begin with a room.
     """
 
-    compile: Callable[[Arguments, frozenset[str], int], Program]
+    compile: Callable[[Arguments, frozenset[str], Room], Program]
     types: Arguments
     captured: frozenset[str]
-    capacity: int
-    remember: Callable[[int], None]
+    room: Room
+    remember: Callable[[Room], None]
 
     def __call__(self, program: Program, names: frozenset[str]) -> Program:
         """Return the program for lanes that share none of these arguments of `program`, captured ones included."""
@@ -100,15 +101,15 @@ class Recompile:
         owner = dict(zip(program.params, stages.owners, strict=False))
         shared = self.types.shared - {owner[v] for v in names if v in owner}
         divergent = self.captured | (names & set(stages.captures))
-        return self.compile(replace(self.types, shared=shared), divergent, self.capacity)
+        return self.compile(replace(self.types, shared=shared), divergent, self.room)
 
     def together(self) -> Program:
         """Return the program of lanes that run together, whatever is estimated to be faster."""
-        return self.compile(replace(self.types, alone=False), self.captured, self.capacity)
+        return self.compile(replace(self.types, alone=False), self.captured, self.room)
 
-    def with_capacity(self, elements: int) -> Program:
-        """Return the program whose containers have room for so many elements."""
-        return self.compile(self.types, self.captured, elements)
+    def with_room(self, room: Room) -> Program:
+        """Return the program whose containers have this room."""
+        return self.compile(self.types, self.captured, room)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +158,9 @@ class Program:
         return self.infos if self.tasks is None else (*self.infos, *block_infos(self.tasks.program))
 
     @property
-    def capacity(self) -> int:
-        """The elements that containers of a lane have room for, unless their size is that of an argument."""
-        return self.recompile.capacity
+    def room(self) -> Room:
+        """The room that containers of a lane have, unless their size is that of an argument."""
+        return self.recompile.room
 
     @property
     def ends(self) -> Iterator[object]:

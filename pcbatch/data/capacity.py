@@ -1,8 +1,9 @@
-"""The capacity of new containers: how many elements a list, dict or set of a lane has room for.
+"""The room of new containers: the capacity of a list, dict or set of a lane in elements, and of a text in characters.
 
-It belongs to the program. Where a lane needs more, the run is repeated by a program with a larger one. Lists that are
-made of others at once (by a comprehension or `+`) seldom have more elements than these, so they may begin with the
-room of the lists among the arguments; what gets its elements one by one begins with `START_CAPACITY` at least.
+It belongs to the program. Where a lane needs more, the run is repeated by a program with more, of what was full: a set
+of thousands of words has room for thousands, and each word for some characters. Lists that are made of others at once
+(by a comprehension or `+`) seldom have more elements than these, so they may begin with the room of the lists among the
+arguments; what gets its elements one by one begins with `START_CAPACITY` at least, and so do texts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import zip_longest
 
 from pcbatch.contexts import setting
 
@@ -20,16 +23,34 @@ LARGEST = 2**24  # elements, beyond which no container gets more room by itself
 FACTORS = (4, 2, 1)  # by how much the capacity grows, each time a program to compile: the first that memory allows
 NESTED_FACTORS = (2, 1)  # the same for containers in containers, whose room is the square of it
 
-_capacity: ContextVar[tuple[int, int]] = ContextVar("pcbatch_capacity", default=(START_CAPACITY, START_CAPACITY))
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The room that a program has in its containers, or that lanes need in them, 0 for what was not too small."""
+
+    elements: int
+    characters: int
+
+    def joined(self, other: Room) -> Room:
+        """Return the room that has both."""
+        return Room(max(self.elements, other.elements), max(self.characters, other.characters))
+
+    def __bool__(self) -> bool:
+        return bool(self.elements or self.characters)
+
+
+NO_ROOM = Room(0, 0)
+
+_capacity: ContextVar[tuple[int, int, int]] = ContextVar("pcbatch_capacity", default=(START_CAPACITY,) * 3)
 _alone: ContextVar[bool] = ContextVar("pcbatch_room_of_lanes_alone", default=False)
 
 
 class FullError(BaseException):  # no error of the program, and no `except Exception` may take it for one
-    """A container is known, while compiling, to need more room than it has; `needed` is the number of its elements."""
+    """A container is known, while compiling, to need more room than it has."""
 
-    def __init__(self, needed: int) -> None:
-        super().__init__(f"a container needs room for {needed} elements")
-        self.needed = needed
+    def __init__(self, elements: int = 0, characters: int = 0) -> None:
+        super().__init__(f"a container needs room for {elements} elements, or a text for {characters} characters")
+        self.needed = Room(elements, characters)
 
 
 class NestedError(BaseException):  # as `FullError`
@@ -54,12 +75,18 @@ def capacity(grows: bool = True) -> int:
     return _capacity.get()[grows]
 
 
-def using_capacity(elements: int, limit: int = 0) -> AbstractContextManager[None]:
-    """Give new containers room for this many elements within the context.
+def characters() -> int:
+    """Return the number of characters that a new text of the program being compiled has room for."""
+    return _capacity.get()[2]
 
-    Those that grow have room for as many as runs begin with, up to `limit`.
+
+def using_capacity(elements: int, limit: int = 0, characters: int = 0) -> AbstractContextManager[None]:
+    """Give new containers room for this many elements, and texts for so many characters, within the context.
+
+    Those that grow, and texts, have room for as many as runs begin with, up to `limit`.
     """
-    return setting(_capacity, (elements, max(elements, min(START_CAPACITY, limit))))
+    start = min(START_CAPACITY, limit)
+    return setting(_capacity, (elements, max(elements, start), max(characters or elements, start)))
 
 
 @contextmanager
@@ -68,15 +95,16 @@ def of_lanes_alone(limit: int) -> Iterator[None]:
 
     One that is inside of another is moved with it, all its room: NestedError is raised there.
     """
-    elements, grows = _capacity.get()
-    larger = max(grows, min(ALONE_CAPACITY, limit))
-    with setting(_capacity, (elements, larger)), setting(_alone, grows < larger == ALONE_CAPACITY):
+    elements, grows, text = _capacity.get()
+    larger, longer = (max(room, min(ALONE_CAPACITY, limit)) for room in (grows, text))
+    with setting(_capacity, (elements, larger, longer)), setting(_alone, grows < larger == ALONE_CAPACITY):
         yield
 
 
 def made_of_others() -> AbstractContextManager[None]:
     """Count what is made and changed within the context as lists that are made of others."""
-    return using_capacity(capacity(grows=False))
+    elements = capacity(grows=False)
+    return using_capacity(elements, characters=min(elements, characters()))
 
 
 def first_capacity(longest: int) -> int:
@@ -98,6 +126,19 @@ def next_capacities(elements: int, needed: int, limit: int, nested: bool = False
         return (grown,)
     wanted = [min(max(factor * grown, rounded(needed)), limit) for factor in (NESTED_FACTORS if nested else FACTORS)]
     return tuple(dict.fromkeys(capacity for capacity in wanted if capacity > elements))
+
+
+def next_rooms(room: Room, needed: Room, limit: int, nested: bool = False) -> tuple[Room, ...]:
+    """Return the rooms that may follow one, the best first; none if what was too small may not grow.
+
+    The arguments are those of `next_capacities`; what is `needed` is 0 where there was room.
+    """
+    elements = next_capacities(room.elements, needed.elements, limit, nested) if needed.elements else (room.elements,)
+    texts = next_capacities(room.characters, needed.characters, limit) if needed.characters else (room.characters,)
+    if not elements or not texts:
+        return ()
+    # What has no more to choose from stays at its last choice.
+    return tuple(Room(n or elements[-1], m or texts[-1]) for n, m in zip_longest(elements, texts))
 
 
 def rounded(elements: int) -> int:

@@ -27,7 +27,8 @@ from pcbatch.contexts import setting
 from pcbatch.data.capacity import FullError
 from pcbatch.data.values import Flag, Index, Value
 
-CAPACITY, LIMIT = "capacity", "limit"
+CAPACITY, CHARACTERS, LIMIT = "capacity", "characters", "limit"
+NO_EXCEPTIONS = (CAPACITY, CHARACTERS, LIMIT)
 """Names in place of an exception's, for what is no fault of the program: a container that is full, and a value that
 Python has and a lane cannot hold. Neither is an exception of the program, so no `except` of it sees them."""
 
@@ -38,7 +39,7 @@ class PrimitiveCheck:
 
     Attributes:
         failed: bool[], whether the lane raises.
-        exception: the name of the exception, `CAPACITY` or `LIMIT`.
+        exception: the name of the exception, `CAPACITY`, `CHARACTERS` or `LIMIT`.
         message: texts and scalars, in the order in which they are shown.
     """
 
@@ -71,7 +72,7 @@ def going_on(where: Flag = True) -> Value:
     elsewhere end, and what they change then is seen by nobody.
     """
     made = (_collected.get() or []) if _catching.get() else []
-    failed = [check.failed for check in made if check.exception not in (CAPACITY, LIMIT)]
+    failed = [check.failed for check in made if check.exception not in NO_EXCEPTIONS]
     return where if not failed else jax.numpy.logical_and(where, ~reduce(jax.numpy.logical_or, failed))
 
 
@@ -127,9 +128,18 @@ def require_room(needed: Index, capacity: int) -> None:
     """
     if isinstance(needed, int):
         if needed > capacity:
-            raise FullError(needed)
+            raise FullError(elements=needed)
         return
     record(needed <= capacity, CAPACITY, (needed,))
+
+
+def require_characters(needed: Index, room: int) -> None:
+    """Let the lane stop where a text has no room for `needed` characters, as `require_room` does for elements."""
+    if isinstance(needed, int):
+        if needed > room:
+            raise FullError(characters=needed)
+        return
+    record(needed <= room, CHARACTERS, (needed,))
 
 
 def record(holds: Flag, exception: str, message: Sequence[Value]) -> None:
@@ -138,7 +148,8 @@ def record(holds: Flag, exception: str, message: Sequence[Value]) -> None:
     if checks is not None:
         checks.append(PrimitiveCheck(jax.numpy.logical_not(holds), exception, tuple(message)))
     elif not isinstance(holds, jax.core.Tracer):
-        require(bool(holds), {CAPACITY: "MemoryError", LIMIT: "OverflowError"}.get(exception, exception), *message)
+        errors = {CAPACITY: "MemoryError", CHARACTERS: "MemoryError", LIMIT: "OverflowError"}
+        require(bool(holds), errors.get(exception, exception), *message)
 
 
 def pass_on(check: PrimitiveCheck) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
 from pcbatch.compiler.program import Program
-from pcbatch.data.capacity import LARGEST, rounded
+from pcbatch.data.capacity import LARGEST, NO_ROOM, Room, rounded
+from pcbatch.data.checks import CHARACTERS
 from pcbatch.data.mappings.entries import TOO_LARGE
 from pcbatch.data.sequences.list_reductions import SET_ORDER
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
@@ -47,7 +48,7 @@ class FailedRun:
     call: Arguments
     locate: Locate
     growth_notes: tuple[str, ...] = ()  # why stacks could not grow, if it was for memory
-    capacity: int = 0  # of containers
+    room: Room = NO_ROOM  # of containers
     room_notes: tuple[str, ...] = ()  # why it could not be larger, if it was for memory
     traced: bool = False  # whether JAX has traced the run
 
@@ -104,7 +105,7 @@ def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments)
 
     executable = program.executable if isinstance(program.executable, PcExecutable) else None
     notes = () if executable is None or replaying() else executable.stacks.notes(raw.depth)
-    room = program.capacity, program.room_notes
+    room = program.room, program.room_notes
     diagnostics = failure_diagnostics(FailedRun(name, raw, program.options, call, locate, notes, *room))
     if diagnostics:
         raise BatchRuntimeError(diagnostics)
@@ -128,9 +129,8 @@ def _lane_error(name: str, program: Program, raw: RawResult, call: Arguments, la
 def failure_diagnostics(report: FailedRun) -> list[Diagnostic]:
     """Return one diagnostic for every kind of failure."""
     kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
-    kinds[Status.LIST_FULL] = _list_full
     by_status = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
-    return [*by_status, *_failures(report)]
+    return [*by_status, *_full(report, report.lanes(Status.LIST_FULL)), *_failures(report)]
 
 
 def _to_host(leaf: Any) -> Any:
@@ -162,12 +162,21 @@ def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
     return Diagnostic("PCB901", title, primary, secondary, notes, (help,))
 
 
-def _list_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
-    """The diagnostic of lanes of which a list, dict or set was full."""
-    most, needed = report.capacity, max(map(partial(_needed, report), lanes))
+def _full(report: FailedRun, lanes: Sequence[int]) -> Iterator[Diagnostic]:
+    """The diagnostics of lanes of which a container was full: lists, dicts and sets, and texts."""
+    fails = {lane: report.locate(lane).fail for lane in lanes}
+    texts = [lane for lane, fail in fails.items() if fail is not None and fail.name == CHARACTERS]
+    if others := [lane for lane in lanes if lane not in texts]:
+        yield _container_full(report, others, "a list, dict or set", report.room.elements, "elements")
+    if texts:
+        yield _container_full(report, texts, "a text", report.room.characters, "characters")
+
+
+def _container_full(report: FailedRun, lanes: Sequence[int], what: str, most: int, parts: str) -> Diagnostic:
+    needed = max(map(partial(_needed, report), lanes))
     primary, secondary = report.spans(lanes, "there is no room for one more here")
     notes = (*report.room_notes, *report.notes(lanes))
-    title = f"{report.counted(lanes)} need a list, dict or set of more than {most:,} elements"
+    title = f"{report.counted(lanes)} need {what} of more than {most:,} {parts}"
     ways_out = f"or call `{report.name}.run(...)` for a per-lane status"
     wider = f"`max_length={rounded(max(needed, 2 * most))}`"
     if report.room_notes:
@@ -180,9 +189,10 @@ def _list_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
     elif most >= LARGEST:
         help = "check that it does not grow for ever for these inputs; keep so many values in an array"
     else:
+        kinds = "texts" if parts == "characters" else "lists"
         where = "inside `jit`" if report.traced else "in a run that cannot be repeated"
         notes = (
-            f"{where} lists have room for {most:,} elements and do not grow, unless `max_length` says more",
+            f"{where} {kinds} have room for {most:,} {parts} and do not grow, unless `max_length` says more",
             *notes,
         )
         help = f"give them room with {wider}"
@@ -280,9 +290,7 @@ def report_when_run(program: Program, name: str, raw: RawResult) -> RawResult:
         return raw
     rest, tree = jax.tree.flatten((raw.pc, raw.depths, raw.back, raw.shown))
     if name not in program.notices:
-        describe = partial(
-            _diagnostics, name, program.options, program.executable.where, tree, raw.depth, program.capacity
-        )
+        describe = partial(_diagnostics, name, program.options, program.executable.where, tree, raw.depth, program.room)
         program.notices.setdefault(name, Notice(describe))
     flags = (raw.status, *rest)
     values = notify_if(program.notices[name], failure_mode(program.options), flags, raw.values)
@@ -309,7 +317,7 @@ def _diagnostics(
     where: Callable[[int, int | None], Site],
     tree: Any,
     depth: int,
-    capacity: int,
+    room: Room,
     status: Any,
     *rest: Any,
 ) -> Sequence[Diagnostic]:
@@ -324,7 +332,7 @@ def _diagnostics(
     def locate(lane: int) -> Site:
         return where(int(pc[lane]), None if back is None else int(back[lane]))
 
-    return failure_diagnostics(FailedRun(name, raw, options, NO_INPUTS, locate, capacity=capacity, traced=True))
+    return failure_diagnostics(FailedRun(name, raw, options, NO_INPUTS, locate, room=room, traced=True))
 
 
 def _by_lane(x: Any, ndim: int, front: tuple[int, ...]) -> Any:

@@ -241,7 +241,7 @@ def profile_call(name: str, compiled: Program, given: Arguments, lanes: int | No
         return timed.stream(given, lanes, mesh) if streamed else timed.execute(given, mesh)
 
     program, raw = run_growing(compiled, run)
-    if program.capacity != compiled.capacity:
+    if program.room != compiled.room:
         plan, compiled = explain_call(name, program, given, lanes, mesh), program
     result = compiled.result(raw, given.lanes, given)
     line = raw.line or (np.zeros((1, len(plan.rows), 3)), np.zeros((1, 2)), np.ones((1,)), np.zeros((1,)))

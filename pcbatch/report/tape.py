@@ -99,4 +99,4 @@ def tape_use(compiled: Program, given: Arguments) -> TapeUse:
     blocks = tuple(
         BlockTapeUse(label, infos[label].function, infos[label].lines, count, size) for label, count, size in records
     )
-    return TapeUse(given.lanes, blocks, program.capacity if program.may_be_full else None)
+    return TapeUse(given.lanes, blocks, program.room.elements if program.may_be_full else None)

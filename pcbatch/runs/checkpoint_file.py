@@ -27,6 +27,7 @@ import numpy as np
 
 from pcbatch.compiler.growth import limit_of
 from pcbatch.compiler.program import Program
+from pcbatch.data.capacity import Room
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError, StateError
@@ -233,13 +234,14 @@ def header(compiled: Program, kind: str) -> dict[str, Any]:
         compiled: the program.
         kind: "run" or "map", a key of `WHAT`.
     """
+    room = {"capacity": compiled.room.elements, "characters": compiled.room.characters}
     return {
         "kind": kind,
         "pcbatch": _version(),
         "jax": jax.__version__,
         "program": fingerprint.of_compiled(compiled),
         "settings": [str(value) for value in settings()],
-        **({"capacity": compiled.capacity} if compiled.may_be_full else {}),
+        **(room if compiled.may_be_full else {}),
         **({"alone": True} if compiled.is_alone_by_choice else {}),
     }
 
@@ -249,9 +251,9 @@ def as_saved(compiled: Program, found: Mapping[str, Any]) -> Program:
     and its lanes run together if they did."""
     if compiled.is_alone_by_choice and not found.get("alone"):
         compiled = compiled.recompile.together()
-    capacity = found.get("capacity", compiled.capacity)
-    known = compiled.may_be_full and isinstance(capacity, int) and 0 < capacity <= limit_of(compiled.options)
-    return compiled.recompile.with_capacity(capacity) if known and capacity != compiled.capacity else compiled
+    room = Room(found.get("capacity", compiled.room.elements), found.get("characters", compiled.room.characters))
+    known = all(isinstance(n, int) and 0 < n <= limit_of(compiled.options) for n in (room.elements, room.characters))
+    return compiled.recompile.with_room(room) if compiled.may_be_full and known and room != compiled.room else compiled
 
 
 def _version() -> str:

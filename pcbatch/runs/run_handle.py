@@ -16,6 +16,7 @@ from pcbatch.call.usage import usage
 from pcbatch.compiler import growth
 from pcbatch.compiler.block_infos import block_infos
 from pcbatch.compiler.program import Program
+from pcbatch.data.capacity import NO_ROOM, Room
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.diagnostics.tables import ranges, table
 from pcbatch.errors import TooLargeError, UsageError
@@ -157,8 +158,8 @@ class Run:
         """Return a machine of the same call with more room for lists, before its first trip; None if no lane needs it,
         or if it may not have it."""
         needed = self._room_needed()
-        for capacity in growth.capacities_after(self._compiled, needed) if needed else ():
-            larger = self._compiled.recompile.with_capacity(capacity)
+        for room in growth.rooms_after(self._compiled, needed) if needed else ():
+            larger = self._compiled.recompile.with_room(room)
             try:
                 with nullcontext() if watch is None else watch.untimed():
                     return self.begun(larger)
@@ -176,10 +177,10 @@ class Run:
             state = begin(executable, compiled.args(given), given.lanes, asked, old.sharding.mesh)
         return replace(self, _compiled=compiled, _paused=state)
 
-    def _room_needed(self) -> int:
-        """The elements that lanes have had no room for, if they may have more; 0 for none."""
+    def _room_needed(self) -> Room:
+        """The room that lanes have needed, if they may have more; none where it was enough."""
         if self._paused is None or not growth.may_grow(self._compiled) or self._arguments_gone:
-            return 0
+            return NO_ROOM
         return growth.lanes_full(self._compiled, self.outcome())
 
     def result(self) -> Result:

@@ -312,5 +312,5 @@ def stacked_results(results: Value, mapped: Value) -> Value:
     if not isinstance(results, LaneList):
         return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
     if results.capacity < size:
-        raise FullError(size)
+        raise FullError(elements=size)
     return jax.tree.map(lambda column: column[:size], results.columns)

@@ -84,7 +84,7 @@ def attempt(count: int, expression: Callable[[], Value], *changed: Value) -> Val
         cls: type[BaseException] = AttributeError if isinstance(error, NoAttribute) else type(error)
         code, values = code_of(cls), (*(nothing,) * (count - len(changed)), *changed)
     for check in reversed(made):
-        if check.exception in (checks.CAPACITY, checks.LIMIT):
+        if check.exception in checks.NO_EXCEPTIONS:
             checks.pass_on(check)
         else:
             cls = getattr(builtins, check.exception)
@@ -116,7 +116,7 @@ def changing(method: Callable[[], Value], code: CodeType) -> Value:
     except Exception as error:
         raise refused from error
     for check in made:
-        if check.exception not in (checks.CAPACITY, checks.LIMIT):
+        if check.exception not in checks.NO_EXCEPTIONS:
             raise refused
         checks.pass_on(check)
     return result

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.capacity import capacity as start_capacity
+from pcbatch.data.capacity import characters as start_characters
 from pcbatch.data.catalogue import Facts
-from pcbatch.data.checks import limit, require, require_room
+from pcbatch.data.checks import limit, require, require_characters
 from pcbatch.data.columns import taken
 from pcbatch.data.container import class_for, for_kind
 from pcbatch.data.row_search import end_of, first_row
@@ -72,14 +72,14 @@ class LaneText(Letters):
         """Return the text in the middle of a width, as `format` puts it; as `center` does if `more` is 1."""
         missing = jnp.maximum(jnp.asarray(width, np.int32) - self.length, 0)
         left = missing // 2 + (missing & width & more)
-        size = max(self.codes.shape[0], width if isinstance(width, int) else start_capacity())
+        size = max(self.codes.shape[0], width if isinstance(width, int) else start_characters())
         return self._padded(self.length + left, fill, True, size)._padded(width, fill, False, size)
 
     def _padded(self, width: Index, fill: Value, before: bool, room: Index) -> Self:
         filler = operand(fill, "The fill character must be a unicode character")
-        size = max(self.codes.shape[0], room if isinstance(room, int) else start_capacity())
+        size = max(self.codes.shape[0], room if isinstance(room, int) else start_characters())
         missing = jnp.maximum(jnp.asarray(width, np.int32) - self.length, 0)
-        require_room(missing + self.length, size)
+        require_characters(missing + self.length, size)
         pad = self.made(jnp.broadcast_to(filler.codes[0], (size,)), missing)
         return joined(pad, self, room=size) if before else joined(self, pad, room=size)
 
@@ -141,7 +141,7 @@ class LaneText(Letters):
 
     def expandtabs(self, tabsize: Index = 8) -> Self:
         """Return the text with spaces in the place of each tab, up to the next multiple of a size in its line."""
-        size, beyond = max(start_capacity(), self.codes.shape[0]), np.int32(2**30 - 1)  # twice it fits 32 bits
+        size, beyond = max(start_characters(), self.codes.shape[0]), np.int32(2**30 - 1)  # twice it fits 32 bits
         tab = jnp.clip(jnp.asarray(narrowed(integer(tabsize, "tabsize must be an integer")), np.int32), 0, beyond)
 
         def step(at: tuple[Index, Index], character: tuple[Value, Value]) -> tuple[tuple[Value, Value], Value]:
@@ -153,7 +153,7 @@ class LaneText(Letters):
             return moved, place
 
         (_, length), places = jax.lax.scan(step, (jnp.int32(0), jnp.int32(0)), (self.codes, self.valid()))
-        require_room(length, size)
+        require_characters(length, size)
         places = jnp.where(self.valid() & (self.codes != ord("\t")), places, size)
         return self.made(jnp.full(size, ord(" "), np.int32).at[places].set(self.codes, mode="drop"), length)
 

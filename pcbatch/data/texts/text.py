@@ -7,8 +7,8 @@ from typing import Self, TypeVar
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.capacity import capacity as start_capacity
-from pcbatch.data.checks import limit, require, require_room
+from pcbatch.data.capacity import characters as start_characters
+from pcbatch.data.checks import limit, require, require_characters
 from pcbatch.data.columns import leaf_at, taken
 from pcbatch.data.container import lane_value
 from pcbatch.data.origins import Origin, number
@@ -95,8 +95,8 @@ class Text(Compared):
     def __mul__(self, times: Index) -> Value:
         n = self.length
         whole = repeated(n, repetitions(times))
-        size = max(1, whole) if isinstance(whole, int) else max(start_capacity(), self.codes.shape[0])
-        require_room(whole, size)
+        size = max(1, whole) if isinstance(whole, int) else max(start_characters(), self.codes.shape[0])
+        require_characters(whole, size)
         places = jnp.arange(size, dtype=np.int32) % (max(n, 1) if isinstance(n, int) else jnp.maximum(n, 1))
         return self.made(taken(self.codes, places), whole)
 
@@ -188,8 +188,8 @@ def joined(a: TextT, b: Text, room: int | None = None) -> TextT:
     n, m = a.length, b.length
     if room is None:
         known = isinstance(n, int) and isinstance(m, int)
-        room = max(1, n + m) if known else max(start_capacity(), a.codes.shape[0], b.codes.shape[0])
-        require_room(n + m, room)
+        room = max(1, n + m) if known else max(start_characters(), a.codes.shape[0], b.codes.shape[0])
+        require_characters(n + m, room)
     return a.made(moves.concatenated(a.codes, n, b.codes, m, room), n + m)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from pcbatch.data.by_width import by_width
 from pcbatch.data.capacity import capacity as start_capacity
-from pcbatch.data.checks import require, require_room
+from pcbatch.data.capacity import characters as start_characters
+from pcbatch.data.checks import require, require_characters, require_room
 from pcbatch.data.columns import row, with_row
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_list import LaneList
@@ -202,6 +203,6 @@ def join_texts(between: Text, texts: Value) -> Text:
     sizes = jnp.where(n < texts.length, jnp.broadcast_to(columns.length, (rows,)), 0)
     gaps = jnp.where(n < texts.length - 1, between.length, 0)
     total = jnp.sum(sizes + gaps, dtype=np.int32)
-    room = max(start_capacity(), rows)
-    require_room(total, room)
+    room = max(start_characters(), rows)
+    require_characters(total, room)
     return between.made(flattened(texts, sizes, texts.length, between, room), total)

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.capacity import capacity as start_capacity
-from pcbatch.data.checks import require_room
+from pcbatch.data.capacity import characters as start_characters
+from pcbatch.data.checks import require_characters, require_room
 from pcbatch.data.columns import leaf_at, padded, room, taken
 from pcbatch.data.container import class_for
 from pcbatch.data.optional import Optional, is_none, narrowed
@@ -71,12 +72,13 @@ class TextParts(LaneList):
     @property
     def _columns(self) -> Value:
         if self._rows is None:
-            starts, lengths = (leaf[: self._most(leaf.shape[0])] for leaf in self.places.columns)
-            width = self._most(self.codes.shape[0])
+            rows, width = self.capacity, self._width
+            starts, lengths = (leaf[:rows] for leaf in self.places.columns)
+            require_room(self.length, rows)
             if width < self.codes.shape[0]:
-                used = jnp.arange(starts.shape[0], dtype=np.int32) < self.length
-                require_room(jnp.maximum(self.length, jnp.max(lengths, where=used, initial=0)), width)
-            count = jnp.minimum(self.length, starts.shape[0])
+                used = jnp.arange(rows, dtype=np.int32) < self.length
+                require_characters(jnp.max(lengths, where=used, initial=0), width)
+            count = jnp.minimum(self.length, rows)
             self._rows = class_for(str).made(moves.windows(self.codes, starts, count, width), lengths)
         return self._rows
 
@@ -85,14 +87,17 @@ class TextParts(LaneList):
         assert columns is None, "a list of parts is changed as one of rows"
         self._rows = None
 
-    def _most(self, size: int) -> int:
-        """The room for parts, and for the characters of one, of a text with room for so many."""
-        return min(size, max(start_capacity(), SHORT, int(self.codes.shape[0]) // SHARE))
+    @property
+    def _width(self) -> int:
+        """The number of characters that a part has room for, where parts are made into rows."""
+        size = int(self.codes.shape[0])
+        return min(size, max(start_characters(), size // SHARE))
 
     @property
     def capacity(self) -> int:
         """The number of rows, where parts are made into rows."""
-        return self._most(room(self.places.columns, 0) or 0)
+        most = max(start_capacity(), SHORT, int(self.codes.shape[0]) // SHARE)
+        return min(room(self.places.columns, 0) or 0, most)
 
     def as_rows(self) -> Value:
         """Return the list with a row for each part."""
@@ -106,8 +111,8 @@ class TextParts(LaneList):
     def element(self, index: Index) -> Value:
         """Return the part at an index that is known to be in range."""
         start, length = (leaf_at(leaf, (index,)) for leaf in self.places.columns)
-        if (width := self._most(self.codes.shape[0])) < self.codes.shape[0]:
-            require_room(length, width)
+        if (width := self._width) < self.codes.shape[0]:
+            require_characters(length, width)
         return class_for(str).made(moves.part(self.codes, start, length, width), length)
 
     def _slice(self, part: SliceRange) -> TextParts:

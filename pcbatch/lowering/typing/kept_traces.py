@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from pcbatch.contexts import setting
-from pcbatch.data.capacity import capacity
+from pcbatch.data.capacity import capacity, characters
 from pcbatch.data.checks import rules
 from pcbatch.data.objects.made import made_schema
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf
@@ -97,7 +97,7 @@ class KeptTraces:
 
 def _circumstances() -> tuple[Hashable, ...]:
     """All that a trace may read beside its function and operands."""
-    return capacity(), capacity(grows=False), rules(), made_schema(), settings(), registered_classes()
+    return capacity(), capacity(grows=False), characters(), rules(), made_schema(), settings(), registered_classes()
 
 
 def _indistinguishable(old: Sequence[Abstract], new: Sequence[Abstract]) -> bool:
