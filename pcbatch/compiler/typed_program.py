@@ -191,6 +191,9 @@ def _unrolled_in_turns(
             source = checked(specialised, "specialise", ("defined",))
             continue
         look(cfg, inferred, helpers)
+        if inferred.errors and (copied := split_live_ranges.split_before_loops(source, cfg, inferred)) != source:
+            source = checked(copied, "split_before_loops", ("defined",))
+            continue
         if inferred.errors or inferred.conflicts:
             faulty = faulty if faulty and unroll.cuts(source) else (source, cfg, inferred)
         elif faulty is not None and not unroll.holds(cfg, inferred):

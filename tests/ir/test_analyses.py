@@ -162,6 +162,16 @@ def test_a_call_that_never_returns_needs_nothing_behind_it():
     assert liveness.live_in(program)["helper"] == liveness.live_in(program)["main"] == names("x")
 
 
+def test_what_a_callee_of_a_callee_writes_is_dead_before_both():
+    program = stack(
+        "pcir 1 stack\nprogram entry=a in=(x) out=(r) {\n  x, r, s: ?\n"
+        "a:\n  s = { x }\n  pushjump f, ret=b\nb:\n  r = s\n  return\n"
+        "f:\n  pushjump g, ret=h\nh:\n  return\ng:\n  s = { 2 }\n  return\n}\n"
+    )
+    live = liveness.live_in(program)
+    assert (live["f"], live["g"], live["h"], live["b"]) == (names(""), names(""), names("s"), names("s"))
+
+
 def test_results_live_at_the_outermost_return_only():
     program = stack(
         "pcir 1 stack\nprogram entry=a in=() out=(r) {\n  r, s: ?\n"

@@ -139,3 +139,39 @@ def test_names_of_a_function_that_is_written_out() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="changes here while a value taken from it is still used"):
         pcbatch.batch(changed)(np.array([1, 3]))
+
+
+def reversed_or_cleared(a, b):
+    q = deque([b, a], maxlen=3)
+    total = 0
+    for x in q:
+        total = total * 10 + x
+        if a > 0:
+            q.reverse()
+        else:
+            q.clear()
+    return total, list(q)
+
+
+def as_long_as_before(a, b):
+    q = deque([b, a])
+    for x in q:
+        if a > 0:
+            q.append(x)
+            q.pop()
+        elif b > 1:
+            q.reverse()
+    return 0, list(q)
+
+
+@pytest.mark.parametrize("fn", [reversed_or_cleared, as_long_as_before], ids=lambda fn: fn.__name__)
+def test_a_loop_over_a_deque_ends_where_its_elements_move(fn) -> None:
+    """A deque that is reversed keeps its places: a loop over it goes on, beside others that may not."""
+    firsts, seconds = np.array([1, 0, 2, -1]), np.array([1, 2, 3, 0])
+    result = pcbatch.batch(fn).run(firsts, seconds)
+    found = zip(*(column.tolist() for column in result.value), strict=True)
+    for a, b, value, status in zip(firsts.tolist(), seconds.tolist(), found, result.status.tolist(), strict=True):
+        try:
+            assert (status, value) == (0, fn(a, b))
+        except RuntimeError:
+            assert status == int(pcbatch.Status.ERROR)

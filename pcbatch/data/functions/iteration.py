@@ -344,8 +344,11 @@ def entries_of(value: Value) -> Value:
 
 
 def moved(already: Flag, value: Value, method: str) -> Value:
-    """Whether the elements of a deque have moved, after a call of a method; no other object has such methods."""
-    if not isinstance(value, LaneDeque):
+    """Whether the elements of a deque have moved, after a call of a method; no other object has such methods.
+
+    A deque that is reversed has other elements in the same places, which a loop over it goes on with.
+    """
+    if not isinstance(value, LaneDeque) or method == "reverse":
         return already
     return already | number(value.length > 1) if method == "rotate" else True
 

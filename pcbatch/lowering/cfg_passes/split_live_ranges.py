@@ -9,15 +9,23 @@ has one type, so that `x = 0` followed by `x = x * 0.5` in straight line keeps b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import count
 
+from pcbatch.data.optional import Optional
 from pcbatch.ir.analysis.dataflow import forward
-from pcbatch.ir.analysis.def_use import may_return, successors, terminator_reads
+from pcbatch.ir.analysis.def_use import may_return, predecessors, retarget, successors, terminator_reads
 from pcbatch.ir.analysis.liveness import live_in
+from pcbatch.ir.analysis.loops import loops
 from pcbatch.ir.analysis.union_find import UnionFind
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
+from pcbatch.ir.ops import Jump, Move
 from pcbatch.ir.roles import reads, rename_reads, rename_writes, writes
+from pcbatch.lowering.typing.abstract_values import Abstract
+from pcbatch.lowering.typing.convert_types import objects_of
+from pcbatch.lowering.typing.inferred import Inferred
 
 Def = tuple[str, int, int]  # block label, operation index, position among its writes; index -1: parameter
 Node = Def | tuple[str, str]  # or a block and a variable at its top
@@ -26,6 +34,86 @@ Node = Def | tuple[str, str]  # or a block and a variable at its top
 def run(program: CfgProgram) -> CfgProgram:
     """Split the live ranges of every function."""
     return replace(program, functions=tuple(_split(function) for function in program.functions))
+
+
+def split_before_loops(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:
+    """Give variables that only become values or None inside of a loop a new live range where they enter it.
+
+    before:  node = { key }; ... d[node] ...; jump head      after:  ...; node = node; jump head
+             head: t = { node is not None }                          head: t = { node is not None }
+                   branch t, body, out                                     branch t, body, out
+             body: node = { parents[node] }; jump head               body: node = { parents[node] }; jump head
+
+    `split` is `source` with its live ranges split, for which types were inferred. Where it is split again, what stands
+    before the loop has a type without None.
+    """
+    functions = zip(source.functions, split.functions, strict=True)
+    return replace(source, functions=tuple(_with_copies(old, new, inferred) for old, new in functions))
+
+
+def _with_copies(function: Function, split: Function, inferred: Inferred) -> Function:
+    live, preds = live_in(split), predecessors(split.blocks)
+    copies: dict[tuple[str, str], list[Op]] = {}  # by edge
+    for loop in loops(split):
+        written = {v for label in loop.body for op in split.block(label).ops for v in writes(op)}
+        for v in sorted(live[loop.head] & written):
+            if not _may_be_none(inferred.types.get((function.name, v))):
+                continue
+            for label in preds[loop.head]:
+                given = _reaching(split, preds, label, v, inferred)
+                if label not in loop.body and not any(_may_be_none(value, True) for value in given):
+                    name = original_name(v)
+                    copies.setdefault((label, loop.head), []).append(Move(name, name))
+    return _on_edges(function, copies) if copies else function
+
+
+def _may_be_none(value: Abstract | None, unknown: bool = False) -> bool:
+    """Whether a type is that of a value or None; `unknown` is the answer where there is no type."""
+    if value is None:
+        return unknown
+    return isinstance(objects_of(value), Optional)
+
+
+def _reaching(
+    function: Function, preds: Mapping[str, Sequence[str]], label: str, name: str, inferred: Inferred
+) -> Iterator[Abstract | None]:
+    """The types of what a variable may have been assigned last before the end of a block, None where none is known.
+
+    A copy of this pass counts as not known, so that it is made once.
+    """
+    entry, work, seen = function.blocks[0].label, [label], {label}
+    while work:
+        label = work.pop()
+        for k, op in reversed(list(enumerate(function.block(label).ops))):
+            if name in writes(op):
+                traced = inferred.traced.get((function.name, label, k))
+                if isinstance(op, Move):
+                    copied = original_name(op.src) == original_name(name)
+                    yield None if copied else inferred.types.get((function.name, op.src))
+                else:
+                    yield traced.outs[writes(op).index(name)] if traced is not None else None
+                break
+        else:
+            if label == entry:
+                yield None
+            work += [before for before in preds[label] if before not in seen]
+            seen.update(preds[label])
+
+
+def _on_edges(function: Function, copies: Mapping[tuple[str, str], Sequence[Op]]) -> Function:
+    """The function with operations on some edges between blocks."""
+    fresh = count(function.last_label + 1)
+    labels = {edge: f"bb{next(fresh)}" for edge in copies}
+    blocks: list[Block] = []
+    for block in function.blocks:
+        new = {head: label for (before, head), label in labels.items() if before == block.label}
+        blocks.append(replace(block, terminator=retarget(block.terminator, partial(_renamed, new))))
+        blocks += [Block(label, tuple(copies[block.label, head]), Jump(head)) for head, label in new.items()]
+    return replace(function, blocks=tuple(blocks))
+
+
+def _renamed(new: Mapping[str, str], label: str) -> str:
+    return new.get(label, label)
 
 
 def original_name(name: str) -> str:
