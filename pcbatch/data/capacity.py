@@ -103,8 +103,7 @@ def of_lanes_alone(limit: int) -> Iterator[None]:
 
 def made_of_others() -> AbstractContextManager[None]:
     """Count what is made and changed within the context as lists that are made of others."""
-    elements = capacity(grows=False)
-    return using_capacity(elements, characters=min(elements, characters()))
+    return using_capacity(capacity(grows=False), characters=characters())
 
 
 def first_capacity(longest: int) -> int:

@@ -145,7 +145,7 @@ def test_a_row_that_all_share_is_no_new_row_for_each(fn: Any) -> None:
 def test_room_is_made_once_for_all_rows() -> None:
     f = pcbatch.batch(table)
     assert f(np.array([2], np.int32), np.array([100], np.int32))[1][0] == 2
-    assert sorted(program.capacity for program in f._programs.cache.values()) == [32, 128]
+    assert sorted(program.room.elements for program in f._programs.cache.values()) == [32, 128]
 
 
 def rows_of_other_lengths(n, m):

@@ -37,7 +37,7 @@ def fresh(**options: Any) -> Any:
 
 
 def capacities(f: Any) -> list[int]:
-    return sorted(program.capacity for program in f._programs.cache.values())
+    return sorted(program.room.elements for program in f._programs.cache.values())
 
 
 def plain(numbers: Any = NUMBERS) -> list[Any]:
@@ -55,7 +55,7 @@ def test_a_call_is_repeated_and_remembers() -> None:
     f = fresh()
     assert f(NUMBERS).tolist() == plain()
     assert capacities(f) == [32, 128]
-    assert set(f._programs.capacities.values()) == {128}
+    assert {room.elements for room in f._programs.rooms.values()} == {128}
     assert f(NUMBERS).tolist() == plain()  # from then on at once
     assert capacities(f) == [32, 128]
 
@@ -64,7 +64,7 @@ def test_a_call_with_room_compiles_once() -> None:
     f = fresh()
     assert f(jnp.array([3, 32])).tolist() == plain([3, 32])
     assert capacities(f) == [32]
-    assert not f._programs.capacities or set(f._programs.capacities.values()) == {32}
+    assert all(room.elements == 32 for room in f._programs.rooms.values())
 
 
 @pytest.mark.together
@@ -74,7 +74,7 @@ def test_a_function_without_lists_has_one_program() -> None:
     assert jax.jit(f)(NUMBERS).tolist() == [4, 41, 1, 71]
     (program,) = f._programs.cache.values()
     assert not program.may_be_full
-    assert not f._programs.capacities
+    assert not f._programs.rooms
     layout = program.executable.machine.layout
     assert layout.nowhere == 7 * (layout.exit + 1)  # as before there were lists
 
