@@ -164,7 +164,23 @@ def as_long_as_before(a, b):
     return 0, list(q)
 
 
-@pytest.mark.parametrize("fn", [reversed_or_cleared, as_long_as_before], ids=lambda fn: fn.__name__)
+def reversed_after_a_change_at_the_left(a, b):
+    q = deque([a])
+    q.appendleft(b)
+    if a > 0:
+        q.append(7)
+        q.popleft()
+    total = 0
+    for x in q:
+        total = total * 10 + x
+        q.reverse()
+    return total, list(q)
+
+
+ENDED = [reversed_or_cleared, as_long_as_before, reversed_after_a_change_at_the_left]
+
+
+@pytest.mark.parametrize("fn", ENDED, ids=lambda fn: fn.__name__)
 def test_a_loop_over_a_deque_ends_where_its_elements_move(fn) -> None:
     """A deque that is reversed keeps its places: a loop over it goes on, beside others that may not."""
     firsts, seconds = np.array([1, 0, 2, -1]), np.array([1, 2, 3, 0])

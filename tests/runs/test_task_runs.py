@@ -133,7 +133,7 @@ def test_a_file_is_read_by_the_form_that_wrote_it(tmp_path: Path) -> None:
     path, other = tmp_path / "tasks.npz", tmp_path / "lanes.npz"
     ns = jnp.arange(12)
     total.start(ns).advance(max_trips=3).save(path)
-    lanes_of(total).start(ns).advance(max_trips=3).save(other)
+    replanned(total, fork="never", schedule="sweep").start(ns).advance(max_trips=3).save(other)
     with pytest.raises(pcbatch.StateError, match="its calls ran side by side"):
         lanes_of(total).load(path)
     assert np.array_equal(total.load(path).advance().result().value, total(ns))

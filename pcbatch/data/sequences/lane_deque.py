@@ -204,6 +204,13 @@ class LaneDeque(LaneList):
             require(self.length < self.maxlen, "IndexError", "deque already at its maximum size")
         super().insert(index, value)
 
+    @Facts(changes=True)
+    def reverse(self) -> None:
+        """Reverse the order of the elements; they take the same places, so that a loop over the queue goes on."""
+        k, n, start = self._numbers(), self.length, self.start
+        after = self._wrapped(k - start)
+        self.columns = taken(self.columns, jnp.where(after < n, self._wrapped(start + n - 1 - after), k))
+
     @Facts(changes=True, moves=True)
     def rotate(self, n: Index = 1, /) -> None:
         """Move all elements to the right, and those that leave it there to the left end."""
