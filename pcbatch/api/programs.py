@@ -35,6 +35,7 @@ from pcbatch.data.capacity import (
 from pcbatch.data.host.host_forms import is_concrete
 from pcbatch.data.host.ragged_forms import longest
 from pcbatch.data.objects.tables import TABLES
+from pcbatch.decisions import NONE, Decisions
 from pcbatch.errors import PcbatchError, Restart, UsageError
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import Abstract
@@ -200,6 +201,7 @@ class Programs:
 
         Args:
             call: the call.
+            decisions: what has been decided about the source for these arguments, with another room.
             repeats: whether a run of it may be repeated with more room for containers, unless JAX traces it.
 
         Raises:
@@ -215,6 +217,7 @@ class Programs:
         call: Arguments,
         varying: frozenset[str] = frozenset(),
         room: Room | None = None,
+        decisions: Decisions = NONE,
         repeats: bool = True,
         rounds: int | None = None,
     ) -> Program:
@@ -224,6 +227,7 @@ class Programs:
             call: the call.
             varying: the captured values of an outer trace that differ between lanes, by name.
             room: of containers; None: that with which a run of the call begins.
+            decisions: what has been decided about the source for these arguments, with another room.
             repeats: whether a run may be repeated, so that it may begin with a small capacity.
             rounds: of a small loop, in one visit; None: what the call asks for.
         """
@@ -245,7 +249,7 @@ class Programs:
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
                     remember = partial(self._remember, signature[:-1], _told(call))
-                    program = self._compiled(call, varying, room, remember, rounds)
+                    program = self._compiled(call, varying, room, remember, decisions, rounds)
                 widths = program.alone or Widths()
                 if chooses:
                     self.alone[key] = widths
@@ -273,13 +277,14 @@ class Programs:
         varying: frozenset[str],
         room: Room,
         remember: Callable[[Room], None],
+        decisions: Decisions,
         rounds: int | None,
     ) -> Program:
         """Compile with this room in containers, or as much as it turns out that they need."""
         limit = LARGEST if self.options.max_length is None else rounded(self.options.max_length)
         while True:
             again = partial(self.compile, rounds=rounds)
-            recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, room, remember)
+            recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, room, remember, decisions)
             try:
                 with using_capacity(room.elements, limit, room.characters):
                     return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds)

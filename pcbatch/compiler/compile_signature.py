@@ -17,9 +17,10 @@ from pcbatch.compiler.program import Program, Recompile
 from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.compiler.schedules import lane_schedule, order_for
 from pcbatch.compiler.typed_program import Typed, typed_program
-from pcbatch.data.capacity import ALONE_CAPACITY, LEAST_CAPACITY, NestedError, of_lanes_alone
+from pcbatch.data.capacity import ALONE_CAPACITY, LEAST_CAPACITY, NestedError, capacity, of_lanes_alone
 from pcbatch.data.checks import NumberRules
 from pcbatch.data.checks import using as using_rules
+from pcbatch.decisions import Decisions
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.analysis.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail
@@ -50,9 +51,13 @@ def compile_signature(
     numbers = options.numbers if isinstance(options.numbers, Numbers) else NUMBERS[options.numbers]
     with using_rules(NumberRules(numbers.overflow, numbers.math_errors)):
         typing = partial(typed_program, fn, is_batched, given.types, given.shared)
+        decided = recompile.decisions
         if not given.alone or given.staged:
-            return _program(fn, _stages(typing(), options, recompile, rounds), options, given, recompile)
-        typed, has_more_room = _typed_for_one_lane(typing, options)
+            typed = typing(decided)
+            recompile = replace(recompile, decisions=typed.decisions)
+            return _program(fn, _stages(typed, options, recompile, rounds), options, given, recompile)
+        typed, has_more_room = _typed_for_one_lane(typing, decided, options)
+        recompile = replace(recompile, decisions=typed.decisions)
         stages = _stages(typed, options, recompile, rounds)
         alone = _program(
             fn, stages, replace(options, plan=replace(options.plan, emitter="scalar", fork="never")), given, recompile
@@ -62,7 +67,7 @@ def compile_signature(
             alone = _with_recursion_unrolled(fn, typed, alone, given, recompile, rounds)
             return replace(alone, alone=widths)
         if has_more_room and alone.may_be_full:
-            stages, fork = _stages(typing(), options, recompile, rounds), None
+            stages, fork = _stages(typing(typed.decisions), options, recompile, rounds), None
         return replace(_program(fn, stages, options, given, recompile, fork), alone=widths)
 
 
@@ -92,14 +97,19 @@ def _widths(
     return beside(widths, costs, fork.tasks is not None), fork
 
 
-def _typed_for_one_lane(typing: Callable[[], Typed], options: Options) -> tuple[Typed, bool]:
+def _typed_for_one_lane(
+    typing: Callable[[Decisions], Typed], decided: Decisions, options: Options
+) -> tuple[Typed, bool]:
     """Return the typed program for lanes one after the other, and whether its containers have more room than those of
-    lanes together: not if they are nested."""
+    lanes together: not if they are nested, or if lanes have already needed as much."""
+    if capacity() >= min(ALONE_CAPACITY, limit_of(options)):
+        return typing(decided), False  # texts, of which one may be in each place of a large table, stay short
     with suppress(NestedError), of_lanes_alone(limit_of(options)):
-        typed = typing()
+        typed = typing(decided)
         if not _has_much_room(typed):
             return typed, True
-    return typing(), False
+        decided = typed.decisions
+    return typing(decided), False
 
 
 def _has_much_room(typed: Typed) -> bool:

@@ -163,7 +163,17 @@ def compile_stages(
     forms = opt
     (cfg, optimised, inlined), (stack, opt) = of_width.run((cfg, optimised, inlined), (stack, opt))
     return Stages(
-        cfg, optimised, inlined, stack, opt, forms, schedule, typed.params, typed.result, captures, typed.helpers
+        cfg,
+        optimised,
+        inlined,
+        stack,
+        opt,
+        forms,
+        schedule,
+        typed.params,
+        typed.result,
+        captures,
+        tuple(typed.decisions.helpers.values()),
     )
 
 

@@ -28,6 +28,7 @@ from pcbatch.data.capacity import Room
 from pcbatch.data.host.host_forms import in_host_form
 from pcbatch.data.host.ragged import shortened
 from pcbatch.data.objects.packed import mentions, with_packed
+from pcbatch.decisions import NONE, Decisions
 from pcbatch.errors import TooLargeError
 from pcbatch.ir.ops import Print
 from pcbatch.ir.types import ArrayType
@@ -87,13 +88,15 @@ class Recompile:
         captured: names of an outer trace whose values lanes do not share already.
         room: the room of the containers of the program.
         remember: lets later runs of this signature begin with a room.
+        decisions: what has been decided about the source.
     """
 
-    compile: Callable[[Arguments, frozenset[str], Room], Program]
+    compile: Callable[[Arguments, frozenset[str], Room, Decisions], Program]
     types: Arguments
     captured: frozenset[str]
     room: Room
     remember: Callable[[Room], None]
+    decisions: Decisions = NONE
 
     def __call__(self, program: Program, names: frozenset[str]) -> Program:
         """Return the program for lanes that share none of these arguments of `program`, captured ones included."""
@@ -101,15 +104,15 @@ class Recompile:
         owner = dict(zip(program.params, stages.owners, strict=False))
         shared = self.types.shared - {owner[v] for v in names if v in owner}
         divergent = self.captured | (names & set(stages.captures))
-        return self.compile(replace(self.types, shared=shared), divergent, self.room)
+        return self.compile(replace(self.types, shared=shared), divergent, self.room, NONE)
 
     def together(self) -> Program:
         """Return the program of lanes that run together, whatever is estimated to be faster."""
-        return self.compile(replace(self.types, alone=False), self.captured, self.room)
+        return self.compile(replace(self.types, alone=False), self.captured, self.room, self.decisions)
 
     def with_room(self, room: Room) -> Program:
         """Return the program whose containers have this room."""
-        return self.compile(self.types, self.captured, room)
+        return self.compile(self.types, self.captured, room, self.decisions)
 
 
 @dataclass(frozen=True, slots=True)

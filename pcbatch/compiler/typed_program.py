@@ -7,6 +7,7 @@ types can make.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import RLock
 from types import FunctionType
@@ -16,7 +17,7 @@ from pcbatch import frontend
 from pcbatch.compiler.wants import explained, look, records
 from pcbatch.data.objects.made import using_made
 from pcbatch.data.objects.tables import TABLES
-from pcbatch.decisions import Decisions, Reason
+from pcbatch.decisions import NONE, Decisions
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.errors import CompileError, InternalError, Restart
 from pcbatch.frontend.build.primitives import keeping_primitives
@@ -69,14 +70,14 @@ class Typed:
         params: inferred types of the entry's parameters, in order.
         result: structure of one lane's result; None without a signature.
         shared: the leaves of parameters that are uniform.
-        helpers: the functions without a decorator that were compiled along.
+        decisions: what was decided about the user's source.
     """
 
     cfg: CfgProgram
     params: Mapping[str, Abstract]
     result: Abstract | None
     shared: frozenset[str]
-    helpers: tuple[Reason, ...] = ()
+    decisions: Decisions = NONE
 
 
 # CPython counts the depth of the trees that it makes for all threads together (gh-106905, releases before 3.12).
@@ -88,15 +89,31 @@ def typed_program(
     is_batched: BatchedTest,
     args: Mapping[str, Abstract] | None,
     shared_args: frozenset[str] = frozenset(),
+    decided: Decisions = NONE,
 ) -> Typed:
     """Compile a function for one signature as far as its types.
 
     `is_batched` says which callees are batched functions, whose calls are calls of the program. `args` gives the type
     of every parameter for one lane; None compiles without types, for the checks that need none. `shared_args` names the
-    parameters that are uniform. Raises CompileError for errors of the user's program, InternalError for those of a
-    pass, Restart if each lane needs a copy of packed objects, which the caller gives it.
+    parameters that are uniform. `decided` is what was decided for these arguments before, for containers of another
+    room: with it a compilation need not start again for each decision. Raises CompileError for errors of the user's
+    program, InternalError for those of a pass, Restart if each lane needs a copy of packed objects, which the caller
+    gives it.
     """
-    decisions = Decisions(made=wrap_entry.classes_of_arguments(args or {}))
+    if decided != NONE:
+        with suppress(CompileError):  # an error is that of the program as it was written
+            return _decided(fn, is_batched, args, shared_args, decided)
+    return _decided(fn, is_batched, args, shared_args, Decisions(made=wrap_entry.classes_of_arguments(args or {})))
+
+
+def _decided(
+    fn: FunctionType,
+    is_batched: BatchedTest,
+    args: Mapping[str, Abstract] | None,
+    shared_args: frozenset[str],
+    decisions: Decisions,
+) -> Typed:
+    """Compile with these decisions, and those that turn out to be wanted."""
     first: CompileError | None = None  # of the program as it was written
     with _AT_ONCE, keeping_primitives(), keeping_traces():
         while True:
@@ -140,7 +157,7 @@ def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | No
     params |= {p: value for p, value in args.items() if p == TABLES}
     shared = frozenset(leaf for p in uniform for leaf, _ in array_leaves(p, params[p]))
     cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
-    return Typed(cfg, params, result, shared, tuple(helpers.decisions.helpers.values()))
+    return Typed(cfg, params, result, shared, helpers.decisions)
 
 
 def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
