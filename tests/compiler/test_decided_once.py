@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import pytest
 
 import pcbatch
-from pcbatch.compiler import typed_program
+from pcbatch import frontend
 from pcbatch.data.capacity import Room, capacity
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,operator"
@@ -29,13 +29,13 @@ def small_ones(n):
 @pytest.mark.together
 def test_a_larger_room_starts_no_compilation_again(monkeypatch: pytest.MonkeyPatch) -> None:
     rooms: list[int] = []
-    compiled = typed_program.frontend.compile_functions
+    compiled = frontend.compile_functions
 
     def counted(*args, **kwargs):
         rooms.append(capacity())
         return compiled(*args, **kwargs)
 
-    monkeypatch.setattr(typed_program.frontend, "compile_functions", counted)
+    monkeypatch.setattr(frontend, "compile_functions", counted)
     ns = jnp.array([3, 100])
     assert small_ones(ns).tolist() == [small_ones.plain(int(n)) for n in ns]
     first, *others = [rooms.count(room) for room in sorted(set(rooms))]

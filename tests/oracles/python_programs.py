@@ -24,6 +24,7 @@ import numpy as np
 import pcbatch
 from pcbatch.api import programs as signatures
 from pcbatch.compiler.program import Program
+from pcbatch.data.capacity import Room
 from pcbatch.data.host.host_forms import in_host_form
 from pcbatch.data.host.ragged import Ragged, shortened
 from pcbatch.errors import BatchRuntimeError, CompileError, UsageError
@@ -163,7 +164,7 @@ def compiled(case: Case, capacity: int, **options: Any) -> tuple[Program, Any]:
         with limited(COMPILING):
             entry = replanned(pcbatch.batch(case.fn), **options)
             call = entry._programs.prepare(case.args(range(case.lanes)), {})
-            return entry._programs.compile(call, capacity=capacity), call
+            return entry._programs.compile(call, room=Room(capacity, capacity)), call
     except (CompileError, UsageError) as error:
         raise Refused(error) from None
 
