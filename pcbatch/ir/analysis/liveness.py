@@ -16,6 +16,7 @@ all lanes have ended.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -41,6 +42,7 @@ from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.stack import PushJump, StackProgram
 
 Names = frozenset[str]
+_RECENT: deque[tuple[Function | StackProgram, Liveness]] = deque(maxlen=8)
 NOTHING: Names = frozenset()
 
 
@@ -164,7 +166,19 @@ class Liveness:
 
     @classmethod
     def of(cls, code: Function | StackProgram) -> Liveness:
-        """Analyse a program, or a function, whose calls are operations like others."""
+        """Analyse a program, or a function, whose calls are operations like others.
+
+        The last ones are kept: the verifier asks for what the next pass asks for again.
+        """
+        for seen, found in list(_RECENT):
+            if seen is code:
+                return found
+        found = cls._of(code)
+        _RECENT.append((code, found))
+        return found
+
+    @classmethod
+    def _of(cls, code: Function | StackProgram) -> Liveness:
         blocks = tuple[AnyBlock, ...](code.blocks)
         solution = _rests(blocks)
         if isinstance(code, Function):
