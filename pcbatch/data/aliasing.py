@@ -128,9 +128,7 @@ class Parts:
         if mutable:
             level.add(("object", id(value)))
         self.inner.add(("inside", id(value)))
-        if (source := source_of_copy(value)) is not None:
-            self._kept.append(source)
-            level.update(("inside", id(one)) for one in with_origins(source))
+        self._add_source(value, level)
         for part in inside:
             self._add(part, self.inner)
 
@@ -150,8 +148,7 @@ class Parts:
         level.add(("object", id(value)))
         if value.snapshot is not None:
             level.add(("object", id(value.snapshot)))
-        if (source := source_of_copy(value)) is not None:
-            level.update(("inside", id(one)) for one in with_origins(source))
+        self._add_source(value, level)
         self.inner.update(("inside", id(one)) for one in with_origins(value))
         for element in value.held:
             self._add(element, self.inner)
@@ -168,6 +165,17 @@ class Parts:
             level |= keys
             self.inner |= keys
             parent = parent.parent
+
+    def _add_source(self, value: Value, level: set[Key]) -> None:
+        """Add the container that an object is a copy from, and what has become an element of it: the copy may stand for
+        any of these objects."""
+        if (source := source_of_copy(value)) is None:
+            return
+        self._kept.append(source)
+        for one in with_origins(source):
+            level.add(("inside", id(one)))
+            if isinstance(one, Container):
+                self._add_held(one, level)
 
     def _add_held(self, parent: Container, level: set[Key]) -> None:
         """Add what has become an element of a container, for a view of it: the view may be any of these objects, or

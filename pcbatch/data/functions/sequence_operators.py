@@ -16,7 +16,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.aliasing import one_of
+from pcbatch.data.aliasing import holds_same, one_of
 from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import limit, require
 from pcbatch.data.container import Container
@@ -183,7 +183,7 @@ def method_of_known(fn: Any) -> Callable[..., Value] | None:
         if not any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1]):
             return fn(*args, **options)
         made = lane_dict(owner) if kind is LaneDict else set_class(owner).from_items(owner)
-        return getattr(made, name)(*args, **options)
+        return getattr(holds_same(made, owner), name)(*args, **options)
 
     return run
 

@@ -12,6 +12,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.aliasing import holds_same, note_copy
 from pcbatch.data.checks import require
 from pcbatch.data.origins import Origin, Tracer, number, of_lane, origin_of
 from pcbatch.data.rows import Rows
@@ -253,5 +254,7 @@ def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Value:
     names = [name for name in table if isinstance(name, str | bytes)]
     found = jnp.stack([jnp.asarray(key == name) for name in names]) if names else jnp.zeros((1,), bool)
     require(jnp.any(found), "KeyError", "a text that is no key")
-    values = LaneList.from_list([table[name] for name in names])
-    return values.element(jnp.argmax(found))
+    values = holds_same(LaneList.from_list([table[name] for name in names]), table)
+    value = values.element(jnp.argmax(found))
+    # A text is read anew each time, and nothing changes it: it is no copy to look after.
+    return value if isinstance(value, LaneText | LaneBytes) else note_copy(values, value)

@@ -70,7 +70,7 @@ class Entries(StoredTable):
         columns = self.table.entries(part)
         values: LaneList = LaneList.tree_unflatten(origins, (columns, self.table.count))
         if not any(is_stored(part) and not lane_keys.is_row(part) for part in inner_parts(columns)):
-            unordered = LaneList.tree_unflatten(origins, (in_places(part), self.table.count))
+            unordered = holds_same(LaneList.tree_unflatten(origins, (in_places(part), self.table.count)), self)
             values.source = columns, unordered, self.table.place_of
         return holds_same(values, self)
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.aliasing import holds_same
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Shape, Unset, room
 from pcbatch.data.elements import side_by_side
@@ -39,7 +40,7 @@ class LaneTuple(LaneList):
         plain = values._plain()
         new: LaneTuple = cls.tree_unflatten(plain.origins, (plain.columns, plain.length))
         new.hold(values.elements_in(values))
-        return new
+        return holds_same(new, values)
 
     def beside(self, value: Value, lead: Shape) -> Value:
         """Return a known tuple that this one meets, or the columns of such, as one of the lane; others as they are."""
