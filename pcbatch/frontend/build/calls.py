@@ -63,6 +63,8 @@ class CallPlan:
         # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
         may_change = b.symbol.may_change(target)
         given_back = b.symbol.gives_back(b.symbol(target, statics, bool(b.handlers))) if may_change else ()
+        if target.cached and (changed := [*returned, *given_back]):
+            _refuse_cached(b, node, target.fn.__name__, changed[0])
         given = given_places(b, dict(binding.given), given_back)
         return cls(node, target, binding, functions, statics, captured, returned, given_back, given)
 
@@ -110,3 +112,11 @@ class CallPlan:
         same = next((v for v in b.unit.params if v in b.unit.statics and b.unit.statics[v] is default), None)
         b.emit(Move(temp, same, loc) if same is not None else Prim((temp,), default_expr(text, default), loc))
         return temp
+
+
+def _refuse_cached(b: Builder, node: Node, name: str, changed: str) -> None:
+    """Report a call that Python makes only where it has not been made before, and whose change each lane would make."""
+    title = f"`{name}` is kept in a cache of Python's, and changes `{changed}`"
+    notes = ("Python makes equal calls once, so the change is made once; a lane makes every call",)
+    help = f"keep the results in a dict beside `{name}`: first `if k in memo: return memo[k]`, and `memo[k] = ...` last"
+    b.faults.add("PCB304", title, node, notes=notes, helps=(help,))

@@ -14,7 +14,7 @@ class Target:
 
     `args` come before the arguments of the call (a method's object, those of a `functools.partial`), `keywords` are
     those of a partial; `inline`: a copy of the function is put where it is called; `helper`: it has no decorator, so
-    that it may also be used as the plain function that it is.
+    that it may also be used as the plain function that it is; `cached`: Python makes equal calls of it once.
 
     A function defined inside another one gets the variables that it reads of that one as further arguments: `captured`
     has them by their names inside it and those in the scope of the call. Those in `returned` (by their names inside) it
@@ -26,6 +26,7 @@ class Target:
     keywords: tuple[tuple[str, object], ...] = ()
     inline: bool = False
     helper: bool = False
+    cached: bool = False
     captured: tuple[tuple[str, str], ...] = ()
     returned: tuple[str, ...] = ()
     nested: Any = None  # a `Nested`, which `rewrites.nested` makes

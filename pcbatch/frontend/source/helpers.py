@@ -67,7 +67,8 @@ class Helpers:
             return None
         if inspect.isgeneratorfunction(fn):  # written out where it is gone over
             return None
-        return Target(fn, args, keywords, inline=key_of(fn.__code__) in self.decisions.copied, helper=True)
+        copied = key_of(fn.__code__) in self.decisions.copied
+        return Target(fn, args, keywords, inline=copied, helper=True, cached=is_cached(obj))
 
     def covers(self, code: CodeType) -> bool:
         """Whether a function is compiled along."""
@@ -114,6 +115,15 @@ def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tup
             return callee_of(obj.__wrapped__)
     call = None if isinstance(obj, type) else inspect.getattr_static(type(obj), "__call__", None)
     return (call, (obj,), ()) if isinstance(call, FunctionType) else (None, (), ())
+
+
+def is_cached(obj: object) -> bool:
+    """Return whether a cache of Python's is around what a call of an object runs."""
+    match obj:
+        case MethodType(__func__=inner) | staticmethod(__func__=inner) | functools.partial(func=inner):
+            return is_cached(inner)
+        case _:
+            return isinstance(obj, CACHE)
 
 
 def _last_line(code: CodeType) -> int:

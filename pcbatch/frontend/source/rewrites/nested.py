@@ -108,7 +108,8 @@ def lift(unit: Unit, names: frozenset[str], definitions: Mapping[str, Node]) -> 
             continue
         reads, writes = _scope(unit, name, definitions)
         captured = tuple((read, read) for read in reads)
-        targets[name] = Target(fn, helper=True, captured=captured, returned=writes, nested=Nested(unit, name, node))
+        cached, definition = bool(getattr(node, "decorator_list", ())), Nested(unit, name, node)
+        targets[name] = Target(fn, helper=True, cached=cached, captured=captured, returned=writes, nested=definition)
     return targets
 
 
