@@ -93,3 +93,16 @@ def test_a_result_is_an_argument() -> None:
     found = pcbatch.batch(lambda xs: tuple(xs))(pcbatch.ragged([[1], [2, 3]]))
     assert found.tolist() == [(1,), (2, 3)]
     assert pcbatch.batch(lambda t: isinstance(t, tuple))(found).tolist() == [True, True]
+
+
+def test_a_known_tuple_times_a_number_of_the_lane() -> None:
+    def fn(n):
+        zeros = (0,) * n
+        steps = n * (1, 2) + (5,)
+        seen = {(0, 0): 1}
+        return zeros, steps[-1] + len(steps), seen.get(zeros, 7)
+
+    ns = np.arange(4)
+    zeros, number, seen = pcbatch.batch(fn)(ns)
+    found = list(zip(zeros.tolist(), number.tolist(), seen.tolist(), strict=True))
+    assert found == [fn(int(n)) for n in ns]

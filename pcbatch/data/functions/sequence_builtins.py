@@ -247,7 +247,8 @@ def product(multiply: Binary) -> Binary:
 
 def _repeated(a: Value, b: Value) -> Value:
     for values, times in ((a, b), (b, a)):
-        if isinstance(values, str | bytes | list) and isinstance(times, Tracer) and times.shape == ():
+        repeats = isinstance(values, str | bytes | list) or type(values) is tuple
+        if repeats and isinstance(times, Tracer) and times.shape == ():
             one = isinstance(values, list) and len(values) == 1
             return LaneList.filled(values[0], times) if one else lifted(values, times) * times
     return None
