@@ -259,6 +259,8 @@ def compare(where: str, found: Any, want: Any) -> None:
         return
     if isinstance(want, Exception):
         name = found.name if isinstance(found, LaneFailed) else None
+        if name == "UnboundLocalError" and type(want) is NameError and "free variable" in str(want):
+            return  # before Python 3.12 a comprehension was a function of its own: the class above is raised there
         if name != type(want).__name__:
             raise Mismatch(f"{where}: {found!r} instead of {want!r}")
     elif isinstance(found, LaneFailed) or not _same(_ordered(found), _ordered(want)):
