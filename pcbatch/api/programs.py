@@ -20,6 +20,7 @@ from pcbatch.call.placement import requested_devices
 from pcbatch.call.signature import checked_names, signature
 from pcbatch.call.usage import usage
 from pcbatch.compiler.compile_signature import compile_signature
+from pcbatch.compiler.growth import limit_of
 from pcbatch.compiler.program import Program, Recompile
 from pcbatch.data.capacity import (
     LARGEST,
@@ -281,7 +282,7 @@ class Programs:
         rounds: int | None,
     ) -> Program:
         """Compile with this room in containers, or as much as it turns out that they need."""
-        limit = LARGEST if self.options.max_length is None else rounded(self.options.max_length)
+        limit = limit_of(self.options)
         while True:
             again = partial(self.compile, rounds=rounds)
             recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, room, remember, decisions)

@@ -163,17 +163,7 @@ def compile_stages(
     forms = opt
     (cfg, optimised, inlined), (stack, opt) = of_width.run((cfg, optimised, inlined), (stack, opt))
     return Stages(
-        cfg,
-        optimised,
-        inlined,
-        stack,
-        opt,
-        forms,
-        schedule,
-        typed.params,
-        typed.result,
-        captures,
-        tuple(typed.decisions.helpers.values()),
+        cfg, optimised, inlined, stack, opt, forms, schedule, typed.params, typed.result, captures, typed.helpers
     )
 
 

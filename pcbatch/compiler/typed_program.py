@@ -17,7 +17,7 @@ from pcbatch import frontend
 from pcbatch.compiler.wants import explained, look, records
 from pcbatch.data.objects.made import using_made
 from pcbatch.data.objects.tables import TABLES
-from pcbatch.decisions import NONE, Decisions
+from pcbatch.decisions import NONE, Decisions, Reason
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.errors import CompileError, InternalError, Restart
 from pcbatch.frontend.build.primitives import keeping_primitives
@@ -78,6 +78,11 @@ class Typed:
     result: Abstract | None
     shared: frozenset[str]
     decisions: Decisions = NONE
+
+    @property
+    def helpers(self) -> tuple[Reason, ...]:
+        """The functions without a decorator that were compiled along."""
+        return tuple(self.decisions.helpers.values())
 
 
 # CPython counts the depth of the trees that it makes for all threads together (gh-106905, releases before 3.12).
