@@ -72,6 +72,7 @@ class Decisions:
         stored: in the code there, reading an element stores what a `defaultdict` lacks.
         linked: a variable gets a part of another one there, with which it is kept equal (`frontend/build/links.py`).
         in_place: `x += ...` there changes the object of `x`.
+        forgetful: cached functions whose results lanes do not keep, as their arguments or results cannot be in a dict.
         rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
     """
 
@@ -86,6 +87,7 @@ class Decisions:
     stored: frozenset[Loc] = frozenset()
     linked: frozenset[Loc] = frozenset()
     in_place: frozenset[Loc] = frozenset()
+    forgetful: frozenset[CodeKey] = frozenset()
     rolled: frozenset[Loc] = frozenset()
 
     def __or__(self, more: Decisions) -> Decisions:

@@ -129,13 +129,23 @@ def _decided(
             except Restart as restart:
                 if restart.wants.tables:
                     raise
-                if restart.error is not None:
+                wants = restart.wants
+                if restart.error is not None and not helpers.memos:
                     first = first or explained(restart.error, helpers)
-                    if decisions | restart.wants == decisions:
-                        raise first from None
-                decisions |= restart.wants
+                if restart.error is not None and decisions | wants == decisions:
+                    wants = _without_memos(helpers, first or restart.error)
+                decisions |= wants
             except CompileError as error:
-                raise (first or explained(error, helpers)) from None
+                decisions |= _without_memos(helpers, first or explained(error, helpers))
+
+
+def _without_memos(helpers: Helpers, error: CompileError) -> Decisions:
+    """Decide that lanes keep no results of cached functions, as a program in which they do is refused; raise `error` if
+    they keep none."""
+    if not helpers.memos:
+        raise error from None
+
+    return Decisions(forgetful=frozenset(helpers.memos))
 
 
 def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | None, uniform: frozenset[str]) -> Typed:

@@ -19,7 +19,8 @@ from pcbatch.decisions import NONE, Cure, Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.diagnostics.lane_words import readable
 from pcbatch.errors import CompileError, Refusal, UsageError
-from pcbatch.frontend.source.helpers import Helpers, callee_of, is_kept
+from pcbatch.frontend.source.callable_objects import callee_of
+from pcbatch.frontend.source.helpers import Helpers, is_kept
 from pcbatch.ir.analysis.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.ops import Prim

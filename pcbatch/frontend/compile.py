@@ -24,6 +24,7 @@ from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.rewrites.clear_changes import write_changes
 from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
+from pcbatch.frontend.source.rewrites.memos import write_memos
 from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
 from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
 from pcbatch.frontend.source.tree import constant
@@ -113,7 +114,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     request = symbols.functions[name]
     parts = request.fn, symbols.helpers, request.statics, request.target
     unit = make_unit(*parts)
-    written = write_stored_defaults, write_out, write_out_choices, write_out_methods, write_changes
+    written = write_memos, write_stored_defaults, write_out, write_out_choices, write_out_methods, write_changes
     for rewriting in (collect_yields, *written):
         if (node := rewriting(unit)) is not unit.node:
             unit = make_unit(*parts, node)

@@ -177,7 +177,19 @@ def reversed_after_a_change_at_the_left(a, b):
     return total, list(q)
 
 
-ENDED = [reversed_or_cleared, as_long_as_before, reversed_after_a_change_at_the_left]
+def rotated(a, b):
+    """One element alone does not move."""
+    q = deque()
+    q.appendleft(b)
+    if a > 0:
+        q.appendleft(a)
+    for x in q:
+        q.rotate(x - x)
+    q.rotate(-1)
+    return 0, list(q)
+
+
+ENDED = [reversed_or_cleared, as_long_as_before, reversed_after_a_change_at_the_left, rotated]
 
 
 @pytest.mark.parametrize("fn", ENDED, ids=lambda fn: fn.__name__)

@@ -7,6 +7,8 @@ columns i32[8], length 3, start 6          the elements lie in places 6, 7 and 0
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -207,16 +209,19 @@ class LaneDeque(LaneList):
     @Facts(changes=True)
     def reverse(self) -> None:
         """Reverse the order of the elements; they take the same places, so that a loop over the queue goes on."""
-        k, n, start = self._numbers(), self.length, self.start
-        after = self._wrapped(k - start)
-        self.columns = taken(self.columns, jnp.where(after < n, self._wrapped(start + n - 1 - after), k))
+        self._reorder(lambda k: self.length - 1 - k)
 
     @Facts(changes=True, moves=True)
     def rotate(self, n: Index = 1, /) -> None:
         """Move all elements to the right, and those that leave it there to the left end."""
-        size = jnp.maximum(self.length, 1)
-        k = self._numbers()
-        self._rearrange(jnp.where(k < size, (k - n) % size, k))
+        self._reorder(lambda k: (k - n) % jnp.maximum(self.length, 1))
+
+    def _reorder(self, source: Callable[[Index], Index]) -> None:
+        """Have at each index the element of another one; the first element stays in its place."""
+        places = self._numbers()
+        k = self._wrapped(places - self.start)
+        taken_from = jnp.where(k < self.length, self._wrapped(self.start + source(k)), places)
+        self.columns = taken(self.columns, taken_from)
 
     def __reversed__(self) -> Value:
         new = self.copy()

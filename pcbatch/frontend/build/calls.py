@@ -14,6 +14,7 @@ from pcbatch.frontend.build.mutations import Given, given_places
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.bind_call import Binding, bind
 from pcbatch.frontend.source.callee import Statics, Target, is_static
+from pcbatch.frontend.source.helpers import MEMO
 from pcbatch.frontend.source.rewrites.nested import scope_of, static_value
 from pcbatch.frontend.source.tree import Node, constant
 from pcbatch.ir.cfg import Call
@@ -63,7 +64,7 @@ class CallPlan:
         # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
         may_change = b.symbol.may_change(target)
         given_back = b.symbol.gives_back(b.symbol(target, statics, bool(b.handlers))) if may_change else ()
-        if target.cached and (changed := [*returned, *given_back]):
+        if target.cached and (changed := [name for name in (*returned, *given_back) if not name.startswith(MEMO)]):
             _refuse_cached(b, node, target.fn.__name__, changed[0])
         given = given_places(b, dict(binding.given), given_back)
         return cls(node, target, binding, functions, statics, captured, returned, given_back, given)

@@ -35,7 +35,7 @@ from pcbatch.frontend.build.operators import rewritten
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.same_code import compile_inner
-from pcbatch.frontend.source.scope import free_names
+from pcbatch.frontend.source.scope import free_names, renamed
 from pcbatch.frontend.source.streams import has_stream
 from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE, Node, load, one_line, rebuild, support_name
 from pcbatch.ir.analysis.dataflow import reachable
@@ -178,6 +178,7 @@ def default_expr(text: str, value: object) -> Expr:
 def _compile(unit: Unit, node: Node, ins: tuple[str, ...], arity: int) -> FunctionType:
     passed = _passed(unit, node)
     params = {name: name if name.isidentifier() else f"{SUPPORT}in{k}" for k, name in enumerate(ins)}
+    node = renamed(node, {name: param for name, param in params.items() if name != param})
     body = [
         _statement(f"{name} = {SUPPORT}{name}({', '.join(params[read] for read in each.reads)})", node)
         for name, each in passed.items()

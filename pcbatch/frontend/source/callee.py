@@ -18,7 +18,8 @@ class Target:
 
     A function defined inside another one gets the variables that it reads of that one as further arguments: `captured`
     has them by their names inside it and those in the scope of the call. Those in `returned` (by their names inside) it
-    assigns by `nonlocal`, or changes in place: they are further results. `nested` is its definition.
+    assigns by `nonlocal`, or changes in place: they are further results. `nested` is its definition. A function that
+    takes part in a cached recursion gets the memos of it likewise (`rewrites/memos.py`).
     """
 
     fn: FunctionType

@@ -23,8 +23,8 @@ from typing import Any
 
 from pcbatch.data.catalogue import FUNCTIONS, facts
 from pcbatch.data.object_parts import is_user_code
+from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.helpers import callee_of
 from pcbatch.frontend.source.own_classes import contents, own_methods
 
 STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"})

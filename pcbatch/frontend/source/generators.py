@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import gast
 
 from pcbatch.data.object_parts import is_user_code
+from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.helpers import callee_of, is_kept
+from pcbatch.frontend.source.helpers import is_kept
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.nested import function_of, lift, to_lift

@@ -7,21 +7,21 @@ again. Installed packages are never compiled.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import linecache
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType
-from typing import Any
+from types import CodeType, FunctionType
 
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.decisions import NONE, CodeKey, Decisions, Reason
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.errors import Restart
+from pcbatch.frontend.source.caches import cached_in_recursion
+from pcbatch.frontend.source.callable_objects import callee_of, is_cached
 from pcbatch.frontend.source.callee import BatchedTest, Target
 
-CACHE = type(functools.lru_cache(lambda: None))
+MEMO = "memo.0"  # part of the name of its variable: no name of the user has a part that begins with a digit
 
 _primitives: set[CodeKey] = set()
 
@@ -47,7 +47,7 @@ class Helpers:
 
     `wanted` and `changing` collect what the front end and type inference want beyond the decisions: functions to be
     compiled along, and variables around a nested function that it changes in place. `names` tells of which code the
-    functions of the program are.
+    functions of the program are; `memos` has the variables in which lanes keep the results of cached functions.
     """
 
     batched: BatchedTest
@@ -55,6 +55,8 @@ class Helpers:
     wanted: dict[CodeKey, Reason] = field(default_factory=dict)
     changing: dict[CodeKey, frozenset[str]] = field(default_factory=dict)
     names: dict[str, CodeKey] = field(default_factory=dict)
+    memos: dict[CodeKey, str] = field(default_factory=dict)
+    _in_recursion: dict[FunctionType, list[CodeType]] = field(default_factory=dict)
 
     def __call__(self, obj: object) -> Target | None:
         """Return the target of a call of an object; None if it is traced as a primitive."""
@@ -68,7 +70,22 @@ class Helpers:
         if inspect.isgeneratorfunction(fn):  # written out where it is gone over
             return None
         copied = key_of(fn.__code__) in self.decisions.copied
-        return Target(fn, args, keywords, inline=copied, helper=True, cached=is_cached(obj))
+        memos = self._memos_of(fn)
+        captured = tuple((memo, memo) for memo in memos)
+        return Target(fn, args, keywords, copied, True, is_cached(obj), captured=captured, returned=memos)
+
+    def memo(self, key: CodeKey) -> str | None:
+        """Return the variable of the memo of a cached function; None for one that is to have no memo."""
+        if key in self.decisions.forgetful:
+            return None
+        return self.memos.setdefault(key, f"{MEMO}{len(self.memos)}.{key[2]}")
+
+    def _memos_of(self, fn: FunctionType) -> tuple[str, ...]:
+        """The memos that a function reads, which takes part in a cached recursion."""
+        if fn not in self._in_recursion:
+            self._in_recursion[fn] = cached_in_recursion(fn)
+        memos = (self.memo(key_of(code)) for code in self._in_recursion[fn])
+        return tuple(sorted(memo for memo in memos if memo is not None))
 
     def covers(self, code: CodeType) -> bool:
         """Whether a function is compiled along."""
@@ -95,47 +112,6 @@ class Helpers:
         return Decisions(helpers=dict(self.wanted), changed=changed)
 
 
-def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tuple[tuple[str, object], ...]]:
-    """The plain function that a call of `obj` runs, with arguments that are bound to it; None for other callables.
-
-    A cache around a function is seen through: its values are those of the function.
-    """
-    match obj:
-        case FunctionType():
-            return obj, (), ()
-        case MethodType(__func__=inner):
-            fn, args, keywords = callee_of(inner)
-            return fn, (*args, obj.__self__), keywords
-        case staticmethod(__func__=inner):
-            return callee_of(inner)
-        case functools.partial():
-            fn, args, keywords = callee_of(obj.func)
-            return fn, (*args, *obj.args), tuple({**dict(keywords), **obj.keywords}.items())
-        case CACHE():
-            return callee_of(obj.__wrapped__)
-    call = None if isinstance(obj, type) else inspect.getattr_static(type(obj), "__call__", None)
-    return (call, (obj,), ()) if isinstance(call, FunctionType) else (None, (), ())
-
-
-def is_cached(obj: object) -> bool:
-    """Return whether a cache of Python's is around what a call of an object runs."""
-    match obj:
-        case MethodType(__func__=inner) | staticmethod(__func__=inner) | functools.partial(func=inner):
-            return is_cached(inner)
-        case _:
-            return isinstance(obj, CACHE)
-
-
 def _last_line(code: CodeType) -> int:
     inner = [_last_line(part) for part in code.co_consts if isinstance(part, CodeType)]
     return max([code.co_firstlineno, *inner, *(line for *_, line in code.co_lines() if line is not None)])
-
-
-def bound_function(base: object, name: str) -> Any:
-    """The bound method `base.name` if it is a plain function of the user's class; None for anything else."""
-    if isinstance(base, type) or name in getattr(base, "__dict__", ()):
-        return None
-    value = inspect.getattr_static(type(base), name, None)
-    if isinstance(value, FunctionType) or isinstance(value, CACHE):
-        return MethodType(value, base)
-    return None

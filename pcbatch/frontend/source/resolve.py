@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import gast
 
+from pcbatch.frontend.source.callable_objects import bound_function
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.helpers import bound_function
 from pcbatch.frontend.source.tree import Node
 
 MISSING: Final = object()

@@ -18,8 +18,8 @@ import gast
 
 from pcbatch.data.catalogue import FUNCTIONS, facts
 from pcbatch.errors import CompileError
+from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.helpers import callee_of
 from pcbatch.frontend.source.locate import locate
 from pcbatch.frontend.source.own_classes import contents, own_methods
 from pcbatch.frontend.source.resolve import resolve

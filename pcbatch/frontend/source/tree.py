@@ -135,10 +135,17 @@ def _rebuild_field(old: Any, change: Callable[[Node], Node]) -> Any:
     return change(old) if isinstance(old, gast.AST) else old
 
 
-def rebuild_bodies(node: Node, statements: Callable[[list[Node]], list[Node]]) -> Node:
+def rebuild_bodies(node: Node, statements: Callable[[list[Node]], list[Node]], *, inner: bool = True) -> Node:
     """Apply `statements` to every list of statements in a node, inner ones first; return the same object if none
-    changes."""
-    node = rebuild(node, lambda child: rebuild_bodies(child, statements))
+    changes.
+
+    With `inner` false the bodies of functions and classes inside the node stay as they are.
+    """
+
+    def change(child: Node) -> Node:
+        return child if not inner and isinstance(child, SCOPES) else rebuild_bodies(child, statements, inner=inner)
+
+    node = rebuild(node, change)
     fields: dict[str, Any] = {}
     for name, old in gast.iter_fields(node):
         if isinstance(old, list) and old and isinstance(old[0], gast.stmt):

@@ -40,7 +40,8 @@ from pcbatch.data.values import Value
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import PASSING, TREES
 from pcbatch.frontend.build.operators import in_helper
-from pcbatch.frontend.source.helpers import CACHE, Helpers
+from pcbatch.frontend.source.callable_objects import CACHE
+from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.same_code import compile_inner
@@ -112,6 +113,8 @@ def stand_in(fn: Any) -> Any:
             note_call(fn.__code__)
             copy = _copy(fn)
             return _with_unknown_origins(fn) if copy is None else copy
+        case MethodType(__func__=CACHE() as cached):
+            return without_cache(fn, substitute(MethodType(cached.__wrapped__, fn.__self__)))
         case MethodType(__func__=FunctionType() as function):
             note_call(function.__code__)
             copy = _copy(function)

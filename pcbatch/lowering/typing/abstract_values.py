@@ -21,7 +21,7 @@ from pcbatch.data.origins import Origin, kind_of, met
 from pcbatch.diagnostics.short_repr import Shown, clipped, short
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
-from pcbatch.lowering.typing.pytree import without_order
+from pcbatch.lowering.typing.pytree import common_order
 
 LONGEST = 120  # characters of the type of a variable in a message
 NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
@@ -218,10 +218,7 @@ def common_tree(a: Any, b: Any) -> Any:
     Dicts whose keys have different orders are sorted, as JAX does.
     """
     try:
-        if a == b:
-            return a
-        tree = without_order(a)
-        return tree if tree == without_order(b) else None
+        return a if a == b else common_order(a, b)
     except Exception:  # the static fields of a registered class have an exotic __eq__, as arrays have
         return None
 

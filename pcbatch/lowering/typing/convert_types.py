@@ -167,19 +167,23 @@ def of_objects(value: Any) -> Abstract:
 
 def made_of(fn: Callable[..., Any], *values: Any) -> Any:
     """The type of what a function makes of objects whose leaves are cells."""
-    flat = [jax.tree.flatten(value) for value in values]
+    flat = [flatten(value) for value in values]
+    trees: list[Any] = []
 
     def run(*leaves: list[Any]) -> Any:
         with noting(), collecting():
-            return fn(*(_put_together(tree, cells, part) for (cells, tree), part in zip(flat, leaves, strict=True)))
+            made = fn(*(_put_together(tree, cells, part) for (cells, tree), part in zip(flat, leaves, strict=True)))
+        outs, tree = flatten(made)
+        trees.append(tree)
+        return outs
 
     try:
-        made: Any = jax.eval_shape(run, *([_aval(cell) for cell in cells] for cells, _ in flat))
+        avals: Any = jax.eval_shape(run, *([_aval(cell) for cell in cells] for cells, _ in flat))
     except UnlikeError:
         raise JoinError("they hold values of different types", "structure") from None
     except (Refusal, TypeError) as cause:
         raise JoinError(str(cause), "structure") from None
-    return jax.tree.map(lambda aval: Cell(from_aval(aval), Origin.ARRAY), made)
+    return jax.tree.unflatten(trees[-1], [Cell(from_aval(aval), Origin.ARRAY) for aval in avals])
 
 
 def _aval(cell: Cell) -> Any:

@@ -52,7 +52,7 @@ from pcbatch.lowering.typing.convert_types import Cell, made_of, objects_of, of_
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
 from pcbatch.lowering.typing.list_types import differ_in_tuples, element_of, lane_list_of, with_elements
-from pcbatch.lowering.typing.pytree import children_of
+from pcbatch.lowering.typing.pytree import children_of, mapped
 
 
 def join(a: Abstract, b: Abstract) -> Abstract:
@@ -116,7 +116,7 @@ def with_texts(value: Abstract) -> Abstract:
         text = _as_text(cell)
         return cell if text is None else text
 
-    return of_objects(jax.tree.map(widened, whole, is_leaf=is_parts))
+    return of_objects(mapped(widened, whole, is_leaf=is_parts))
 
 
 def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
@@ -184,7 +184,7 @@ def _entries(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     def widened(cell: Cell) -> Cell:
         return Cell(replace(cell.array, shape=whole + cell.array.shape[lead:]), cell.origin)
 
-    return jax.tree.map(widened, made)
+    return mapped(widened, made)
 
 
 def _with_rows(x: Any) -> Any:

@@ -12,6 +12,8 @@ from typing import Any
 
 import jax
 
+IsLeaf = Callable[[Any], bool]
+
 
 @jax.tree_util.register_pytree_node_class
 class _Ordered:
@@ -31,15 +33,19 @@ class _Ordered:
         return {key: items[key] for key in keys}
 
 
-def flatten(value: Any) -> tuple[list[Any], Any]:
+def flatten(value: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Any]:
     """Flatten like `jax.tree.flatten`, but so that `jax.tree.unflatten` gives back the order of all dicts."""
-    leaves, tree = jax.tree.flatten(value, is_leaf=_unsorted)
-    return jax.tree.flatten(_marked(value)) if any(map(_unsorted, leaves)) else (leaves, tree)
+
+    def stop(part: Any) -> bool:
+        return _unsorted(part) or (is_leaf is not None and is_leaf(part))
+
+    leaves, tree = jax.tree.flatten(value, is_leaf=stop)
+    return jax.tree.flatten(_marked(value, stop), is_leaf=is_leaf) if any(map(_unsorted, leaves)) else (leaves, tree)
 
 
-def mapped(fn: Callable[..., Any], value: Any, *others: Any) -> Any:
+def mapped(fn: Callable[..., Any], value: Any, *others: Any, is_leaf: IsLeaf | None = None) -> Any:
     """Return `jax.tree.map(fn, value, *others)`, in which dicts keep the order that they have in `value`."""
-    leaves, tree = flatten(value)
+    leaves, tree = flatten(value, is_leaf)
     return jax.tree.unflatten(tree, list(map(fn, leaves, *map(jax.tree.leaves, others))))
 
 
@@ -49,9 +55,24 @@ def children_of(value: Any) -> tuple[list[Any], Any]:
     return jax.tree.flatten(node, is_leaf=lambda part: part is not node)
 
 
-def without_order(tree: Any) -> Any:
-    """Return the structure in which all dicts are sorted; the order of the leaves is the same."""
-    return jax.tree.structure(jax.tree.unflatten(tree, list(range(tree.num_leaves))))
+def common_order(a: Any, b: Any) -> Any:
+    """Return the structure that two are once each dict that has its keys in another order in them is sorted; None if
+    they differ in more."""
+    one, two = (jax.tree.unflatten(structure, list(range(structure.num_leaves))) for structure in (a, b))
+    tree: Any = flatten(one)[1]
+    if tree == flatten(two)[1]:  # unlike in what containers note of their leaves, which is noted anew
+        return tree
+    tree = jax.tree.structure(one)
+    return flatten(_agreed(one, two))[1] if tree == jax.tree.structure(two) else None
+
+
+def _agreed(x: Any, y: Any) -> Any:
+    """A value in which the dicts are sorted whose keys have another order in one of the same structure."""
+    if type(x) is dict:
+        return {key: _agreed(x[key], y[key]) for key in (x if list(x) == list(y) else sorted(x))}
+    parts, tree = jax.tree.flatten(x, is_leaf=lambda part: part is not x)
+    others = jax.tree.leaves(y, is_leaf=lambda part: part is not y)
+    return x if jax.tree_util.treedef_is_leaf(tree) else jax.tree.unflatten(tree, list(map(_agreed, parts, others)))
 
 
 def _unsorted(value: Any) -> bool:
@@ -63,8 +84,8 @@ def _unsorted(value: Any) -> bool:
         return False
 
 
-def _marked(value: Any) -> Any:
+def _marked(value: Any, stop: IsLeaf) -> Any:
     def mark(leaf: Any) -> Any:
-        return _Ordered({key: _marked(part) for key, part in leaf.items()}) if _unsorted(leaf) else leaf
+        return _Ordered({key: _marked(part, stop) for key, part in leaf.items()}) if _unsorted(leaf) else leaf
 
-    return jax.tree.map(mark, value, is_leaf=_unsorted)
+    return jax.tree.map(mark, value, is_leaf=stop)

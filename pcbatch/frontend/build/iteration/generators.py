@@ -22,10 +22,11 @@ from pcbatch.frontend.build.evaluation_order import copied, store
 from pcbatch.frontend.build.expressions import in_order, lower, without_star
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.bind_call import bind
+from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import write_out
-from pcbatch.frontend.source.helpers import callee_of, key_of
+from pcbatch.frontend.source.helpers import key_of
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.nested import static_value
 from pcbatch.frontend.source.rewrites.spread import spread

@@ -20,9 +20,10 @@ from typing import Any
 
 import gast
 
+from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.helpers import callee_of, key_of
+from pcbatch.frontend.source.helpers import key_of
 from pcbatch.frontend.source.locate import body_matches
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.same_code import compile_inner
@@ -189,11 +190,20 @@ def rebound(target: Target) -> frozenset[str]:
 
 def _used(name: str, definitions: Mapping[str, Node]) -> frozenset[str]:
     """A nested function and those that it uses, also through others."""
-    edges = {
+    return reachable([name], _uses(definitions))
+
+
+def calls_itself(name: str, definitions: Mapping[str, Node]) -> bool:
+    """Return whether a nested function uses itself, also through others."""
+    uses = _uses(definitions)
+    return name in reachable(uses[name], uses)
+
+
+def _uses(definitions: Mapping[str, Node]) -> dict[str, list[str]]:
+    return {
         each: [read for read in free_names(function_of(node)) if read in definitions and read not in _own(node)]
         for each, node in definitions.items()
     }
-    return reachable([name], edges)
 
 
 def _own(node: Node) -> frozenset[str]:
