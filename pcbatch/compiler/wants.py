@@ -23,11 +23,14 @@ from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.helpers import Helpers, is_kept
 from pcbatch.ir.analysis.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
+from pcbatch.ir.message import variables
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.diagnose.check_types import messages_of
 from pcbatch.lowering.diagnose.primitive_errors import is_not_constant
 from pcbatch.lowering.diagnose.traceback_spans import TracebackFrame, below, called, user_frames
 from pcbatch.lowering.typing.abstract_values import Leaf
+from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.trace_errors import ChangedArgument
 
@@ -43,6 +46,8 @@ def look(program: CfgProgram, inferred: Inferred, helpers: Helpers) -> None:
     helpers.demand(_places(program, inferred))
     helpers.demand(_functions(program, inferred, helpers))
     helpers.demand(_copies(program, inferred, helpers))
+    if not inferred.errors and not inferred.conflicts:
+        helpers.demand(_texts(program, inferred, helpers))
 
 
 def records(inferred: Inferred) -> Decisions:
@@ -114,6 +119,21 @@ def _functions(program: CfgProgram, inferred: Inferred, helpers: Helpers) -> Dec
             functions = error.called or (_helpers(op) if isinstance(error, ChangedArgument) else ())
         for code in functions:
             helpers.want(code, loc, why)
+    return helpers.wants
+
+
+def _texts(program: CfgProgram, inferred: Inferred, helpers: Helpers) -> Decisions:
+    """The methods that make the text of an object in a message, where it depends on values of the lane."""
+    for function, message, loc in messages_of(program, inferred):
+        types = [inferred.types.get((function, name)) for name in variables(message)]
+        if None in types:
+            continue
+        try:
+            Show(function, inferred.types)(message)
+        except Refusal as refusal:
+            for frame in user_frames(refusal):
+                if frame.name in ("__str__", "__repr__"):
+                    helpers.want(frame.code, loc, str(refusal))
     return helpers.wants
 
 

@@ -25,6 +25,7 @@ def test_what_is_said(row: Row) -> None:
 
 
 @pytest.mark.share(16)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # some rows leave files open
 @pytest.mark.parametrize("row", ROWS, ids=IDS)
 def test_what_it_says_works(row: Row) -> None:
     assert not row.differences()

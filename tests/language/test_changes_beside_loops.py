@@ -189,7 +189,22 @@ def rotated(a, b):
     return 0, list(q)
 
 
-ENDED = [reversed_or_cleared, as_long_as_before, reversed_after_a_change_at_the_left, rotated]
+def rotated_after_a_change_at_the_left(a, b):
+    q = deque([b])
+    if a > 0:
+        q.appendleft(a)
+        q.appendleft(7)
+    q.rotate(1)
+    return 0, list(q)
+
+
+ENDED = [
+    reversed_or_cleared,
+    as_long_as_before,
+    reversed_after_a_change_at_the_left,
+    rotated,
+    rotated_after_a_change_at_the_left,
+]
 
 
 @pytest.mark.parametrize("fn", ENDED, ids=lambda fn: fn.__name__)

@@ -280,8 +280,10 @@ def str_(*args: Value, **options: Value) -> Value:
     return str(*map(shown, args), **options)
 
 
-def repr_(value: Value) -> str:
-    """The builtin `repr`; refuses values of a lane."""
+def repr_(value: Value) -> Value:
+    """The builtin `repr`; of values of a lane, integers and objects of the user's have a text."""
+    if of_lane(value) and (made := texts.text(value, texts.REPR)) is not None:
+        return made
     return repr(shown(value))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from pcbatch.data.aliasing import holds_same, note_copy
 from pcbatch.data.checks import require
+from pcbatch.data.functions.users_code import own_text, users_method
 from pcbatch.data.origins import Origin, Tracer, number, of_lane, origin_of
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
@@ -49,15 +50,23 @@ def is_whole(value: Value) -> bool:
     )
 
 
-def text(value: Value) -> Value:
-    """Return `str(value)` of an integer, a bool or a text of a lane, or of a Python value; None for other values."""
+STR, REPR = ("__str__", "__repr__"), ("__repr__",)
+"""The methods that make the text of an object, the first that it has."""
+
+
+def text(value: Value, methods: tuple[str, ...] = STR) -> Value:
+    """Return `str(value)` of an integer, a bool, a text or an object of a lane, or of a Python value; None for others.
+
+    `methods` are those of the user's that make the text of an object.
+    """
     if isinstance(value, LaneText):
-        return value
+        return value if methods == STR else None
     if is_whole(value):
         if origin_of(value) is Origin.MIXED:  # `True` and `1` are equal, their texts are not
             raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
         return text_of_bool(value) if value.dtype == np.bool_ else text_of_integer(value)
-    return None if is_shown_of_lane(value) else str(value)
+    made = own_text(value, *methods)
+    return (None if is_shown_of_lane(value) else str(value)) if made is None else made
 
 
 def in_base(builtin: Callable[[Value], str], base: int) -> Callable[[Value], Value]:
@@ -214,7 +223,7 @@ def is_shown_of_lane(value: Value) -> bool:
 
 def piece(value: Value) -> Value:
     """Return a value that becomes a part of a text; of values of a lane, integers, bools and texts can."""
-    if isinstance(value, LaneText) or is_whole(value):
+    if isinstance(value, LaneText) or is_whole(value) or any(users_method(value, name) is not None for name in STR):
         return value
     if is_shown_of_lane(value):
         raise no_text()
@@ -238,6 +247,8 @@ def template(*parts: Value) -> Value:
 
 
 def _shown(value: Value, conversion: int, spec: str) -> Value:
+    if (made := own_text(value, *(REPR if conversion in (114, 97) else STR))) is not None:
+        value, conversion = made, -1
     if not is_shown_of_lane(value) and not isinstance(spec, LaneText):
         return format(CONVERSIONS[conversion](value), spec)
     if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):

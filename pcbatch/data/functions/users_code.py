@@ -178,6 +178,13 @@ def users_code(value: Value, name: str) -> CodeType | None:
     return None if method is None or not is_user_code(method.__code__) else method.__code__
 
 
+def own_text(value: Value, *names: str) -> Value:
+    """Return the text that the first of these methods of the user's makes of an object; None if it has none of them."""
+    methods = (users_method(value, name) for name in names)
+    method = next((method for method in methods if method is not None), None)
+    return None if method is None else method(value)
+
+
 # Effects: a primitive runs once, while compiling, so that it has none for each lane.
 
 

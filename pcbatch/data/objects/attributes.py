@@ -100,8 +100,9 @@ def _is_frozen(cls: type) -> bool:
 
 
 def _note_methods(ref: Ref, name: str) -> None:
-    """Have the methods of several classes compiled along, so that each lane calls that of its object."""
-    methods = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
+    """Have the methods or properties of several classes compiled along, so that each lane calls that of its object."""
+    found = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
+    methods = [one.fget if isinstance(one, property) else one for one in found]
     codes = [method.__code__ for method in methods if isinstance(method, FunctionType)]
     if len(codes) == len(methods):
         for code in codes:

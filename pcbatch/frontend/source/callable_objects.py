@@ -11,7 +11,8 @@ CACHE = type(functools.lru_cache(lambda: None))
 
 
 def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tuple[tuple[str, object], ...]]:
-    """The plain function that a call of `obj` runs, with arguments that are bound to it; None for other callables.
+    """The plain function that a call of `obj` runs, or a read of a property, with arguments that are bound to it; None
+    for other callables.
 
     A cache around a function is seen through: its values are those of the function.
     """
@@ -21,7 +22,7 @@ def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tup
         case MethodType(__func__=inner):
             fn, args, keywords = callee_of(inner)
             return fn, (*args, obj.__self__), keywords
-        case staticmethod(__func__=inner):
+        case staticmethod(__func__=inner) | property(fget=inner):
             return callee_of(inner)
         case functools.partial():
             fn, args, keywords = callee_of(obj.func)

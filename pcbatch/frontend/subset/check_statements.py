@@ -228,10 +228,11 @@ def _check_no_walrus(faults: Faults, node: Node) -> None:
 
 
 def _assigns(node: Node) -> bool:
-    """Whether the evaluation of an expression assigns a variable by `:=`."""
+    """Whether the evaluation of an expression assigns a variable of the user's by `:=`."""
     if isinstance(node, SCOPES):
         return False
-    return isinstance(node, gast.NamedExpr) or any(_assigns(child) for child in children(node))
+    of_user = isinstance(node, gast.NamedExpr) and not hasattr(node.target, "made")
+    return of_user or any(_assigns(child) for child in children(node))
 
 
 def _check_try(unit: Unit, faults: Faults, node: Node) -> None:

@@ -68,7 +68,7 @@ class _Flattener:
         self.program, self.source, self.inferred = program, function, inferred
         self.leaves, self.types, self.fresh, self.abstract = leaves, leaves.types, leaves.fresh, leaves.abstract
         self.with_heap = with_heap  # the functions that have the records as a parameter and a result
-        self.show = Show(lambda v: inferred.types.get((function.name, v)))
+        self.show = Show(function.name, inferred.types)
 
     def results(self) -> tuple[str, ...]:
         """The leaves of the results; there are none if the function never returns."""

@@ -257,7 +257,7 @@ def _first_failure(program: CfgProgram, inferred: Inferred) -> tuple[Function, F
 
 def _always_fails(function: Function, first: tuple[Function, Fail], inferred: Inferred) -> Diagnostic:
     where, fail = first
-    shown = Show(lambda v: inferred.types.get((where.name, v)))(fail.message)
+    shown = Show(where.name, inferred.types)(fail.message)
     text = messages.text(shown, dict.fromkeys(messages.variables(shown), "..."))
     return Diagnostic(
         "PCB317",
@@ -314,7 +314,7 @@ def _messages_without_text(program: CfgProgram, inferred: Inferred) -> list[Diag
     """
     records = inferred.heap is not None or any(value.tree.node_data() for value in inferred.args.values())
     found: list[Diagnostic] = []
-    for function, message, loc in _messages(program, inferred):
+    for function, message, loc in messages_of(program, inferred):
         for name in variables(message):
             value = inferred.types.get((function, name))
             if value is not None and Origin.MIXED in value.origins:
@@ -322,10 +322,15 @@ def _messages_without_text(program: CfgProgram, inferred: Inferred) -> list[Diag
                 found.append(Diagnostic("PCB304", MIXED, shown, helps=MIXED_HELPS))
             if value is not None and records and _has_records(value):
                 found.append(_record_shown(value, loc))
+        try:
+            Show(function, inferred.types)(message)
+        except Refusal as refusal:
+            found.append(Diagnostic(refusal.code, str(refusal), _label(loc), helps=refusal.helps))
     return list(dict.fromkeys(found))
 
 
-def _messages(program: CfgProgram, inferred: Inferred) -> Iterator[tuple[str, Message, Loc | None]]:
+def messages_of(program: CfgProgram, inferred: Inferred) -> Iterator[tuple[str, Message, Loc | None]]:
+    """Yield the messages that a lane may show, each with its function and its place."""
     for function in program.functions:
         for block in function.blocks:
             if block.label not in inferred.reachable.get(function.name, ()):

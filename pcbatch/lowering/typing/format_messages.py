@@ -5,7 +5,7 @@ before:  print("p = ", p, ", mode ", mode)          after:  print("p = Point(x="
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +15,22 @@ from pcbatch.data.host.host_forms import replaced
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.diagnostics.short_repr import Shown
+from pcbatch.errors import Refusal
 from pcbatch.ir.message import Field, Message, formatted, joined
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 
+ASKS = "the text of an object depends on values of the lane"
+MADE_FIRST = "make the text of each object in the lane, and show that: `str(x)`"
 MARK = "\0"  # stands around the number of a leaf while the text of a structure is made
 
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Rewrites the messages of one function; `type_of` gives the type of a variable."""
+    """Rewrites the messages of a function, whose variables have these types."""
 
-    type_of: Callable[[str], Abstract | None]
+    function: str
+    types: Mapping[tuple[str, str], Abstract]
 
     def __call__(self, message: Message) -> Message:
         return joined(tuple(part for item in message for part in self._part(item)))
@@ -34,7 +38,7 @@ class Show:
     def _part(self, part: str | Field) -> Message:
         if isinstance(part, str):
             return (part,)
-        value = self.type_of(part.var)
+        value = self.types.get((self.function, part.var))
         assert value is not None, part.var
         spec = self(part.spec)
         names = leaf_names(part.var, value)
@@ -60,11 +64,31 @@ def is_text_node(tree: Any) -> bool:
     return node is not None and node[0] is LaneText
 
 
+class _Mark(Shown):
+    """Stands for a value of the lane while the text of a structure is made: it can be shown, and nothing else."""
+
+    def __init__(self, place: int, fields: list[Field]) -> None:
+        super().__init__(f"{MARK}{place}{MARK}")
+        self.place, self.fields = place, fields
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return self.text
+        self.fields.append(Field(self.fields[self.place].var, "", (spec,)))
+        return f"{MARK}{len(self.fields) - 1}{MARK}"
+
+    def _asked(self, *others: object) -> Any:
+        raise TypeError("a method that makes a text asks for a value of the lane")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _asked
+    __hash__ = object.__hash__
+
+
 def _structure(value: Abstract, names: tuple[str, ...]) -> Message:
     """The text of a pytree around the values of its leaves."""
     fields = [Field(name, "r") for name in names]
     shown: list[Any] = [
-        Shown(f"{MARK}{k}{MARK}") if isinstance(leaf, ArrayType) else leaf.value for k, leaf in enumerate(value.leaves)
+        _Mark(k, fields) if isinstance(leaf, ArrayType) else leaf.value for k, leaf in enumerate(value.leaves)
     ]
     number = {id(mark): k for k, mark in enumerate(shown)}
 
@@ -80,6 +104,10 @@ def _structure(value: Abstract, names: tuple[str, ...]) -> Message:
         fields.append(Field(fields[number[id(part.columns)]].var, "l", (length,)))
         return Shown(f"{MARK}{len(fields) - 1}{MARK}")
 
-    text = str(replaced(jax.tree.unflatten(value.tree, shown), is_list, listed))
+    whole = replaced(jax.tree.unflatten(value.tree, shown), is_list, listed)
+    try:
+        text = str(whole)
+    except Exception as error:  # a method of the user's does more than to show its attributes
+        raise Refusal("PCB304", ASKS, helps=(MADE_FIRST,)) from error
     parts = text.split(MARK)  # text, number, text, number, ..., text
     return tuple(fields[int(part)] if k % 2 else part for k, part in enumerate(parts))

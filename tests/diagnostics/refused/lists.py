@@ -38,14 +38,6 @@ ROWS = [
         (("sorted([Job(x) for x in xs])", "sorted([Job(x) for x in xs], key=lambda x: x.cost)"),),
     ),
     Row(
-        "order by `repr`",
-        "PCB304",
-        "of integers, bools and texts a lane makes text by `str(n)`",
-        "@pcbatch.batch\ndef f(xs):\n    return sorted(xs, key=repr)\n",
-        "[([31, 4, 2],), ([40, 4],)]",
-        (("key=repr", "key=lambda n: str(n)"),),
-    ),
-    Row(
         "generator in a variable",
         "PCB306",
         "make a list of it: `[x * x for x in xs]`",
@@ -387,21 +379,6 @@ ROWS = [
         "    return seen.get(key, -1)\n",
         "[(n,) for n in range(6)]",
         (("seen.get(key, -1)", "-1 if key is None else seen.get(key + (), -1)"),),
-    ),
-    Row(
-        "another value of a name that may be None as a key",
-        "PCB304",
-        "where it is only another value of that name that may be None, give one of the two a name of its own",
-        "@pcbatch.batch\ndef f(n):\n    before, cost, last = {(0, 0): None}, {(0, 0): 0}, (0, 0)\n    for k in range(n):\n        new = (k + 1, k % 2)\n"
-        "        cost[new] = cost[last] + k\n        before[new] = last\n        last = new\n"
-        "    found = cost[last]\n    while last is not None:\n        found += last[0]\n        last = before[last]\n    return found\n",
-        "[(n,) for n in range(6)]",
-        (
-            (
-                "while last is not None:\n        found += last[0]\n        last = before[last]",
-                "node = last\n    while node is not None:\n        found += node[0]\n        node = before[node]",
-            ),
-        ),
     ),
     Row(
         "an order of a heap that makes a dict",

@@ -14,7 +14,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
 
 import gast
 
@@ -23,6 +22,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
+from pcbatch.frontend.source.rewrites.dispatch import ASKED, SHOWN, TRUTH, Dispatch
 from pcbatch.frontend.source.rewrites.method_lookup import (
     candidates,
     class_of,
@@ -31,16 +31,17 @@ from pcbatch.frontend.source.rewrites.method_lookup import (
     is_super,
     is_trivial,
     methods_named,
+    properties,
     returns_self,
     yielded,
 )
-from pcbatch.frontend.source.streams import consumer, lazy, source, steps, takes_elements
+from pcbatch.frontend.source.rewrites.taken_elements import asked_part, behind, either, is_among, replaced
+from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
     attribute,
     call,
-    compare,
     constant,
     display,
     index_value,
@@ -49,6 +50,7 @@ from pcbatch.frontend.source.tree import (
     subscript,
     supported,
     target_of,
+    with_fields,
 )
 
 BINARY = {
@@ -60,10 +62,6 @@ COMPARED = {
     gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne",
 }  # fmt: skip
 UNARY = {gast.USub: "__neg__", gast.UAdd: "__pos__", gast.Invert: "__invert__"}
-TRUTH = "__bool__ __len__"
-BUILTINS = {len: "__len__", abs: "__abs__", next: "__next__"}
-ASKED = (gast.Name, gast.Attribute, gast.Subscript, gast.Call)
-"""Expressions whose truth may be that of an object of the user's."""
 
 
 def write_out_methods(unit: Unit) -> Node:
@@ -71,21 +69,32 @@ def write_out_methods(unit: Unit) -> Node:
     return _Writer(unit).rewritten(unit.node)
 
 
-class _Writer:
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
-        self.temps = 0
+class _Writer(Dispatch):
+    """Writes out the calls in a function."""
 
     def rewritten(self, node: Node) -> Node:
         """Rewrite a node, inner parts first."""
-        new = rebuild(node, self.rewritten)
+        new = rebuild(node, lambda child: self.called(child) if child is _func(node) else self.rewritten(child))
         return self.gone_over(new) or self.written(new) or new
+
+    def called(self, func: Node) -> Node:
+        """What a call calls, rewritten: the name of a method is not that of a property."""
+        return rebuild(func, self.rewritten) if isinstance(func, gast.Attribute) else self.rewritten(func)
 
     def written(self, node: Node) -> Node | None:
         """The expression that takes the place of a node; None if it stays."""
         match node:
             case gast.Call(func=gast.Attribute()):
                 return self.method(node) or self.made(node)
+            case gast.Call(func=func, args=[gast.Name() as function, values]) if is_builtin(self.unit, func, "map"):
+                if not any(candidates(self.unit, *self.special(function).split())):
+                    return self.made(node)
+                temp = self.temp("shown", node)
+                part = gast.comprehension(target=target_of(temp, node), iter=values, ifs=[], is_async=0)
+                elt = self.written(called := call(function, [load(temp, node)], node)) or called
+                return gast.copy_location(gast.GeneratorExp(elt=elt, generators=[part]), node)
+            case gast.Call(func=func, args=args) if args and is_builtin(self.unit, func, "print"):
+                return with_fields(node, args=[self.text(arg) or arg for arg in args])
             case gast.Call(func=gast.Name() as func, args=[value], keywords=[]) if name := self.special(func):
                 return self.dispatched(node, value, name, [])
             case gast.Call(func=gast.Name() as func, args=[value, _]) if self.special(func) == "__next__":
@@ -130,6 +139,13 @@ class _Writer:
                 )
                 negated = None if inside is None else gast.UnaryOp(op=gast.Not(), operand=inside)
                 return None if negated is None else gast.copy_location(negated, node)
+            case gast.FormattedValue(value=value, conversion=int(code), format_spec=None) if code in SHOWN:
+                made = self.text(value, SHOWN[code])
+                return None if made is None else with_fields(node, value=made, conversion=-1)
+            case gast.Attribute(value=value, attr=name, ctx=gast.Load()):
+                getters = list(properties(self.unit, name))
+                asked = bool(getters) and resolve(self.unit, value) is MISSING
+                return self.dispatched(node, value, name, [], getters=getters) if asked else None
             case gast.Subscript(value=value, slice=index, ctx=gast.Load()):
                 return self.dispatched(node, value, "__getitem__", [index_value(index)])
         return None
@@ -148,14 +164,9 @@ class _Writer:
             return None
         return self.dispatched(node, value, name, node.args, node.keywords)
 
-    def special(self, func: Node) -> str:
-        """The special method of its only argument that a builtin calls; empty for other functions."""
-        target = resolve(self.unit, func)
-        return next((name for builtin, name in BUILTINS.items() if target is builtin), "")
-
     def gone_over(self, node: Node, done: frozenset[Loc] = frozenset()) -> Node | None:
         """The choice among copies of a node, by whose methods give the elements that it takes of an object."""
-        part = _asked_part(self.unit, node, done)
+        part = asked_part(self.unit, node, done)
         if part is None:
             return None
         is_comprehension, nodes = isinstance(node, COMPREHENSIONS), getattr(node, "generators", [])
@@ -167,19 +178,19 @@ class _Writer:
             def listed(elements: Node) -> Node:
                 return elements if elements is value else call(load("list", node), [elements], node)
 
-            whole = _replaced(node, part, _behind(self.copies(listed, value, part), first))
+            whole = replaced(node, part, behind(self.copies(listed, value, part), first))
             return self.gone_over(whole, done) or whole
 
         def copy(elements: Node) -> Node:
-            whole = _replaced(node, part, elements)
+            whole = replaced(node, part, elements)
             if isinstance(node, gast.Compare) and elements is not value:
-                return _is_among(self.temp("element", node), whole, elements)
+                return is_among(self.temp("element", node), whole, elements)
             return self.gone_over(whole, done) or whole
 
         if isinstance(node, gast.Compare) and not isinstance(node.left, gast.Name | gast.Constant):
             before, left = self.kept("member", node.left)
-            first, node = [*before, *first], _replaced(node, node.left, left)
-        return _behind(self.copies(copy, value, node), first)
+            first, node = [*before, *first], replaced(node, node.left, left)
+        return behind(self.copies(copy, value, node), first)
 
     def copies(self, copy: Callable[[Node], Node], value: Node, node: Node, iterator: bool = False) -> Node:
         """The copies of a node for the elements of a value, each behind the test of its class; `iterator`: a method
@@ -201,14 +212,8 @@ class _Writer:
             else:
                 before, made = self.kept("iterator", called)
                 body = self.copies(copy, made, node, True)
-            out = _either(holds, before, body, out)
+            out = either(holds, before, body, out)
         return out
-
-    def kept(self, name: str, value: Node) -> tuple[list[Node], Node]:
-        """The expression that assigns a value to a new variable, and one that reads it."""
-        temp = self.temp(name, value)
-        named = gast.NamedExpr(target=target_of(temp, value), value=value)
-        return [gast.copy_location(named, value)], load(temp, value)
 
     def condition(self, node: Node) -> Node:
         """A condition in which objects are asked for their truth by their methods."""
@@ -237,61 +242,6 @@ class _Writer:
         read = rebuild(target, lambda child: gast.Load() if isinstance(child, gast.Store) else child)
         return self.stored(node, read, f"__i{operator}__ __{operator}__", [value], target)
 
-    def stored(
-        self, node: Node, value: Node, name: str, args: list[Node], target: Node = None, before: Any = ()
-    ) -> Node | None:
-        """The statement that calls the method of an object, and assigns the result to a target; as `dispatched`."""
-        functions = list(candidates(self.unit, *name.split()))
-        if not functions or not is_simple(self.unit, value):
-            return None
-        out = node
-        for k in reversed(range(len(functions))):
-            holds, called = self.choice(functions, k, node, value, args)
-            last = gast.Expr(value=called) if target is None else gast.Assign(targets=[target], value=called)
-            out = gast.If(test=holds, body=[*before, gast.copy_location(last, node)], orelse=[out])
-            out = gast.copy_location(out, node)
-        return out
-
-    def dispatched(self, node: Node, value: Node, name: str, args: list[Node], keywords: Any = ()) -> Node | None:
-        """The call of the method that an object has, by tests of which it has; None if none is compiled along."""
-        functions = list(candidates(self.unit, *name.split()))
-        if not functions:
-            return None
-        first: list[Node] = []
-        if isinstance(value, gast.Constant | gast.List | gast.Tuple | gast.Dict):
-            return None
-        if not is_simple(self.unit, value):
-            temp = self.temp("receiver", node)
-            first = [gast.copy_location(gast.NamedExpr(target=target_of(temp, node), value=value), node)]
-            value = load(temp, node)
-            node = _with_receiver(node, value)
-        out = node
-        for k in reversed(range(len(functions))):
-            holds, body = self.choice(functions, k, node, value, args, keywords)
-            if name in ("__contains__", TRUTH):  # Python makes a bool of what the method returns
-                body = supported(builtins.bool_, [body], node)
-            if name == "__next__" and len(node.args) == 2:
-                body = call(node.func, [supported(steps, [body], node), node.args[1]], node)
-            out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
-        if first:
-            out = subscript(display([*first, out], node), constant(1, node), node)
-        out.written_out = True
-        return out
-
-    def choice(
-        self, functions: list[Node], k: int, node: Node, value: Node, args: list[Node], keywords: Any = ()
-    ) -> tuple[Node, Node]:
-        """The test whether an object has the method that stands at `k` among the candidates, and its call."""
-        function = functions[k]
-        before = display([one.value for one in functions[:k] if one.attr == function.attr], node)
-        holds = supported(drafts.runs, [value, constant(function.attr, node), function.value, before], node)
-        body = gast.Call(func=function, args=[value, *args], keywords=list(keywords))
-        return holds, gast.copy_location(body, node)
-
-    def temp(self, name: str, node: Node) -> str:
-        self.temps += 1
-        return f"{name}_{self.temps}_{getattr(node, 'lineno', 0)}_{getattr(node, 'col_offset', 0)}"
-
     def made(self, node: Node) -> Node | None:
         """The expression that makes an object whose `__init__` is compiled along."""
         cls = resolve(self.unit, node.func)
@@ -312,84 +262,5 @@ class _Writer:
         return gast.copy_location(gast.IfExp(test=begun, body=done, orelse=constant(None, node)), node)
 
 
-def _with_receiver(node: Node, value: Node) -> Node:
-    """The node with a variable in place of the object that it asks."""
-    match node:
-        case gast.Call(func=gast.Attribute()):
-            func = attribute(value, node.func.attr, node.func)
-            return gast.copy_location(gast.Call(func=func, args=node.args, keywords=node.keywords), node)
-        case gast.Call():
-            return call(node.func, [value], node)
-        case gast.UnaryOp():
-            return gast.copy_location(gast.UnaryOp(op=node.op, operand=value), node)
-        case gast.BinOp():
-            return gast.copy_location(gast.BinOp(left=value, op=node.op, right=node.right), node)
-        case gast.Compare(ops=[gast.In()]):
-            return gast.copy_location(gast.Compare(left=node.left, ops=node.ops, comparators=[value]), node)
-        case gast.Compare():
-            return gast.copy_location(gast.Compare(left=value, ops=node.ops, comparators=node.comparators), node)
-    return subscript(value, node.slice, node)
-
-
-def _asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
-    """The part of a node of which it takes elements, and which type inference has found to be an object of the user's
-    that gives them; `done` are parts that are written out."""
-    match node:
-        case gast.For(iter=taken) | gast.Expr(value=gast.YieldFrom(value=taken)):
-            sources = [taken]
-        case gast.Compare(ops=[gast.In() | gast.NotIn()], comparators=[taken]):
-            sources = [taken]
-        case gast.List(elts=elements) | gast.Tuple(elts=elements) | gast.Set(elts=elements):
-            sources = [part.value for part in elements if isinstance(part, gast.Starred)]
-        case gast.ListComp() | gast.SetComp() | gast.DictComp() | gast.GeneratorExp():
-            sources = [part.iter for part in node.generators]
-        case gast.Call() if takes_elements(unit, node.func, resolve(unit, node.func)) and _takes_whole(unit, node):
-            sources = [source(unit, node)] if consumer(unit, node) else node.args
-        case _:
-            return None
-    locs, asked = unit.source.loc, unit.decisions.asked
-    for taken in sources:
-        while lazy(unit, taken) is not None and taken.args and locs(taken) not in done:
-            named = [arg for arg in taken.args if locs(arg) in asked]
-            taken = named[0] if named else taken.args[-1]
-        if isinstance(taken, COMPREHENSIONS):  # no object of the user's
-            continue
-        if locs(taken) not in done and not {locs(taken), locs(node)}.isdisjoint(asked):
-            return taken
-    return None
-
-
-def _takes_whole(unit: Unit, node: Node) -> bool:
-    """Whether a call takes elements by itself: it makes no stream of them, and does not go on with an iterator."""
-    return lazy(unit, node) is None and consumer(unit, node) != "next"
-
-
-def _is_among(name: str, node: Node, elements: Node) -> Node:
-    """The comparison `x in elements`, which takes elements up to the first that is equal."""
-    equal = compare(load(name, node), gast.Eq(), node.left, node)
-    part = gast.comprehension(target=target_of(name, node), iter=elements, ifs=[], is_async=0)
-    found = call(load("any", node), [gast.copy_location(gast.GeneratorExp(elt=equal, generators=[part]), node)], node)
-    if isinstance(node.ops[0], gast.In):
-        return found
-    return gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=found), node)
-
-
-def _replaced(node: Node, part: Node, new: Node) -> Node:
-    return rebuild(node, lambda child: new if child is part else _replaced(child, part, new))
-
-
-def _either(holds: Node, before: list[Node], body: Node, out: Node) -> Node:
-    """The choice between two statements or expressions; `before` are expressions in front of the first one."""
-    if not isinstance(out, gast.stmt):
-        return gast.copy_location(gast.IfExp(test=holds, body=_behind(body, before), orelse=out), out)
-    begun = [gast.copy_location(gast.Expr(value=part), out) for part in before]
-    return gast.copy_location(gast.If(test=holds, body=[*begun, body], orelse=[out]), out)
-
-
-def _behind(node: Node, before: list[Node]) -> Node:
-    """A choice behind an expression that is evaluated first."""
-    if not before:
-        return node
-    if isinstance(node, gast.stmt):
-        return rebuild(node, lambda child: _behind(child, before) if child is node.test else child)
-    return subscript(display([*before, node], node), constant(1, node), node)
+def _func(node: Node) -> Node | None:
+    return node.func if isinstance(node, gast.Call) else None

@@ -68,6 +68,18 @@ def candidates(unit: Unit, *names: str) -> Iterator[Node]:
                     yield attribute(load(key, unit.node), name, unit.node)
 
 
+def properties(unit: Unit, name: str) -> Iterator[Node]:
+    """The properties of a name that classes of the user's have and whose functions are compiled along, each once."""
+    found: list[property] = []
+    if any(key[2] == name for key in unit.decisions.helpers):
+        for key, cls in unit.classes.items():
+            value = inspect.getattr_static(cls, name, None)
+            new = isinstance(value, property) and not any(value is one for one in found)
+            if new and unit.batched(value) is not None:
+                found.append(value)
+                yield attribute(load(key, unit.node), name, unit.node)
+
+
 def function_of(unit: Unit, owner: tuple[type, Node], node: Node) -> tuple[Node, bool] | None:
     """An expression for the class whose function a method call means, and whether that is static; None if it is none of
     the program."""

@@ -1,0 +1,133 @@
+"""Calls of the methods that an object may have, as choices by tests of which it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+import gast
+
+from pcbatch.data.functions import builtins, drafts
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple
+from pcbatch.frontend.source.streams import steps
+from pcbatch.frontend.source.tree import Node, attribute, call, constant, display, load, subscript, supported, target_of
+
+TRUTH = "__bool__ __len__"
+BUILTINS = {len: "__len__", abs: "__abs__", next: "__next__", str: "__str__ __repr__", repr: "__repr__"}
+SHOWN = {-1: "str", 115: "str", 114: "repr"}
+"""The builtins that make the texts of the parts of f-strings, by the code of their conversion."""
+ASKED = (gast.Name, gast.Attribute, gast.Subscript, gast.Call)
+"""Expressions whose truth may be that of an object of the user's."""
+
+
+class Dispatch:
+    """Makes such choices for one function, with names that are new in it."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.temps = 0
+
+    def special(self, func: Node) -> str:
+        """The special method of its only argument that a builtin calls; empty for other functions."""
+        target = resolve(self.unit, func)
+        return next((name for builtin, name in BUILTINS.items() if target is builtin), "")
+
+    def text(self, value: Node, builtin: str = "str") -> Node | None:
+        """The text of an object that is shown, by the method that makes it; None if none is compiled along."""
+        if not isinstance(value, ASKED) or (isinstance(value, gast.Call) and not self.may_make(value.func)):
+            return None
+        made = call(load(builtin, value), [value], value)
+        plain = builtin == "str" and is_simple(self.unit, value)  # what is no object is shown as it is
+        return self.dispatched(value if plain else made, value, self.special(made.func), [])
+
+    def may_make(self, func: Node) -> bool:
+        """Whether a call may give an object of the user's: that of a function, or of a method of an object."""
+        method = isinstance(func, gast.Attribute) and not isinstance(func.value, gast.Constant | gast.JoinedStr)
+        target = resolve(self.unit, func)
+        return method if target is MISSING else isinstance(target, FunctionType) or target in self.unit.classes.values()
+
+    def stored(
+        self, node: Node, value: Node, name: str, args: list[Node], target: Node = None, before: Any = ()
+    ) -> Node | None:
+        """The statement that calls the method of an object, and assigns the result to a target; as `dispatched`."""
+        functions = list(candidates(self.unit, *name.split()))
+        if not functions or not is_simple(self.unit, value):
+            return None
+        out = node
+        for k in reversed(range(len(functions))):
+            holds, called = self.choice(functions, k, node, value, args)
+            last = gast.Expr(value=called) if target is None else gast.Assign(targets=[target], value=called)
+            out = gast.If(test=holds, body=[*before, gast.copy_location(last, node)], orelse=[out])
+            out = gast.copy_location(out, node)
+        return out
+
+    def dispatched(
+        self, node: Node, value: Node, name: str, args: list[Node], keywords: Any = (), getters: Sequence[Node] = ()
+    ) -> Node | None:
+        """The call of the method that an object has, by tests of which it has; None if none is compiled along."""
+        functions = list(getters or candidates(self.unit, *name.split()))
+        if not functions:
+            return None
+        first: list[Node] = []
+        if isinstance(value, gast.Constant | gast.List | gast.Tuple | gast.Dict):
+            return None
+        if not is_simple(self.unit, value):
+            first, value = self.kept("receiver", value)
+            node = _with_receiver(node, value)
+        out = node
+        for k in reversed(range(len(functions))):
+            holds, body = self.choice(functions, k, node, value, args, keywords)
+            if name in ("__contains__", TRUTH):  # Python makes a bool of what the method returns
+                body = supported(builtins.bool_, [body], node)
+            if name == "__next__" and len(node.args) == 2:
+                body = call(node.func, [supported(steps, [body], node), node.args[1]], node)
+            out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
+        if first:
+            out = subscript(display([*first, out], node), constant(1, node), node)
+        out.written_out = True
+        return out
+
+    def choice(
+        self, functions: list[Node], k: int, node: Node, value: Node, args: list[Node], keywords: Any = ()
+    ) -> tuple[Node, Node]:
+        """The test whether an object has the method that stands at `k` among the candidates, and its call."""
+        function = functions[k]
+        before = display([one.value for one in functions[:k] if one.attr == function.attr], node)
+        holds = supported(drafts.runs, [value, constant(function.attr, node), function.value, before], node)
+        body = gast.Call(func=function, args=[value, *args], keywords=list(keywords))
+        return holds, gast.copy_location(body, node)
+
+    def kept(self, name: str, value: Node) -> tuple[list[Node], Node]:
+        """The expression that assigns a value to a new variable, and one that reads it."""
+        temp = self.temp(name, value)
+        named = gast.NamedExpr(target=target_of(temp, value), value=value)
+        named.target.made = True  # no name of the user's
+        return [gast.copy_location(named, value)], load(temp, value)
+
+    def temp(self, name: str, node: Node) -> str:
+        self.temps += 1
+        return f"{name}_{self.temps}_{getattr(node, 'lineno', 0)}_{getattr(node, 'col_offset', 0)}"
+
+
+def _with_receiver(node: Node, value: Node) -> Node:
+    """The node with a variable in place of the object that it asks."""
+    match node:
+        case gast.Call(func=gast.Attribute()):
+            func = attribute(value, node.func.attr, node.func)
+            return gast.copy_location(gast.Call(func=func, args=node.args, keywords=node.keywords), node)
+        case gast.Call():
+            return call(node.func, [value], node)
+        case gast.Attribute():
+            return attribute(value, node.attr, node)
+        case gast.UnaryOp():
+            return gast.copy_location(gast.UnaryOp(op=node.op, operand=value), node)
+        case gast.BinOp():
+            return gast.copy_location(gast.BinOp(left=value, op=node.op, right=node.right), node)
+        case gast.Compare(ops=[gast.In()]):
+            return gast.copy_location(gast.Compare(left=node.left, ops=node.ops, comparators=[value]), node)
+        case gast.Compare():
+            return gast.copy_location(gast.Compare(left=value, ops=node.ops, comparators=node.comparators), node)
+    return subscript(value, node.slice, node)

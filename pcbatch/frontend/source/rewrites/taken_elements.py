@@ -1,0 +1,86 @@
+"""The parts of a node of which it takes elements, and choices among copies of it for objects that give them."""
+
+from __future__ import annotations
+
+import gast
+
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.streams import consumer, lazy, source, takes_elements
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    Node,
+    call,
+    compare,
+    constant,
+    display,
+    load,
+    rebuild,
+    subscript,
+    target_of,
+)
+
+
+def asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
+    """The part of a node of which it takes elements, and which type inference has found to be an object of the user's
+    that gives them; `done` are parts that are written out."""
+    match node:
+        case gast.For(iter=taken) | gast.Expr(value=gast.YieldFrom(value=taken)):
+            sources = [taken]
+        case gast.Compare(ops=[gast.In() | gast.NotIn()], comparators=[taken]):
+            sources = [taken]
+        case gast.List(elts=elements) | gast.Tuple(elts=elements) | gast.Set(elts=elements):
+            sources = [part.value for part in elements if isinstance(part, gast.Starred)]
+        case gast.ListComp() | gast.SetComp() | gast.DictComp() | gast.GeneratorExp():
+            sources = [part.iter for part in node.generators]
+        case gast.Call() if takes_elements(unit, node.func, resolve(unit, node.func)) and _takes_whole(unit, node):
+            sources = [source(unit, node)] if consumer(unit, node) else node.args
+        case _:
+            return None
+    locs, asked = unit.source.loc, unit.decisions.asked
+    for taken in sources:
+        while lazy(unit, taken) is not None and taken.args and locs(taken) not in done:
+            named = [arg for arg in taken.args if locs(arg) in asked]
+            taken = named[0] if named else taken.args[-1]
+        if isinstance(taken, COMPREHENSIONS):  # no object of the user's
+            continue
+        if locs(taken) not in done and not {locs(taken), locs(node)}.isdisjoint(asked):
+            return taken
+    return None
+
+
+def _takes_whole(unit: Unit, node: Node) -> bool:
+    """Whether a call takes elements by itself: it makes no stream of them, and does not go on with an iterator."""
+    return lazy(unit, node) is None and consumer(unit, node) != "next"
+
+
+def is_among(name: str, node: Node, elements: Node) -> Node:
+    """The comparison `x in elements`, which takes elements up to the first that is equal."""
+    equal = compare(load(name, node), gast.Eq(), node.left, node)
+    part = gast.comprehension(target=target_of(name, node), iter=elements, ifs=[], is_async=0)
+    found = call(load("any", node), [gast.copy_location(gast.GeneratorExp(elt=equal, generators=[part]), node)], node)
+    if isinstance(node.ops[0], gast.In):
+        return found
+    return gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=found), node)
+
+
+def replaced(node: Node, part: Node, new: Node) -> Node:
+    return rebuild(node, lambda child: new if child is part else replaced(child, part, new))
+
+
+def either(holds: Node, before: list[Node], body: Node, out: Node) -> Node:
+    """The choice between two statements or expressions; `before` are expressions in front of the first one."""
+    if not isinstance(out, gast.stmt):
+        return gast.copy_location(gast.IfExp(test=holds, body=behind(body, before), orelse=out), out)
+    begun = [gast.copy_location(gast.Expr(value=part), out) for part in before]
+    return gast.copy_location(gast.If(test=holds, body=[*begun, body], orelse=[out]), out)
+
+
+def behind(node: Node, before: list[Node]) -> Node:
+    """A choice behind an expression that is evaluated first."""
+    if not before:
+        return node
+    if isinstance(node, gast.stmt):
+        return rebuild(node, lambda child: behind(child, before) if child is node.test else child)
+    return subscript(display([*before, node], node), constant(1, node), node)
