@@ -20,13 +20,7 @@ from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import collect_yields
 from pcbatch.frontend.source.helpers import Helpers, key_of
 from pcbatch.frontend.source.locate import deep_trees
-from pcbatch.frontend.source.make_unit import make_unit
-from pcbatch.frontend.source.rewrites.clear_changes import write_changes
-from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
-from pcbatch.frontend.source.rewrites.mapped_calls import write_out
-from pcbatch.frontend.source.rewrites.memos import write_memos
-from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
-from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
+from pcbatch.frontend.source.rewrites.simple_words import in_simple_words
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined, check_deleted, check_nested
@@ -112,12 +106,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    parts = request.fn, symbols.helpers, request.statics, request.target
-    unit = make_unit(*parts)
-    written = write_memos, write_stored_defaults, write_out, write_out_choices, write_out_methods, write_changes
-    for rewriting in (collect_yields, *written):
-        if (node := rewriting(unit)) is not unit.node:
-            unit = make_unit(*parts, node)
+    unit = in_simple_words(request.fn, symbols.helpers, request.statics, request.target, collect_yields)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import gast
 
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.frontend.source.callable_objects import callee_of
-from pcbatch.frontend.source.callee import Statics, Target
+from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import is_kept
-from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.rewrites.nested import function_of, lift, to_lift
-from pcbatch.frontend.source.scope import definitions as defined
-from pcbatch.frontend.source.scope import parameters, renamed
+from pcbatch.frontend.source.rewrites.nested import function_of, lift
 from pcbatch.frontend.source.tree import (
     SCOPES,
     Node,
@@ -71,59 +67,6 @@ def _yields(nodes: list[Node]) -> Iterator[Node]:
             yield node
         elif not isinstance(node, SCOPES):
             yield from _yields(list(children(node)))
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenOut:
-    """A generator function that is written out: the unit with its variables renamed, and their new names."""
-
-    unit: Unit
-    names: dict[str, str]
-
-
-def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str], number: int) -> WrittenOut:
-    """Make the unit of a generator whose body is to stand in `unit`; `taken` are names that it must avoid."""
-    own = make_unit(target.fn, unit.helpers, statics, target)
-    captured = {inner for inner, _ in target.captured}
-    local = [name for name in own.bound if name not in captured and name not in own.imports]
-    names: dict[str, str] = {}
-    for name in local:
-        readable = name if name.strip("_") else "unused"  # `__1` would be a private name in a class
-        names[name] = unused(f"{readable}_{number}", "_", taken, own.names, names.values())
-    node = rebuild(own.node, lambda child: renamed(child, names))
-    args = rebuilt_parameters(own, names)
-
-    def renamed_to(name: str) -> str:
-        return names.get(name, name)
-
-    made = dict(defined(node.body))  # the renamed nodes of the functions inside
-    definitions = {renamed_to(name): made[renamed_to(name)] for name in own.definitions}
-    nested = {new: made.get(new) or renamed(d, names) for name, d in own.nested.items() for new in (renamed_to(name),)}
-    whole = replace(
-        own,
-        node=node,
-        params=args,
-        bound={
-            new: places if new not in definitions else (definitions[new],)
-            for name, places in own.bound.items()
-            for new in (renamed_to(name),)
-        },
-        variables=frozenset(map(renamed_to, own.variables)) | unit.variables,
-        nested=nested,
-        definitions=definitions,
-        names=own.names | frozenset(names.values()) | unit.names,
-        statics={renamed_to(name): value for name, value in own.statics.items()},
-        lifted={name: value for name, value in own.lifted.items() if name not in own.definitions},
-        passed={},
-        generates=True,
-    )
-    inner = lift(whole, to_lift(whole, definitions), definitions)
-    return WrittenOut(replace(whole, lifted={**whole.lifted, **inner}), names)
-
-
-def rebuilt_parameters(unit: Unit, names: dict[str, str]) -> tuple[str, ...]:
-    """The parameters of a function that is written out, by their new names."""
-    return tuple(names.get(name, name) for name in parameters(unit.node.args))
 
 
 def collect_yields(unit: Unit) -> Node:

@@ -25,9 +25,9 @@ from pcbatch.frontend.source.bind_call import bind
 from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.function_unit import Faults, Unit
-from pcbatch.frontend.source.generators import write_out
 from pcbatch.frontend.source.helpers import key_of
 from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.rewrites.generator_bodies import write_out
 from pcbatch.frontend.source.rewrites.nested import static_value
 from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.tree import Node, constant, is_constant, load, target_of

@@ -76,7 +76,7 @@ class Dispatch:
             return None
         if not is_simple(self.unit, value):
             first, value = self.kept("receiver", value)
-            node = _with_receiver(node, value)
+            node = with_receiver(node, value)
         out = node
         for k in reversed(range(len(functions))):
             holds, body = self.choice(functions, k, node, value, args, keywords)
@@ -112,8 +112,8 @@ class Dispatch:
         return f"{name}_{self.temps}_{getattr(node, 'lineno', 0)}_{getattr(node, 'col_offset', 0)}"
 
 
-def _with_receiver(node: Node, value: Node) -> Node:
-    """The node with a variable in place of the object that it asks."""
+def with_receiver(node: Node, value: Node) -> Node:
+    """Return the node with a variable in place of the object that it asks."""
     match node:
         case gast.Call(func=gast.Attribute()):
             func = attribute(value, node.func.attr, node.func)

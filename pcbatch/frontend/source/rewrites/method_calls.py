@@ -22,11 +22,12 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
-from pcbatch.frontend.source.rewrites.dispatch import ASKED, SHOWN, TRUTH, Dispatch
+from pcbatch.frontend.source.rewrites.dispatch import ASKED, SHOWN, TRUTH, Dispatch, with_receiver
 from pcbatch.frontend.source.rewrites.method_lookup import (
     candidates,
     class_of,
     function_of,
+    generator_methods,
     is_simple,
     is_super,
     is_trivial,
@@ -170,10 +171,15 @@ class _Writer(Dispatch):
         if part is None:
             return None
         is_comprehension, nodes = isinstance(node, COMPREHENSIONS), getattr(node, "generators", [])
-        once = isinstance(part, gast.Name) or is_simple(self.unit, part)
-        first, value = ([], part) if once else self.kept("receiver", part)
+        functions = generator_methods(self.unit, part)
+        owner = part.func.value if functions else part
+        once = isinstance(owner, gast.Name) or is_simple(self.unit, owner)
+        first, value = ([], owner) if once else self.kept("receiver", owner)
+        value = with_receiver(part, value) if functions else value
         done |= {self.unit.source.loc(part)}
-        if isinstance(node, gast.List | gast.Tuple | gast.Set) or (is_comprehension and part is not nodes[0].iter):
+        lazy_one = bool(functions) and isinstance(node, gast.GeneratorExp)  # whoever takes its elements is to see it
+        inner = is_comprehension and part is not nodes[0].iter
+        if isinstance(node, gast.List | gast.Tuple | gast.Set) or inner or lazy_one:
 
             def listed(elements: Node) -> Node:
                 return elements if elements is value else call(load("list", node), [elements], node)
@@ -196,6 +202,12 @@ class _Writer(Dispatch):
         """The copies of a node for the elements of a value, each behind the test of its class; `iterator`: a method
         `__iter__` has given it."""
         out = copy(value)
+        generators = [] if iterator else generator_methods(self.unit, value)
+        for k in reversed(range(len(generators))):
+            holds, called = self.choice(generators, k, value, value.func.value, value.args, value.keywords)
+            out = either(holds, [], copy(called), out)
+        if generators:
+            return out
         functions = [function for name in ("__iter__", "__next__") for function in methods_named(self.unit, name)]
         for k, function in reversed(list(enumerate(functions))):
             holds, called = self.choice(functions, k, value, value, [])

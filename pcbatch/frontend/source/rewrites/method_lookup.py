@@ -11,10 +11,11 @@ from typing import Any
 
 import gast
 
+from pcbatch.data.object_parts import is_users
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import place_of
-from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node, attribute, call, load
 
 
@@ -80,16 +81,27 @@ def properties(unit: Unit, name: str) -> Iterator[Node]:
                 yield attribute(load(key, unit.node), name, unit.node)
 
 
+def generator_methods(unit: Unit, node: Node) -> list[Node]:
+    """Return the generators of classes of the user's that a call of a method of an object may mean."""
+    match node:
+        case gast.Call(func=gast.Attribute(value=value, attr=name)) if resolve(unit, value) is MISSING:
+            functions = methods_named(unit, name)
+            return [one for one in functions if inspect.isgeneratorfunction(resolve(unit, one))]
+    return []
+
+
 def function_of(unit: Unit, owner: tuple[type, Node], node: Node) -> tuple[Node, bool] | None:
     """An expression for the class whose function a method call means, and whether that is static; None if it is none of
-    the program."""
+    the program, and no generator."""
     cls, expression = owner
     function = inspect.getattr_static(cls, node.func.attr, None)
     overridden = any(inspect.getattr_static(sub, node.func.attr, None) is not function for sub in _subclasses(cls))
     exact = node.func.value.id not in unit.params  # an object that was made here is of no subclass
     static = isinstance(function, staticmethod)
     inner = function.__func__ if isinstance(function, staticmethod) else function
-    if not isinstance(inner, FunctionType) or (overridden and not exact) or unit.batched(inner) is None:
+    if not isinstance(inner, FunctionType) or (overridden and not exact):
+        return None
+    if unit.batched(inner) is None and not (is_users(inner.__module__ or "") and inspect.isgeneratorfunction(inner)):
         return None
     return expression, static
 

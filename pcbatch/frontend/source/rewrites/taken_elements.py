@@ -7,6 +7,7 @@ import gast
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.rewrites.method_lookup import generator_methods
 from pcbatch.frontend.source.streams import consumer, lazy, source, takes_elements
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
@@ -23,8 +24,8 @@ from pcbatch.frontend.source.tree import (
 
 
 def asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
-    """The part of a node of which it takes elements, and which type inference has found to be an object of the user's
-    that gives them; `done` are parts that are written out."""
+    """Return the part of a node of which it takes elements, where methods of the user's may give them: a call of a
+    generator, or what type inference has found to be an object; `done` are parts that are written out."""
     match node:
         case gast.For(iter=taken) | gast.Expr(value=gast.YieldFrom(value=taken)):
             sources = [taken]
@@ -45,7 +46,8 @@ def asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
             taken = named[0] if named else taken.args[-1]
         if isinstance(taken, COMPREHENSIONS):  # no object of the user's
             continue
-        if locs(taken) not in done and not {locs(taken), locs(node)}.isdisjoint(asked):
+        wanted = not {locs(taken), locs(node)}.isdisjoint(asked) or bool(generator_methods(unit, taken))
+        if wanted and locs(taken) not in done:
             return taken
     return None
 

@@ -1,0 +1,31 @@
+"""The unit of a function whose tree is rewritten in simpler words, one kind of construct after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+
+from pcbatch.frontend.source.callee import Statics, Target
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.helpers import Helpers
+from pcbatch.frontend.source.make_unit import make_unit
+from pcbatch.frontend.source.rewrites.clear_changes import write_changes
+from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
+from pcbatch.frontend.source.rewrites.mapped_calls import write_out
+from pcbatch.frontend.source.rewrites.memos import write_memos
+from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
+from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
+from pcbatch.frontend.source.tree import Node
+
+REWRITINGS = (write_memos, write_stored_defaults, write_out, write_out_choices, write_out_methods, write_changes)
+
+
+def in_simple_words(
+    fn: FunctionType, helpers: Helpers, statics: Statics, target: Target, *first: Callable[[Unit], Node]
+) -> Unit:
+    """Return the unit of a function, as `make_unit` does, after some rewritings of its tree and all of these."""
+    unit = make_unit(fn, helpers, statics, target)
+    for rewriting in (*first, *REWRITINGS):
+        if (node := rewriting(unit)) is not unit.node:
+            unit = make_unit(fn, helpers, statics, target, node)
+    return unit
