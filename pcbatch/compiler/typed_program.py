@@ -142,9 +142,10 @@ def _decided(
 def _without_memos(helpers: Helpers, error: CompileError) -> Decisions:
     """Decide that lanes keep no results of cached functions, as a program in which they do is refused; raise `error` if
     they keep none."""
-    if not helpers.memos:
+    # Who changes what is kept finds it changed in Python, and not in a lane that makes each call anew.
+    changed = any(diagnostic.code == check_ownership.CODE for diagnostic in error.diagnostics)
+    if not helpers.memos or changed:
         raise error from None
-
     return Decisions(forgetful=frozenset(helpers.memos))
 
 

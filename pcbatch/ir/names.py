@@ -9,6 +9,10 @@ from pcbatch.ir.types import ArrayType
 LAMBDA = "lambda_"
 """The name of a function of a program that has none in the source."""
 
+MEMO = "memo.0"
+"""The beginning of the name of a variable in which lanes keep the results of a cached function; a number, a dot and the
+function's name follow. No variable of the user's has a part that begins with a digit."""
+
 
 def unused(name: str, ending: str, *taken: Container[str]) -> str:
     """Return a name that nothing has yet: as it is, or with as many endings as it takes."""

@@ -14,10 +14,10 @@ from pcbatch.frontend.build.mutations import Given, given_places
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.bind_call import Binding, bind
 from pcbatch.frontend.source.callee import Statics, Target, is_static
-from pcbatch.frontend.source.helpers import MEMO
 from pcbatch.frontend.source.rewrites.nested import scope_of, static_value
 from pcbatch.frontend.source.tree import Node, constant
 from pcbatch.ir.cfg import Call
+from pcbatch.ir.names import MEMO
 from pcbatch.ir.ops import Move, Prim
 
 

@@ -20,8 +20,7 @@ from pcbatch.errors import Restart
 from pcbatch.frontend.source.caches import cached_in_recursion
 from pcbatch.frontend.source.callable_objects import callee_of, is_cached
 from pcbatch.frontend.source.callee import BatchedTest, Target
-
-MEMO = "memo.0"  # part of the name of its variable: no name of the user has a part that begins with a digit
+from pcbatch.ir.names import MEMO
 
 _primitives: set[CodeKey] = set()
 

@@ -19,6 +19,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, Restart
 from pcbatch.ir.analysis.liveness import live_after
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.names import MEMO
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.roles import reads, writes
 from pcbatch.lowering.analysis.common_objects import (
@@ -293,6 +294,10 @@ class _Checker:
                 f"`{tie.src}` is changed in place for the caller, and may be another object by then",
                 (f"give the other object a name of its own, and leave `{tie.src}` what it was",),
             )
+        elif shown.startswith(MEMO):
+            cached = shown.rpartition(".")[2]
+            title = f"this changes what `{cached}` has returned, which Python keeps in its cache"
+            helps = (f"change a copy: `list({cached}(...))`, of a dict `dict({cached}(...))`",)
         elif TEMPORARY.fullmatch(shown) or TEMPORARY.fullmatch(changed):
             name = shown if TEMPORARY.fullmatch(changed) else changed
             title = f"`{name}` changes here while a value taken from it is still used"
@@ -316,8 +321,7 @@ class _Checker:
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
 
     def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:
-        name = original_name(root)
-        title = f"this changes an object that may stand at several places of `{name}`"
+        title = f"this changes an object that may stand at several places of `{original_name(root)}`"
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), APART)
 
     def _outside(self, op: Prim | Call, root: str) -> Diagnostic:
