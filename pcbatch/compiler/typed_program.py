@@ -153,7 +153,8 @@ def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | No
     statics = _statics(args or {})
     source = frontend.compile_functions(fn, helpers, statics, names=args is None)
     source = checked(source, "frontend", ("defined",))
-    source = checked(inline.run(source), "inline", ("defined",))
+    copied = [name for name, key in helpers.names.items() if key in helpers.decisions.copied]
+    source = checked(inline.run(source, copied), "inline", ("defined",))
     if args is None:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
         entered = checked(enter_loops.run(source, cfg, Inferred()), "enter_loops", ("defined",))

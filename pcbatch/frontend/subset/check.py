@@ -33,6 +33,7 @@ from pcbatch.frontend.subset.rules import (
     NESTED,
     STATEMENTS,
 )
+from pcbatch.frontend.subset.stale_caches import check_caches
 from pcbatch.frontend.subset.unused_results import value_helps
 
 
@@ -82,6 +83,7 @@ class Checker:
             if isinstance(part, gast.Name) and part.id.startswith(SUPPORT) and not hasattr(part, "made"):
                 self.faults.add("PCB210", f"the name `{part.id}` is reserved", part, helps=("choose another name",))
         statements.check_names(self.unit, self.faults)
+        check_caches(self.unit, self.faults)
         for statement in self.unit.body:
             self.visit(statement, Where())
 

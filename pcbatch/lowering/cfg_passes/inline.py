@@ -12,21 +12,30 @@ The pass runs before types are known, so each copy gets its own. (`auto_inline` 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label
 from pcbatch.errors import CompileError
-from pcbatch.ir.analysis.dataflow import components
+from pcbatch.ir.analysis.callgraph import calls
+from pcbatch.ir.analysis.dataflow import components, reachable
 from pcbatch.ir.analysis.def_use import rename_block, retarget
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.ops import RETURN, Jump, Move, Return
 from pcbatch.ir.types import ArrayType
 
 
-def run(program: CfgProgram) -> CfgProgram:
-    """Inline all calls of inline functions. Raises CompileError when one calls itself, directly or through others."""
+def run(program: CfgProgram, by_decision: Collection[str] = ()) -> CfgProgram:
+    """Inline all calls of inline functions.
+
+    One that calls itself, directly or through others, stays as it is where it is inline only `by_decision`; for others
+    CompileError is raised.
+    """
     inlined = {f.name: f for f in program.functions if f.inline and f.name != program.entry}
+    edges = {name: tuple(callee for callee in called if callee in inlined) for name, called in calls(program).items()}
+    for name in by_decision:
+        if name in inlined and name in reachable(edges[name], edges):
+            del inlined[name]
     _check_not_recursive(inlined)
     functions = [Inliner(f, inlined).run() for f in program.functions if f.name not in inlined]
     return replace(program, functions=tuple(functions))

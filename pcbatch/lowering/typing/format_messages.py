@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from pcbatch.data.host.host_forms import replaced
+from pcbatch.data.optional import Optional
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.diagnostics.short_repr import Shown
@@ -50,7 +51,7 @@ class Show:
             return (Field(names[0], "q" if part.conversion in ("r", "a") else "c", ending),)
         if value.tree == jax.tree.structure(0):
             return (Field(names[0], part.conversion, spec),)
-        return _structure(value, names)
+        return _structure(value, names, part.conversion in ("r", "a"))
 
 
 def is_text(value: Abstract) -> bool:
@@ -84,7 +85,7 @@ class _Mark(Shown):
     __hash__ = object.__hash__
 
 
-def _structure(value: Abstract, names: tuple[str, ...]) -> Message:
+def _structure(value: Abstract, names: tuple[str, ...], quoted: bool) -> Message:
     """The text of a pytree around the values of its leaves."""
     fields = [Field(name, "r") for name in names]
     shown: list[Any] = [
@@ -92,22 +93,41 @@ def _structure(value: Abstract, names: tuple[str, ...]) -> Message:
     ]
     number = {id(mark): k for k, mark in enumerate(shown)}
 
-    def is_list(part: object) -> bool:
-        """Whether a part is a list of numbers: one column, and a length."""
+    def is_part(part: object) -> bool:
+        """Whether a part is a text, a value that may be None, or a list of numbers: one column, and a length."""
+        if type(part) in (LaneText, Optional):
+            return True
         if type(part) is not LaneList or id(part.columns) not in number:
             return False
         leaf = value.leaves[number[id(part.columns)]]
         return isinstance(leaf, ArrayType) and len(leaf.shape) == 1
 
-    def listed(part: Any) -> Shown:
-        length = fields[number[id(part.length)]] if isinstance(part.length, Shown) else str(part.length)
-        fields.append(Field(fields[number[id(part.columns)]].var, "l", (length,)))
+    def field(leaf: Any) -> str | Field:
+        return fields[number[id(leaf)]] if isinstance(leaf, Shown) else str(leaf)
+
+    def kept(part: str | Field) -> Shown:
+        fields.append(part if isinstance(part, Field) else Field(part))
         return Shown(f"{MARK}{len(fields) - 1}{MARK}")
 
-    whole = replaced(jax.tree.unflatten(value.tree, shown), is_list, listed)
-    try:
-        text = str(whole)
-    except Exception as error:  # a method of the user's does more than to show its attributes
-        raise Refusal("PCB304", ASKS, helps=(MADE_FIRST,)) from error
-    parts = text.split(MARK)  # text, number, text, number, ..., text
-    return tuple(fields[int(part)] if k % 2 else part for k, part in enumerate(parts))
+    def marked(part: Any, quoted: bool = True) -> Any:
+        if type(part) is LaneText:
+            codes, length = map(field, jax.tree.leaves(part))
+            return kept(Field(getattr(codes, "var", ""), "q" if quoted else "c", (length,)))
+        if type(part) is LaneList:
+            return kept(Field(getattr(field(part.columns), "var", ""), "l", (field(part.length),)))
+        inner = marked(part.value, quoted) if is_part(part.value) else replaced(part.value, is_part, marked)
+        present = field(part.present)
+        if isinstance(present, str):  # known while compiling
+            return inner if present == "True" else None
+        return kept(Field(present.var, "n", message(inner)))
+
+    def message(whole: Any) -> Message:
+        try:
+            text = str(whole)
+        except Exception as error:  # a method of the user's does more than to show its attributes
+            raise Refusal("PCB304", ASKS, helps=(MADE_FIRST,)) from error
+        parts = text.split(MARK)  # text, number, text, number, ..., text
+        return joined(tuple(fields[int(part)] if k % 2 else part for k, part in enumerate(parts)))
+
+    whole = jax.tree.unflatten(value.tree, shown)
+    return message(marked(whole, quoted) if is_part(whole) else replaced(whole, is_part, marked))

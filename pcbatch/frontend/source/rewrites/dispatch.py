@@ -13,7 +13,18 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple
 from pcbatch.frontend.source.streams import steps
-from pcbatch.frontend.source.tree import Node, attribute, call, constant, display, load, subscript, supported, target_of
+from pcbatch.frontend.source.tree import (
+    Node,
+    attribute,
+    call,
+    compare,
+    constant,
+    display,
+    load,
+    subscript,
+    supported,
+    target_of,
+)
 
 TRUTH = "__bool__ __len__"
 BUILTINS = {len: "__len__", abs: "__abs__", next: "__next__", str: "__str__ __repr__", repr: "__repr__"}
@@ -21,6 +32,29 @@ SHOWN = {-1: "str", 115: "str", 114: "repr"}
 """The builtins that make the texts of the parts of f-strings, by the code of their conversion."""
 ASKED = (gast.Name, gast.Attribute, gast.Subscript, gast.Call)
 """Expressions whose truth may be that of an object of the user's."""
+
+
+PLAIN_METHODS = frozenset("__len__ __str__ __repr__ __contains__ __bool__".split())
+PLAIN_BUILTINS = (
+    len,
+    str,
+    repr,
+    int,
+    float,
+    bool,
+    ord,
+    chr,
+    any,
+    all,
+    isinstance,
+    range,
+    list,
+    tuple,
+    dict,
+    set,
+    sorted,
+)
+"""Methods and builtins that give objects of Python's own."""
 
 
 class Dispatch:
@@ -41,7 +75,13 @@ class Dispatch:
             return None
         made = call(load(builtin, value), [value], value)
         plain = builtin == "str" and is_simple(self.unit, value)  # what is no object is shown as it is
-        return self.dispatched(value if plain else made, value, self.special(made.func), [])
+        shown = self.dispatched(value if plain else made, value, self.special(made.func), [])
+        if shown is None or not is_simple(self.unit, value):
+            return shown
+        absent = compare(value, gast.Is(), constant(None, value), value)
+        whole = gast.copy_location(gast.IfExp(test=absent, body=constant("None", value), orelse=shown), value)
+        whole.plain = True
+        return whole
 
     def may_make(self, func: Node) -> bool:
         """Whether a call may give an object of the user's: that of a function, or of a method of an object."""
@@ -69,12 +109,10 @@ class Dispatch:
     ) -> Node | None:
         """The call of the method that an object has, by tests of which it has; None if none is compiled along."""
         functions = list(getters or candidates(self.unit, *name.split()))
-        if not functions:
+        if not functions or self.is_plain(value):
             return None
         first: list[Node] = []
-        if isinstance(value, gast.Constant | gast.List | gast.Tuple | gast.Dict):
-            return None
-        if not is_simple(self.unit, value):
+        if not isinstance(value, gast.Name) and not is_simple(self.unit, value):
             first, value = self.kept("receiver", value)
             node = with_receiver(node, value)
         out = node
@@ -87,8 +125,14 @@ class Dispatch:
             out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
         if first:
             out = subscript(display([*first, out], node), constant(1, node), node)
-        out.written_out = True
+        out.written_out, out.plain = True, not PLAIN_METHODS.isdisjoint(name.split())
         return out
+
+    def is_plain(self, value: Node) -> bool:
+        """Whether a value is none of an object of the user's, as far as its expression tells."""
+        if isinstance(value, gast.Call) and any(resolve(self.unit, value.func) is one for one in PLAIN_BUILTINS):
+            return True
+        return isinstance(value, gast.Constant | gast.List | gast.Tuple | gast.Dict) or getattr(value, "plain", False)
 
     def choice(
         self, functions: list[Node], k: int, node: Node, value: Node, args: list[Node], keywords: Any = ()

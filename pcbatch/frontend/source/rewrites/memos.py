@@ -33,12 +33,16 @@ from pcbatch.frontend.source.tree import (
     Node,
     compare,
     display,
+    is_none,
     load,
     rebuild_bodies,
     subscript,
     target_of,
     with_fields,
 )
+
+MAKING = (gast.List, gast.Dict, gast.Set, *SCOPES)
+"""Expressions that make a new object each time: Python gives the one that it has kept."""
 
 
 def write_memos(unit: Unit) -> Node:
@@ -54,11 +58,11 @@ def write_memos(unit: Unit) -> Node:
             if isinstance(part, FUNCTIONS):
                 if part.name in nested:
                     new.append(_empty(nested[part.name], part))
-                part = _reading(part, _read(unit, part, nested))
+                part = _reading(part, _read(unit, [part], nested))
             new.append(part)
         return new
 
-    made = [_empty(memo, node) for memo in _read(unit, node, {}) if memo not in unit.params]
+    made = [_empty(memo, node) for memo in _read(unit, node.body, {}) if memo not in unit.params]
     node = rebuild_bodies(node, statements, inner=False)
     own = unit.helpers.memos.get(key_of(unit.fn.__code__))
     if own in unit.params:
@@ -74,10 +78,11 @@ def _of_nested(unit: Unit, name: str) -> str | None:
     return unit.helpers.memo(key_of(target.fn.__code__)) if calls_itself(name, unit.definitions) else None
 
 
-def _read(unit: Unit, node: Node, nested: Mapping[str, str]) -> list[str]:
-    """The memos of functions that are named in a node: of `nested` ones, and of those that are not nested."""
+def _read(unit: Unit, nodes: Iterable[Node], nested: Mapping[str, str]) -> list[str]:
+    """The memos of functions that are named in nodes: of `nested` ones, and of those that are not nested."""
     found: dict[str, None] = {}
-    for part in [*free_reads(node), *(part for part in gast.walk(node) if isinstance(part, gast.Attribute))]:
+    parts = [part for node in nodes for part in gast.walk(node) if isinstance(part, gast.Attribute)]
+    for part in [*(read for node in nodes for read in free_reads(node)), *parts]:
         value = resolve(unit, part)
         target = None if value is MISSING else unit.batched(value)
         if isinstance(part, gast.Name) and part.id in nested:
@@ -104,6 +109,8 @@ def _reading(node: Node, memos: Iterable[str]) -> Node:
 def _remembering(node: Node, memo: str) -> Node:
     """A function that looks for its result in its memo, and keeps there what is not known without a call."""
     names = parameters(node.args)
+    if any(isinstance(part, gast.Return) for one in gast.walk(node) for part in _finals(one)):
+        return node  # what it returns takes the place of what is kept by then
     key = load(names[0], node) if len(names) == 1 else display([load(name, node) for name in names], node)
     body, before = list(node.body), []
     while body and _is_simple(body[0]):
@@ -123,21 +130,25 @@ def _remembering(node: Node, memo: str) -> Node:
     return with_fields(changed, body=[*before, look_up, *changed.body])
 
 
+def _finals(node: Node) -> list[Node]:
+    """The parts of the `finally` of a statement."""
+    return [part for each in getattr(node, "finalbody", ()) for part in gast.walk(each)]
+
+
 def _is_simple(node: Node) -> bool:
     """Whether a statement is one at which a function begins that needs no memo: a text, a name or a simple case."""
     match node:
         case gast.Expr(value=gast.Name() | gast.Constant()):
             return True
         case gast.If(test=test, body=[gast.Return() as result], orelse=[]):
-            return not any(
-                isinstance(part, (gast.Call, *SCOPES)) for each in (test, result) for part in gast.walk(each)
-            )
+            parts = [*gast.walk(test), *gast.walk(result)]
+            return not any(isinstance(part, (gast.Call, *MAKING)) for part in parts)
     return False
 
 
 def _kept(node: Node, memo: str, key: Node) -> list[Node]:
-    """A `return` that keeps what it returns; other statements, and a return of a constant, as they are."""
-    if not isinstance(node, gast.Return) or node.value is None or isinstance(node.value, gast.Constant):
+    """A `return` that keeps what it returns; other statements, and a return of nothing, as they are."""
+    if not isinstance(node, gast.Return) or node.value is None or is_none(node.value):
         return [node]
     result = f"{memo}.result"
     place = gast.copy_location(gast.Subscript(load(memo, node), key, gast.Store()), node)

@@ -31,6 +31,7 @@ from pcbatch.frontend.source.rewrites.method_lookup import (
     is_simple,
     is_super,
     is_trivial,
+    may_be_listed,
     methods_named,
     properties,
     returns_self,
@@ -177,7 +178,9 @@ class _Writer(Dispatch):
         first, value = ([], owner) if once else self.kept("receiver", owner)
         value = with_receiver(part, value) if functions else value
         done |= {self.unit.source.loc(part)}
-        lazy_one = bool(functions) and isinstance(node, gast.GeneratorExp)  # whoever takes its elements is to see it
+        made = functions or methods_named(self.unit, "__iter__")
+        # Whoever takes the elements of a generator expression is to see it.
+        lazy_one = isinstance(node, gast.GeneratorExp) and may_be_listed(self.unit, made)
         inner = is_comprehension and part is not nodes[0].iter
         if isinstance(node, gast.List | gast.Tuple | gast.Set) or inner or lazy_one:
 

@@ -13,8 +13,9 @@ import gast
 
 from pcbatch.data.object_parts import is_users
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.locate import locate
 from pcbatch.frontend.source.own_classes import own_methods
-from pcbatch.frontend.source.places import place_of
+from pcbatch.frontend.source.places import is_mutating_method, place_of
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node, attribute, call, load
 
@@ -88,6 +89,24 @@ def generator_methods(unit: Unit, node: Node) -> list[Node]:
             functions = methods_named(unit, name)
             return [one for one in functions if inspect.isgeneratorfunction(resolve(unit, one))]
     return []
+
+
+def may_be_listed(unit: Unit, functions: list[Node]) -> bool:
+    """Return whether nobody sees that all elements of generators are made before the first one is used.
+
+    They end and change no object.
+    """
+    for function in functions:
+        method = resolve(unit, function)
+        for part in gast.walk(locate(method).node) if inspect.isgeneratorfunction(method) else ():
+            match part:
+                case gast.While(test=gast.Constant()):
+                    return False
+                case gast.Attribute(ctx=gast.Store() | gast.Del()) | gast.Subscript(ctx=gast.Store() | gast.Del()):
+                    return False
+                case gast.Call(func=gast.Attribute() as func) if is_mutating_method(func, statement=True):
+                    return False
+    return True
 
 
 def function_of(unit: Unit, owner: tuple[type, Node], node: Node) -> tuple[Node, bool] | None:

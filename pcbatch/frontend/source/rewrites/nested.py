@@ -193,6 +193,12 @@ def _used(name: str, definitions: Mapping[str, Node]) -> frozenset[str]:
     return reachable([name], _uses(definitions))
 
 
+def read_around(name: str, definitions: Mapping[str, Node]) -> frozenset[str]:
+    """Return the names of the function around it that a nested function reads, also in others that it uses."""
+    used = [function_of(definitions[each]) for each in _used(name, definitions)]
+    return frozenset(read for node in used for read in free_names(node))
+
+
 def calls_itself(name: str, definitions: Mapping[str, Node]) -> bool:
     """Return whether a nested function uses itself, also through others."""
     uses = _uses(definitions)
