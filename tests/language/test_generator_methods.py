@@ -137,7 +137,78 @@ def that_calls_methods(a, b):
     return sum(filled(Bag, a, b).weighed())
 
 
+class Counter:
+    """Counts how many elements it has made."""
+
+    def __init__(self):
+        self.made = 0
+
+    def up(self, k):
+        if k > 0:
+            self.made += 1
+            yield k
+            yield from self.up(k - 1)
+
+    def flat(self, k):
+        for i in range(k):
+            self.made += 1
+            yield i
+
+    def endless(self):
+        while True:
+            self.made += 1
+            yield self.made
+
+
+def zipped_before(a, b):
+    counter, total = Counter(), 0
+    for k, i in zip(counter.flat(5), range(a % 7)):
+        total += k * i
+    return counter.made * 100 + total
+
+
+def zipped_behind(a, b):
+    counter, total = Counter(), 0
+    for i, k in zip(range(a % 7), counter.flat(5)):
+        total += k * i
+    return counter.made * 100 + total
+
+
+def zipped_between(a, b):
+    counter, total, xs = Counter(), 0, [a, 2, 3]
+    for i, k, j in zip(xs, counter.endless(), range(b % 5)):
+        total += k * i + j
+        if total > 90:
+            break
+    return counter.made * 100 + total
+
+
+def zipped_with_known_ones(a, b):
+    text = ""
+    for name, k in zip(("ab", "c", "d"), Counter().flat(a % 7)):
+        text += name + str(k)
+    return len(text) + sum(x * k for x, k in zip([3, a, b], Counter().flat(5)))
+
+
+def taken_early(a, b):
+    counter = Counter()
+    return next(x for x in counter.endless() if x % b == 0) * 100 + counter.made
+
+
+def all_taken(a, b):
+    counter, total = Counter(), 0
+    for k in counter.up(5):
+        total += k * a
+    return counter.made + total
+
+
 PROGRAMS = [
+    zipped_before,
+    zipped_behind,
+    zipped_between,
+    zipped_with_known_ones,
+    taken_early,
+    all_taken,
     in_a_loop,
     in_methods_and_builtins,
     beside_a_dict,
@@ -153,3 +224,50 @@ def test_the_elements_are_those_of_python(fn: Callable[[int, int], Any]) -> None
     firsts, seconds = np.array([5, 60, 3]), np.array([7, 14, 33])
     found = pcbatch.batch(fn)(firsts, seconds).tolist()
     assert found == [fn(a, b) for a, b in zip(firsts.tolist(), seconds.tolist(), strict=True)]
+
+
+def left_early(a, b):
+    counter = Counter()
+    for k in counter.up(5):
+        if k <= a:
+            break
+    return counter.made
+
+
+def read_in_the_loop(a, b):
+    counter, total = Counter(), 0
+    for k in counter.up(5):
+        total += k * counter.made
+    return total
+
+
+@pytest.mark.parametrize("fn", [left_early, read_in_the_loop], ids=lambda fn: fn.__name__)
+def test_changes_of_one_that_goes_over_itself_are_not_made_early(fn: Callable[[int, int], Any]) -> None:
+    with pytest.raises(pcbatch.CompileError, match="changes objects, and the loop over it may see that"):
+        pcbatch.batch(fn)(np.array([1, 2]), np.array([1, 2]))
+
+
+class Counted(Bag):
+    def __init__(self):
+        self.xs, self.made = [], 0
+
+    def counted(self):
+        for x in self.xs:
+            self.made += 1
+            yield x
+
+
+def any_of_a_choice(a, b):
+    bag = filled(Counted, a, b) if a > 5 else filled(Counted, b, a)
+    return any(x > b for x in bag.counted()), bag.made
+
+
+def test_elements_are_not_made_early() -> None:
+    firsts, seconds = np.array([5, 60, 3]), np.array([7, 14, 33])
+    try:
+        found = [part.tolist() for part in pcbatch.batch(any_of_a_choice)(firsts, seconds)]
+    except pcbatch.CompileError:
+        return  # a list of all elements would be another program
+    assert list(zip(*found, strict=True)) == [
+        any_of_a_choice(a, b) for a, b in zip(firsts.tolist(), seconds.tolist(), strict=True)
+    ]

@@ -151,7 +151,51 @@ def raising(n):
         return -1
 
 
+@cache
+def global_fibonacci(k):
+    return k if k < 2 else (global_fibonacci(k - 1) + global_fibonacci(k - 2)) % MODULUS
+
+
+def applied(function, xs):
+    return sum(function(x) for x in xs)
+
+
+def handed_to_a_helper(n):
+    return applied(global_fibonacci, range(n)) + max([n, 2, 3], key=global_fibonacci) + global_fibonacci(n)
+
+
+def returned_in_a_finally(n):
+    """What the `try` returns is not the result."""
+
+    @cache
+    def go(i):
+        if i < 2:
+            return i
+        try:
+            return go(i - 1) + go(i - 2)
+        finally:
+            if i == 3:
+                return 55
+
+    return go(n % 10)
+
+
+def made_anew_in_the_base_case(n):
+    """The list that a simple case returns is kept as well."""
+
+    @cache
+    def go(i):
+        if i <= 0:
+            return [1]
+        return [*go(i - 1), i]
+
+    return len(go(n % 7)) * 100 + len(go(0))
+
+
 PROGRAMS = [
+    handed_to_a_helper,
+    returned_in_a_finally,
+    made_anew_in_the_base_case,
     fibonacci,
     partitions,
     of_each_other,
@@ -258,3 +302,34 @@ def on_two_grids(n):
 def test_a_cached_method_of_known_objects_keeps_nothing() -> None:
     sizes = np.array([0, 2])
     assert pcbatch.batch(on_two_grids)(sizes).tolist() == [on_two_grids(n) for n in sizes.tolist()]
+
+
+def assigned_between_calls(n):
+    limit = n
+
+    @cache
+    def go(i):
+        return limit if i <= 1 else go(i - 1) + go(i - 2)
+
+    first = go(4)
+    limit += 100
+    return first + go(4)
+
+
+def changed_in_a_loop(n):
+    xs, total = [n, 2, 3], 0
+
+    @cache
+    def go(i):
+        return xs[i % 3] + (go(i - 1) if i > 0 else 0)
+
+    for k in range(3):
+        total += go(k)
+        xs.append(k)
+    return total
+
+
+@pytest.mark.parametrize("fn", [assigned_between_calls, changed_in_a_loop], ids=lambda fn: fn.__name__)
+def test_what_a_cache_does_not_see_is_refused(fn: Callable[[int], Any]) -> None:
+    with pytest.raises(pcbatch.CompileError, match="which Python caches, has read it"):
+        pcbatch.batch(fn)(np.array([3, 5]))

@@ -292,3 +292,36 @@ def test_lists_of_the_lane(capfd: Any) -> None:
         assert found[n // 2] == capfd.readouterr().out.splitlines()
     with pytest.raises(pcbatch.BatchRuntimeError, match=r"no \[3, 0, 2, 4\]"):
         pcbatch.batch(f)(i32(0, 3))
+
+
+class Named:
+    def __init__(self, x):
+        self.x = x
+
+    def __str__(self):
+        return f"N{self.x}"
+
+
+def shows_what_may_be_none(a):
+    d = {a: 1.5}
+    x = a if a > 1 else None
+    word = "big" if a > 1 else None
+    named = Named(a) if a > 2 else None
+    print(x, f"{x}", d.get(2), word, named, (1, x))
+    if a > 3:
+        raise ValueError(f"got {word} {d.get(3)}")
+    return a
+
+
+def test_values_that_may_be_none(capfd: pytest.CaptureFixture[str]) -> None:
+    """Each lane shows its value, or None."""
+    values = np.array([0, 2, 3, 4])
+    with pytest.raises(pcbatch.BatchRuntimeError, match="got big None"):
+        pcbatch.batch(shows_what_may_be_none)(values)
+    lines = capfd.readouterr().out.splitlines()
+    for k, value in enumerate(values.tolist()):
+        with contextlib.suppress(ValueError):
+            shows_what_may_be_none(value)
+        assert [line for line in lines if line.startswith(f"[lane {k}] ")] == [
+            f"[lane {k}] {line}" for line in capfd.readouterr().out.splitlines()
+        ]

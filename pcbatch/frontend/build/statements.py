@@ -177,7 +177,9 @@ def _for_stream(b: Builder, node: Node, loop: Loop | None) -> None:
         assign(b, [node.target], element)
         statements(b, node.body, Loop(after, following, len(b.finals)))
 
+    b.streams.append(node)
     each(b, node.iter, step)
+    b.streams.pop()
     statements(b, node.orelse, loop)
     b.begin(after)
 

@@ -173,7 +173,17 @@ def is_special(unit: Unit, node: Node) -> bool:
     if name == "enumerate" and node.args:
         kept = unit.source.loc(node.args[0]) in unit.decisions.taken
         return not _is_odd(node) and (kept or is_special(unit, node.args[0]))
+    if name == "zip" and generator_among(unit, node) is not None:
+        return True
     return isinstance(node, ELEMENTS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
+
+
+def generator_among(unit: Unit, node: Node) -> int | None:
+    """Return the place of the only generator among the arguments of `zip`, whose elements are made in their turn."""
+    if node.keywords or _is_odd(node):
+        return None
+    found = [k for k, arg in enumerate(node.args) if generator_in(unit, arg)]
+    return found[0] if len(found) == 1 else None
 
 
 def _is_odd(node: Node) -> bool:

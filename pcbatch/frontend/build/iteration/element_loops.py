@@ -22,19 +22,27 @@ from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.exceptions import leave_on
 from pcbatch.frontend.build.expressions import call_into, condition, in_order, lower, lower_into, where
 from pcbatch.frontend.build.iteration import loops
-from pcbatch.frontend.build.iteration.generators import each_yielded, goes_over_itself, may_stop, refuse_itself
+from pcbatch.frontend.build.iteration.generators import (
+    each_yielded,
+    goes_over_itself,
+    may_stop,
+    refuse_changes,
+    refuse_itself,
+    sees_changes,
+)
 from pcbatch.frontend.build.iteration.inner_names import Names, applied, own_name
-from pcbatch.frontend.build.iteration.iterables import zipped
+from pcbatch.frontend.build.iteration.iterables import Iterable, zipped
 from pcbatch.frontend.build.iteration.itertools_loops import ITERTOOLS, Consume, indexed
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.scope import bindings, renamed
-from pcbatch.frontend.source.streams import STEPS, is_special, lazy
+from pcbatch.frontend.source.streams import STEPS, generator_among, is_special, lazy
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
     binary,
     call,
+    compare,
     constant,
     display,
     is_none,
@@ -62,6 +70,8 @@ def each(b: Builder, node: Node, consume: Consume) -> None:
         _all_yielded(b, node, target, consume)
     elif target is not None:
         each_yielded(b, node, target, consume)
+    elif name == "zip" and (place := generator_among(b.unit, node)) is not None:
+        _zip(b, node, place, consume)
     elif name is None or not is_special(b.unit, node):
         _plain(b, node, consume)
     elif name in PYTHON:
@@ -125,6 +135,9 @@ def _all_yielded(b: Builder, node: Node, target: Target, consume: Consume) -> No
     """Build a loop over what a generator that goes over itself yields: a call makes the list of it."""
     if target.captured:  # what the body changes of it would not be seen
         refuse_itself(b, node)
+        return
+    if b.symbol.may_change(target) and any(map(sees_changes, b.streams)):
+        refuse_changes(b, node)
         return
     starred = any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords)
     given = node
@@ -192,6 +205,46 @@ def _until_stop(b: Builder, node: Node, end: str) -> Node:
     leave_on(b, tried, (StopIteration,), node, end)
     b.start(going)
     return value
+
+
+def _zip(b: Builder, node: Node, place: int, consume: Consume) -> None:
+    """Build the loop over a generator and sequences beside it: no element is made that Python does not ask for."""
+    index, end, sides = load(b.temp(), node), b.label(), list[tuple[Iterable, Node] | None]()
+    for part in (node.args[:place], node.args[place + 1 :]):  # asked before the generator, and after it
+        b.rolls = True
+        side = zipped(b, part, node) if part else None
+        count = load(b.temp(), node)
+        if side is not None:
+            b.prim((count.id,), side.length.value, shown=side.length.shown)
+        sides.append(None if side is None else (side, count))
+        b.rolls = False
+    b.prim((index.id,), constant(0, node))
+
+    def leave_at_end(side: tuple[Iterable, Node] | None) -> None:
+        if side is not None:
+            going = b.label()
+            condition(b, compare(index, gast.Lt(), side[1], node), going, end)
+            b.start(going)
+
+    def step(value: Node, after: str) -> None:
+        leave_at_end(sides[1])
+        found = [None if side is None else side[0].element(index).value for side in sides]
+        rows = [None if row is None else load(b.temp(), node) for row in found]
+        for name, row in zip(rows, found, strict=True):
+            if name is not None:
+                b.prim((name.id,), row)
+        parts = [subscript(rows[0], constant(k, node), node) for k in range(place)]
+        parts += [value, *(subscript(rows[1], constant(k, node), node) for k in range(len(node.args) - place - 1))]
+        b.prim((index.id,), binary(index, gast.Add(), constant(1, node), node))
+        following = b.label()
+        consume(display(parts, node), following)
+        b.begin(following)
+        leave_at_end(sides[0])
+        b.jump(after)
+
+    leave_at_end(sides[0])
+    each(b, node.args[place], step)
+    b.begin(end)
 
 
 def _steps(b: Builder, node: Node, consume: Consume) -> None:

@@ -43,6 +43,8 @@ except StopIteration:
 """
 FINALLY = "a generator runs the `finally` around a `yield` when its loop is left, which lanes cannot"
 ITSELF = "a generator that goes over itself may not read variables of the function around it"
+CHANGES = "a generator that goes over itself changes objects, and the loop over it may see that"
+CHANGES_HELP = "go over a list of its elements, `for x in list(...)`, which changes them all before"
 ITSELF_HELP = "pass them as arguments, or keep what is still to do in a list, and go over it in one loop"
 
 
@@ -110,6 +112,19 @@ def _with_own_error(body: list[Node], at: Node) -> Node:
 def refuse_itself(b: Builder, node: Node) -> None:
     """Record the fault of a generator that goes over itself and reads variables of the function around it."""
     b.faults.add("PCB105", ITSELF, node, helps=(ITSELF_HELP,))
+
+
+def refuse_changes(b: Builder, node: Node) -> None:
+    """Record the fault of a generator that goes over itself and changes objects, all of them before the loop."""
+    b.faults.add("PCB105", CHANGES, node, helps=(CHANGES_HELP,))
+
+
+def sees_changes(loop: Node) -> bool:
+    """Whether a loop over a generator may see how far that has come: it is left early, or reads what that is given."""
+    given = {part.id for part in gast.walk(loop.iter) if isinstance(part, gast.Name)}
+    parts = [part for statement in loop.body for part in gast.walk(statement)]
+    left = any(isinstance(part, gast.Break | gast.Return | gast.Raise) for part in parts)
+    return left or any(isinstance(part, gast.Name) and part.id in given for part in parts)
 
 
 def goes_over_itself(b: Builder, target: Target) -> bool:

@@ -210,7 +210,7 @@ def _rows(b: Builder, node: Node) -> Iterable:
     stored = isinstance(node, gast.Name) and node.id in b.stored  # Python's iterator sees what the body stores
     value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
     temp = b.temp()
-    rolled = b.loc(node) in b.unit.decisions.rolled
+    rolled = b.rolls or b.loc(node) in b.unit.decisions.rolled
     take = iteration.stored_rows if stored else iteration.rolled_rows if rolled else iteration.rows
     b.prim((temp,), supported(take, [value], node), shown=value)
     b.iterated.add(temp)

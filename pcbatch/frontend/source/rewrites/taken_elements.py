@@ -42,7 +42,7 @@ def asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
     locs, asked = unit.source.loc, unit.decisions.asked
     for taken in sources:
         while lazy(unit, taken) is not None and taken.args and locs(taken) not in done:
-            named = [arg for arg in taken.args if locs(arg) in asked]
+            named = [arg for arg in taken.args if locs(arg) in asked or generator_methods(unit, arg)]
             taken = named[0] if named else taken.args[-1]
         if isinstance(taken, COMPREHENSIONS):  # no object of the user's
             continue
