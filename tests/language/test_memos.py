@@ -192,7 +192,21 @@ def made_anew_in_the_base_case(n):
     return len(go(n % 7)) * 100 + len(go(0))
 
 
+def cleared(n):
+    @cache
+    def go(i):
+        return i if i < 2 else (go(i - 1) + go(i - 2)) % MODULUS
+
+    total = go(n)
+    go.cache_clear()
+    for k in range(3):
+        total += go(n + k) + global_fibonacci(n + k)
+        global_fibonacci.cache_clear()
+    return total
+
+
 PROGRAMS = [
+    cleared,
     handed_to_a_helper,
     returned_in_a_finally,
     made_anew_in_the_base_case,

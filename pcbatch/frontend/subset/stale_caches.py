@@ -18,6 +18,7 @@ from pcbatch.frontend.source.places import is_mutating_method
 from pcbatch.frontend.source.rewrites.nested import function_of, is_cache, read_around
 from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.tree import COMPREHENSIONS, SCOPES, Node, children
+from pcbatch.ir.names import MEMO
 
 INNER = tuple(kind for kind in SCOPES if kind not in COMPREHENSIONS)
 
@@ -29,7 +30,8 @@ def check_caches(unit: Unit, faults: Faults) -> None:
     for name, node in unit.definitions.items():
         if not any(is_cache(unit, decorator) for decorator in getattr(function_of(node), "decorator_list", ())):
             continue
-        read = read_around(name, unit.definitions).intersection(unit.variables)
+        around = read_around(name, unit.definitions).intersection(unit.variables)
+        read = {variable for variable in around if not variable.startswith(MEMO)}
         for variable, place in _changed(unit):
             if variable in read and place.lineno > node.end_lineno and _is_between(unit, name, node, place):
                 title = f"`{variable}` changes after `{name}`, which Python caches, has read it"

@@ -22,10 +22,11 @@ from collections.abc import Iterable, Mapping
 import gast
 
 from pcbatch.frontend.source.caches import has_key
+from pcbatch.frontend.source.callable_objects import CACHE, callee_of
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import key_of
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.rewrites.nested import calls_itself
+from pcbatch.frontend.source.rewrites.nested import calls_itself, is_cache
 from pcbatch.frontend.source.scope import bindings, free_reads, parameters
 from pcbatch.frontend.source.tree import (
     FUNCTIONS,
@@ -59,7 +60,7 @@ def write_memos(unit: Unit) -> Node:
                 if part.name in nested:
                     new.append(_empty(nested[part.name], part))
                 part = _reading(part, _read(unit, [part], nested))
-            new.append(part)
+            new.append(_cleared(unit, part, nested) or part)
         return new
 
     made = [_empty(memo, node) for memo in _read(unit, node.body, {}) if memo not in unit.params]
@@ -76,6 +77,24 @@ def _of_nested(unit: Unit, name: str) -> str | None:
     if target is None or not target.cached or not has_key(target.fn.__code__):
         return None
     return unit.helpers.memo(key_of(target.fn.__code__)) if calls_itself(name, unit.definitions) else None
+
+
+def _cleared(unit: Unit, node: Node, nested: Mapping[str, str]) -> Node | None:
+    """What stands for a statement `f.cache_clear()` of a cached function; None for other statements."""
+    match node:
+        case gast.Expr(value=gast.Call(func=gast.Attribute(value=function, attr="cache_clear"), args=[], keywords=[])):
+            name = function.id if isinstance(function, gast.Name) else ""
+            decorators = getattr(unit.definitions.get(name), "decorator_list", ())
+            found = resolve(unit, function)
+            if isinstance(found, CACHE):
+                fn = callee_of(found)[0]
+                memo = None if fn is None else unit.helpers.memos.get(key_of(fn.__code__))
+            elif any(is_cache(unit, decorator) for decorator in decorators):
+                memo = nested.get(name)
+            else:
+                return None
+            return gast.copy_location(gast.Pass(), node) if memo is None else _empty(memo, node)
+    return None
 
 
 def _read(unit: Unit, nodes: Iterable[Node], nested: Mapping[str, str]) -> list[str]:
