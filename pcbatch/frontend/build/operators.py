@@ -55,7 +55,7 @@ from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outs
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.rewrites.nested import is_cache
+from pcbatch.frontend.source.rewrites.nested import has_cache, is_cache
 from pcbatch.frontend.source.scope import catches, hidden_inside, parameters
 from pcbatch.frontend.source.streams import has_own
 from pcbatch.frontend.source.tree import (
@@ -200,7 +200,7 @@ def _refused_effect(w: _Written) -> Node | None:
 
 def _seen_through(w: _Written) -> Node | None:
     """Rewrite a function with a decorator that caches, which sees no values of a lane."""
-    if not isinstance(w.node, gast.FunctionDef) or not any(is_cache(w.unit, d) for d in w.node.decorator_list):
+    if not isinstance(w.node, gast.FunctionDef) or not has_cache(w.unit, w.node):
         return None
     caches = [id(d) for d in w.node.decorator_list if is_cache(w.unit, d)]
     return rebuild(w.node, lambda d: supported(see_through, [d], d) if id(d) in caches else w.change(d))

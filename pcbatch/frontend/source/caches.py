@@ -26,6 +26,8 @@ def cached_in_recursion(fn: FunctionType) -> list[CodeType]:
             called = (callee_of(value)[0] for value in _named(each))
             graph[each] = [one for one in called if one is not None and is_user_code(one.__code__)]
             work += graph[each]
+    if not any(isinstance(value, CACHE) for each in graph for value in _named(each)):
+        return []
     within = [each for each in graph if fn in reachable(graph[each], graph)]
     cached = {callee_of(value)[0] for each in within for value in _named(each) if isinstance(value, CACHE)}
     return [each.__code__ for each in within if each in cached and has_key(each.__code__)]

@@ -15,7 +15,7 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.places import is_mutating_method
-from pcbatch.frontend.source.rewrites.nested import function_of, is_cache, read_around
+from pcbatch.frontend.source.rewrites.nested import function_of, has_cache, read_around
 from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.tree import COMPREHENSIONS, SCOPES, Node, children
 from pcbatch.ir.names import MEMO
@@ -28,7 +28,7 @@ def check_caches(unit: Unit, faults: Faults) -> None:
     if not isinstance(unit.node, gast.FunctionDef):
         return
     for name, node in unit.definitions.items():
-        if not any(is_cache(unit, decorator) for decorator in getattr(function_of(node), "decorator_list", ())):
+        if not has_cache(unit, node):
             continue
         around = read_around(name, unit.definitions).intersection(unit.variables)
         read = {variable for variable in around if not variable.startswith(MEMO)}

@@ -105,21 +105,20 @@ def _structure(value: Abstract, names: tuple[str, ...], quoted: bool) -> Message
     def field(leaf: Any) -> str | Field:
         return fields[number[id(leaf)]] if isinstance(leaf, Shown) else str(leaf)
 
-    def kept(part: str | Field) -> Shown:
-        fields.append(part if isinstance(part, Field) else Field(part))
+    def kept(leaf: Any, conversion: str, spec: Message) -> Shown:
+        fields.append(Field(fields[number[id(leaf)]].var, conversion, spec))
         return Shown(f"{MARK}{len(fields) - 1}{MARK}")
 
     def marked(part: Any, quoted: bool = True) -> Any:
         if type(part) is LaneText:
-            codes, length = map(field, jax.tree.leaves(part))
-            return kept(Field(getattr(codes, "var", ""), "q" if quoted else "c", (length,)))
+            codes, length = jax.tree.leaves(part)
+            return kept(codes, "q" if quoted else "c", (field(length),))
         if type(part) is LaneList:
-            return kept(Field(getattr(field(part.columns), "var", ""), "l", (field(part.length),)))
+            return kept(part.columns, "l", (field(part.length),))
         inner = marked(part.value, quoted) if is_part(part.value) else replaced(part.value, is_part, marked)
-        present = field(part.present)
-        if isinstance(present, str):  # known while compiling
-            return inner if present == "True" else None
-        return kept(Field(present.var, "n", message(inner)))
+        if not isinstance(part.present, Shown):  # known while compiling
+            return inner if part.present else None
+        return kept(part.present, "n", message(inner))
 
     def message(whole: Any) -> Message:
         try:

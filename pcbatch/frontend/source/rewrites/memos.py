@@ -26,7 +26,7 @@ from pcbatch.frontend.source.callable_objects import CACHE, callee_of
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import key_of
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.rewrites.nested import calls_itself, is_cache
+from pcbatch.frontend.source.rewrites.nested import calls_itself, has_cache
 from pcbatch.frontend.source.scope import bindings, free_reads, parameters
 from pcbatch.frontend.source.tree import (
     FUNCTIONS,
@@ -80,16 +80,15 @@ def _of_nested(unit: Unit, name: str) -> str | None:
 
 
 def _cleared(unit: Unit, node: Node, nested: Mapping[str, str]) -> Node | None:
-    """What stands for a statement `f.cache_clear()` of a cached function; None for other statements."""
+    """The statement that empties the memo of a function, in place of `f.cache_clear()`; None for other statements."""
     match node:
         case gast.Expr(value=gast.Call(func=gast.Attribute(value=function, attr="cache_clear"), args=[], keywords=[])):
             name = function.id if isinstance(function, gast.Name) else ""
-            decorators = getattr(unit.definitions.get(name), "decorator_list", ())
             found = resolve(unit, function)
             if isinstance(found, CACHE):
                 fn = callee_of(found)[0]
                 memo = None if fn is None else unit.helpers.memos.get(key_of(fn.__code__))
-            elif any(is_cache(unit, decorator) for decorator in decorators):
+            elif has_cache(unit, unit.definitions.get(name)):
                 memo = nested.get(name)
             else:
                 return None

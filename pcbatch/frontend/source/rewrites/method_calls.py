@@ -80,7 +80,7 @@ class _Writer(Dispatch):
         return self.gone_over(new) or self.written(new) or new
 
     def called(self, func: Node) -> Node:
-        """What a call calls, rewritten: the name of a method is not that of a property."""
+        """The callee of a call, rewritten: the name of a method in it is not that of a property."""
         return rebuild(func, self.rewritten) if isinstance(func, gast.Attribute) else self.rewritten(func)
 
     def written(self, node: Node) -> Node | None:
@@ -96,7 +96,7 @@ class _Writer(Dispatch):
                 elt = self.written(called := call(function, [load(temp, node)], node)) or called
                 return gast.copy_location(gast.GeneratorExp(elt=elt, generators=[part]), node)
             case gast.Call(func=func, args=args) if args and is_builtin(self.unit, func, "print"):
-                return with_fields(node, args=[self.text(arg) or arg for arg in args])
+                return rebuild(node, lambda child: child if child is func else self.text(child) or child)
             case gast.Call(func=gast.Name() as func, args=[value], keywords=[]) if name := self.special(func):
                 return self.dispatched(node, value, name, [])
             case gast.Call(func=gast.Name() as func, args=[value, _]) if self.special(func) == "__next__":

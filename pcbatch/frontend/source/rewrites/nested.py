@@ -151,6 +151,11 @@ def _is_parameter(unit: Unit, node: Node) -> bool:
     return isinstance(node, gast.Name) and node.id in unit.statics
 
 
+def has_cache(unit: Unit, definition: Node) -> bool:
+    """Return whether a nested function has a cache of Python's among its decorators."""
+    return any(is_cache(unit, decorator) for decorator in getattr(definition, "decorator_list", ()))
+
+
 def is_cache(unit: Unit, decorator: Node) -> bool:
     """Whether a decorator is a cache of Python's, which changes no value."""
     made = decorator.func if isinstance(decorator, gast.Call) else decorator
