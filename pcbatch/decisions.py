@@ -32,6 +32,8 @@ class Cure(Flag):
     """The calls of the user's methods that give elements are written out."""
     ITERATOR = auto()
     """The elements of an iterator that is kept are taken one by one."""
+    COMPARE = auto()
+    """Elements are put in an order one comparison after the other, each by a method of the user's."""
     STORE = auto()
     """What the read of an element of a `defaultdict` lacks is stored."""
 
@@ -69,6 +71,7 @@ class Decisions:
             iterable there, becomes a loop.
         taken: the loops over what stands there go over an iterator that is kept.
         asked: elements are taken there of an object of the user's.
+        compared: elements are put in an order there by a method of the user's, one comparison after the other.
         stored: in the code there, reading an element stores what a `defaultdict` lacks.
         linked: a variable gets a part of another one there, with which it is kept equal (`frontend/build/links.py`).
         in_place: `x += ...` there changes the object of `x`.
@@ -84,6 +87,7 @@ class Decisions:
     expanded: frozenset[Loc] = frozenset()
     taken: frozenset[Loc] = frozenset()
     asked: frozenset[Loc] = frozenset()
+    compared: frozenset[Loc] = frozenset()
     stored: frozenset[Loc] = frozenset()
     linked: frozenset[Loc] = frozenset()
     in_place: frozenset[Loc] = frozenset()

@@ -86,7 +86,7 @@ def _cures(error: Exception) -> tuple[Cure, str]:
 def _places(program: CfgProgram, inferred: Inferred) -> Decisions:
     """The places where a comprehension, or a consumer of an iterable, may become a loop, or elements are taken in
     another way."""
-    expanded, taken, asked, stored = set[Loc](), set[Loc](), set[Loc](), set[Loc]()
+    expanded, taken, asked, compared, stored = (set[Loc]() for _ in range(5))
     for op, loc, error in _failed(program, inferred):
         cures, _ = _cures(error)
         frame, helpers = below(user_frames(error), loc)
@@ -95,12 +95,18 @@ def _places(program: CfgProgram, inferred: Inferred) -> Decisions:
             stored.add(loc)
         elif Cure.ITERATOR in cures:
             taken.add(loc)
+        elif Cure.COMPARE in cures:
+            compared |= {loc, here}
         elif Cure.METHODS in cures or (helpers and helpers[0].name in ("__iter__", "__next__")):
             asked |= {loc, here}
         if Cure.LOOP in cures and op.expr.effects.streams:
             expanded.add(here)
     return Decisions(
-        expanded=frozenset(expanded), taken=frozenset(taken), asked=frozenset(asked), stored=frozenset(stored)
+        expanded=frozenset(expanded),
+        taken=frozenset(taken),
+        asked=frozenset(asked),
+        compared=frozenset(compared),
+        stored=frozenset(stored),
     )
 
 

@@ -17,7 +17,9 @@ from typing import Any
 
 from pcbatch.contexts import setting
 from pcbatch.data.joinable import Joinable
+from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.values import Value
+from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 
 make_tuple: Any = namedtuple  # with fields that are found while the program is compiled
@@ -85,6 +87,23 @@ def comparing(cls: type) -> AbstractContextManager[None]:
         title = f"objects of {cls.__name__} hold others of {cls.__name__} in a field that is compared"
         raise Refusal("PCB320", title, helps=("leave it out of the comparison: `field(compare=False)`",))
     return setting(_comparing, _comparing.get() | {cls})
+
+
+class Compared(Refusal):
+    """Objects are put in an order by a method of the user's: the compiler writes out the comparisons."""
+
+    def __init__(self, name: str) -> None:
+        title = f"objects of {name} are put in an order by `{name}.__lt__`, which cannot be written out here"
+        helps = ("write `sorted(xs)`, `xs.sort()`, `min(xs)` or `max(xs)` in a function that is called by its name",)
+        super().__init__("PCB305", title, helps=helps, cures=Cure.COMPARE)
+
+
+def refuse_own_order(value: Value) -> None:
+    """Refuse an object whose order is told by a method of the user's (Compared)."""
+    cls: Any = type(value) if not isinstance(value, Joinable) else value.only_class()
+    method = inspect.getattr_static(cls, "__lt__", None) if cls is not None else None
+    if isinstance(method, FunctionType) and is_user_code(method.__code__):
+        raise Compared(cls.__name__)
 
 
 def pair(a: Value, b: Value, name: str) -> tuple[Value, Value] | None:

@@ -152,7 +152,8 @@ def parts(value: Value) -> list[Value]:
 
 def inner_parts(value: Value) -> list[Value]:
     """Return the leaves of an element, those of values that may be None in their place."""
-    return [inner for part in parts(value) for inner in (parts(part.value) if isinstance(part, Optional) else (part,))]
+    inside = (inner_parts(part.value) if isinstance(part, Optional) else [part] for part in parts(value))
+    return [part for each in inside for part in each]
 
 
 def is_part(value: Value) -> bool:

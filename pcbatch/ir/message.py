@@ -17,9 +17,12 @@ import numpy as np
 
 from pcbatch.diagnostics.short_repr import Shown
 
-CONVERSIONS = ("", "r", "s", "a", "c", "q", "l", "n")
+CONVERSIONS = ("", "r", "s", "a", "c", "q", "l", "n", "m")
 """Those of f-strings; `c` shows the codes of characters as a text, whose length and format the spec is, "5:>8"; `q` in
-quotes; `l` shows as many numbers as the spec says as a list; `n` shows the spec where the value is true, else None."""
+quotes; `l` shows as many numbers as the spec says as a list; `n` shows the spec where the value is true, else None; `m`
+shows the text that the value is the number of, of those that follow the format in the spec."""
+SEPARATOR = "\0"
+"""The character before each of the texts that `m` chooses from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,9 @@ def formatted(value: Any, conversion: str = "", spec: str = "") -> str:
     """Format a value as `f"{value!conversion:spec}"` does; a number is shown as a number, whatever its type."""
     if conversion == "n":
         return spec if bool(np.asarray(value)) else "None"
+    if conversion == "m":
+        spec, *texts = spec.split(SEPARATOR)
+        return format(texts[int(value)], spec)
     if conversion in ("c", "q"):
         return _characters(value, conversion == "q", *spec.partition(":")[::2])
     if conversion == "l" and np.ndim(value) == 1 and spec.isdecimal():

@@ -9,6 +9,9 @@ from pcbatch.ir.types import ArrayType
 LAMBDA = "lambda_"
 """The name of a function of a program that has none in the source."""
 
+ITSELF = "this function"
+"""A name by which a function means itself in its own body."""
+
 MEMO = "memo.0"
 """The beginning of the name of a variable in which lanes keep the results of a cached function; a number, a dot and the
 function's name follow. No variable of the user's has a part that begins with a digit."""

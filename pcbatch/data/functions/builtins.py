@@ -31,7 +31,7 @@ from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, is_none, unwrapped
 from pcbatch.data.origins import Origin, either, note, number, of_lane, origin_of
-from pcbatch.data.own_order import compared
+from pcbatch.data.own_order import compared, refuse_own_order
 from pcbatch.data.sequences import list_reductions
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
@@ -48,12 +48,24 @@ _NOTHING: Any = object()
 
 def max_(*args: Value, **options: Value) -> Value:
     """The builtin `max`: the first greatest of one or more values of a lane."""
-    return _extreme(builtins.max, args, **options)
+    return _by_own_order(builtins.max, args, options)
 
 
 def min_(*args: Value, **options: Value) -> Value:
     """The builtin `min`: the first least of one or more values of a lane."""
-    return _extreme(builtins.min, args, **options)
+    return _by_own_order(builtins.min, args, options)
+
+
+def _by_own_order(builtin: Callable[..., Value], args: tuple[Value, ...], options: dict[str, Value]) -> Value:
+    """The extreme of values; where a method of the user's that compares them branches, the compiler writes that out."""
+    try:
+        return _extreme(builtin, args, **options)
+    except jax.errors.TracerBoolConversionError:
+        values, key = args[0], options.get("key")
+        if len(args) == 1 and isinstance(values, LaneList | list | tuple):
+            first = values.element(0) if isinstance(values, LaneList) else values[0]
+            refuse_own_order(first if key is None else key(first))
+        raise
 
 
 def _extreme(
@@ -246,6 +258,8 @@ def sorted_(values: Value, /, *, key: Value = None, reverse: Flag = False) -> Va
     if any(isinstance(item, LaneText | LaneBytes) for item in items):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
+    if of_lane(keys) and any(isinstance(leaf, str) for leaf in jax.tree.leaves(keys)):
+        return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
         return [items[place] for place in order]

@@ -28,7 +28,7 @@ from pcbatch.data.functions.lifted import changeable, lifted, with_members
 from pcbatch.data.functions.python_objects import as_in_python, require_attribute
 from pcbatch.data.functions.sequence_builtins import get_item, list_
 from pcbatch.data.functions.truth import ARRAYS
-from pcbatch.data.functions.users_code import load_attribute, substitute, users_method
+from pcbatch.data.functions.users_code import load_attribute, substitute, users_method, users_setter
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.lane_set import DictView, LaneFrozenSet
 from pcbatch.data.object_parts import is_user_code
@@ -316,7 +316,8 @@ def _store(part: Value, key: Value, new: Value) -> Value:
     if isinstance(key, Field):
         if as_in_python(part, lambda plain: setattr(plain, key.name, None)):
             raise Refusal("PCB304", f"an attribute of a {type_name(part)} is assigned")
-        changed_by_class(part, key.name, partial(setattr, part, key.name, new))
+        assign = users_setter(part, key.name) or partial(setattr, part, key.name)
+        changed_by_class(part, key.name, partial(assign, new))
         return part
     part = with_members(_indexable(part, key), key)
     if isinstance(key, slice) and isinstance(part, list | Container) and isinstance(new, Container):

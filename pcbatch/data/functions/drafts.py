@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 import jax
@@ -18,6 +18,7 @@ from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
 from pcbatch.data.values import Value
+from pcbatch.errors import Refusal
 
 
 @jax.tree_util.register_pytree_with_keys_class
@@ -99,3 +100,48 @@ def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Valu
     cls = vars(value)["pcbatch_class"] if isinstance(value, Draft) else type(value)
     cls = value.members if isinstance(value, MemberValue) else cls
     return inspect.getattr_static(cls, name, None) is function
+
+
+class Bases:
+    """What `super(cls, value)` gives of a record of the lane or of a draft: methods of the classes behind a class."""
+
+    def __init__(self, cls: type, value: Value) -> None:
+        self._cls, self._value = cls, value
+
+    def __getattr__(self, name: str) -> Value:
+        """Return what the classes behind have under a name; raises Refusal if that depends on the class of the
+        object."""
+        classes = self._value.pcbatch_type.types if isinstance(self._value, Ref) else (self._value.pcbatch_class,)
+        found = {id(one): one for one in (_behind(self._cls, cls, name) for cls in classes)}
+        if len(found) > 1:
+            title = f"`super().{name}` means other methods in other classes of the object"
+            raise Refusal("PCB320", title, helps=(f"name the class that has the method: `Base.{name}(self)`",))
+        match next(iter(found.values())):
+            case FunctionType() as function:
+                return MethodType(function, self._value)
+            case property(fget=FunctionType() as getter):
+                return getter(self._value)
+            case staticmethod(__func__=function):
+                return function
+            case classmethod(__func__=function):
+                return MethodType(function, classes[0])
+            case None:
+                raise AttributeError(f"'super' object has no attribute '{name}'")
+            case made if made is object.__init__:
+                return _nothing
+            case constant:
+                return constant
+
+
+def super_(cls: type, value: Value) -> Value:
+    """Return `super(cls, value)`, also of a record of the lane."""
+    return Bases(cls, value) if isinstance(value, Ref | Draft) else super(cls, value)
+
+
+def _behind(cls: type, of: type, name: str) -> Any:
+    classes = of.__mro__[of.__mro__.index(cls) + 1 :]
+    return next((vars(one)[name] for one in classes if name in vars(one)), None)
+
+
+def _nothing() -> None:
+    """Return None, as `object.__init__` does."""

@@ -28,7 +28,7 @@ from pcbatch.data.functions.python_objects import is_without
 from pcbatch.data.functions.sequence_builtins import product
 from pcbatch.data.functions.sequence_operators import are_dicts, are_sequences, compare
 from pcbatch.data.functions.truth import ARRAYS, truth
-from pcbatch.data.functions.users_code import PLAIN, method_of, substitute
+from pcbatch.data.functions.users_code import PLAIN, method_of, substitute, users_method
 from pcbatch.data.members import data_of
 from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.reference import Ref
@@ -64,10 +64,12 @@ def binary(name: str) -> Callable[[Value, Value], Value]:
             return compare(plain, a, b)
         if (isinstance(a, PLAIN) and isinstance(b, PLAIN)) or not is_noting():
             return operator(a, b)
+        if plain == "ne" and inherits(a, dunder) and method_of(a, "__eq__") is not None:
+            return not_(eq(a, b))
         own = None if isinstance(a, PLAIN) else method_of(a, dunder)
         other = None if isinstance(b, PLAIN) else method_of(b, reflected)
         if (not isinstance(b, PLAIN) and hasattr(type(b), "__jax_array__")) or (
-            own is None and not isinstance(a, PLAIN)
+            own is None and not isinstance(a, PLAIN) and not (is_comparison and inherits(a, dunder))
         ):
             return operator(a, b)  # a method that is not the user's
         calls = [(own, a, b), (other, b, a)]
@@ -80,6 +82,11 @@ def binary(name: str) -> Callable[[Value, Value], Value]:
 
     run.__name__ = name
     return run
+
+
+def inherits(value: Value, name: str) -> bool:
+    """Return whether a class has the comparison that all objects have."""
+    return getattr(type(value), name) is getattr(object, name)
 
 
 def _of_optional(operator: Callable[[Value, Value], Value], name: str, a: Value, b: Value) -> Value:
@@ -193,8 +200,10 @@ def _of_lane(value: Value) -> bool:
 
 
 def _holds_values(value: Value) -> bool:
-    """Whether a value is one with values of the lane, or a dict that holds one, which no set can hold."""
-    return _of_lane(value) or (type(value) is dict and any(map(_holds_values, value.values())))
+    """Whether a value is one with values of the lane, a dict that holds one, or an object that a method compares."""
+    if type(value) is dict:
+        return any(map(_holds_values, value.values()))
+    return _of_lane(value) or (not isinstance(value, PLAIN) and users_method(value, "__eq__") is not None)
 
 
 def lacks(item: Value, container: Value) -> Value:

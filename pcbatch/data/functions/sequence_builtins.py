@@ -13,6 +13,7 @@ import jax
 import jax.extend.source_info_util
 
 from pcbatch.data.aliasing import holds_same, note_value, one_of
+from pcbatch.data.capacity import made_of_others
 from pcbatch.data.checks import require
 from pcbatch.data.container import Collection, as_lane_list, in_order
 from pcbatch.data.elements import prepare, stacked
@@ -128,6 +129,16 @@ def list_(*args: Value) -> Value:
     if len(args) == 1 and (made := in_order(args[0])) is not None:
         return made.copy()
     return list(*map(iterated, args))
+
+
+def inserted(items: Value, place: Index, item: Value) -> Value:
+    """The list of items that are put in an order with one more of them, before a place."""
+    if isinstance(items, list) and not items:
+        return [item]
+    items = LaneList.from_list(items) if isinstance(items, list) else items.copy()
+    with made_of_others():
+        items.insert(place, item)
+    return items
 
 
 def list_display(stars: str, *values: Value) -> Value:

@@ -30,7 +30,7 @@ from pcbatch.data.mappings.lane_set import set_class
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Tracer, either, note, number, of_lane
-from pcbatch.data.own_order import compared, of_two_classes
+from pcbatch.data.own_order import compared, of_two_classes, refuse_own_order
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList
@@ -122,6 +122,8 @@ def index(values: Value, item: Value, start: int = 0, stop: int | None = None) -
 
 def ordered(items: list[Value], keys: list[Value], reverse: bool) -> list[Value]:
     """Return items in the order of their keys, numbers of a lane or tuples and lists of them; stable."""
+    for key in keys:
+        refuse_own_order(key)
     structure: Any = jax.tree.structure(keys[0])
     if any(jax.tree.structure(key) != structure for key in keys) or not all(map(_is_plain, keys)):
         raise TypeError("`sorted` in a lane needs keys that are real numbers, or tuples of them, all of one structure")

@@ -14,7 +14,10 @@ import numpy as np
 
 from pcbatch.data.aliasing import holds_same, note_copy
 from pcbatch.data.checks import require
-from pcbatch.data.functions.users_code import own_text, users_method
+from pcbatch.data.functions import object_texts
+from pcbatch.data.functions.object_texts import parts_of_text
+from pcbatch.data.functions.users_code import own_text
+from pcbatch.data.members import MemberValue
 from pcbatch.data.origins import Origin, Tracer, number, of_lane, origin_of
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
@@ -22,6 +25,7 @@ from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS, OUTSIDE
 from pcbatch.data.texts.known_texts import no_text as no_text
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.quoted import quoted
 from pcbatch.data.texts.text import Text, as_text, joined
 from pcbatch.data.texts.text_numbers import grouped, text_of_bool, text_of_integer
 from pcbatch.data.values import Index, Value
@@ -60,13 +64,15 @@ def text(value: Value, methods: tuple[str, ...] = STR) -> Value:
     `methods` are those of the user's that make the text of an object.
     """
     if isinstance(value, LaneText):
-        return value if methods == STR else None
+        return value if methods == STR else quoted(value)
     if is_whole(value):
         if origin_of(value) is Origin.MIXED:  # `True` and `1` are equal, their texts are not
             raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
         return text_of_bool(value) if value.dtype == np.bool_ else text_of_integer(value)
-    made = own_text(value, *methods)
-    return (None if is_shown_of_lane(value) else str(value)) if made is None else made
+    shown = is_shown_of_lane(value)
+    parts = parts_of_text(value, object_texts.STR if methods == STR else object_texts.REPR) if shown else None
+    made = own_text(value, *methods) if parts is None else template(*parts)
+    return (None if shown else str(value)) if made is None else made
 
 
 def in_base(builtin: Callable[[Value], str], base: int) -> Callable[[Value], Value]:
@@ -223,9 +229,7 @@ def is_shown_of_lane(value: Value) -> bool:
 
 def piece(value: Value) -> Value:
     """Return a value that becomes a part of a text; of values of a lane, integers, bools and texts can."""
-    if isinstance(value, LaneText) or is_whole(value) or any(users_method(value, name) is not None for name in STR):
-        return value
-    if is_shown_of_lane(value):
+    if isinstance(value, Tracer) and not is_whole(value):
         raise no_text()
     return value
 
@@ -247,16 +251,20 @@ def template(*parts: Value) -> Value:
 
 
 def _shown(value: Value, conversion: int, spec: str) -> Value:
-    if (made := own_text(value, *(REPR if conversion in (114, 97) else STR))) is not None:
+    parts = parts_of_text(value, conversion) if is_shown_of_lane(value) else None
+    made = own_text(value, *(REPR if conversion in (114, 97) else STR)) if parts is None else template(*parts)
+    if made is not None:
+        if spec and conversion == -1 and not isinstance(value, MemberValue):
+            raise TypeError(f"unsupported format string passed to {type(value).__name__}.__format__")
         value, conversion = made, -1
     if not is_shown_of_lane(value) and not isinstance(spec, LaneText):
         return format(CONVERSIONS[conversion](value), spec)
     if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):
         value, conversion = text(value), -1
     if isinstance(value, LaneText) and conversion in (114, 97):
-        raise Refusal("PCB304", "the quotes of a text of the lane", helps=("write `!s`, or leave `!r` out",))
-    if is_whole(value) and not spec:
-        return text(value)
+        value = quoted(value)
+    if not isinstance(value, LaneText) and not is_whole(value):
+        raise no_text()
     return formatted(value, spec)
 
 

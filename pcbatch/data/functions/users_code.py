@@ -116,6 +116,18 @@ def users_method(value: Value, name: str) -> Value:
     return substitute(method)
 
 
+def users_setter(value: Value, name: str) -> Value:
+    """The copy of the user's function that sets a property, with its object; None for other attributes."""
+    owners = value.pcbatch_type.types if isinstance(value, Ref) else (type(value),)
+    found = [inspect.getattr_static(cls, name, None) for cls in owners]
+    setter = getattr(found[0], "fset", None) if found and isinstance(found[0], property) else None
+    if not isinstance(setter, FunctionType) or any(one is not found[0] for one in found):
+        return None
+    if not isinstance(value, Ref) and not (is_noting() and is_user_code(setter.__code__)):
+        return None
+    return functools.partial(substitute(setter), value)
+
+
 def iterated(value: Value) -> Value:
     """Return the list of what a method `__iter__` of the user's gives; other values as they are."""
     method = users_method(value, "__iter__")

@@ -35,7 +35,8 @@ from pcbatch.data.objects.tables import WantsCopies
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.stored import Stored, is_table
+from pcbatch.data.stored import Stored, is_stored, is_table
+from pcbatch.data.texts.text import Text
 from pcbatch.data.values import Value
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.lane_words import type_name
@@ -71,9 +72,9 @@ class MadeSchema:
         """Return the field of a record at a place in its class."""
         cls, field = place
         heap = _heap_in_use()
-        value = heap.lists[cls].element(self.row(jnp.maximum(id_, 0)))
-        heap.changes.read(place, value[field])
-        return value[field]
+        value = heap.lists[cls].element(self.row(jnp.maximum(id_, 0)))[field]
+        heap.changes.read(place, value)
+        return jax.tree.map(_read, value, is_leaf=is_stored)
 
     def write(self, place: tuple[int, int], id_: Value, value: Value) -> None:
         """Store a value in the field of a record, if the record is of the class of this place."""
@@ -102,6 +103,11 @@ class MadeSchema:
     def number_of(self, cls: type) -> int | None:
         """Return the number of a class; None if it is none of these."""
         return next((k for k, one in enumerate(self.classes) if one.cls is cls), None)
+
+
+def _read(part: Value) -> Value:
+    """A part of a field that is read: of a text, which nothing changes, a copy."""
+    return part.copy() if isinstance(part, Text) else part
 
 
 class CopiedSchema(MadeSchema):
@@ -328,6 +334,8 @@ def _field(value: Value, name: str) -> Value:
         return value
     if made_schema().number_of(type(value)) is not None:
         return _record(value)
+    if isinstance(value, str):
+        return lane_value(value)
     if isinstance(value, set) or is_table(value):
         return lane_value(value if isinstance(value, set) else {key: _field(part, name) for key, part in value.items()})
     if type(value) in (list, tuple):

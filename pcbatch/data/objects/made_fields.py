@@ -18,6 +18,7 @@ from pcbatch.data.aliasing import Parts
 from pcbatch.data.columns import put
 from pcbatch.data.elements import join_origins, origins_of, prepare, unify
 from pcbatch.data.stored import Stored, inner_parts, is_container, parts
+from pcbatch.data.texts.text import Text
 from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
@@ -57,6 +58,8 @@ class HeapChanges:
     def read(self, place: FieldKey, value: Value) -> None:
         """Note a field that has been read."""
         for part in inner_parts(value):
+            if isinstance(part, Text):
+                continue
             if isinstance(part, Stored):
                 if any(other == place for other, _ in self.values):
                     title = "a list of a record is read in the expression that has made it"
@@ -123,9 +126,9 @@ def _state(view: Value) -> tuple[int, ...]:
 
 
 def is_changeable(value: Value) -> bool:
-    """Return whether a value that is stored in a field is, or holds, a list or an array."""
+    """Return whether a value that is stored in a field is, or holds, a list or an array, and not texts alone."""
     leaves = jax.tree.leaves(value, is_leaf=is_container)
-    return any(is_container(leaf) or _has_axes(leaf) for leaf in leaves)
+    return any((is_container(leaf) and not isinstance(leaf, Text)) or _has_axes(leaf) for leaf in leaves)
 
 
 def put_field(rows: Value, row: Value, place: int, value: Value) -> None:

@@ -36,7 +36,7 @@ from pcbatch.data.objects.ref_type import (
 from pcbatch.data.objects.schema import NONE, Pointer
 from pcbatch.data.objects.tables import WantsCopies
 from pcbatch.data.origins import number
-from pcbatch.data.own_order import comparing, fields_of
+from pcbatch.data.own_order import comparing, fields_of, refuse_own_order
 from pcbatch.data.sequences.lane_iterator import Asked
 from pcbatch.data.sequences.list_order import ask_identity, compare, equal
 from pcbatch.data.values import Index, Value
@@ -146,6 +146,7 @@ class Ref(Joinable):
         raise refused(f"{REFUSED} has no hash in a lane", "keep a number in the record, and use that as the key")
 
     def _ordered(self, name: str, other: object) -> Value:
+        refuse_own_order(self)
         if not isinstance(other, Ref) or (pair := _compared_fields(self, other, name)) is None:
             raise refused(f"{REFUSED} cannot be ordered in a lane", "compare fields: `a.key < b.key`")
         for one in (self, other):

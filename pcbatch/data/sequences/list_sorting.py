@@ -15,7 +15,7 @@ from pcbatch.data.checks import PrimitiveCheck, collecting, limit, record
 from pcbatch.data.columns import one_level, room, with_row
 from pcbatch.data.elements import prepare
 from pcbatch.data.optional import Optional
-from pcbatch.data.own_order import compared, has_order
+from pcbatch.data.own_order import compared, has_order, refuse_own_order
 from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences.indices import where
 from pcbatch.data.sequences.list_order import NAN_ORDER, compare, scalar
@@ -31,6 +31,7 @@ def sorted_order(values: Value, key: Callable[[Value], Value] | None, reverse: F
     places = jnp.arange(values.capacity, dtype=np.int32)
     if room(values.columns, 0) is None:
         return places
+    _refuse_own_order(values, key)
     keys = _keys(values, key)
     if not any(isinstance(leaf, Rows) for leaf in parts(keys)):
         _refuse_nan(_key_leaves(keys), places < values.length)
@@ -54,6 +55,7 @@ def _order(keys: Value, n: Index, reverse: Flag) -> Value:
 
 def extreme_place(values: Value, key: Callable[[Value], Value] | None, largest: bool) -> Value:
     """Return the place of the first greatest or least element of a list that has one, int32[]."""
+    _refuse_own_order(values, key)
     keys = _keys(values, key)
     by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
     if not by_ranks:
@@ -81,9 +83,15 @@ def _keys(values: Value, key: Callable[[Value], Value] | None) -> Value:
         key = partial(_fields, key)
     keys = values.columns if key is None else mapped(key, values)
     if any(isinstance(leaf, Optional) or leaf is None for leaf in parts(keys)):
+        _refuse_own_order(values, key)
         title = "elements that may be None have no order"
         raise Refusal("PCB304", title, helps=("sort with a key that is a number for None, too",))
     return keys
+
+
+def _refuse_own_order(values: Value, key: Callable[[Value], Value] | None) -> None:
+    first = element_at(values, 0)
+    refuse_own_order(first if key is None else key(first))
 
 
 def _fields(key: Callable[[Value], Value] | None, element: Value) -> Value:

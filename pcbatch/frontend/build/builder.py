@@ -229,12 +229,14 @@ class Builder:
             expr = replace(expr, effects=replace(expr.effects, takes=takes))
         self.emit(Prim(dsts, expr, self.loc(source)))
 
-    def link(self) -> None:
-        """Note that the last operation has read a part of a variable, at keys that stay (`Effects.is_part`)."""
+    def note(self, *, is_part: bool = False, narrows: bool = False) -> None:
+        """Note an effect of the last operation: that it has read a part at keys that stay, or that it narrows."""
         ops = self.drafts[self.current].ops
         last = ops[-1]
         assert isinstance(last, Prim)
-        ops[-1] = replace(last, expr=replace(last.expr, effects=replace(last.expr.effects, is_part=True)))
+        ops[-1] = replace(
+            last, expr=replace(last.expr, effects=replace(last.expr.effects, is_part=is_part, narrows=narrows))
+        )
 
     def uses(self, name: str, at: Node) -> None:
         """Record a call of a nested function that is a function of the program."""

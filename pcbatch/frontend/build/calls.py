@@ -15,7 +15,8 @@ from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.bind_call import Binding, bind
 from pcbatch.frontend.source.callee import Statics, Target, is_static
 from pcbatch.frontend.source.rewrites.nested import scope_of, static_value
-from pcbatch.frontend.source.tree import Node, constant
+from pcbatch.frontend.source.rewrites.none_defaults import none_arguments
+from pcbatch.frontend.source.tree import Node, constant, is_none
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.names import MEMO
 from pcbatch.ir.ops import Move, Prim
@@ -59,7 +60,9 @@ class CallPlan:
             known[name] = functions[name] = function.passed_as(name)
         returned = dict(returned_by(b, node, target))
         statics = {name: value for name, _, value in binding.defaults if is_static(value)}
-        statics |= {**known, **binding.shape}
+        nothing = [name for name, arg in binding.given if is_none(arg)]
+        nothing += [name for name, _, value in binding.defaults if value is None]
+        statics |= {**known, **binding.shape, **none_arguments(target, nothing)}
         statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
         # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
         may_change = b.symbol.may_change(target)

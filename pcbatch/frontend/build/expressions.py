@@ -286,7 +286,8 @@ def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     present, value_side = b.label(), on_true if holds else on_false
     b.end(Branch(cond, *((present, on_false) if holds else (on_true, present)), b.loc(node)))
     b.start(present)
-    b.prim((name,), supported(optional.narrowed, [load(name, node)], node), shown=load(name, node))
+    b.plain_prim((name,), supported(optional.narrowed, [load(name, node)], node), shown=load(name, node))
+    b.note(narrows=True)
     b.jump(value_side)
 
 

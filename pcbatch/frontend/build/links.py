@@ -50,7 +50,7 @@ def link_into(b: Builder, dst: str, node: Node) -> bool:
     keys = fixed_keys(b, place, node)
     reads = [load(place.name, node), *(load(key, node) for key in keys)]
     b.prim((dst,), supported(links.linked_item, reads, node), shown=node, at=node)
-    b.link()
+    b.note(is_part=True)
     return True
 
 
@@ -138,7 +138,7 @@ def _link(op: Op, linked: frozenset[Loc]) -> tuple[str, ...]:
 
 def _after(op: Op, facts: Facts, linked: frozenset[Loc]) -> Facts:
     """The links that hold after an operation."""
-    if isinstance(op, Move) and op.dst == op.src:
+    if (op.dst == op.src) if isinstance(op, Move) else isinstance(op, Prim) and op.expr.effects.narrows:
         return facts
     changed = _changed_in_place(op)
     assigned = frozenset(writes(op)).difference(changed)

@@ -55,6 +55,7 @@ from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outs
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.rewrites.method_lookup import traced_super
 from pcbatch.frontend.source.rewrites.nested import has_cache, is_cache
 from pcbatch.frontend.source.scope import catches, hidden_inside, parameters
 from pcbatch.frontend.source.streams import has_own
@@ -221,7 +222,7 @@ def _template(w: _Written) -> Node | None:
     return supported(texts.template, parts, w.node)
 
 
-INSTEAD = (_refused_effect, _seen_through, _template)
+INSTEAD = (_refused_effect, _seen_through, _template, lambda w: traced_super(w.unit, w.node))
 
 
 # Beside the node, which stays what it is.

@@ -18,6 +18,7 @@ from pcbatch.frontend.source.own_classes import own_classes
 from pcbatch.frontend.source.rewrites.nested import lift, scope_of, to_lift
 from pcbatch.frontend.source.scope import bindings, definitions, identifiers, parameters
 from pcbatch.frontend.source.tree import Node
+from pcbatch.ir.names import ITSELF
 
 ValueT = TypeVar("ValueT")
 
@@ -66,11 +67,14 @@ def make_unit(
     node = located.node if written_out is None else written_out
     captured, returned = scope_of(target, statics)
     scope = Scope.of(fn, node, captured)
-    nested, lifted, imports = dict(scope.definitions), {}, dict(scope.imports)
+    nested, lifted, imports = dict(scope.definitions), {}, {ITSELF: fn, **scope.imports}
     names = identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names)
-    if outer is not None:  # functions that are defined around this one are known here as they are there
+    if (
+        outer is not None and target is not None
+    ):  # functions that are defined around this one are known here as they are there
         nested = scope.unhidden({name: d for name, d in outer.nested.items() if _may_inline(outer, name)}) | nested
         lifted = scope.unhidden(outer.lifted)
+        lifted |= {ITSELF: outer.lifted[target.nested.name]} if target.nested.name in outer.lifted else {}
         imports = scope.unhidden(outer.imports) | imports
         names |= outer.names
     classes = own_classes(fn, statics.values(), {*scope.bound, *statics, *lifted, *imports})

@@ -19,6 +19,8 @@ import gast
 
 from pcbatch.data.catalogue import facts
 from pcbatch.data.functions import changes
+from pcbatch.decisions import Cure
+from pcbatch.errors import Refusal
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.own_classes import own_methods
@@ -71,6 +73,7 @@ NESTED = frozenset({"product", "combinations", "combinations_with_replacement", 
 
 COLLECTED = (collections.Counter, collections.deque)
 ELEMENT = "element"  # the variable of a comprehension that the compiler makes
+BY_METHOD = "elements are put in an order by a function or a method of the user's"
 IN_PLACE = {gast.Add: "__iadd__ __add__", gast.BitOr: "__ior__ __or__"}
 """Operators in place that take an iterable likewise, with the methods that objects have for them."""
 
@@ -83,16 +86,35 @@ def steps(value: Any) -> Any:
 STEPS = steps.__name__
 
 
+def in_order(values: Any, before: Any) -> Any:
+    """The list of values in an order of which `before(a, b)` tells whether `a` comes before `b`; in trees alone."""
+    raise Refusal("PCB305", BY_METHOD, cures=Cure.ALONG)
+
+
+def first_of(values: Any, before: Any, name: str) -> Any:
+    """The first value that no other one comes before, as the builtin `name` gives it; in trees alone."""
+    raise Refusal("PCB305", BY_METHOD, cures=Cure.ALONG)
+
+
+BY_COMPARISON = (in_order, first_of)
+
+
 def consumer(unit: Unit, node: Node) -> str | None:
     """The name of the builtin that takes all elements of an iterable (see `source`); None for other nodes."""
     if not isinstance(node, gast.Call) or not node.args or isinstance(node.args[0], gast.Starred):
         return None
+    if (ordered := _by_comparison(node)) is not None:
+        return ordered
     name = _name(unit, node, CONSUMERS)
     if name in ("max", "min") and len(node.args) != 1:
         return None
     if name == "reduce" and (len(node.args) not in (2, 3) or node.keywords or _is_odd(node)):
         return None
     return name
+
+
+def _by_comparison(node: Node) -> str | None:
+    return next((function.__name__ for function in BY_COMPARISON if is_supported(node, function)), None)
 
 
 def source(unit: Unit, node: Node) -> Node:
@@ -279,6 +301,8 @@ def as_list(node: Node) -> Node:
 
 def needs_loop(unit: Unit, node: Node) -> bool:
     """Whether a node contains what a primitive cannot hold: see `Decisions`, and control flow inside of a stream."""
+    if _by_comparison(node) is not None:
+        return True
     if unit.decisions.asked and any(is_supported(part, steps) for part in gast.walk(node)):
         return True
     if not isinstance(node, COMPREHENSIONS) and not is_stream_inside(unit, node):
@@ -319,7 +343,7 @@ def _stepwise(unit: Unit, node: Node) -> Iterator[tuple[Node, frozenset[str]]]:
 
 def _has_control(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
     """Whether the evaluation of an expression calls a batched function, assigns by `:=` or mutates a variable."""
-    if isinstance(node, gast.NamedExpr):
+    if isinstance(node, gast.NamedExpr) or _by_comparison(node) is not None:
         return True
     target = callee(unit, node, hidden)
     if target is not None and not target.inline:

@@ -12,12 +12,13 @@ from typing import Any
 import jax
 
 from pcbatch.data.host.host_forms import replaced
+from pcbatch.data.members import MemberValue
 from pcbatch.data.optional import Optional
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.diagnostics.short_repr import Shown
 from pcbatch.errors import Refusal
-from pcbatch.ir.message import Field, Message, formatted, joined
+from pcbatch.ir.message import SEPARATOR, Field, Message, formatted, joined
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 
@@ -49,6 +50,8 @@ class Show:
             length = str(value.leaves[1].value) if isinstance(value.leaves[1], Known) else Field(names[1])
             ending = joined((length, ":", *spec)) if spec else (length,)
             return (Field(names[0], "q" if part.conversion in ("r", "a") else "c", ending),)
+        if (node := value.tree.node_data()) is not None and node[0] is MemberValue:
+            return (Field(names[0], "m", joined((*spec, _texts(value.tree, part.conversion)))),)
         if value.tree == jax.tree.structure(0):
             return (Field(names[0], part.conversion, spec),)
         return _structure(value, names, part.conversion in ("r", "a"))
@@ -63,6 +66,13 @@ def is_text_node(tree: Any) -> bool:
     """Whether the root of a structure is a text of the lane."""
     node = tree.node_data()
     return node is not None and node[0] is LaneText
+
+
+def _texts(tree: Any, conversion: str) -> str:
+    """The texts of the members of an enumeration, as the spec of a field has them."""
+    make = repr if conversion in ("r", "a") else str if conversion == "s" else format
+    members = jax.tree.unflatten(tree, [0]).members
+    return "".join(f"{SEPARATOR}{make(member)}" for member in members)
 
 
 class _Mark(Shown):
@@ -94,8 +104,8 @@ def _structure(value: Abstract, names: tuple[str, ...], quoted: bool) -> Message
     number = {id(mark): k for k, mark in enumerate(shown)}
 
     def is_part(part: object) -> bool:
-        """Whether a part is a text, a value that may be None, or a list of numbers: one column, and a length."""
-        if type(part) in (LaneText, Optional):
+        """Whether a part is a text, a member, a value that may be None, or a list of numbers: a column and a length."""
+        if type(part) in (LaneText, MemberValue, Optional):
             return True
         if type(part) is not LaneList or id(part.columns) not in number:
             return False
@@ -113,6 +123,8 @@ def _structure(value: Abstract, names: tuple[str, ...], quoted: bool) -> Message
         if type(part) is LaneText:
             codes, length = jax.tree.leaves(part)
             return kept(codes, "q" if quoted else "c", (field(length),))
+        if type(part) is MemberValue:
+            return kept(part.index, "m", (_texts(jax.tree.structure(part), "r" if quoted else ""),))
         if type(part) is LaneList:
             return kept(part.columns, "l", (field(part.length),))
         inner = marked(part.value, quoted) if is_part(part.value) else replaced(part.value, is_part, marked)

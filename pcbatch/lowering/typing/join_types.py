@@ -107,16 +107,18 @@ def with_texts(value: Abstract) -> Abstract:
     if not known and not any(map(is_parts, jax.tree.leaves(whole, is_leaf=is_parts))):
         return value
 
-    def widened(cell: Any) -> Any:
-        if isinstance(cell, TextParts):
-            return _with_rows(cell)
-        members = _enumeration(cell)
-        if members is not None and not issubclass(members, int):
-            return _member(members)
-        text = _as_text(cell)
-        return cell if text is None else text
+    return of_objects(mapped(_of_lane, whole, is_leaf=is_parts))
 
-    return of_objects(mapped(widened, whole, is_leaf=is_parts))
+
+def _of_lane(part: Any) -> Any:
+    """A part of a type with a text or a member of the lane in place of a known one."""
+    if isinstance(part, TextParts):
+        return _with_rows(part)
+    members = _enumeration(part) if isinstance(part, Cell) else None
+    if members is not None and not issubclass(members, int):
+        return _member(members)
+    text = _as_text(part)
+    return part if text is None else text
 
 
 def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
@@ -297,9 +299,9 @@ def _origin(x: Cell, y: Cell) -> Origin:
 def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     parts = [part.value if isinstance(part, Optional) else part for part in (x, y) if part is not None]
     value = reduce(lambda a, b: _joined(a, b, lead, error), parts)
-    value = _listed(value, error) if isinstance(value, Cell) else value
     if value is None:
         return None
+    value = mapped(_of_lane, value)
     if _nests(value):
         kind = type(value).__name__
         raise JoinError(f"a {kind} holds a {kind}, which holds another, to a depth that is not known", "made")

@@ -124,7 +124,8 @@ def wanted(old: Abstract, new: Abstract, error: JoinError) -> frozenset[MadeClas
     examples = [_example(value) for value in (old, new)]
     one, other = map(classes_in, examples)
     nested = error.kind == "made" and one and other
-    differ = error.kind != "made" and one and other and (one != other or any(map(nests, examples)))
+    several = one != other or len({made.cls for made in one}) > 1
+    differ = error.kind != "made" and one and other and (several or any(map(nests, examples)))
     with_made = (one or other) and any(_mentions_made(value.tree) for value in (old, new))
     if nested or differ or with_made:
         return frozenset((one | other) - set(made_schema().classes))

@@ -20,7 +20,7 @@ from functools import partial
 
 import gast
 
-from pcbatch.data.functions import builtins, iteration, mappings
+from pcbatch.data.functions import builtins, iteration, mappings, sequence_builtins
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into
@@ -32,7 +32,18 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.streams import consumer
-from pcbatch.frontend.source.tree import Function, Node, binary, constant, is_none, load, rebuild, subscript, supported
+from pcbatch.frontend.source.tree import (
+    Function,
+    Node,
+    binary,
+    compare,
+    constant,
+    is_none,
+    load,
+    rebuild,
+    subscript,
+    supported,
+)
 
 Keywords = Mapping[str, Node]
 
@@ -163,6 +174,37 @@ def _sorted(b: Builder, dst: str, node: Node, _: Keywords) -> None:
     b.prim((dst,), gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node))
 
 
+def _in_order(b: Builder, dst: str, node: Node, _: Keywords) -> None:
+    """Build `in_order(values, before)`: each value is inserted behind those that it does not come before."""
+    out = load(b.temp(), node)
+    b.prim((out.id,), _empty_list(node))
+    low, high, middle = (load(b.temp(), node) for _ in range(3))
+
+    def step(value: Node, _: str) -> None:
+        element = copied(b, lower(b, value))
+        head, inside, above, below, found = (b.label() for _ in range(5))
+        b.prim((low.id,), constant(0, node))
+        b.prim((high.id,), supported(sequence_builtins.len_, [out], node))
+        b.begin(head)
+        condition(b, compare(low, gast.Lt(), high, node), inside, found)
+        b.start(inside)
+        half = binary(binary(low, gast.Add(), high, node), gast.FloorDiv(), constant(2, node), node)
+        b.prim((middle.id,), half)
+        other = copied(b, lower(b, subscript(out, middle, node)))
+        condition(b, applied(b, node.args[1], [element, other], value), below, above)
+        b.start(below)
+        lower_into(b, high.id, middle)
+        b.jump(head)
+        b.start(above)
+        b.prim((low.id,), binary(middle, gast.Add(), constant(1, node), node))
+        b.jump(head)
+        b.start(found)
+        b.prim((out.id,), supported(sequence_builtins.inserted, [out, low, element], value), shown=element, at=value)
+
+    each(b, node.args[0], step)
+    lower_into(b, dst, out)
+
+
 def _sum(b: Builder, dst: str, node: Node, keywords: Keywords) -> None:
     start = node.args[1] if len(node.args) > 1 else keywords.get("start", constant(0, node))
     _accumulated(b, dst, node, start, gast.Add())
@@ -237,6 +279,7 @@ def _decided(b: Builder, dst: str, node: Node, _: Keywords, by: bool) -> None:
 def _extreme(b: Builder, dst: str, node: Node, keywords: Keywords, name: str) -> None:
     """Build `max` or `min`: the first of the elements that none exceeds."""
     best, best_key, found = (load(b.temp(), node) for _ in range(3))
+    before = node.args[1] if len(node.args) > 1 else None
     key = keywords.get("key")
     key = None if key is None or is_none(key) else key
     default = keywords.get("default")
@@ -254,7 +297,8 @@ def _extreme(b: Builder, dst: str, node: Node, keywords: Keywords, name: str) ->
         condition(b, found, later, better)
         b.start(later)
         pair = [rank, rival] if name == "max" else [rival, rank]
-        condition(b, supported(builtins.exceeds, [*pair, constant(name, node)], value), better, after)
+        exceeds = supported(builtins.exceeds, [*pair, constant(name, node)], value)
+        condition(b, exceeds if before is None else applied(b, before, [element, best], value), better, after)
         b.start(better)
         lower_into(b, best.id, element)
         if key is not None:
@@ -309,6 +353,8 @@ CONSUMERS: Mapping[str, Callable[[Builder, str, Node, Keywords], None]] = {
     "sorted": _sorted,
     "dict": _dict_call,
     "next": _next,
+    "in_order": _in_order,
+    "first_of": lambda b, dst, node, _: _extreme(b, dst, node, {}, node.args[2].value),
 }
 
 

@@ -250,7 +250,7 @@ def _linked_rows(b: Builder, node: Node, place: Place) -> Iterable:
     keys, temp = fixed_keys(b, place, node), b.temp()
     reads = [load(place.name, node), *(load(key, node) for key in keys)]
     b.prim((temp,), supported(links.linked_rows, reads, node), shown=node, at=node)
-    b.link()
+    b.note(is_part=True)
     b.iterated.add(temp)
     rows = load(temp, node)
     length = Element(supported(iteration.iter_length, [rows], node), call(load("len", node), [rows], node))

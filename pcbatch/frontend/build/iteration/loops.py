@@ -231,7 +231,7 @@ def _assign(b: Builder, target: Node, element: Element) -> None:
         store(b, key, index)
         reads = [load(rows, index), load(key, index)]
         b.prim((target.id,), supported(links.linked_item, reads, index), shown=element.shown, at=index)
-        b.link()
+        b.note(is_part=True)
     elif isinstance(target, gast.Name):
         b.prim((target.id,), element.value, shown=element.shown)
     elif _matches(target, element):

@@ -8,10 +8,10 @@ from typing import Any
 
 import gast
 
-from pcbatch.data.functions import builtins, drafts
+from pcbatch.data.functions import builtins, drafts, texts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple
+from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple, properties
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
     Node,
@@ -21,6 +21,7 @@ from pcbatch.frontend.source.tree import (
     constant,
     display,
     load,
+    rebuild,
     subscript,
     supported,
     target_of,
@@ -83,6 +84,17 @@ class Dispatch:
         whole.plain = True
         return whole
 
+    def filled(self, node: Node, operands: list[Node], slots: Sequence[bool]) -> Node | None:
+        """A template whose operands are the texts of objects where a slot shows one by `str`."""
+        made = {id(part): self.text(part) for part, slot in zip(operands, slots, strict=False) if slot}
+        if not any(made.values()):
+            return None
+
+        def shown(child: Node) -> Node:
+            return rebuild(child, shown) if isinstance(child, gast.Tuple) else made.get(id(child)) or child
+
+        return rebuild(node, shown)
+
     def may_make(self, func: Node) -> bool:
         """Whether a call may give an object of the user's: that of a function, or of a method of an object."""
         method = isinstance(func, gast.Attribute) and not isinstance(func.value, gast.Constant | gast.JoinedStr)
@@ -92,13 +104,17 @@ class Dispatch:
     def stored(
         self, node: Node, value: Node, name: str, args: list[Node], target: Node = None, before: Any = ()
     ) -> Node | None:
-        """The statement that calls the method of an object, and assigns the result to a target; as `dispatched`."""
-        functions = list(candidates(self.unit, *name.split()))
+        """The statement that calls the method of an object, and assigns the result to a target; as `dispatched`. For an
+        attribute that is assigned, it is that which sets the property."""
+        setters = isinstance(node, gast.Assign) and isinstance(node.targets[0], gast.Attribute)
+        functions = list(properties(self.unit, name, True) if setters else candidates(self.unit, *name.split()))
         if not functions or not is_simple(self.unit, value):
             return None
         out = node
         for k in reversed(range(len(functions))):
             holds, called = self.choice(functions, k, node, value, args)
+            if setters:
+                called = call(attribute(functions[k], "fset", node), [value, *args], node)
             last = gast.Expr(value=called) if target is None else gast.Assign(targets=[target], value=called)
             out = gast.If(test=holds, body=[*before, gast.copy_location(last, node)], orelse=[out])
             out = gast.copy_location(out, node)
@@ -120,6 +136,8 @@ class Dispatch:
             holds, body = self.choice(functions, k, node, value, args, keywords)
             if name in ("__contains__", TRUTH):  # Python makes a bool of what the method returns
                 body = supported(builtins.bool_, [body], node)
+            if name == "__ne__" and functions[k].attr == "__eq__":
+                body = gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=body), node)
             if name == "__next__" and len(node.args) == 2:
                 body = call(node.func, [supported(steps, [body], node), node.args[1]], node)
             out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
@@ -154,6 +172,26 @@ class Dispatch:
     def temp(self, name: str, node: Node) -> str:
         self.temps += 1
         return f"{name}_{self.temps}_{getattr(node, 'lineno', 0)}_{getattr(node, 'col_offset', 0)}"
+
+
+def format_slots(template: str) -> list[bool]:
+    """Return for each operand of `str.format` whether its text by `str` is all that is shown of it."""
+    found: dict[int, list[bool]] = {}
+    try:
+        fields = [field for field in texts.FORMATTER.parse(template) if field[1] is not None]
+    except ValueError:  # which Python raises
+        return []
+    for k, (_, name, spec, conversion) in enumerate(fields):
+        plain = not name or name.isdecimal()
+        shown = plain and (conversion == "s" or not (spec or conversion))
+        found.setdefault(int(name) if name and plain else k, []).append(shown)
+    return [all(found.get(k, [False])) for k in range(max(found, default=-1) + 1)]
+
+
+def percent_slots(template: str, count: int) -> list[bool]:
+    """Return for each operand of `%` whether its text by `str` is all that is shown of it."""
+    slots = [slot for slot in texts.PERCENT.finditer(template) if slot["kind"] != "%"]
+    return [slot["kind"] == "s" for slot in slots] if len(slots) == count else []
 
 
 def with_receiver(node: Node, value: Node) -> Node:

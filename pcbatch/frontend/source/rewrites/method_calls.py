@@ -22,8 +22,18 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
-from pcbatch.frontend.source.rewrites.dispatch import ASKED, SHOWN, TRUTH, Dispatch, with_receiver
+from pcbatch.frontend.source.rewrites.comparisons import OPERATORS, by_root, compared, is_written, root_of_order
+from pcbatch.frontend.source.rewrites.dispatch import (
+    ASKED,
+    SHOWN,
+    TRUTH,
+    Dispatch,
+    format_slots,
+    percent_slots,
+    with_receiver,
+)
 from pcbatch.frontend.source.rewrites.method_lookup import (
+    call_of_base,
     candidates,
     class_of,
     function_of,
@@ -44,6 +54,7 @@ from pcbatch.frontend.source.tree import (
     Node,
     attribute,
     call,
+    compare,
     constant,
     display,
     index_value,
@@ -63,6 +74,7 @@ BINARY = {
 COMPARED = {
     gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne",
 }  # fmt: skip
+REFLECTED = {gast.Lt: gast.Gt(), gast.LtE: gast.GtE(), gast.Gt: gast.Lt(), gast.GtE: gast.LtE()}
 UNARY = {gast.USub: "__neg__", gast.UAdd: "__pos__", gast.Invert: "__invert__"}
 
 
@@ -85,7 +97,14 @@ class _Writer(Dispatch):
 
     def written(self, node: Node) -> Node | None:
         """The expression that takes the place of a node; None if it stays."""
+        if (ordered := compared(self.unit, node, self.temp, self.written)) is not None:
+            return ordered
         match node:
+            case gast.Call(func=gast.Attribute(value=gast.Constant(value=str(template)), attr="format"), args=args):
+                return self.filled(node, args, format_slots(template))
+            case gast.BinOp(left=gast.Constant(value=str(template)), op=gast.Mod(), right=right):
+                operands = right.elts if isinstance(right, gast.Tuple) else [right]
+                return self.filled(node, operands, percent_slots(template, len(operands)))
             case gast.Call(func=gast.Attribute()):
                 return self.method(node) or self.made(node)
             case gast.Call(func=func, args=[gast.Name() as function, values]) if is_builtin(self.unit, func, "map"):
@@ -119,6 +138,8 @@ class _Writer(Dispatch):
                 return self.dispatched(node, value, UNARY[type(op)], [])
             case gast.AugAssign(target=target, op=op, value=value) if type(op) in BINARY:
                 return self.augmented(node, target, BINARY[type(op)], value)
+            case gast.Assign(targets=[gast.Attribute(value=owner, attr=name)], value=value):
+                return self.stored(node, owner, name, [value])
             case gast.Assign(targets=[gast.Subscript(value=owner, slice=index)], value=value):
                 return self.stored(node, owner, "__setitem__", [index_value(index), value])
             case gast.Delete(targets=[gast.Subscript(value=owner, slice=index)]):
@@ -129,7 +150,8 @@ class _Writer(Dispatch):
             case gast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
                 return self.dispatched(node, left, f"__{BINARY[type(op)]}__", [right])
             case gast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARED:
-                return self.dispatched(node, left, f"__{COMPARED[type(op)]}__", [right])
+                name = f"__{COMPARED[type(op)]}__"
+                return self.dispatched(node, left, name, [right]) or self.by_root(node, name) or self.reflected(node)
             case gast.Compare(left=left, ops=[gast.In()], comparators=[right]):
                 return self.dispatched(node, right, "__contains__", [left])
             case gast.Compare(left=left, ops=[gast.NotIn()], comparators=[right]):
@@ -141,8 +163,8 @@ class _Writer(Dispatch):
                 )
                 negated = None if inside is None else gast.UnaryOp(op=gast.Not(), operand=inside)
                 return None if negated is None else gast.copy_location(negated, node)
-            case gast.FormattedValue(value=value, conversion=int(code), format_spec=None) if code in SHOWN:
-                made = self.text(value, SHOWN[code])
+            case gast.FormattedValue(value=value, conversion=int(code), format_spec=spec) if code in SHOWN:
+                made = self.text(value, SHOWN[code]) if spec is None or code != -1 else None
                 return None if made is None else with_fields(node, value=made, conversion=-1)
             case gast.Attribute(value=value, attr=name, ctx=gast.Load()):
                 getters = list(properties(self.unit, name))
@@ -155,6 +177,8 @@ class _Writer(Dispatch):
     def method(self, node: Node) -> Node | None:
         """The call of a function of the class that takes the place of a call of a method."""
         name, value = node.func.attr, node.func.value
+        if is_super(value):
+            return call_of_base(self.unit, node)
         if isinstance(value, gast.Name) and (owner := class_of(self.unit, value.id, node)) is not None:
             found = function_of(self.unit, owner, node)
             if found is not None:
@@ -162,9 +186,36 @@ class _Writer(Dispatch):
                 method = attribute(function, name, node.func)
                 args = [*([] if static else [value]), *node.args]
                 return gast.copy_location(gast.Call(func=method, args=args, keywords=node.keywords), node)
-        if resolve(self.unit, value) is not MISSING or is_super(value):
+        if resolve(self.unit, value) is not MISSING:
             return None
         return self.dispatched(node, value, name, node.args, node.keywords)
+
+    def reflected(self, node: Node) -> Node | None:
+        """The comparison `a > b` by the method `__lt__` of `b`, or `a != b` by `__eq__`, where no class has its own."""
+        left, right = node.left, node.comparators[0]
+        if isinstance(node.ops[0], gast.NotEq):
+            functions = [] if is_written(self.unit, "__ne__") else list(candidates(self.unit, "__eq__"))
+            return self.dispatched(node, left, "__ne__", [right], getters=functions) if functions else None
+        op = REFLECTED.get(type(node.ops[0]))
+        own = op is None or is_written(self.unit, f"__{COMPARED[type(node.ops[0])]}__")
+        if op is None or own or not (is_simple(self.unit, left) and is_simple(self.unit, right)):
+            return None
+        return self.dispatched(compare(right, op, left, node), right, f"__{COMPARED[type(op)]}__", [left])
+
+    def by_root(self, node: Node, name: str) -> Node | None:
+        """A comparison of objects by that method of their class from which `functools.total_ordering` makes it."""
+        left, right = node.left, node.comparators[0]
+        whole = node
+        for key, cls in self.unit.classes.items():
+            root = root_of_order(cls, name)
+            if root is None or not any(candidates(self.unit, root)) or not is_simple(self.unit, left):
+                continue
+            one = compare(left, OPERATORS[root], right, node)
+            two = compare(left, gast.Eq(), right, node)
+            made = by_root(name, root, self.written(one) or one, self.written(two) or two)
+            holds = supported(drafts.runs, [left, constant(name, node), load(key, node), display([], node)], node)
+            whole = gast.copy_location(gast.IfExp(test=holds, body=made, orelse=whole), node)
+        return None if whole is node else whole
 
     def gone_over(self, node: Node, done: frozenset[Loc] = frozenset()) -> Node | None:
         """The choice among copies of a node, by whose methods give the elements that it takes of an object."""
@@ -246,6 +297,11 @@ class _Writer(Dispatch):
 
     def augmented(self, node: Node, target: Node, operator: str, value: Node) -> Node | None:
         """The statements of `x += value`, by the method that adds in place if a class has one."""
+        if isinstance(target, gast.Attribute) and any(properties(self.unit, target.attr, True)):
+            read = rebuild(target, lambda child: gast.Load() if isinstance(child, gast.Store) else child)
+            added = gast.copy_location(gast.BinOp(left=read, op=node.op, right=value), node)
+            whole = gast.Assign(targets=[target], value=self.rewritten(added), type_comment=None)
+            return self.written(gast.copy_location(whole, node)) if is_simple(self.unit, target) else None
         owner = target.value if isinstance(target, gast.Subscript) else None
         if owner is not None and any(candidates(self.unit, "__setitem__")) and is_simple(self.unit, target):
             temp = self.temp("item", node)

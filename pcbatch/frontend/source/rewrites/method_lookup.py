@@ -11,13 +11,14 @@ from typing import Any
 
 import gast
 
+from pcbatch.data.functions import drafts
 from pcbatch.data.object_parts import is_users
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.locate import locate
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import is_mutating_method, place_of
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.tree import Node, attribute, call, load
+from pcbatch.frontend.source.tree import Node, attribute, call, constant, load, supported
 
 
 def methods_named(unit: Unit, name: str) -> list[Node]:
@@ -54,6 +55,52 @@ def is_super(node: Node) -> bool:
     return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id == "super"
 
 
+def call_of_base(unit: Unit, node: Node) -> Node | None:
+    """Return the call of the function that `super().method(...)` means; None if that depends on the class of the
+    object, or it is no function of the user's."""
+    given = _of_super(unit, node.func.value)
+    cls = None if given is None else resolve(unit, given[0])
+    if given is None or not isinstance(cls, type):
+        return None
+    name, key = node.func.attr, {id(one): key for key, one in unit.classes.items()}
+    found = {_behind(cls, one.__mro__, name) for one in (cls, *_subclasses(cls))}
+    owner = found.pop()
+    if found or (owner is not object and id(owner) not in key):
+        return None
+    function = inspect.getattr_static(owner, name, None)
+    if owner is object:  # its `__init__` does nothing
+        return constant(None, node) if name == "__init__" and not node.args and not node.keywords else None
+    if not isinstance(function, FunctionType | staticmethod):
+        return None
+    own = [] if isinstance(function, staticmethod) else [given[1]]
+    func = attribute(load(key[id(owner)], node), name, node.func)
+    return gast.copy_location(gast.Call(func=func, args=[*own, *node.args], keywords=node.keywords), node)
+
+
+def traced_super(unit: Unit, node: Node) -> Node | None:
+    """Return what takes the place of `super()` in a helper, whose object may be a record of the lane."""
+    given = _of_super(unit, node) if is_super(node) and resolve(unit, node.func) is super else None
+    return None if given is None else supported(drafts.super_, list(given), node)
+
+
+def _of_super(unit: Unit, node: Node) -> tuple[Node, Node] | None:
+    """The class and the object that `super()` means, which may be left out; None if it is not the method's own."""
+    first = unit.params[0] if unit.params else ""
+    match node.args:
+        case []:
+            cls = load("__class__", node)
+        case [named, gast.Name(id=name)] if name == first:
+            cls = named
+        case _:
+            return None
+    return None if unit.bound.get(first, (node,)) else (cls, load(first, node))
+
+
+def _behind(cls: type, classes: tuple[type, ...], name: str) -> type | None:
+    """The first class behind `cls` that has a name of its own."""
+    return next((one for one in classes[classes.index(cls) + 1 :] if name in vars(one)), None)
+
+
 def candidates(unit: Unit, *names: str) -> Iterator[Node]:
     """The methods that are compiled along and that classes of the user's have under a name; where there are several
     names, Python asks for the first that the class has."""
@@ -70,14 +117,16 @@ def candidates(unit: Unit, *names: str) -> Iterator[Node]:
                     yield attribute(load(key, unit.node), name, unit.node)
 
 
-def properties(unit: Unit, name: str) -> Iterator[Node]:
-    """The properties of a name that classes of the user's have and whose functions are compiled along, each once."""
+def properties(unit: Unit, name: str, setters: bool = False) -> Iterator[Node]:
+    """The properties of a name that classes of the user's have and whose functions are compiled along, each once: those
+    that read it, or those that set it."""
     found: list[property] = []
     if any(key[2] == name for key in unit.decisions.helpers):
         for key, cls in unit.classes.items():
             value = inspect.getattr_static(cls, name, None)
-            new = isinstance(value, property) and not any(value is one for one in found)
-            if new and unit.batched(value) is not None:
+            if not isinstance(value, property) or any(value is one for one in found):
+                continue
+            if unit.batched(value.fset if setters else value) is not None:
                 found.append(value)
                 yield attribute(load(key, unit.node), name, unit.node)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 
 from pcbatch.frontend.source.callee import Statics, Target
@@ -14,6 +15,7 @@ from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.memos import write_memos
 from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
+from pcbatch.frontend.source.rewrites.none_defaults import write_none_defaults
 from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
 from pcbatch.frontend.source.tree import Node
 
@@ -25,7 +27,8 @@ def in_simple_words(
 ) -> Unit:
     """Return the unit of a function, as `make_unit` does, after some rewritings of its tree and all of these."""
     unit = make_unit(fn, helpers, statics, target)
-    for rewriting in (*first, *REWRITINGS):
+    rewritings: list[Callable[[Unit], Node]] = [*first, partial(write_none_defaults, statics=statics), *REWRITINGS]
+    for rewriting in rewritings:
         if (node := rewriting(unit)) is not unit.node:
             unit = make_unit(fn, helpers, statics, target, node)
     return unit
