@@ -163,7 +163,7 @@ def _assigned(op: Op, params: Mapping[str, tuple[str, ...]], before: GivenBack) 
     """The variables that hold another object after an operation."""
     same = set(_touched(op, params, before))
     if isinstance(op, Prim):
-        same |= {*op.dsts} if op.expr.effects.narrows else set()
+        same |= {*op.dsts} if op.expr.effects.same else set()
         same |= {op.expr.ins[change.position] for change in op.expr.effects.changes}
     return frozenset(writes(op)) - same
 

@@ -23,6 +23,7 @@ class Change:
         unclear: whether the types of variables do not tell whether it does, as for `x[i] *= 2` and `x[i] += [1]`.
         method: whether a method makes the change: one of a class of the user's may change objects inside its own.
         spreads: whether elements of the other inputs are stored, and these themselves only by methods of the user's.
+        decided: whether it is `x += v` that has been found to change an object, of one type at least.
     """
 
     position: int
@@ -35,6 +36,7 @@ class Change:
     unclear: bool = False
     method: bool = False
     spreads: bool = False
+    decided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Effects:
         is_part: whether the value is the object at the keys `ins[1:]`, variables that nothing else assigns, in that of
             the variable `ins[0]`. Only the front end asks for that (`frontend/build/links.py`).
         syncs: whether the operation gives a variable the value that it has in Python after a change of a part.
-        narrows: whether the value is the object of the variable `ins[0]`, which has turned out not to be None.
+        same: whether the value is the object of the variable `ins[0]` itself, in another form.
         streams: whether there is a comprehension, or a builtin that consumes an iterable, which may be a loop instead
             (`Decisions.expanded`).
     """
@@ -57,7 +59,7 @@ class Effects:
     takes: tuple[int, ...] = ()
     is_part: bool = False
     syncs: bool = False
-    narrows: bool = False
+    same: bool = False
     streams: bool = False
 
 

@@ -121,7 +121,7 @@ def _augmented(b: Builder, node: Node, name: str, old: Node, value: Node, method
     changed = supported(changes.augmented, [constant(operator_name(node.op), node), owner, value], node)
     shown = binary(old, node.op, value, node)
     sure = b.loc(node) in b.unit.decisions.in_place or b.loc(shown) in b.unit.decisions.in_place
-    change = (old.id, Change(0, sure=sure, grows=isinstance(node.op, gast.Add)))
+    change = (old.id, Change(0, sure=sure, grows=isinstance(node.op, gast.Add), decided=sure))
     dst = b.temp() if b.handlers and old.id != name else name
     b.prim((dst,), changed, shown=shown, changes=change)
     if dst != name:

@@ -229,13 +229,13 @@ class Builder:
             expr = replace(expr, effects=replace(expr.effects, takes=takes))
         self.emit(Prim(dsts, expr, self.loc(source)))
 
-    def note(self, *, is_part: bool = False, narrows: bool = False) -> None:
-        """Note an effect of the last operation: that it has read a part at keys that stay, or that it narrows."""
+    def note(self, *, is_part: bool = False, same: bool = False) -> None:
+        """Note an effect of the last operation: that it has read a part at keys that stay, or gives its variable's object."""
         ops = self.drafts[self.current].ops
         last = ops[-1]
         assert isinstance(last, Prim)
         ops[-1] = replace(
-            last, expr=replace(last.expr, effects=replace(last.expr.effects, is_part=is_part, narrows=narrows))
+            last, expr=replace(last.expr, effects=replace(last.expr.effects, is_part=is_part, same=same))
         )
 
     def uses(self, name: str, at: Node) -> None:

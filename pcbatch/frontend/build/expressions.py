@@ -287,7 +287,7 @@ def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     b.end(Branch(cond, *((present, on_false) if holds else (on_true, present)), b.loc(node)))
     b.start(present)
     b.plain_prim((name,), supported(optional.narrowed, [load(name, node)], node), shown=load(name, node))
-    b.note(narrows=True)
+    b.note(same=True)
     b.jump(value_side)
 
 

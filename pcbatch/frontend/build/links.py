@@ -138,7 +138,7 @@ def _link(op: Op, linked: frozenset[Loc]) -> tuple[str, ...]:
 
 def _after(op: Op, facts: Facts, linked: frozenset[Loc]) -> Facts:
     """The links that hold after an operation."""
-    if (op.dst == op.src) if isinstance(op, Move) else isinstance(op, Prim) and op.expr.effects.narrows:
+    if (op.dst == op.src) if isinstance(op, Move) else isinstance(op, Prim) and op.expr.effects.same:
         return facts
     changed = _changed_in_place(op)
     assigned = frozenset(writes(op)).difference(changed)

@@ -140,7 +140,10 @@ class _Checker:
         yield from self._returned()
 
     def _prim(self, block: Block, k: int, op: Prim, state: State) -> Iterator[Diagnostic]:
-        for change in self.objects.changes(self.function.name, block.label, k, op):
+        real = self.objects.changes(self.function.name, block.label, k, op)
+        if any(change.decided and change not in real for change in op.expr.effects.changes):
+            yield self._of_some_types(op)
+        for change in real:
             root = op.expr.ins[change.position]
             parts = self.objects.changed_parts(self.function.name, block.label, k, op, change)
             self.classes = user_classes(self.objects.type(self.function.name, root))
@@ -278,7 +281,7 @@ class _Checker:
     def _returned(self) -> Iterator[Diagnostic]:
         same = callers_objects(self.ownership, self.function)
         for param in self.function.given_back:
-            if self.objects.levels(self.function.name, param).own and param not in same:
+            if param not in same and self.objects.type(self.function.name, param) is not None:
                 title = f"`{param}` is changed in place for the caller, and is another object in the end"
                 helps = (f"give the other object a name of its own, and leave `{param}` what it was",)
                 yield Diagnostic(CODE, title, _label(self.function.loc), notes=(NOTE,), helps=helps)
@@ -323,6 +326,11 @@ class _Checker:
     def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:
         title = f"this changes an object that may stand at several places of `{original_name(root)}`"
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), APART)
+
+    def _of_some_types(self, op: Prim) -> Diagnostic:
+        title = "this changes an object of the caller's in one call of the function, and makes a new one in another"
+        helps = ("write two functions: with `xs.extend(ys)` for lists, and with `x = x + y` for texts, tuples and numbers",)
+        return Diagnostic(CODE, title, _label(op.loc), (), (NOTE,), helps)
 
     def _outside(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)

@@ -155,8 +155,8 @@ def _over_elements(b: Builder, node: Node) -> Iteration:
 def _gone_over(b: Builder, name: Node, loop: Node) -> Node:
     """Return a variable with the object of a variable that a loop goes over, whatever the body assigns to that."""
     if name.id in refilled_in(b.unit, loop):
-        same = (name.id, Change(0, grows=True))  # so that it is the same object still, also that of a caller
-        b.prim((name.id,), supported(iteration.watched, [name], name), shown=name, changes=same)
+        b.plain_prim((name.id,), supported(iteration.watched, [name], name), shown=name)
+        b.note(same=True)
     if name.id not in assigned_in(loop):
         return name
     kept = b.temp()
