@@ -24,7 +24,8 @@ def quoted(text: Text) -> Text:
 def quoted_rows(texts: Text, count: Index) -> Text:
     """Return the texts of a list of `count`, each between quotes, as columns; a lane with one beyond ASCII stops."""
     rows, room = texts.codes.shape
-    used = (jnp.arange(room) < jnp.reshape(texts.length, (-1, 1))) & (jnp.arange(rows)[:, None] < count)
+    lengths = jnp.where(jnp.arange(rows) < count, texts.length, 0)
+    used = jnp.arange(room)[None] < lengths[:, None]
     _require_ascii(texts.codes, used)
     made: Text = jax.vmap(_quoted)(texts)
     return made

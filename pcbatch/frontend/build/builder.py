@@ -230,13 +230,11 @@ class Builder:
         self.emit(Prim(dsts, expr, self.loc(source)))
 
     def note(self, *, is_part: bool = False, same: bool = False) -> None:
-        """Note an effect of the last operation: that it has read a part at keys that stay, or gives its variable's object."""
+        """Note an effect of the last operation: that its value is a part of a variable, or the variable's object."""
         ops = self.drafts[self.current].ops
         last = ops[-1]
         assert isinstance(last, Prim)
-        ops[-1] = replace(
-            last, expr=replace(last.expr, effects=replace(last.expr.effects, is_part=is_part, same=same))
-        )
+        ops[-1] = replace(last, expr=replace(last.expr, effects=replace(last.expr.effects, is_part=is_part, same=same)))
 
     def uses(self, name: str, at: Node) -> None:
         """Record a call of a nested function that is a function of the program."""

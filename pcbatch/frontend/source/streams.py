@@ -86,13 +86,14 @@ def steps(value: Any) -> Any:
 STEPS = steps.__name__
 
 
-def in_order(values: Any, before: Any) -> Any:
-    """The list of values in an order of which `before(a, b)` tells whether `a` comes before `b`; in trees alone."""
+def in_order(values: Any, before: Any, key: Any) -> Any:
+    """The list of values in the order of their keys, in which `before(a, b)` tells whether `a` comes before `b`; in
+    trees alone."""
     raise Refusal("PCB305", BY_METHOD, cures=Cure.ALONG)
 
 
-def first_of(values: Any, before: Any, name: str) -> Any:
-    """The first value that no other one comes before, as the builtin `name` gives it; in trees alone."""
+def first_of(values: Any, before: Any, key: Any, name: str) -> Any:
+    """The first value before which no other one comes, as the builtin `name` gives it; in trees alone."""
     raise Refusal("PCB305", BY_METHOD, cures=Cure.ALONG)
 
 

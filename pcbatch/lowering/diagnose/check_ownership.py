@@ -329,7 +329,9 @@ class _Checker:
 
     def _of_some_types(self, op: Prim) -> Diagnostic:
         title = "this changes an object of the caller's in one call of the function, and makes a new one in another"
-        helps = ("write two functions: with `xs.extend(ys)` for lists, and with `x = x + y` for texts, tuples and numbers",)
+        helps = (
+            "write two functions: with `xs.extend(ys)` for lists, and with `x = x + y` for texts, tuples and numbers",
+        )
         return Diagnostic(CODE, title, _label(op.loc), (), (NOTE,), helps)
 
     def _outside(self, op: Prim | Call, root: str) -> Diagnostic:

@@ -175,13 +175,16 @@ def _sorted(b: Builder, dst: str, node: Node, _: Keywords) -> None:
 
 
 def _in_order(b: Builder, dst: str, node: Node, _: Keywords) -> None:
-    """Build `in_order(values, before)`: each value is inserted behind those that it does not come before."""
-    out = load(b.temp(), node)
-    b.prim((out.id,), _empty_list(node))
-    low, high, middle = (load(b.temp(), node) for _ in range(3))
+    """Build `in_order(values, before, key)`: each value is inserted behind those that it does not come before."""
+    before, key = node.args[1], None if is_none(node.args[2]) else node.args[2]
+    out, keys, low, high, middle = (load(b.temp(), node) for _ in range(5))
+    grown = [out] if key is None else [out, keys]
+    for each_list in grown:
+        b.prim((each_list.id,), _empty_list(node))
 
     def step(value: Node, _: str) -> None:
         element = copied(b, lower(b, value))
+        rank = element if key is None else copied(b, lower(b, applied(b, key, [element], value)))
         head, inside, above, below, found = (b.label() for _ in range(5))
         b.prim((low.id,), constant(0, node))
         b.prim((high.id,), supported(sequence_builtins.len_, [out], node))
@@ -190,8 +193,8 @@ def _in_order(b: Builder, dst: str, node: Node, _: Keywords) -> None:
         b.start(inside)
         half = binary(binary(low, gast.Add(), high, node), gast.FloorDiv(), constant(2, node), node)
         b.prim((middle.id,), half)
-        other = copied(b, lower(b, subscript(out, middle, node)))
-        condition(b, applied(b, node.args[1], [element, other], value), below, above)
+        other = copied(b, lower(b, subscript(grown[-1], middle, node)))
+        condition(b, applied(b, before, [rank, other], value), below, above)
         b.start(below)
         lower_into(b, high.id, middle)
         b.jump(head)
@@ -199,7 +202,9 @@ def _in_order(b: Builder, dst: str, node: Node, _: Keywords) -> None:
         b.prim((low.id,), binary(middle, gast.Add(), constant(1, node), node))
         b.jump(head)
         b.start(found)
-        b.prim((out.id,), supported(sequence_builtins.inserted, [out, low, element], value), shown=element, at=value)
+        for each_list, item in zip(grown, (element, rank), strict=False):
+            longer = supported(sequence_builtins.inserted, [each_list, low, item], value)
+            b.prim((each_list.id,), longer, shown=item, at=value)
 
     each(b, node.args[0], step)
     lower_into(b, dst, out)
@@ -298,7 +303,7 @@ def _extreme(b: Builder, dst: str, node: Node, keywords: Keywords, name: str) ->
         b.start(later)
         pair = [rank, rival] if name == "max" else [rival, rank]
         exceeds = supported(builtins.exceeds, [*pair, constant(name, node)], value)
-        condition(b, exceeds if before is None else applied(b, before, [element, best], value), better, after)
+        condition(b, exceeds if before is None else applied(b, before, [rank, rival], value), better, after)
         b.start(better)
         lower_into(b, best.id, element)
         if key is not None:
@@ -354,7 +359,7 @@ CONSUMERS: Mapping[str, Callable[[Builder, str, Node, Keywords], None]] = {
     "dict": _dict_call,
     "next": _next,
     "in_order": _in_order,
-    "first_of": lambda b, dst, node, _: _extreme(b, dst, node, {}, node.args[2].value),
+    "first_of": lambda b, dst, node, _: _extreme(b, dst, node, {"key": node.args[2]}, node.args[3].value),
 }
 
 

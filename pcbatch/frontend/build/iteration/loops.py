@@ -43,7 +43,6 @@ from pcbatch.frontend.source.changed_in_loops import (
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, one_line, supported
-from pcbatch.ir.effects import Change
 from pcbatch.ir.ops import Move
 
 RENAME = "assign another variable there"

@@ -1,8 +1,8 @@
 """Orders that are told by a function or a method of the user's, one comparison after the other.
 
-    sorted(xs, key=cmp_to_key(f))     ==>      support.in_order(xs, lambda a, b: f(a, b) < 0)
-    nodes.sort()                      ==>      nodes[:] = support.in_order(nodes, lambda a, b: a < b)
-    max(cards)                        ==>      support.first_of(cards, lambda a, b: b < a, "max")
+    sorted(xs, key=cmp_to_key(f))     ==>      support.in_order(xs, lambda a, b: f(a, b) < 0, None)
+    nodes.sort(key=f)                 ==>      nodes[:] = support.in_order(nodes, lambda a, b: a < b, f)
+    max(cards)                        ==>      support.first_of(cards, lambda a, b: b < a, None, "max")
 
 Where a comparison branches on values of the lane no primitive can make it: the loop over the elements is written out
 (`build/iteration/consumers.py`).
@@ -19,14 +19,12 @@ import gast
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import builtin_name, resolve
-from pcbatch.frontend.source.scope import renamed
 from pcbatch.frontend.source.streams import first_of, in_order
 from pcbatch.frontend.source.tree import (
     Node,
     call,
     compare,
     constant,
-    is_none,
     load,
     no_parameters,
     supported,
@@ -74,27 +72,18 @@ def _made(unit: Unit, node: Node, values: Node, name: str, temp: Temp, written: 
     one, other = (load(each, node) for each in names)
     first, second = (other, one) if (name == "max") != bool(reverse.value) else (one, other)
     if of_functions:
-        body = compare(call(key.args[0], [first, second], node), gast.Lt(), constant(0, node), node)
-    elif name == "max" and is_written(unit, "__gt__"):
-        greater = compare(_key(key, one), gast.Gt(), _key(key, other), node)
-        body = written(greater) or greater
+        sign = call(key.args[0], [first, second], node)
+        key, body = constant(None, node), compare(sign, gast.Lt(), constant(0, node), node)
     else:
-        less = compare(_key(key, first), gast.Lt(), _key(key, second), node)
-        body = written(less) or less
+        greater = name == "max" and is_written(unit, "__gt__")
+        asked = compare(one, gast.Gt(), other, node) if greater else compare(first, gast.Lt(), second, node)
+        body = written(asked) or asked
     params = [gast.Name(id=each, ctx=gast.Param(), annotation=None, type_comment=None) for each in names]
     args = with_fields(no_parameters(), args=[gast.copy_location(param, node) for param in params])
     before = gast.copy_location(gast.Lambda(args=args, body=body), node)
     if name == "sorted":
-        return supported(in_order, [values, before], node)
-    return supported(first_of, [values, before, constant(name, node)], node)
-
-
-def _key(key: Node, value: Node) -> Node:
-    """The key of an element; a lambda is written out."""
-    match key:
-        case gast.Lambda(args=gast.arguments(args=[parameter], vararg=None, kwarg=None, kwonlyargs=[])):
-            return renamed(key.body, {parameter.id: value.id})
-    return value if is_none(key) else call(key, [value], key)
+        return supported(in_order, [values, before, key], node)
+    return supported(first_of, [values, before, key, constant(name, node)], node)
 
 
 def is_written(unit: Unit, name: str) -> bool:

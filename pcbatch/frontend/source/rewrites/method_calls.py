@@ -151,7 +151,7 @@ class _Writer(Dispatch):
                 return self.dispatched(node, left, f"__{BINARY[type(op)]}__", [right])
             case gast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARED:
                 name = f"__{COMPARED[type(op)]}__"
-                return self.dispatched(node, left, name, [right]) or self.by_root(node, name) or self.reflected(node)
+                return self.dispatched(node, left, name, [right]) or self.by_root(node, name)
             case gast.Compare(left=left, ops=[gast.In()], comparators=[right]):
                 return self.dispatched(node, right, "__contains__", [left])
             case gast.Compare(left=left, ops=[gast.NotIn()], comparators=[right]):
@@ -205,14 +205,14 @@ class _Writer(Dispatch):
     def by_root(self, node: Node, name: str) -> Node | None:
         """A comparison of objects by that method of their class from which `functools.total_ordering` makes it."""
         left, right = node.left, node.comparators[0]
-        whole = node
+        whole = self.reflected(node) or node
         for key, cls in self.unit.classes.items():
             root = root_of_order(cls, name)
-            if root is None or not any(candidates(self.unit, root)) or not is_simple(self.unit, left):
+            if root is None or not (is_simple(self.unit, left) and is_simple(self.unit, right)):
                 continue
-            one = compare(left, OPERATORS[root], right, node)
-            two = compare(left, gast.Eq(), right, node)
-            made = by_root(name, root, self.written(one) or one, self.written(two) or two)
+            one, two = compare(left, OPERATORS[root], right, node), compare(left, gast.Eq(), right, node)
+            first = self.dispatched(one, left, root, [right]) or one
+            made = by_root(name, root, first, self.dispatched(two, left, "__eq__", [right]) or two)
             holds = supported(drafts.runs, [left, constant(name, node), load(key, node), display([], node)], node)
             whole = gast.copy_location(gast.IfExp(test=holds, body=made, orelse=whole), node)
         return None if whole is node else whole

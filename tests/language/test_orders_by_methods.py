@@ -1,0 +1,175 @@
+"""Elements in an order that a method or a function of the user's tells, one comparison after the other."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pcbatch
+
+pytestmark = pytest.mark.promotion("standard")
+
+
+class Node:
+    def __init__(self, place, cost):
+        self.place = place
+        self.cost = cost
+
+    def __lt__(self, other):
+        return self.cost < other.cost
+
+
+class Card:
+    def __init__(self, rank, suit):
+        self.rank = rank
+        self.suit = suit
+
+    def __lt__(self, other):
+        if self.rank == other.rank:
+            return self.suit < other.suit
+        return self.rank < other.rank
+
+    def __eq__(self, other):
+        return (self.rank, self.suit) == (other.rank, other.suit)
+
+
+class Person:
+    def __init__(self, name, pay, boss=None):
+        self.name = name
+        self.pay = pay
+        self.boss = boss
+
+    def __lt__(self, other):
+        return self.name < other.name if self.pay == other.pay else self.pay < other.pay
+
+
+@dataclass(order=True)
+class Job:
+    rank: int
+    name: str = "x"
+
+
+@functools.total_ordering
+class Version:
+    def __init__(self, major, minor):
+        self.major = major
+        self.minor = minor
+
+    def __eq__(self, other):
+        return (self.major, self.minor) == (other.major, other.minor)
+
+    def __lt__(self, other):
+        return (self.major, self.minor) < (other.major, other.minor)
+
+
+@functools.total_ordering
+class Least:
+    def __init__(self, x):
+        self.x = x
+
+    def __eq__(self, other):
+        return self.x == other.x if self.x > 0 else False
+
+    def __ge__(self, other):
+        return self.x >= other.x if other.x > 0 else True
+
+
+def nodes(n):
+    return [Node(i, (n * (i + 3) * 7919) % 5) for i in range(6)]
+
+
+def sorted_in_place(n):
+    found = nodes(n)
+    found.sort()
+    return [node.place for node in found]
+
+
+def backwards(n):
+    """Equal elements stay in their order, also where it is turned."""
+    return [node.place for node in sorted(nodes(n), reverse=True)]
+
+
+def of_lanes_lengths(n):
+    hand = []
+    for k in range(n):
+        hand.append(Card((n * k * 5) % 4, (n + k) % 3))
+    hand.sort()
+    best, least = max(hand), min(hand)
+    return [card.rank * 4 + card.suit for card in hand], best.rank * 4 + best.suit, least.rank * 4 + least.suit
+
+
+def by_keys(n):
+    found = sorted(range(6), key=lambda k: Card((n * k) % 3, k % 2))
+    return found, max(range(5), key=lambda k: Card((n * k) % 3, 0))
+
+
+def by_function(n):
+    def rank(a, b):
+        if a % 3 != b % 3:
+            return a % 3 - b % 3
+        return b - a
+
+    values = [(n * k * 7) % 11 for k in range(6)]
+    longest = ["pear", "fig", "apple"]
+    if n > 2:
+        longest.append("plum")
+    longest.sort(key=functools.cmp_to_key(lambda a, b: len(b) - len(a)), reverse=True)
+    return sorted(values, key=functools.cmp_to_key(rank)), " ".join(longest)
+
+
+def of_linked_objects(n):
+    ann = Person("zed", n)
+    team = [ann, Person("amy", 3, ann)]
+    if n > 3:
+        team.append(Person("bob", 5, team[1]))
+    team = sorted(team)
+    return ",".join(person.name for person in team) + ":" + min(team).name
+
+
+def of_dataclasses(n):
+    jobs = [Job((n * k) % 3, "abc"[k % 3]) for k in range(5)]
+    jobs.sort()
+    return "".join(job.name for job in jobs), min(jobs).rank
+
+
+def by_total_ordering(n):
+    one, other = Version(n % 3, n % 5), Version(1, 2)
+    found = [one >= other, one > other, one <= other, one < other, one == other, one != other]
+    a, b = Least(n - 2), Least(1)
+    return found + [a < b, a > b, a <= b, a >= b]
+
+
+def reflected(n):
+    one, other = Card(n, 2), Card(3, n)
+    return [one > other, other > one, one != other, Card(3, 3) in [one, other]]
+
+
+PROGRAMS = [
+    sorted_in_place,
+    backwards,
+    of_lanes_lengths,
+    by_keys,
+    by_function,
+    of_linked_objects,
+    of_dataclasses,
+    by_total_ordering,
+    reflected,
+]
+
+
+def of_lane(found: Any, lane: int) -> Any:
+    if isinstance(found, tuple):
+        return tuple(of_lane(part, lane) for part in found)
+    return [of_lane(part, lane) for part in found] if isinstance(found, list) else found.tolist()[lane]
+
+
+@pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
+def test_the_order_is_that_of_python(fn: Callable[[int], Any]) -> None:
+    values = np.array([1, 2, 3, 7])
+    found = pcbatch.batch(fn)(values)
+    assert [of_lane(found, k) for k in range(len(values))] == [fn(n) for n in values.tolist()]
