@@ -94,7 +94,7 @@ class Compared(Refusal):
 
     def __init__(self, name: str) -> None:
         title = f"objects of {name} are put in an order by `{name}.__lt__`, which cannot be written out here"
-        helps = ("write `sorted(xs)`, `xs.sort()`, `min(xs)` or `max(xs)` in a function that is called by its name",)
+        helps = (f"give the order of `{name}.__lt__` by a key: `key=lambda x: ...`",)
         super().__init__("PCB305", title, helps=helps, cures=Cure.COMPARE)
 
 

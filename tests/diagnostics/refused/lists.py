@@ -23,19 +23,19 @@ ROWS = [
         "PCB303",
         "sort by a key, a number or a tuple of numbers that has the order: `key=lambda x: ...`",
         "import functools\ndef order(a, b):\n    return a % 3 - b % 3\n@pcbatch.batch\ndef f(xs):\n"
-        "    return sorted(xs, key=functools.cmp_to_key(order))\n",
+        "    return sorted(xs, key=functools.cmp_to_key(order), reverse=xs[0] > 3)\n",
         LISTS,
         (("key=functools.cmp_to_key(order)", "key=lambda x: x % 3"),),
     ),
     Row(
         "order by a method",
-        "PCB303",
+        "PCB305",
         "give the order of `Job.__lt__` by a key: `key=lambda x: ...`",
         "class Job:\n    def __init__(self, cost):\n        self.cost = cost\n    def __lt__(self, other):\n"
         "        return self.cost < other.cost\n@pcbatch.batch\ndef f(xs):\n"
-        "    return sorted([Job(x) for x in xs])[0].cost\n",
+        "    return sorted([Job(x) for x in xs], reverse=xs[0] > 3)[0].cost\n",
         LISTS,
-        (("sorted([Job(x) for x in xs])", "sorted([Job(x) for x in xs], key=lambda x: x.cost)"),),
+        (("sorted([Job(x) for x in xs], ", "sorted([Job(x) for x in xs], key=lambda x: x.cost, "),),
     ),
     Row(
         "generator in a variable",
