@@ -97,7 +97,14 @@ def _extreme(
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         place = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
         return default if place is None else items[place]
+    if has_known_text(items):
+        return list_reductions.extreme(LaneList.from_list(items), builtin is builtins.max, key, **options_of(default))
     return _first_extreme(builtin, items, keys)
+
+
+def has_known_text(items: list[Value]) -> bool:
+    """Return whether there are texts of Python's in values of which the lane chooses."""
+    return any(isinstance(leaf, str | bytes) for leaf in jax.tree.leaves(items))
 
 
 def options_of(default: Value) -> dict[str, Value]:
@@ -258,7 +265,7 @@ def sorted_(values: Value, /, *, key: Value = None, reverse: Flag = False) -> Va
     if any(isinstance(item, LaneText | LaneBytes) for item in items):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
-    if of_lane(keys) and any(isinstance(leaf, str) for leaf in jax.tree.leaves(keys)):
+    if of_lane(keys) and has_known_text([items, keys]):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)

@@ -32,6 +32,8 @@ from pcbatch.data.functions.users_code import load_attribute, substitute, users_
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.lane_set import DictView, LaneFrozenSet
 from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.objects import attributes
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, sure
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
@@ -294,7 +296,7 @@ def _replaced(value: Value, key: Value, new: Value) -> Value:
         items[key] = new
         return type(value)._make(items) if hasattr(value, "_make") else tuple(items)
     if isinstance(key, Field):
-        object.__setattr__(value, key.name, new)
+        (attributes.put_back if isinstance(value, Ref) else object.__setattr__)(value, key.name, new)
         return value
     value[key] = new
     return value

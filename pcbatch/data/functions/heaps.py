@@ -120,6 +120,7 @@ def _sift(heap: Value, item: Value, together: Callable[..., None], alone: Callab
     if heap.node is not heap or not heap.capacity or not alike:
         together(heap, item, *places)
         return
+    item = jax.tree.map(lambda new, leaf: jnp.asarray(new, leaf.dtype), item, heap.columns)
 
     def in_steps(columns: Columns, n: Index, item: Value, *places: Index) -> Value:
         one = heap.with_data(columns, n, heap.origins)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
+from pcbatch.data.aliasing import note_value
 from pcbatch.data.checks import require
 from pcbatch.data.objects import decode
 from pcbatch.data.objects.ref_type import (
@@ -51,7 +52,10 @@ def attribute(ref: Ref, name: str) -> Value:
     merged = values[-1]
     for (c, _), value in zip(places[-2::-1], values[-2::-1], strict=True):
         merged = decode.either(is_in(ref, [c]), value, merged, name)
-    return merged
+    if len(values) == 1 or type_.table != MADE_TABLE:
+        return merged
+    type_.schema.note([place for _, place in places], merged)
+    return note_value(ref, merged)  # no view of any of the lists: what changes it is stored back
 
 
 def _values(ref: Ref, places: list[tuple[int, Column]]) -> list[Value]:
@@ -68,6 +72,14 @@ def _values(ref: Ref, places: list[tuple[int, Column]]) -> list[Value]:
 def _row(ref: Ref, cls: int) -> Value:
     first = ref.pcbatch_type.schema.first[cls]
     return ref.pcbatch_id - first if first else ref.pcbatch_id
+
+
+def put_back(ref: Ref, name: str, value: Value) -> None:
+    """Store what has been read from a field of a record, and changed, in that field again."""
+    for c in ref.pcbatch_type.classes:
+        place = ref.pcbatch_type.schema.place(c, name)
+        if place is not None:
+            ref.pcbatch_type.schema.write(place, ref.pcbatch_id, value, True)
 
 
 def assign(ref: Ref, name: str, value: Value) -> None:

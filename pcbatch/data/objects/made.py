@@ -76,8 +76,14 @@ class MadeSchema:
         heap.changes.read(place, value)
         return jax.tree.map(_read, value, is_leaf=is_stored)
 
-    def write(self, place: tuple[int, int], id_: Value, value: Value) -> None:
-        """Store a value in the field of a record, if the record is of the class of this place."""
+    def note(self, places: list[tuple[int, int]], value: Value) -> None:
+        """Note that a value is that of one of the fields at some places, as classes differ."""
+        for place in places:
+            _heap_in_use().changes.read(place, value)
+
+    def write(self, place: tuple[int, int], id_: Value, value: Value, back: bool = False) -> None:
+        """Store a value in the field of a record, if the record is of the class of this place; `back`: it has been
+        read from there."""
         cls, field = place
         heap = _heap_in_use()
         name = f"{self.classes[cls].cls.__name__}.{self.classes[cls].fields[field]}"
@@ -87,7 +93,10 @@ class MadeSchema:
             return  # nothing was made: no lane gets here
         here = id_ % len(self.classes) == cls if len(self.classes) > 1 else True
         row = jnp.where((id_ >= 0) & here, self.row(jnp.maximum(id_, 0)), rows.capacity)
-        heap.changes.stored(place, value)
+        if back:
+            heap.changes.changed.add(place)
+        else:
+            heap.changes.stored(place, value)
         try:
             put_field(rows, row, field, value)
         except Refusal as unlike:

@@ -85,8 +85,8 @@ def _attribute(unit: Unit, base: object, name: str) -> Any:
             return getattr(base, name, MISSING)
         except Exception:  # a module's own __getattr__ may do anything; the primitive will show its error
             return MISSING
-    if isinstance(base, property) and name == "fset":
-        return base.fset
+    if isinstance(base, property) and name in ("fget", "fset"):
+        return getattr(base, name)
     value = inspect.getattr_static(base, name, MISSING)
     if isinstance(value, staticmethod):
         return value.__func__

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import jax
+
 from pcbatch.data.objects.made import made_schema
 from pcbatch.data.objects.made_classes import MadeClass, is_mutable
 from pcbatch.data.objects.made_fields import FieldKey
@@ -40,6 +42,7 @@ from pcbatch.lowering.analysis.same_objects import callers_objects, changed_for_
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.typing.abstract_values import Abstract
+from pcbatch.lowering.typing.format_messages import is_text
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.made_records import classes_of
 
@@ -142,7 +145,7 @@ class _Checker:
     def _prim(self, block: Block, k: int, op: Prim, state: State) -> Iterator[Diagnostic]:
         real = self.objects.changes(self.function.name, block.label, k, op)
         if any(change.decided and change not in real for change in op.expr.effects.changes):
-            yield self._of_some_types(op)
+            yield _of_some_types(op)
         for change in real:
             root = op.expr.ins[change.position]
             parts = self.objects.changed_parts(self.function.name, block.label, k, op, change)
@@ -281,7 +284,8 @@ class _Checker:
     def _returned(self) -> Iterator[Diagnostic]:
         same = callers_objects(self.ownership, self.function)
         for param in self.function.given_back:
-            if param not in same and self.objects.type(self.function.name, param) is not None:
+            value = self.objects.type(self.function.name, param)
+            if param not in same and (self.objects.levels(self.function.name, param).own or _is_value(value)):
                 title = f"`{param}` is changed in place for the caller, and is another object in the end"
                 helps = (f"give the other object a name of its own, and leave `{param}` what it was",)
                 yield Diagnostic(CODE, title, _label(self.function.loc), notes=(NOTE,), helps=helps)
@@ -327,13 +331,6 @@ class _Checker:
         title = f"this changes an object that may stand at several places of `{original_name(root)}`"
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), APART)
 
-    def _of_some_types(self, op: Prim) -> Diagnostic:
-        title = "this changes an object of the caller's in one call of the function, and makes a new one in another"
-        helps = (
-            "write two functions: with `xs.extend(ys)` for lists, and with `x = x + y` for texts, tuples and numbers",
-        )
-        return Diagnostic(CODE, title, _label(op.loc), (), (NOTE,), helps)
-
     def _outside(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
         title = f"`{name}` may be an object from outside of the function, which all lanes would share"
@@ -375,6 +372,18 @@ def _definitions(function: Function, name: str) -> list[tuple[Loc, Op]]:
 def _field_name(place: FieldKey) -> str:
     cls = made_schema().classes[place[0]]
     return f"{cls.cls.__name__}.{cls.fields[place[1]]}"
+
+
+def _is_value(value: Abstract | None) -> bool:
+    """Whether a type is that of a number or a text, which nothing changes in place."""
+    return value is not None and (value.tree == jax.tree.structure(0) or is_text(value))
+
+
+def _of_some_types(op: Prim) -> Diagnostic:
+    """The diagnostic for `x += v` that changes an object of the caller's in one copy of a function only."""
+    title = "this changes an object of the caller's in one call of the function, and makes a new one in another"
+    helps = ("write two functions: `xs.extend(ys)` for lists, `x = x + y` for texts, tuples and numbers",)
+    return Diagnostic(CODE, title, _label(op.loc), (), (NOTE,), helps)
 
 
 def _is_of_loop(function: Function, name: str) -> bool:

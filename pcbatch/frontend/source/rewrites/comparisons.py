@@ -16,9 +16,11 @@ from collections.abc import Callable
 
 import gast
 
+from pcbatch.frontend.source.changing_methods import changes_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import builtin_name, resolve
+from pcbatch.frontend.source.rewrites.nested import function_of, nonlocals
 from pcbatch.frontend.source.streams import first_of, in_order
 from pcbatch.frontend.source.tree import (
     Node,
@@ -34,6 +36,10 @@ from pcbatch.frontend.source.tree import (
 Temp = Callable[[str, Node], str]
 Written = Callable[[Node], Node | None]
 ORDERED = frozenset({"sorted", "min", "max"})
+COMPARED = {
+    gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne",
+}  # fmt: skip
+REFLECTED = {gast.Lt: gast.Gt(), gast.LtE: gast.GtE(), gast.Gt: gast.Lt(), gast.GtE: gast.LtE()}
 OPERATORS = {"__lt__": gast.Lt(), "__le__": gast.LtE(), "__gt__": gast.Gt(), "__ge__": gast.GtE()}
 
 
@@ -68,6 +74,8 @@ def _made(unit: Unit, node: Node, values: Node, name: str, temp: Temp, written: 
         return None
     if not of_functions and unit.source.loc(node) not in unit.decisions.compared:
         return None
+    if _has_effects(unit, key.args[0] if of_functions else None):
+        return None
     names = temp("one", node), temp("other", node)
     one, other = (load(each, node) for each in names)
     first, second = (other, one) if (name == "max") != bool(reverse.value) else (one, other)
@@ -84,6 +92,16 @@ def _made(unit: Unit, node: Node, values: Node, name: str, temp: Temp, written: 
     if name == "sorted":
         return supported(in_order, [values, before, key], node)
     return supported(first_of, [values, before, key, constant(name, node)], node)
+
+
+def _has_effects(unit: Unit, function: Node | None) -> bool:
+    """Whether comparisons by a function, or by methods, change something: Python makes others, in another order."""
+    if function is None:
+        return any(changes_object(unit, name) for name in ("__lt__", "__gt__"))
+    target = unit.lifted.get(function.id) if isinstance(function, gast.Name) else None
+    definition = unit.definitions.get(function.id) if isinstance(function, gast.Name) else None
+    changed = bool(nonlocals(function_of(definition))) if definition is not None else False
+    return changed or (target is not None and bool(target.returned))
 
 
 def is_written(unit: Unit, name: str) -> bool:

@@ -11,6 +11,14 @@ import gast
 from pcbatch.data.functions import builtins, drafts, texts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.rewrites.comparisons import (
+    COMPARED,
+    OPERATORS,
+    REFLECTED,
+    by_root,
+    is_written,
+    root_of_order,
+)
 from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple, properties
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
@@ -145,6 +153,40 @@ class Dispatch:
             out = subscript(display([*first, out], node), constant(1, node), node)
         out.written_out, out.plain = True, not PLAIN_METHODS.isdisjoint(name.split())
         return out
+
+    def reflected(self, node: Node) -> Node | None:
+        """The comparison `a > b` by the method `__lt__` of `b`, or `a != b` by `__eq__`, where no class has its own."""
+        left, right = node.left, node.comparators[0]
+        if isinstance(node.ops[0], gast.NotEq):
+            functions = [] if is_written(self.unit, "__ne__") else list(candidates(self.unit, "__eq__"))
+            return self.dispatched(node, left, "__ne__", [right], getters=functions) if functions else None
+        op = REFLECTED.get(type(node.ops[0]))
+        own = op is None or is_written(self.unit, f"__{COMPARED[type(node.ops[0])]}__")
+        if op is None or own or not (is_simple(self.unit, left) and is_simple(self.unit, right)):
+            return None
+        return self.dispatched(compare(right, op, left, node), right, f"__{COMPARED[type(op)]}__", [left])
+
+    def by_root(self, node: Node, name: str) -> Node | None:
+        """A comparison of objects by that method of their class from which `functools.total_ordering` makes it."""
+        classes = self.unit.classes.items()
+        roots = [(key, root) for key, cls in classes if (root := root_of_order(cls, name)) is not None]
+        before, operands = list[Node](), [node.left, *node.comparators]
+        for k, operand in enumerate(operands if roots else []):
+            if not isinstance(operand, gast.Constant) and not is_simple(self.unit, operand):
+                named, operands[k] = self.kept("operand", operand)
+                before += named
+        left, right = operands
+        asked = compare(left, node.ops[0], right, node) if before else node
+        whole = self.reflected(asked) or asked
+        for key, root in roots:
+            one, two = compare(left, OPERATORS[root], right, node), compare(left, gast.Eq(), right, node)
+            first = self.dispatched(one, left, root, [right]) or one
+            made = by_root(name, root, first, self.dispatched(two, left, "__eq__", [right]) or two)
+            holds = supported(drafts.runs, [left, constant(name, node), load(key, node), display([], node)], node)
+            whole = gast.copy_location(gast.IfExp(test=holds, body=made, orelse=whole), node)
+        if before:
+            whole = subscript(display([*before, whole], node), constant(-1, node), node)
+        return None if whole is node else whole
 
     def is_plain(self, value: Node) -> bool:
         """Whether a value is none of an object of the user's, as far as its expression tells."""

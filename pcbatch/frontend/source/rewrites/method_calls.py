@@ -22,7 +22,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
-from pcbatch.frontend.source.rewrites.comparisons import OPERATORS, by_root, compared, is_written, root_of_order
+from pcbatch.frontend.source.rewrites.comparisons import COMPARED, compared
 from pcbatch.frontend.source.rewrites.dispatch import (
     ASKED,
     SHOWN,
@@ -44,6 +44,7 @@ from pcbatch.frontend.source.rewrites.method_lookup import (
     may_be_listed,
     methods_named,
     properties,
+    read_of_base,
     returns_self,
     yielded,
 )
@@ -54,7 +55,6 @@ from pcbatch.frontend.source.tree import (
     Node,
     attribute,
     call,
-    compare,
     constant,
     display,
     index_value,
@@ -71,10 +71,6 @@ BINARY = {
     gast.MatMult: "matmul", gast.BitAnd: "and", gast.BitOr: "or", gast.BitXor: "xor",
     gast.Pow: "pow", gast.LShift: "lshift", gast.RShift: "rshift",
 }  # fmt: skip
-COMPARED = {
-    gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne",
-}  # fmt: skip
-REFLECTED = {gast.Lt: gast.Gt(), gast.LtE: gast.GtE(), gast.Gt: gast.Lt(), gast.GtE: gast.LtE()}
 UNARY = {gast.USub: "__neg__", gast.UAdd: "__pos__", gast.Invert: "__invert__"}
 
 
@@ -166,6 +162,8 @@ class _Writer(Dispatch):
             case gast.FormattedValue(value=value, conversion=int(code), format_spec=spec) if code in SHOWN:
                 made = self.text(value, SHOWN[code]) if spec is None or code != -1 else None
                 return None if made is None else with_fields(node, value=made, conversion=-1)
+            case gast.Attribute(value=value, ctx=gast.Load()) if is_super(value):
+                return read_of_base(self.unit, node)
             case gast.Attribute(value=value, attr=name, ctx=gast.Load()):
                 getters = list(properties(self.unit, name))
                 asked = bool(getters) and resolve(self.unit, value) is MISSING
@@ -189,33 +187,6 @@ class _Writer(Dispatch):
         if resolve(self.unit, value) is not MISSING:
             return None
         return self.dispatched(node, value, name, node.args, node.keywords)
-
-    def reflected(self, node: Node) -> Node | None:
-        """The comparison `a > b` by the method `__lt__` of `b`, or `a != b` by `__eq__`, where no class has its own."""
-        left, right = node.left, node.comparators[0]
-        if isinstance(node.ops[0], gast.NotEq):
-            functions = [] if is_written(self.unit, "__ne__") else list(candidates(self.unit, "__eq__"))
-            return self.dispatched(node, left, "__ne__", [right], getters=functions) if functions else None
-        op = REFLECTED.get(type(node.ops[0]))
-        own = op is None or is_written(self.unit, f"__{COMPARED[type(node.ops[0])]}__")
-        if op is None or own or not (is_simple(self.unit, left) and is_simple(self.unit, right)):
-            return None
-        return self.dispatched(compare(right, op, left, node), right, f"__{COMPARED[type(op)]}__", [left])
-
-    def by_root(self, node: Node, name: str) -> Node | None:
-        """A comparison of objects by that method of their class from which `functools.total_ordering` makes it."""
-        left, right = node.left, node.comparators[0]
-        whole = self.reflected(node) or node
-        for key, cls in self.unit.classes.items():
-            root = root_of_order(cls, name)
-            if root is None or not (is_simple(self.unit, left) and is_simple(self.unit, right)):
-                continue
-            one, two = compare(left, OPERATORS[root], right, node), compare(left, gast.Eq(), right, node)
-            first = self.dispatched(one, left, root, [right]) or one
-            made = by_root(name, root, first, self.dispatched(two, left, "__eq__", [right]) or two)
-            holds = supported(drafts.runs, [left, constant(name, node), load(key, node), display([], node)], node)
-            whole = gast.copy_location(gast.IfExp(test=holds, body=made, orelse=whole), node)
-        return None if whole is node else whole
 
     def gone_over(self, node: Node, done: frozenset[Loc] = frozenset()) -> Node | None:
         """The choice among copies of a node, by whose methods give the elements that it takes of an object."""

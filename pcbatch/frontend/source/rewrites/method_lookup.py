@@ -58,23 +58,45 @@ def is_super(node: Node) -> bool:
 def call_of_base(unit: Unit, node: Node) -> Node | None:
     """Return the call of the function that `super().method(...)` means; None if that depends on the class of the
     object, or it is no function of the user's."""
-    given = _of_super(unit, node.func.value)
-    cls = None if given is None else resolve(unit, given[0])
-    if given is None or not isinstance(cls, type):
+    name = node.func.attr
+    found = _base(unit, node.func.value, name)
+    if found is None:
         return None
-    name, key = node.func.attr, {id(one): key for key, one in unit.classes.items()}
-    found = {_behind(cls, one.__mro__, name) for one in (cls, *_subclasses(cls))}
-    owner = found.pop()
-    if found or (owner is not object and id(owner) not in key):
-        return None
+    owner, key, first = found
     function = inspect.getattr_static(owner, name, None)
     if owner is object:  # its `__init__` does nothing
         return constant(None, node) if name == "__init__" and not node.args and not node.keywords else None
     if not isinstance(function, FunctionType | staticmethod):
         return None
-    own = [] if isinstance(function, staticmethod) else [given[1]]
-    func = attribute(load(key[id(owner)], node), name, node.func)
+    own = [] if isinstance(function, staticmethod) else [first]
+    func = attribute(load(key, node), name, node.func)
     return gast.copy_location(gast.Call(func=func, args=[*own, *node.args], keywords=node.keywords), node)
+
+
+def read_of_base(unit: Unit, node: Node) -> Node | None:
+    """Return what `super().name` reads: a property of a base class, or a constant of it."""
+    found = _base(unit, node.value, node.attr)
+    if found is None or found[0] is object:
+        return None
+    owner, key, first = found
+    value = attribute(load(key, node), node.attr, node)
+    known = inspect.getattr_static(owner, node.attr, None)
+    if isinstance(known, property):
+        return call(attribute(value, "fget", node), [first], node)
+    return None if callable(known) or isinstance(known, staticmethod | classmethod) else value
+
+
+def _base(unit: Unit, value: Node, name: str) -> tuple[type, str, Node] | None:
+    """The class in which `super()` finds a name, how it is named, and the object; None if classes of the object differ
+    in that."""
+    given = _of_super(unit, value)
+    cls = None if given is None else resolve(unit, given[0])
+    if given is None or not isinstance(cls, type):
+        return None
+    owners = {_behind(cls, one.__mro__, name) for one in (cls, *_subclasses(cls))}
+    owner = owners.pop()
+    key = next((key for key, one in unit.classes.items() if one is owner), "object" if owner is object else None)
+    return None if owners or owner is None or key is None else (owner, key, given[1])
 
 
 def traced_super(unit: Unit, node: Node) -> Node | None:

@@ -1,9 +1,10 @@
 """Parameters that are None where a new object is wanted: one form of the function makes it, the other has it given.
 
 def fib(n, memo=None):                def fib(n, memo):  # memo is None      def fib(n, memo):  # any other
-    if memo is None:                      memo = {}                              if memo is None:
-        memo = {}               ==>       memo[n] = ...; return ...                  return fib(n, None)
-    memo[n] = ...; return ...                                                    memo[n] = ...; return ...
+    if n < 2: return n                    if n < 2: return n                     if memo is None: return fib(n, None)
+    if memo is None:            ==>       memo = {}                              if n < 2: return n
+        memo = {}                         memo[n] = ...; return ...              memo[n] = ...; return ...
+    memo[n] = ...; return ...
 
 A function that changes the object in place gives it back to its caller. Here only the second form does, so that a
 parameter is the caller's object on every path or on none. A call means the first form where its argument is the literal
@@ -13,7 +14,7 @@ None, or is left out and that is the default.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from weakref import WeakKeyDictionary
 
@@ -30,7 +31,7 @@ from pcbatch.frontend.source.tree import Node, call, constant, is_none, load, wi
 from pcbatch.ir.names import ITSELF
 
 UNLIKE = CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
-HARMLESS = frozenset({"abs", "all", "any", "bool", "float", "int", "isinstance", "len", "max", "min", "range", "sum"})
+HARMLESS = frozenset({"abs", "bool", "float", "int", "isinstance", "len", "range"})
 
 
 def none_arguments(target: Target, names: Iterable[str]) -> Statics:
@@ -51,14 +52,11 @@ def write_none_defaults(unit: Unit, statics: Statics) -> Node:
     target = _itself(unit) if made else None
     if target is None or not none_arguments(target, made.values()):
         return unit.node
-    body: list[Node] = []
-    for part in unit.node.body:
-        name = made.get(id(part))
-        if name is None:
-            body.append(part)
-        else:
-            body.append(_assignment(part) if name in statics else _guard(unit, part, name))
-    return with_fields(unit.node, body=body)
+    known = {name for name in made.values() if name in statics}
+    asked = [(part, made[id(part)]) for part in unit.node.body if id(part) in made and made[id(part)] not in known]
+    guards = [_guard(unit, part, name, known) for part, name in asked]
+    body = [_assignment(part) if made.get(id(part)) in known else part for part in unit.node.body]
+    return with_fields(unit.node, body=[*guards, *(part for part in body if id(part) not in made)])
 
 
 def _node(target: Target) -> Node:
@@ -90,12 +88,15 @@ def _made(node: Node) -> dict[str, Node]:
         names = parameters(node.args)
         places = [name for name, _ in bindings(node.body)]
         places += [name for part in gast.walk(node) if isinstance(part, gast.Nonlocal) for name in part.names]
+        mentioned, quiet = set[str](), True
         for part in node.body:
             name = _parameter(part)
-            if name in names and places.count(name) == 1 and _may_change(node, name):
-                found[name] = part
-            elif not _is_repeatable(part, names):
-                break
+            asks_none = isinstance(part, gast.If) and isinstance(part.test, gast.Compare)
+            if name in names and name not in mentioned and places.count(name) == 1 and _may_change(node, name):
+                if asks_none or quiet:  # nothing before it can have filled or emptied the object
+                    found[name] = part
+            mentioned |= {each.id for each in gast.walk(part) if isinstance(each, gast.Name)}
+            quiet = quiet and _is_quiet(part)
         _found[node] = found
     return _found[node]
 
@@ -129,24 +130,16 @@ def _is(node: Node, name: str) -> bool:
     return isinstance(node, gast.Name) and bool(node.id == name)
 
 
-def _is_repeatable(node: Node, names: tuple[str, ...]) -> bool:
-    """Whether a statement at the start of a function may run a second time, as nobody sees it."""
-    match node:
-        case gast.Expr(value=gast.Constant()) | gast.Nonlocal() | gast.Global() | gast.Pass():
-            return True
-        case gast.If(test=test, body=[*_, gast.Return() | gast.Raise()], orelse=[]):
-            return _is_pure(test)
-        case gast.Assign(targets=[gast.Name(id=name)], value=value):
-            return name not in names and _is_pure(value)
-    return False
-
-
-def _is_pure(node: Node) -> bool:
+def _is_quiet(node: Node) -> bool:
+    """Whether a statement changes no object."""
     for part in gast.walk(node):
-        if isinstance(part, gast.NamedExpr | gast.Await | gast.Yield | gast.YieldFrom):
-            return False
-        if isinstance(part, gast.Call) and not (isinstance(part.func, gast.Name) and part.func.id in HARMLESS):
-            return False
+        match part:
+            case gast.AugAssign() | gast.Await() | gast.Yield() | gast.YieldFrom():
+                return False
+            case gast.Subscript(ctx=gast.Store() | gast.Del()) | gast.Attribute():
+                return False
+            case gast.Call(func=func) if not (isinstance(func, gast.Name) and func.id in HARMLESS):
+                return False
     return True
 
 
@@ -182,10 +175,10 @@ def _assignment(node: Node) -> Node:
     return with_fields(node, value=value.body if _is(value.orelse, name) else value.orelse)
 
 
-def _guard(unit: Unit, node: Node, name: str) -> Node:
-    """The call of the other form, where the parameter turns out to be None."""
+def _guard(unit: Unit, node: Node, name: str, known: Collection[str]) -> Node:
+    """The call of the other form, at the start of the function, where the parameter turns out to be None."""
     args = unit.node.args
-    values = {each: load(each, node) for each in parameters(args)} | {name: constant(None, node)}
+    values = {each: load(each, node) for each in parameters(args)} | dict.fromkeys((name, *known), constant(None, node))
     given = [values[arg.id] for arg in (*args.posonlyargs, *args.args)]
     named = [gast.keyword(arg=arg.id, value=values[arg.id]) for arg in args.kwonlyargs]
     whole = with_fields(call(load(ITSELF, node), given, node), keywords=named)
