@@ -168,7 +168,50 @@ def set_in_records(n):
     return total
 
 
+class Logged:
+    def __init__(self, name, first):
+        self.name = name
+        self.log = [first]
+        self.found = {}
+
+    @property
+    def last(self):
+        if self.log[-1] > 4:
+            return self.log[-1] * 2
+        return self.log[-1]
+
+
+class Twice(Logged):
+    def __init__(self, name, first):
+        super().__init__(name + "'s twin", first)
+        self.log.append(first)
+        self.found[first] = 1
+
+    @property
+    def last(self):
+        return super().last + 100 if len(self.log) > 2 else super().last
+
+
+def lists_in_fields_of_two_classes(n):
+    """What was appended to a list that may be that of one class or of another was lost."""
+    logged = Twice("b", n) if n % 2 else Logged("a", 4)
+    logged.log.append(7)
+    if n > 3:
+        logged.log[0] += 5
+        logged.found[n] = logged.found.get(5, 0) + 2
+    return logged.log, len(logged.found), logged.name
+
+
+def properties_by_super(n):
+    logged = Twice("b", n)
+    if n > 3:
+        logged.log.append(n)
+    return logged.last
+
+
 PROGRAMS = [
+    lists_in_fields_of_two_classes,
+    properties_by_super,
     of_one_class,
     of_several_classes,
     by_the_order_of_classes,
@@ -187,6 +230,18 @@ def test_the_results_are_those_of_python(fn: Callable[[int], Any]) -> None:
     values = np.array([1, 4, 5, 8])
     found = pcbatch.batch(fn)(values)
     assert [of_lane(found, k) for k in range(len(values))] == [fn(n) for n in values.tolist()]
+
+
+def by_another_name(n):
+    logged = Twice("b", n) if n % 2 else Logged("a", 4)
+    log = logged.log
+    log.append(7)
+    return logged.log
+
+
+def test_a_list_of_a_field_that_changes_by_another_name_is_refused() -> None:
+    with pytest.raises(pcbatch.CompileError, match="PCB330"):
+        pcbatch.batch(by_another_name)(np.array([1, 4]))
 
 
 class Other(Animal):

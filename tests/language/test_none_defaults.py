@@ -146,7 +146,35 @@ def asked_and_changed(n):
     return extend(n, xs) + extend(n) + sum(xs)
 
 
+class Counter:
+    def __init__(self):
+        self.calls = 0
+
+    @property
+    def tick(self):
+        self.calls += 1
+        return self.calls
+
+    def log(self, n, out=None):
+        self.calls += 10
+        start = self.tick
+        if out is None:
+            out = []
+        out.append(start + n)
+        return out
+
+
+def effects_before(n):
+    """What a function does before it makes the object happens once."""
+    counter, given = Counter(), None
+    if n > 3:
+        given = [1]
+    found = counter.log(n, given)
+    return sum(found) * 1000 + counter.calls * 10 + len(counter.log(n))
+
+
 PROGRAMS = [
+    effects_before,
     nested,
     of_itself,
     reached,

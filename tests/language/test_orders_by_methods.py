@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -149,7 +150,33 @@ def reflected(n):
     return [one > other, other > one, one != other, Card(3, 3) in [one, other]]
 
 
+def texts_beside_keys(n):
+    """Texts that are known, in elements whose order the lane tells."""
+    pairs = [("Ann", n), ("Cleo", 3), ("Bo", 2 * n)]
+    people = [Person("Ann", n), Person("Cleo", 3)]
+    pairs.sort(key=lambda pair: -pair[1])
+    best = max(people, key=lambda person: person.pay)
+    names = ",".join(pair[0] for pair in sorted(pairs, key=lambda pair: pair[1]))
+    return pairs[0][0] + best.name + names + min(pairs, key=lambda pair: pair[1])[0]
+
+
+def events(n):
+    """Texts that are known, in a heap that begins empty."""
+    queue = []
+    heapq.heappush(queue, (n, "arrive"))
+    heapq.heappush(queue, (3, "go"))
+    time, what = heapq.heappop(queue)
+    return time * 10 + len(what)
+
+
+def made_for_a_comparison(n):
+    return [Version(n, 1) > Version(3, 0), Version(n, 1) <= Version(2, 2), Least(n) < Least(2)]
+
+
 PROGRAMS = [
+    texts_beside_keys,
+    events,
+    made_for_a_comparison,
     sorted_in_place,
     backwards,
     of_lanes_lengths,
@@ -173,3 +200,37 @@ def test_the_order_is_that_of_python(fn: Callable[[int], Any]) -> None:
     values = np.array([1, 2, 3, 7])
     found = pcbatch.batch(fn)(values)
     assert [of_lane(found, k) for k in range(len(values))] == [fn(n) for n in values.tolist()]
+
+
+def counting(n):
+    calls = 0
+
+    def rank(a, b):
+        nonlocal calls
+        calls += 1
+        return a - b
+
+    return sorted([n, 3, 1, 2], key=functools.cmp_to_key(rank))[0] * 100 + calls
+
+
+class Counted:
+    def __init__(self, x):
+        self.x = x
+        self.asked = 0
+
+    def __lt__(self, other):
+        self.asked += 1
+        return self.x < other.x
+
+
+def counting_in_objects(n):
+    counted = [Counted((n * k) % 5) for k in range(5)]
+    counted.sort()
+    return sum(one.asked for one in counted)
+
+
+@pytest.mark.parametrize("fn", [counting, counting_in_objects], ids=lambda fn: fn.__name__)
+def test_comparisons_with_effects_are_refused(fn: Callable[[int], int]) -> None:
+    """Python makes other comparisons, and their number depends on how it sorts."""
+    with pytest.raises(pcbatch.CompileError):
+        pcbatch.batch(fn)(np.array([1, 2]))

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from pcbatch.data.checks import require
 from pcbatch.data.container import class_for
+from pcbatch.data.elements import unify
 from pcbatch.data.joinable import Joinable, joined
 from pcbatch.data.members import MemberValue
 from pcbatch.data.objects import schema as kinds
@@ -21,6 +22,7 @@ from pcbatch.data.objects.tables import WantsCopies, columns_of
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import either as either_origin
 from pcbatch.data.origins import note, number
+from pcbatch.data.stored import Stored
 from pcbatch.data.values import Column, Flag, Index, Value
 from pcbatch.errors import Refusal
 
@@ -69,6 +71,8 @@ def either(condition: Flag, a: Value, b: Value, name: str) -> Value:
         return _either_list(condition, a, b, name)
     if isinstance(a, Optional) or isinstance(b, Optional) or a is None or b is None:
         return _either_optional(condition, a, b, name)
+    if isinstance(a, Stored) and isinstance(b, Stored):  # with room for either
+        a, b = unify(a.as_rows(), (), b.as_rows(), ())
     one_tree: Any = jax.tree.structure(a)
     if one_tree != jax.tree.structure(b):
         raise _differ(name)
