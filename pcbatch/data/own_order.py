@@ -6,6 +6,7 @@ tuples, so that objects of two classes never have one structure.
 
 from __future__ import annotations
 
+import dis
 import inspect
 from collections import namedtuple
 from contextlib import AbstractContextManager
@@ -16,6 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from pcbatch.contexts import setting
+from pcbatch.data.catalogue import facts
 from pcbatch.data.joinable import Joinable
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.values import Value
@@ -90,12 +92,13 @@ def comparing(cls: type) -> AbstractContextManager[None]:
 
 
 class Compared(Refusal):
-    """Objects are put in an order by a method of the user's: the compiler writes out the comparisons."""
+    """Objects are put in an order by a method of the user's: the compiler writes out the comparisons, if they change
+    nothing, as Python makes others."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, changes: bool) -> None:
         title = f"objects of {name} are put in an order by `{name}.__lt__`, which cannot be written out here"
         helps = (f"give the order of `{name}.__lt__` by a key: `key=lambda x: ...`",)
-        super().__init__("PCB305", title, helps=helps, cures=Cure.COMPARE)
+        super().__init__("PCB305", title, helps=helps, cures=Cure.NONE if changes else Cure.COMPARE | Cure.ALONG)
 
 
 def refuse_own_order(value: Value) -> None:
@@ -103,7 +106,10 @@ def refuse_own_order(value: Value) -> None:
     cls: Any = type(value) if not isinstance(value, Joinable) else value.only_class()
     method = inspect.getattr_static(cls, "__lt__", None) if cls is not None else None
     if isinstance(method, FunctionType) and is_user_code(method.__code__):
-        raise Compared(cls.__name__)
+        code = method.__code__
+        names = [one.opname for one in dis.get_instructions(code)]
+        stores = any(name.startswith(("STORE_", "DELETE_")) and "FAST" not in name for name in names)
+        raise Compared(cls.__name__, stores or any(facts(name).changes for name in code.co_names))
 
 
 def pair(a: Value, b: Value, name: str) -> tuple[Value, Value] | None:

@@ -16,11 +16,11 @@ from collections.abc import Callable
 
 import gast
 
-from pcbatch.frontend.source.changing_methods import changes_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import builtin_name, resolve
 from pcbatch.frontend.source.rewrites.nested import function_of, nonlocals
+from pcbatch.frontend.source.scope import renamed
 from pcbatch.frontend.source.streams import first_of, in_order
 from pcbatch.frontend.source.tree import (
     Node,
@@ -39,7 +39,7 @@ ORDERED = frozenset({"sorted", "min", "max"})
 COMPARED = {
     gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne",
 }  # fmt: skip
-REFLECTED = {gast.Lt: gast.Gt(), gast.LtE: gast.GtE(), gast.Gt: gast.Lt(), gast.GtE: gast.LtE()}
+REFLECTED: dict[type, type] = {gast.Lt: gast.Gt, gast.LtE: gast.GtE, gast.Gt: gast.Lt, gast.GtE: gast.LtE}
 OPERATORS = {"__lt__": gast.Lt(), "__le__": gast.LtE(), "__gt__": gast.Gt(), "__ge__": gast.GtE()}
 
 
@@ -74,17 +74,16 @@ def _made(unit: Unit, node: Node, values: Node, name: str, temp: Temp, written: 
         return None
     if not of_functions and unit.source.loc(node) not in unit.decisions.compared:
         return None
-    if _has_effects(unit, key.args[0] if of_functions else None):
+    if of_functions and _has_effects(unit, key.args[0]):
         return None
     names = temp("one", node), temp("other", node)
     one, other = (load(each, node) for each in names)
-    first, second = (other, one) if (name == "max") != bool(reverse.value) else (one, other)
+    first, second = (other, one) if bool(reverse.value) != (of_functions and name == "max") else (one, other)
     if of_functions:
-        sign = call(key.args[0], [first, second], node)
+        sign = _called(key.args[0], first, second, node)
         key, body = constant(None, node), compare(sign, gast.Lt(), constant(0, node), node)
     else:
-        greater = name == "max" and is_written(unit, "__gt__")
-        asked = compare(one, gast.Gt(), other, node) if greater else compare(first, gast.Lt(), second, node)
+        asked = compare(one, gast.Gt(), other, node) if name == "max" else compare(first, gast.Lt(), second, node)
         body = written(asked) or asked
     params = [gast.Name(id=each, ctx=gast.Param(), annotation=None, type_comment=None) for each in names]
     args = with_fields(no_parameters(), args=[gast.copy_location(param, node) for param in params])
@@ -94,20 +93,26 @@ def _made(unit: Unit, node: Node, values: Node, name: str, temp: Temp, written: 
     return supported(first_of, [values, before, key, constant(name, node)], node)
 
 
-def _has_effects(unit: Unit, function: Node | None) -> bool:
-    """Whether comparisons by a function, or by methods, change something: Python makes others, in another order."""
-    if function is None:
-        return any(changes_object(unit, name) for name in ("__lt__", "__gt__"))
-    target = unit.lifted.get(function.id) if isinstance(function, gast.Name) else None
-    definition = unit.definitions.get(function.id) if isinstance(function, gast.Name) else None
-    changed = bool(nonlocals(function_of(definition))) if definition is not None else False
+def _called(function: Node, one: Node, other: Node, at: Node) -> Node:
+    """The call of a function with two variables; a lambda is written out."""
+    match function:
+        case gast.Lambda(args=gast.arguments(args=[a, b], vararg=None, kwarg=None, kwonlyargs=[])):
+            return renamed(function.body, {a.id: one.id, b.id: other.id})
+    return call(function, [one, other], at)
+
+
+def _has_effects(unit: Unit, function: Node) -> bool:
+    """Whether comparisons by a function change something: Python makes others, in another order."""
+    if not isinstance(function, gast.Name):
+        return False
+    target, definition = unit.lifted.get(function.id), unit.definitions.get(function.id)
+    changed = definition is not None and bool(nonlocals(function_of(definition)))
     return changed or (target is not None and bool(target.returned))
 
 
-def is_written(unit: Unit, name: str) -> bool:
-    """Return whether a class of the user's has a method of this name, and not from `dataclass`."""
-    methods = own_methods(unit.classes.values(), name)
-    return any(not method.__code__.co_filename.startswith("<") for method in methods)
+def has_method(cls: type, name: str) -> bool:
+    """Return whether a class of the user's has a method of this name, and not from `dataclass` or `functools`."""
+    return any(not method.__code__.co_filename.startswith("<") for method in own_methods([cls], name))
 
 
 def root_of_order(cls: type, name: str) -> str | None:

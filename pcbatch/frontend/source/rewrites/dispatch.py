@@ -16,7 +16,7 @@ from pcbatch.frontend.source.rewrites.comparisons import (
     OPERATORS,
     REFLECTED,
     by_root,
-    is_written,
+    has_method,
     root_of_order,
 )
 from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple, properties
@@ -144,8 +144,6 @@ class Dispatch:
             holds, body = self.choice(functions, k, node, value, args, keywords)
             if name in ("__contains__", TRUTH):  # Python makes a bool of what the method returns
                 body = supported(builtins.bool_, [body], node)
-            if name == "__ne__" and functions[k].attr == "__eq__":
-                body = gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=body), node)
             if name == "__next__" and len(node.args) == 2:
                 body = call(node.func, [supported(steps, [body], node), node.args[1]], node)
             out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
@@ -155,16 +153,26 @@ class Dispatch:
         return out
 
     def reflected(self, node: Node) -> Node | None:
-        """The comparison `a > b` by the method `__lt__` of `b`, or `a != b` by `__eq__`, where no class has its own."""
+        """The comparison `a > b` by the method `__lt__` of `b`, or `a != b` by `__eq__`, of a class without its own."""
         left, right = node.left, node.comparators[0]
-        if isinstance(node.ops[0], gast.NotEq):
-            functions = [] if is_written(self.unit, "__ne__") else list(candidates(self.unit, "__eq__"))
-            return self.dispatched(node, left, "__ne__", [right], getters=functions) if functions else None
-        op = REFLECTED.get(type(node.ops[0]))
-        own = op is None or is_written(self.unit, f"__{COMPARED[type(node.ops[0])]}__")
-        if op is None or own or not (is_simple(self.unit, left) and is_simple(self.unit, right)):
+        op = type(node.ops[0])
+        other = gast.Eq if op is gast.NotEq else REFLECTED.get(op)
+        if other is None or not (self.is_fixed(left) and self.is_fixed(right)):
             return None
-        return self.dispatched(compare(right, op, left, node), right, f"__{COMPARED[type(op)]}__", [left])
+        name, own = f"__{COMPARED[other]}__", f"__{COMPARED[op]}__"
+        functions = [one for one in candidates(self.unit, name) if not has_method(resolve(self.unit, one.value), own)]
+        operands = (left, right) if op is gast.NotEq else (right, left)
+        whole = node
+        for k in reversed(range(len(functions))):
+            holds, body = self.choice(functions, k, node, operands[0], [operands[1]])
+            if op is gast.NotEq:
+                body = gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=body), node)
+            else:  # the other operand might have a method of its own, which Python asks first
+                alike, _ = self.choice(functions, k, node, operands[1], [])
+                holds = gast.copy_location(gast.BoolOp(op=gast.And(), values=[alike, holds]), node)
+            whole = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=whole), node)
+        whole.written_out = True
+        return None if whole is node else whole
 
     def by_root(self, node: Node, name: str) -> Node | None:
         """A comparison of objects by that method of their class from which `functools.total_ordering` makes it."""
@@ -172,7 +180,7 @@ class Dispatch:
         roots = [(key, root) for key, cls in classes if (root := root_of_order(cls, name)) is not None]
         before, operands = list[Node](), [node.left, *node.comparators]
         for k, operand in enumerate(operands if roots else []):
-            if not isinstance(operand, gast.Constant) and not is_simple(self.unit, operand):
+            if not self.is_fixed(operand):
                 named, operands[k] = self.kept("operand", operand)
                 before += named
         left, right = operands
@@ -187,6 +195,10 @@ class Dispatch:
         if before:
             whole = subscript(display([*before, whole], node), constant(-1, node), node)
         return None if whole is node else whole
+
+    def is_fixed(self, value: Node) -> bool:
+        """Whether an expression may be written several times."""
+        return isinstance(value, gast.Name | gast.Constant) or is_simple(self.unit, value)
 
     def is_plain(self, value: Node) -> bool:
         """Whether a value is none of an object of the user's, as far as its expression tells."""
