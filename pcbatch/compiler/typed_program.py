@@ -163,8 +163,7 @@ def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | No
         return Typed(checked(fail_unbound.run(cfg, untyped(cfg)), "fail_unbound"), {}, None, frozenset())
     cfg, inferred = _inferred(source, args, helpers)
     try:
-        check_types.run(cfg, inferred)
-        check_ownership.run(cfg, inferred)
+        _check(cfg, inferred)
     except Restart as refused:
         helpers.demand(records(inferred))
         raise Restart(refused.wants, refused.error and _with_names(refused.error, fn, helpers, statics)) from None
@@ -175,6 +174,18 @@ def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | No
     shared = frozenset(leaf for p in uniform for leaf, _ in array_leaves(p, params[p]))
     cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
     return Typed(cfg, params, result, shared, helpers.decisions)
+
+
+def _check(cfg: CfgProgram, inferred: Inferred) -> None:
+    """Raise Restart with the diagnostics of types and of changes in place, and what would cure them."""
+    try:
+        check_types.run(cfg, inferred)
+    except Restart as refused:
+        codes = set[str]() if refused.error is None else {one.code for one in refused.error.diagnostics}
+        if codes and codes <= check_types.NO_END:  # what is known of an object may change by another name of it
+            check_ownership.run(cfg, inferred)
+        raise
+    check_ownership.run(cfg, inferred)
 
 
 def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:

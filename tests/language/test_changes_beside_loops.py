@@ -218,3 +218,36 @@ def test_a_loop_over_a_deque_ends_where_its_elements_move(fn) -> None:
             assert (status, value) == (0, fn(a, b))
         except RuntimeError:
             assert status == int(pcbatch.Status.ERROR)
+
+
+class Fighter:
+    def __init__(self, life):
+        self.life = life
+
+    def hit(self, other, n):
+        other.life -= n
+
+
+def ended_by_another_name(n):
+    """What is known of the objects does not end the loop; they change by names that take turns."""
+    first, second = Fighter(40), Fighter(55)
+    one, other = first, second
+    while first.life > 0 and second.life > 0:
+        one.hit(other, n)
+        one, other = other, one
+    return first.life * 100 + second.life
+
+
+def ended_by_an_alias(n):
+    numbers = [1]
+    alias, rounds = numbers, 0
+    while numbers[0] < 5:
+        alias[0] += n
+        rounds += 1
+    return rounds
+
+
+@pytest.mark.parametrize("fn", [ended_by_another_name, ended_by_an_alias], ids=lambda fn: fn.__name__)
+def test_a_loop_ends_by_a_change_of_another_name(fn) -> None:
+    values = np.array([1, 3, 7])
+    assert pcbatch.batch(fn)(values).tolist() == [fn(n) for n in values.tolist()]

@@ -41,6 +41,8 @@ from pcbatch.lowering.typing.inferred import Conflict, Inferred, untyped
 from pcbatch.lowering.typing.instances import MOST, base_of
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
+NO_END = frozenset({"PCB309", "PCB310"})
+"""The codes of functions that never return."""
 NEVER_HELP = "give every loop a way out that leads to a `return`"
 COPIES = "decorate `{}` with `@pcbatch.inline`: then each call has types of its own"
 RECURSION = "in a recursion pass the whole array and an index that changes, `f(xs, k + 1)` in place of `f(xs[1:])`"
