@@ -240,7 +240,8 @@ def ended_by_another_name(n):
 
 def ended_by_an_alias(n):
     numbers = [1]
-    alias, rounds = numbers, 0
+    alias = numbers
+    rounds = 0
     while numbers[0] < 5:
         alias[0] += n
         rounds += 1
