@@ -105,7 +105,8 @@ def refuse_own_order(value: Value) -> None:
     """Refuse an object whose order is told by a method of the user's (Compared)."""
     cls: Any = type(value) if not isinstance(value, Joinable) else value.only_class()
     method = inspect.getattr_static(cls, "__lt__", None) if cls is not None else None
-    if isinstance(method, FunctionType) and is_user_code(method.__code__):
+    made = isinstance(method, FunctionType) and method.__code__.co_filename.startswith("<")  # by `dataclass`
+    if isinstance(method, FunctionType) and is_user_code(method.__code__) and not made:
         code = method.__code__
         names = [one.opname for one in dis.get_instructions(code)]
         stores = any(name.startswith(("STORE_", "DELETE_")) and "FAST" not in name for name in names)

@@ -8,7 +8,6 @@ A change is also refused where it would be seen by the caller or in an object th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import jax
@@ -41,27 +40,23 @@ from pcbatch.lowering.analysis.ownership import Ownership
 from pcbatch.lowering.analysis.same_objects import callers_objects, changed_for_callers
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
+from pcbatch.lowering.diagnose.ownership_helps import (
+    APART,
+    COPY_THERE,
+    KEY_LOOP,
+    RETURN_LATER,
+    TEMPORARY,
+    VIEW,
+    copy_help,
+    of_view,
+)
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.format_messages import is_text
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.made_records import classes_of
 
-PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
-VIEW = re.compile(r"[\w.]+\.(keys|values|items)\(\)")  # of a dict
-TEMPORARY = re.compile(r"(.*\.)?(t\d+|default_\d+_\d+)(\.n\d+)?")  # `sort.t0.n2`, where a function is written out
 NOTE = "Python changes the object, so every name of it shows the change; a lane's variables are values"
 CODE = "PCB330"
-COPY_THERE = "take a copy there: `list(xs)` of a list, `xs.copy()` of an array"
-INDEX_LOOP = "in a loop, use elements by their places: `for i in range(len(rows)): rows[i].append(x)`"
-KEY_LOOP = f"{INDEX_LOOP}; in one over a dict, by its keys: `for k in list(d): v = d[k]`"
-RETURN_LATER = (
-    "where the result is to show the change, assign what is returned to variables, and return them after the `try` "
-    "statement"
-)
-APART = (
-    "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`",
-    "where elements of one list become elements of another, store copies: `out.append(list(row))`",
-)
 
 
 def run(program: CfgProgram, inferred: Inferred) -> None:
@@ -319,10 +314,10 @@ class _Checker:
             helps = (f"make a copy before: `old = {changed}.copy()`",)
         else:
             title = f"this changes `{changed}`, and `{shown}` may be the same object or hold it"
-            copy = KEY_LOOP if _is_of_loop(self.function, root) else _copy(changed, shown, dst, tie)
+            copy = KEY_LOOP if _is_of_loop(self.function, root) else copy_help(changed, shown, dst, tie)
             helps = (copy, f"where `{shown}` is to change as well, use one name for both")
             if isinstance(tie, Prim) and VIEW.fullmatch(tie.expr.text):
-                helps = _of_view(dst, tie.expr.text)
+                helps = of_view(dst, tie.expr.text)
             if isinstance(tie, Prim) and "kept_iterator(" in tie.expr.text:
                 helps = (f"if it is not to show it, take all before this line: `{shown} = list({shown})`",)
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
@@ -395,25 +390,3 @@ def _is_of_loop(function: Function, name: str) -> bool:
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:
     return None if loc is None else Label(loc, text)
-
-
-def _of_view(name: str, view: str) -> tuple[str, ...]:
-    """The helps for a change of a dict of which a variable holds a view."""
-    kept = f"where `{name}` is not to show the change, make a list: `{name} = list({view})`"
-    return (kept, f"where `{name}` is to show it, ask for `{view}` again after the change")
-
-
-def _copy(changed: str, shown: str, dst: str, tie: Op | None) -> str:
-    """The help for a change that one of two names is not to show."""
-    source = shown if dst == changed else changed
-    where = f"where `{shown}` is not to change"
-    if isinstance(tie, Move):
-        return f"{where}, make a copy: `{dst} = {source}.copy()`"
-    if isinstance(tie, Prim) and TEMPORARY.search(tie.expr.text):
-        return INDEX_LOOP
-    if isinstance(tie, Prim) and tie.expr.effects.changes:
-        return f"{where}, store a copy in `{dst}`: `{source}.copy()` in place of `{source}`"
-    if isinstance(tie, Prim) and PART.fullmatch(tie.expr.text):
-        view = f"; of an array, `{tie.expr.text}` is a view" if tie.expr.text.endswith(":]") else ""
-        return f"{where}, make a copy: `{dst} = {tie.expr.text}.copy()`{view}"
-    return f"{where}, make `{dst}` of copies: `[list(row) for row in xs]` of a list of lists"
