@@ -103,7 +103,7 @@ def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Valu
 
 
 class Bases:
-    """What `super(cls, value)` gives of a record of the lane or of a draft: methods of the classes behind a class."""
+    """A stand-in for `super(cls, value)` of a record of the lane or of a draft: it has what is behind `cls`."""
 
     def __init__(self, cls: type, value: Value) -> None:
         self._cls, self._value = cls, value

@@ -83,7 +83,6 @@ def _keys(values: Value, key: Callable[[Value], Value] | None) -> Value:
         key = partial(_fields, key)
     keys = values.columns if key is None else mapped(key, values)
     if any(isinstance(leaf, Optional) or leaf is None for leaf in parts(keys)):
-        _refuse_own_order(values, key)
         title = "elements that may be None have no order"
         raise Refusal("PCB304", title, helps=("sort with a key that is a number for None, too",))
     return keys

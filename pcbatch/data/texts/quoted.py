@@ -56,7 +56,7 @@ def _quoted(text: Text) -> Text:
         _digit(code % 16),
     ]
     inside = jnp.select([within == k for k in range(LONGEST)], shown)
-    whole = jnp.concatenate([mark[None], inside, mark[None]]).astype(np.int32)
+    whole = jnp.concatenate([mark[None], inside, mark[None]])
     length = ends[-1]
     whole = jnp.where(jnp.arange(whole.shape[0]) == length + 1, mark, whole)
     return text.made(whole.astype(np.int32), length + 2)
