@@ -283,6 +283,7 @@ CONTROL: dict[str, Callable[[Mapping[str, Any]], Control]] = {
 # A `scan` of newer releases of JAX says otherwise which of its operands are carried: JAX itself runs it then.
 NEEDED = {"scan": {"num_consts", "num_carry", "length", "reverse", "jaxpr"}}
 SIMPLE: dict[str, Callable[..., Any]] = {
+    "pcbatch_rounded": lambda value, of: value,
     "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
     "and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": np.invert, "abs": np.abs, "sign": np.sign,

@@ -32,6 +32,7 @@ from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, is_none, unwrapped
 from pcbatch.data.origins import Origin, either, note, number, of_lane, origin_of
 from pcbatch.data.own_order import compared, refuse_own_order
+from pcbatch.data.rounding import to_float
 from pcbatch.data.sequences import list_reductions
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
@@ -217,7 +218,7 @@ def float_(*args: Value) -> Value:
     args = tuple(map(unwrapped, args))
     if len(args) != 1 or not isinstance(args[0], jax.Array):
         return float(*args)
-    return number(_real_scalar("float", args[0]).astype(float), *args)
+    return number(to_float(_real_scalar("float", args[0])), *args)
 
 
 def complex_(*args: Value, **options: Value) -> Value:

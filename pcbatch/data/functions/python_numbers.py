@@ -22,6 +22,7 @@ from pcbatch.data.functions import number_checks
 from pcbatch.data.functions.math_functions import integers, reals
 from pcbatch.data.functions.math_functions.integers import magnitude, unsigned
 from pcbatch.data.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
+from pcbatch.data.rounding import once
 from pcbatch.data.sequences import list_reductions
 from pcbatch.data.values import Num, Value
 from pcbatch.errors import Refusal
@@ -157,7 +158,7 @@ def _arithmetic(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Val
 
 def _with_origin(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Value) -> Value:
     a, b = _as_operand(a, sign, b), b if sign == "**" else _as_operand(b, sign, a)  # a power may be odd
-    result = number_checks.binary(op, sign, a, b)
+    result = number_checks.binary(partial(once, op, sign), sign, a, b)
     if isinstance(result, Tracer) and result.shape == ():
         if sign in ("%", "//") and kind_of(result.dtype) is float and _is_number(a) and _is_number(b):
             if both(source_of(a), source_of(b)) is not Origin.ARRAY:

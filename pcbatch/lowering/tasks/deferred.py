@@ -24,6 +24,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from pcbatch.data.rounding import rounded_p
 from pcbatch.ir.analysis.def_use import jump_to, may_return, retarget, successors, terminator_reads
 from pcbatch.ir.analysis.liveness import live_after, live_in
 from pcbatch.ir.analysis.loops import Loop, loops
@@ -51,6 +52,7 @@ SMOOTH = frozenset(
     (
         *("add", "add_any", "sub", "mul", "neg", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"),
         *("broadcast_in_dim", "convert_element_type", "copy", "reshape", "select_n", "squeeze", "jit", "pjit"),
+        rounded_p.name,
     )
 )
 

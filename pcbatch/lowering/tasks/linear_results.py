@@ -23,6 +23,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.data.integer_marks import Mark, mark_of
+from pcbatch.data.rounding import rounded_p
 from pcbatch.ir.analysis.dataflow import backward
 from pcbatch.ir.analysis.def_use import may_return, terminator_reads
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
@@ -137,11 +138,12 @@ def terms(op: Prim, position: int) -> tuple[str, ...]:
         if not any(outs):
             continue
         keeps = (
-            eqn.primitive.name in ("add", "add_any")
+            eqn.primitive.name in ("add", "add_any", rounded_p.name)
             or _is_checked(eqn)
             or (eqn.primitive.name == "convert_element_type" and eqn.invars[0].aval.dtype == eqn.outvars[0].aval.dtype)
         )
-        for v in filter(_is_var, eqn.invars):
+        rounds = eqn.primitive is rounded_p  # the second operand says only where the first is NaN
+        for v in filter(_is_var, eqn.invars[:1] if rounds else eqn.invars):
             new = outs[0] if keeps else NONE
             old = coefficients.get(v, 0)
             coefficients[v] = NONE if NONE in (old, new) or old + new > 1 else old + new

@@ -27,6 +27,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.data.by_width import by_width_p
+from pcbatch.data.rounding import rounded_p
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import visits
@@ -44,7 +45,7 @@ LOOPS = {"scan", "while", "pcbatch", "igamma", "igammac", "igamma_grad_a", "rand
 LOOPS |= {"regularized_incomplete_beta", "threefry2x32", "random_bits", "random_fold_in", "random_split"}
 # Those of keys and platforms, which are outside `jax.lax` and cannot be lowered by themselves.
 LOOPLESS = {"platform_index", "iota_2x32_shape", "random_wrap", "random_unwrap", "random_clone"}
-LOOPLESS |= {by_width_p.name}  # beside those of the form for lanes together
+LOOPLESS |= {rounded_p.name, by_width_p.name}  # the latter beside those of the form for lanes together
 LOOPS_IN_GRAPHS: dict[str, Any] = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
     "xla_gpu_graph_min_graph_size": 1,  # by default, the loop of a small program is not worth a graph

@@ -11,6 +11,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from pcbatch.data.rounding import rounded_p
 from pcbatch.lowering.jaxpr_passes.parts import cut_out, evaluated
 
 EXPENSIVE = 16  # products per element of a result that is worth recording
@@ -20,6 +21,7 @@ LINEAR = {
     *("add", "sub", "neg", "reshape", "squeeze", "broadcast_in_dim", "convert_element_type", "slice", "concatenate"),
     *("transpose", "select_n", "copy", "copy_p", "reduce_sum", "stop_gradient", "rev", "pad", "gather", "real", "imag"),
     *("dynamic_slice", "iota", "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "add_any", "expand_dims"),
+    rounded_p.name,
 }
 
 # Primitives that are a call of a library: expensive whatever their size.

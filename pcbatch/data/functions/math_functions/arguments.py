@@ -13,6 +13,7 @@ import numpy as np
 
 from pcbatch.data.checks import limit, require, rules
 from pcbatch.data.origins import Tracer, kind_of
+from pcbatch.data.rounding import to_float
 from pcbatch.data.values import Flag, Num, Value
 from pcbatch.errors import Refusal
 
@@ -38,7 +39,7 @@ def real(name: str, value: Num) -> Num:
         return float(value)
     if kind_of(value.dtype) not in (bool, int, float):
         raise TypeError("must be real number, not complex")
-    return value.astype(float)
+    return to_float(value)
 
 
 def whole(name: str, value: Num) -> Num:

@@ -9,6 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array, lax
 
+from pcbatch.data.rounding import rounded_p
 from pcbatch.runtime.kernel.rules.padding import int_info, where
 from pcbatch.runtime.kernel.rules.registry import Rule, Unsupported, rule
 
@@ -130,6 +131,12 @@ def select(eqn: Any, which: Array, *cases: Array) -> Sequence[Array]:
     for k, case in enumerate(cases[1:], 1):
         out = where(which == jnp.full_like(which, k), case, out)
     return [out]
+
+
+@rule(rounded_p.name)
+def rounded(eqn: Any, value: Array, of: Array) -> Sequence[Array]:
+    """Hide a float from the compiler, which would compute it and what is made of it in one step."""
+    return [where(of == of, value, jnp.full_like(value, jnp.nan)) if is_float(of) else value]
 
 
 # Shifts. XLA defines those by as many bits as there are and more; the hardware's and LLVM's are not.
