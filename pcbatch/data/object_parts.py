@@ -42,6 +42,11 @@ def is_user_code(code: CodeType) -> bool:
     return not file.startswith((*INSTALLED, OURS, "<frozen")) and not file.endswith("/functools.py")
 
 
+def is_generated(code: CodeType) -> bool:
+    """Return whether code is of a text that a library has put together: a method that `dataclass` makes."""
+    return code.co_filename == "<string>"
+
+
 def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
     """Return whether an object can be changed, and what it holds; None for an object without parts."""
     if isinstance(value, Optional):

@@ -19,7 +19,7 @@ from typing import Any
 from pcbatch.contexts import setting
 from pcbatch.data.catalogue import facts
 from pcbatch.data.joinable import Joinable
-from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.object_parts import is_generated, is_user_code
 from pcbatch.data.values import Value
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
@@ -37,9 +37,7 @@ def _parts(cls: Any, name: str, inside: bool) -> Value:
     names = (("__eq__",) if inside or name in ("eq", "ne") else ()) + (() if name in ("eq", "ne") else (f"__{name}__",))
     owners = {next((base for base in cls.__mro__ if one in vars(base)), object) for one in names}
     made = [inspect.getattr_static(cls, one, None) for one in names]
-    if len(owners) > 1 or not all(
-        isinstance(one, FunctionType) and one.__code__.co_filename == "<string>" for one in made
-    ):
+    if len(owners) > 1 or not all(isinstance(one, FunctionType) and is_generated(one.__code__) for one in made):
         return None
     owner: Any = owners.pop()
     if "__dataclass_params__" not in vars(owner) or (name == "ne" and cls.__ne__ is not object.__ne__):
@@ -105,8 +103,7 @@ def refuse_own_order(value: Value) -> None:
     """Refuse an object whose order is told by a method of the user's (Compared)."""
     cls: Any = type(value) if not isinstance(value, Joinable) else value.only_class()
     method = inspect.getattr_static(cls, "__lt__", None) if cls is not None else None
-    made = isinstance(method, FunctionType) and method.__code__.co_filename.startswith("<")  # by `dataclass`
-    if isinstance(method, FunctionType) and is_user_code(method.__code__) and not made:
+    if isinstance(method, FunctionType) and is_user_code(method.__code__) and not is_generated(method.__code__):
         code = method.__code__
         names = [one.opname for one in dis.get_instructions(code)]
         stores = any(name.startswith(("STORE_", "DELETE_")) and "FAST" not in name for name in names)

@@ -34,6 +34,8 @@ jax.extend.source_info_util.register_exclusion(__file__)
 Operator = Callable[[Value, Value], Value]
 SIGNS = frozenset({"+", "-", "*", "/", "**"})
 
+finfo: Any = jnp.finfo
+
 rounded_p: Any = jex.Primitive("pcbatch_rounded")
 
 
@@ -89,6 +91,23 @@ def once(op: Operator, sign: str, a: Value, b: Value) -> Value:
         case _:
             result = op(a, b)
             return rounded(result) if _is_float(result) else result
+
+
+def exact_product(x: Num, scale: Num) -> tuple[Value, Value]:
+    """Return a product as it is rounded, and the error of rounding, from factors cut in halves by their bits."""
+    half = (finfo(x.dtype).nmant + 2) // 2
+    product = x * scale
+    a, b = _upper(x, half), _upper(jnp.asarray(scale), half)
+    c, d = x - a, scale - b
+    error = ((a * b - product) + a * d + c * b) + c * d
+    return product, jnp.where(jnp.isfinite(product), error, 0.0)
+
+
+def _upper(x: Num, bits: int) -> Value:
+    """Return a float rounded to fewer bits of its fraction, so that the rest has as few."""
+    word = jax.lax.bitcast_convert_type(x, np.dtype(f"uint{x.dtype.itemsize * 8}"))
+    mask = word.dtype.type(~((1 << bits) - 1) & ((1 << (word.dtype.itemsize * 8)) - 1))
+    return jax.lax.bitcast_convert_type((word + word.dtype.type(1 << (bits - 1))) & mask, x.dtype)
 
 
 def _quotient(op: Operator, a: Value, b: Value) -> Value:

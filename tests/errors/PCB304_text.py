@@ -4,7 +4,7 @@ import pcbatch
 
 @pcbatch.batch
 def digits(n):
-    return len(str(n)) + len(f"{n}") + len("%.1f" % (n / 2))
+    return len(str(n)) + len(f"{n}") + len(str(n * 1j))
 
 
 digits(jnp.array([7, 10]))

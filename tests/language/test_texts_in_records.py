@@ -184,13 +184,13 @@ def test_what_a_lane_prints(capfd: pytest.CaptureFixture[str]) -> None:
         assert [line for line in lines if line.startswith(f"[lane {k}]")] == plain
 
 
-def of_floats(n):
-    return str(Point(n * 0.5, 1))
+def of_complex_numbers(n):
+    return str(Point(n * 1j, 1))
 
 
-def test_a_float_has_no_text_in_a_lane() -> None:
+def test_a_complex_number_has_no_text_in_a_lane() -> None:
     with pytest.raises(pcbatch.CompileError, match="this text is made while compiling"):
-        pcbatch.batch(of_floats)(np.array([1, 2]))
+        pcbatch.batch(of_complex_numbers)(np.array([1, 2]))
 
 
 def beyond_ascii(n):

@@ -36,6 +36,7 @@ from pcbatch.data.rounding import to_float
 from pcbatch.data.sequences import list_reductions
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
+from pcbatch.data.texts.float_texts import float_of_text
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_lists import sorted_characters
@@ -214,8 +215,10 @@ def int_(*args: Value, **options: Value) -> Value:
 
 
 def float_(*args: Value) -> Value:
-    """The builtin `float`, of a real scalar of a lane."""
+    """The builtin `float`, of a real scalar or a text of a lane."""
     args = tuple(map(unwrapped, args))
+    if len(args) == 1 and isinstance(args[0], LaneText):
+        return float_of_text(args[0])
     if len(args) != 1 or not isinstance(args[0], jax.Array):
         return float(*args)
     return number(to_float(_real_scalar("float", args[0])), *args)

@@ -16,10 +16,12 @@ import jax.numpy as jnp
 
 from pcbatch.data.container import class_for
 from pcbatch.data.members import MemberValue
+from pcbatch.data.object_parts import is_generated
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts.float_texts import has_text, shortest
 from pcbatch.data.texts.quoted import quoted_rows
 from pcbatch.data.texts.text import Text
 from pcbatch.data.texts.text_lists import join_texts
@@ -81,7 +83,7 @@ def _shown_fields(cls: Any, conversion: int) -> tuple[str, ...] | None:
     if issubclass(cls, tuple) and function.__module__ == "collections":
         return tuple(getattr(cls, "_fields", ()))
     code = getattr(function, "__code__", None)
-    if "__dataclass_fields__" in vars(owner) and code is not None and code.co_filename == "<string>":
+    if "__dataclass_fields__" in vars(owner) and code is not None and is_generated(code):
         return tuple(field.name for field in dataclasses.fields(owner) if field.repr)
     return None
 
@@ -94,6 +96,7 @@ def _of_elements(values: LaneList) -> Text | None:
     elif isinstance(columns, jax.Array) and columns.ndim == 1 and Origin.MIXED not in values.origins:
         whole = jnp.issubdtype(columns.dtype, jnp.integer)
         make: Any = text_of_integer if whole else text_of_bool if columns.dtype == bool else None
+        make = shortest if has_text(columns.dtype) else make
         rows = None if make is None else jax.vmap(make)(columns)
     else:
         return None

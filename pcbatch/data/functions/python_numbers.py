@@ -22,7 +22,7 @@ from pcbatch.data.functions import number_checks
 from pcbatch.data.functions.math_functions import integers, reals
 from pcbatch.data.functions.math_functions.integers import magnitude, unsigned
 from pcbatch.data.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
-from pcbatch.data.rounding import once
+from pcbatch.data.rounding import exact_product, once
 from pcbatch.data.sequences import list_reductions
 from pcbatch.data.values import Num, Value
 from pcbatch.errors import Refusal
@@ -280,7 +280,7 @@ def rounded_float(x: Num, digits: int) -> Value:
     if digits < 0:
         return _to_power(x, -digits) if -digits <= most else jnp.copysign(0.0, x)
     scale = np.asarray(10.0**digits, x.dtype)
-    product, error = _exact_product(x, scale)
+    product, error = exact_product(x, scale)
     whole = jnp.round(product)
     part = product - whole  # exact; the error decides where it is a half
     whole = jnp.where((part == 0.5) & (error > 0), whole + 1, whole)
@@ -299,23 +299,6 @@ def _to_power(x: Num, digits: int) -> Value:
     up = (below > size - below) | ((below == size - below) & odd)
     result = jnp.copysign(jnp.where(up, jnp.abs(x) + (size - below), jnp.abs(x) - below), x)  # each rounded once
     return jax.lax.stop_gradient(jnp.where(jnp.isfinite(x), result, x))
-
-
-def _exact_product(x: Num, scale: Num) -> tuple[Value, Value]:
-    """Return a product as it is rounded, and the error of rounding, from factors cut in halves by their bits."""
-    half = (finfo(x.dtype).nmant + 2) // 2
-    product = x * scale
-    a, b = _upper(x, half), _upper(jnp.asarray(scale), half)
-    c, d = x - a, scale - b
-    error = ((a * b - product) + a * d + c * b) + c * d
-    return product, jnp.where(jnp.isfinite(product), error, 0.0)
-
-
-def _upper(x: Num, bits: int) -> Value:
-    """Return a float rounded to fewer bits of its fraction, so that the rest has as few."""
-    word = jax.lax.bitcast_convert_type(x, unsigned(x.dtype))
-    mask = word.dtype.type(~((1 << bits) - 1) & ((1 << (word.dtype.itemsize * 8)) - 1))
-    return jax.lax.bitcast_convert_type((word + word.dtype.type(1 << (bits - 1))) & mask, x.dtype)
 
 
 def known_digits(digits: Num) -> int | None:

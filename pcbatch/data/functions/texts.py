@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import operator
 import re
 import string
 from collections.abc import Callable
@@ -15,12 +17,15 @@ import numpy as np
 from pcbatch.data.aliasing import holds_same, note_copy
 from pcbatch.data.checks import require
 from pcbatch.data.functions import object_texts
+from pcbatch.data.functions.math_functions.reals import to_integer
 from pcbatch.data.functions.object_texts import parts_of_text
 from pcbatch.data.functions.users_code import own_text
 from pcbatch.data.members import MemberValue
 from pcbatch.data.origins import Origin, Tracer, number, of_lane, origin_of
+from pcbatch.data.rounding import once, to_float
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts import float_texts
 from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS, OUTSIDE
 from pcbatch.data.texts.known_texts import no_text as no_text
 from pcbatch.data.texts.lane_bytes import LaneBytes
@@ -28,7 +33,7 @@ from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.quoted import quoted
 from pcbatch.data.texts.text import Text, as_text, joined
 from pcbatch.data.texts.text_numbers import grouped, text_of_bool, text_of_integer
-from pcbatch.data.values import Index, Value
+from pcbatch.data.values import Flag, Index, Value
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -36,12 +41,16 @@ jax.extend.source_info_util.register_exclusion(__file__)
 BASES = {"b": 2, "o": 8, "x": 16, "X": 16, "d": 10, "": 10}
 SPEC = re.compile(
     r"(?:(?P<fill>.)?(?P<align>[<>^]))?(?P<sign>[+ -]?)(?P<hash>#?)(?P<zero>0)?(?P<width>\d*)(?P<group>[,_]?)"
-    r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxX]?)"
+    r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxXf%]?)"
 )
 PERCENT = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<most>(?:\.\d+)?)(?P<kind>[sradiufFeEgGxXo%])")
+DECIMAL = ("f", "%")  # the kinds of formats that show decimal places
 FORMATTER = string.Formatter()
 CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, 115: str, 114: repr, 97: ascii}
-FORMAT_HELP = "of an integer of the lane there are widths, signs, `,` and `_`, and the kinds d, b, o, x and X"
+FORMAT_HELP = (
+    "of an integer of the lane there are widths, signs, `,` and `_`, and the kinds d, b, o, x and X, "
+    "of a float widths, signs, `,` and the kinds f and %"
+)
 WIDTH_HELP = "write `text.rjust(n)`, `ljust`, `center` or `zfill` for a width of the lane"
 
 
@@ -54,12 +63,17 @@ def is_whole(value: Value) -> bool:
     )
 
 
+def is_float(value: Value) -> bool:
+    """Whether a value is a float of a lane that has a text."""
+    return isinstance(value, Tracer) and value.shape == () and float_texts.has_text(value.dtype)
+
+
 STR, REPR = ("__str__", "__repr__"), ("__repr__",)
 """The methods that make the text of an object, the first that it has."""
 
 
 def text(value: Value, methods: tuple[str, ...] = STR) -> Value:
-    """Return `str(value)` of an integer, a bool, a text or an object of a lane, or of a Python value; None for others.
+    """Return `str(value)` of a number, a bool, a text or an object of a lane, or of a Python value; None for others.
 
     `methods` are those of the user's that make the text of an object.
     """
@@ -69,6 +83,8 @@ def text(value: Value, methods: tuple[str, ...] = STR) -> Value:
         if origin_of(value) is Origin.MIXED:  # `True` and `1` are equal, their texts are not
             raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
         return text_of_bool(value) if value.dtype == np.bool_ else text_of_integer(value)
+    if is_float(value):
+        return float_texts.shortest(value)
     shown = is_shown_of_lane(value)
     parts = parts_of_text(value, object_texts.STR if methods == STR else object_texts.REPR) if shown else None
     made = own_text(value, *methods) if parts is None else template(*parts)
@@ -113,18 +129,22 @@ def chr_(code: Index, /) -> Value:
 
 
 def formatted(value: Value, spec: str) -> Value:
-    """Return `format(value, spec)` of an integer or a text of a lane."""
+    """Return `format(value, spec)` of a number or a text of a lane."""
     if isinstance(spec, LaneText):
         raise Refusal("PCB304", "the width of this format differs between lanes", helps=(WIDTH_HELP,))
     if not spec:
         return text(value)
     parts = SPEC.fullmatch(spec)
-    of_text = isinstance(value, LaneText)
-    if parts is None or not (_fits_text(parts) if of_text else is_whole(value) and _fits_integer(parts)):
+    if is_whole(value) and parts is not None and parts["kind"] in DECIMAL:
+        value = to_float(value.astype(np.int32) if value.dtype == np.bool_ else value)
+    of_text, of_float = isinstance(value, LaneText), is_float(value)
+    fits = _fits_text if of_text else _fits_float if of_float else _fits_integer
+    if parts is None or not fits(parts, value):
         raise Refusal("PCB304", f"the format {spec!r} of a value of the lane", helps=(OUTSIDE, FORMAT_HELP))
-    value = value[: int(parts["most"])] if of_text and parts["most"] else value
-    if not of_text:
-        value = _digits(value, parts)
+    if of_text:
+        value = value[: int(parts["most"])] if parts["most"] else value
+    else:
+        value = _decimals(value, parts) if of_float else _digits(value, parts)
     if not parts["width"]:
         return value
     width, align = int(parts["width"]), parts["align"]
@@ -139,14 +159,43 @@ def formatted(value: Value, spec: str) -> Value:
     return value.ljust(width, fill) if left else value.rjust(width, fill)
 
 
-def _fits_text(parts: re.Match[str]) -> bool:
+def _fits_float(parts: re.Match[str], value: Value) -> bool:
+    """Whether a float has the format: by its shortest digits, or with a number of decimal places."""
+    kind, most = parts["kind"], parts["most"]
+    if kind not in ("", *DECIMAL) or parts["hash"] or (parts["zero"] and parts["group"]):
+        return False
+    return int(most or 0) <= float_texts.FIXED[value.dtype.itemsize] if kind else most is None and not parts["group"]
+
+
+def _decimals(value: Value, parts: re.Match[str]) -> LaneText:
+    """The text of a float in a format, with its sign and marks of thousands."""
+    kind = parts["kind"]
+    if kind == "":
+        shown = float_texts.shortest(value)
+    else:
+        scaled = once(operator.mul, "*", value, 100.0) if kind == "%" else value
+        shown = float_texts.fixed(scaled, 6 if parts["most"] is None else int(parts["most"]), parts["group"])
+    if kind == "%":
+        shown = joined(shown, LaneText.known("%"), room=shown.codes.shape[0] + 1)
+    return _with_plus(shown, jnp.signbit(value) & ~jnp.isnan(value), parts)
+
+
+def _with_plus(shown: LaneText, negative: Flag, parts: re.Match[str]) -> LaneText:
+    """Return the text of a number with the sign that the format asks for, if it is not negative."""
+    if parts["sign"] not in ("+", " "):
+        return shown
+    sign = LaneText.known(parts["sign"])
+    return joined(LaneText.made(sign.codes, jnp.where(negative, 0, 1)), shown, room=shown.codes.shape[0] + 1)
+
+
+def _fits_text(parts: re.Match[str], value: Value) -> bool:
     return parts["kind"] in ("", "s") and not (parts["zero"] or parts["sign"] or parts["hash"] or parts["group"])
 
 
-def _fits_integer(parts: re.Match[str]) -> bool:
+def _fits_integer(parts: re.Match[str], value: Value) -> bool:
     alone = not (parts["zero"] and parts["hash"]) and not (parts["group"] and parts["hash"])
     decimal = parts["group"] != "," or parts["kind"] in ("", "d")
-    return parts["kind"] != "s" and parts["most"] is None and alone and decimal
+    return is_whole(value) and parts["kind"] in BASES and parts["most"] is None and alone and decimal
 
 
 def _digits(value: Value, parts: re.Match[str]) -> LaneText:
@@ -162,10 +211,7 @@ def _digits(value: Value, parts: re.Match[str]) -> LaneText:
             ]
             shown = shown.zfill(least[0], least[1] + 1)
         shown = grouped(shown, ord(parts["group"]), size)
-    if parts["sign"] in ("+", " "):
-        sign = LaneText.known(parts["sign"])
-        shown = joined(LaneText.made(sign.codes, jnp.where(value < 0, 0, 1)), shown, room=shown.codes.shape[0] + 1)
-    return shown
+    return _with_plus(shown, value < 0, parts)
 
 
 def _digits_within(width: int, size: int) -> int:
@@ -216,6 +262,7 @@ def _slot(slot: re.Match[str], value: Value) -> Value:
         return piece(value), ord(kind), spec + slot["most"]
     if isinstance(value, LaneText):
         raise TypeError(f"%{kind} format: a real number is required, not str")
+    value = number(to_integer(jnp.trunc(value), "int")) if kind in "diu" and is_float(value) else value
     sign = "+" if "+" in flags else " " if " " in flags else ""
     zero = "0" if "0" in flags and "-" not in flags else ""
     spec = ("<" if "-" in flags else "") + sign + ("#" if "#" in flags else "") + zero + slot["width"] + slot["most"]
@@ -224,12 +271,14 @@ def _slot(slot: re.Match[str], value: Value) -> Value:
 
 def is_shown_of_lane(value: Value) -> bool:
     """Return whether a value that becomes text is one of the lane."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not of_lane(value):  # made in this primitive
+        return any(is_shown_of_lane(getattr(value, field.name, None)) for field in dataclasses.fields(value))
     return isinstance(value, Rows) or of_lane(value)
 
 
 def piece(value: Value) -> Value:
-    """Return a value that becomes a part of a text; of values of a lane, integers, bools and texts can."""
-    if isinstance(value, Tracer) and not is_whole(value):
+    """Return a value that becomes a part of a text; of values of a lane, numbers, bools and texts can."""
+    if isinstance(value, Tracer) and not is_whole(value) and not is_float(value):
         raise no_text()
     return value
 
@@ -259,11 +308,11 @@ def _shown(value: Value, conversion: int, spec: str) -> Value:
         value, conversion = made, -1
     if not is_shown_of_lane(value) and not isinstance(spec, LaneText):
         return format(CONVERSIONS[conversion](value), spec)
-    if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):
+    if not isinstance(value, LaneText) and conversion != -1 and (is_whole(value) or is_float(value)):
         value, conversion = text(value), -1
     if isinstance(value, LaneText) and conversion in (114, 97):
         value = quoted(value)
-    if not isinstance(value, LaneText) and not is_whole(value):
+    if not isinstance(value, LaneText) and not is_whole(value) and not is_float(value):
         raise no_text()
     return formatted(value, spec)
 

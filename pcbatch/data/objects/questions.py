@@ -12,6 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from pcbatch.data.members import MemberValue
+from pcbatch.data.object_parts import is_generated
 from pcbatch.data.objects import ref_type
 from pcbatch.data.objects.attributes import attribute
 from pcbatch.data.objects.decode import RecordList
@@ -164,4 +165,4 @@ def _refused(title: str, help: str) -> Refusal:
 def own_method(value: Ref, name: str) -> FunctionType | None:
     """Return a method that the user has written in the class of a record; None if there is none."""
     found = ref_type.static_attribute(value, name)
-    return found if isinstance(found, FunctionType) and not found.__code__.co_filename.startswith("<") else None
+    return found if isinstance(found, FunctionType) and not is_generated(found.__code__) else None

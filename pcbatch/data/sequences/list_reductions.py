@@ -21,7 +21,7 @@ from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences import list_order, list_sorting
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import parts
-from pcbatch.data.values import Column, Flag, Index, Value
+from pcbatch.data.values import Column, Flag, Index, Num, Value
 from pcbatch.errors import Refusal, TruthOfArray
 
 
@@ -65,6 +65,26 @@ NOTHING: Any = object()
 SET_ORDER = "elements of a set have equal keys, and their order is that of the set, which is not known"
 
 
+UNROLLED = 64  # floats at most of which lanes together make a sum in the order of the list
+
+
+def _float_sum(numbers: Column, n: Index, first: Num) -> Num:
+    """Return a sum of floats that begins with `first`: one addition after the other, as in Python."""
+
+    def together(numbers: Column, n: Index, first: Num) -> Num:
+        if numbers.size > UNROLLED:
+            return first + jnp.sum(jnp.where(jnp.arange(numbers.size, dtype=np.int32) < n, numbers, 0))
+        for k, x in enumerate(numbers):
+            first = jnp.where(k < n, first + x, first)
+        return first
+
+    def alone(numbers: Column, n: Index, first: Num) -> Num:
+        return jax.lax.fori_loop(0, n, lambda k, sum: sum + row(numbers, k), first)
+
+    result: Num = by_width(together, alone)(numbers, n, first)
+    return result
+
+
 def total(values: LaneList, start: Value, add: Callable[[Value, Value], Value]) -> Value:
     """Return the builtin `sum` of a list.
 
@@ -80,15 +100,21 @@ def total(values: LaneList, start: Value, add: Callable[[Value, Value], Value]) 
         others = "values that may be None" if isinstance(columns, Optional) else "tuples"
         kind = "lists" if isinstance(columns, Rows) else others
         raise Refusal("PCB304", f"`sum` adds numbers, and the elements of this list are {kind}")
+    started = False
     inside = values._valid().reshape(-1, *(1,) * (columns.ndim - 1))
     whole = columns.astype(np.int32) if columns.dtype == np.bool_ else columns
     if rules().overflow == "fail" and whole.ndim == 1 and jnp.issubdtype(whole.dtype, np.integer):
         result = exact_sum("sum", whole, values.length)
+    elif rules().math_errors == "raise" and whole.ndim == 1 and jnp.issubdtype(whole.dtype, np.floating):
+        known = type(start) in (int, float)
+        first = jnp.asarray(start if known else 0.0, whole.dtype)
+        result, started = _float_sum(whole, values.length, first), known
     else:
         result = jnp.sum(jnp.where(inside, whole, 0), axis=0, dtype=whole.dtype)
     if columns.weak_type or columns.dtype == np.bool_:
         result = _weak(result)
-    return add(start, note(result, values.origins[0] if columns.dtype != np.bool_ else Origin.NUMBER))
+    noted = note(result, values.origins[0] if columns.dtype != np.bool_ else Origin.NUMBER)
+    return noted if started else add(start, noted)
 
 
 def _weak(value: Value) -> Value:

@@ -25,6 +25,6 @@ def no_text() -> Refusal:
             OUTSIDE,
             'to show it, write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
             "a choice or a table needs no text: compare the number itself, or use it as an index",
-            'of integers, bools and texts a lane makes text by `str(n)` and by f-strings, such as `f"{n:5d}"`',
+            'of numbers, bools and texts a lane makes text by `str(n)` and by f-strings: `f"{n:5d}"`, `f"{x:.2f}"`',
         ),
     )

@@ -32,7 +32,6 @@ ITERATED = "where several loops or calls take elements, one after the other: `it
 BEFORE = "compare each element with the one before it, in a loop: `if k == 0 or xs[k] != xs[k - 1]`, for `xs = {}`"
 EVEN = "pass the elements as an array, `jnp.array([...])`, which has one length for all lanes"
 NESTED = "or write the loops out, one inside the other"
-FLOATS = "read the numbers before the batched function, and pass them as an array: a lane reads integers, `int(text)`"
 SET_KEY = "keep a number in place of the inner set: of small ones `sum(1 << x for x in s)`, a bit for each element"
 KEY = "use a number as the key, or a text, such as `','.join(texts)`, or a tuple of them, such as `tuple(xs)`"
 ARRAY = "pass the elements as an array, which has one length for all lanes: lists of lanes are no arrays"
@@ -77,8 +76,6 @@ def of_values(error: Exception, node: ast.expr | None, names: Names) -> tuple[st
     if "Clip received a complex value" in text and isinstance(node, ast.Call) and len(node.args) == 3:
         x, low, high = map(ast.unparse, node.args)
         return (f"write `jnp.minimum(jnp.maximum({x}, {low}), {high})`, which orders complex numbers as NumPy does",)
-    if "float() argument" in text:
-        return (FLOATS,)
     return called or _of_numpy(node, names) or (WRITTEN.removeprefix("or "),)
 
 

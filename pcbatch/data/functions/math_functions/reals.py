@@ -7,6 +7,7 @@ the result here: what JAX computes is replaced at those arguments, by a step tha
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from pcbatch.data.functions.math_functions.arguments import (
     whole,
 )
 from pcbatch.data.origins import Tracer, kind_of
+from pcbatch.data.rounding import once
 from pcbatch.data.values import Flag, Index, Num, Value
 
 finfo: Any = jnp.finfo
@@ -283,8 +285,10 @@ def is_integer(x: Num) -> Num:
 one: Callable[[str, Unary], tuple[str, Unary]] = lambda name, compute: (name, plain(compute, f"math.{name}"))  # noqa: E731
 FUNCTIONS: dict[str, Callable[..., Value]] = dict(
     [
-        *(one(name, getattr(jnp, name)) for name in "asinh atan degrees fabs radians tanh".split()),
+        *(one(name, getattr(jnp, name)) for name in "asinh atan fabs tanh".split()),
         *(one(name, getattr(jnp, name)) for name in "isfinite isinf isnan".split()),
+        one("degrees", lambda x: once(operator.mul, "*", x, 180 / math.pi)),
+        one("radians", lambda x: once(operator.mul, "*", x, math.pi / 180)),
         one("cbrt", cbrt),
         one("erf", jax.scipy.special.erf),
         one("erfc", jax.scipy.special.erfc),

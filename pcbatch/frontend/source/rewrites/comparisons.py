@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import gast
 
+from pcbatch.data.object_parts import is_generated
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import builtin_name, resolve
@@ -112,7 +113,7 @@ def _has_effects(unit: Unit, function: Node) -> bool:
 
 def has_method(cls: type, name: str) -> bool:
     """Return whether a class of the user's has a method of this name, and not from `dataclass` or `functools`."""
-    return any(not method.__code__.co_filename.startswith("<") for method in own_methods([cls], name))
+    return any(not is_generated(method.__code__) for method in own_methods([cls], name))
 
 
 def root_of_order(cls: type, name: str) -> str | None:
