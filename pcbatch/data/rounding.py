@@ -88,6 +88,8 @@ def once(op: Operator, sign: str, a: Value, b: Value) -> Value:
             return _quotient(op, a, b)
         case "+" | "-" if isinstance(a, Tracer) and isinstance(b, Tracer):
             return op(a, b)
+        case "*" if _is_power_of_two(a) or _is_power_of_two(b):  # such a product is exact
+            return op(a, b)
         case _:
             result = op(a, b)
             return rounded(result) if _is_float(result) else result
@@ -116,17 +118,16 @@ def _quotient(op: Operator, a: Value, b: Value) -> Value:
         return op(a, rounded(b))
     if isinstance(b, Tracer):
         return op(rounded(a), rounded(b, a))
-    if not _has_inexact_inverse(b):
+    if _is_power_of_two(b) or not math.isfinite(b):
         return op(a, b)
     weak = not isinstance(b, np.generic)
     divisor = convert_element_type_p.bind(b, new_dtype=a.dtype, weak_type=weak, sharding=None)
     return op(rounded(a), rounded(divisor, a))
 
 
-def _has_inexact_inverse(b: Value) -> bool:
-    """Whether a product with the inverse of a number may differ from the quotient."""
-    number = float(b)
-    return math.isfinite(number) and number != 0 and abs(math.frexp(number)[0]) != 0.5
+def _is_power_of_two(value: Value) -> bool:
+    """Whether a value is a known number with which products and quotients are exact."""
+    return not isinstance(value, Tracer) and abs(value) < 1e300 and abs(math.frexp(value)[0]) in (0, 0.5)
 
 
 def _as_in_python() -> bool:
