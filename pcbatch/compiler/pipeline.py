@@ -34,7 +34,14 @@ from pcbatch.lowering.cfg_passes import (
     unroll_recursion,
 )
 from pcbatch.lowering.cfg_passes.leaves import array_leaves
-from pcbatch.lowering.jaxpr_passes import fuse_products, integer_marks, of_width, rng_by_lane, unroll_threefry
+from pcbatch.lowering.jaxpr_passes import (
+    fuse_products,
+    integer_marks,
+    needless_rounding,
+    of_width,
+    rng_by_lane,
+    unroll_threefry,
+)
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes import (
     block_layout,
@@ -53,6 +60,7 @@ CFG_PASSES = (
     low_bits.run,
     prove_checks.run,
     integer_marks.run,
+    needless_rounding.run,
     forward_destinations.run,
     dead_code.run,
     simplify_cfg.run,
@@ -137,9 +145,10 @@ def compile_stages(
     optimised = cfg
     for run in CFG_PASSES:
         new = run(optimised)
-        # Marks are in jaxprs alone, in which programs that count as equal may differ.
-        marks = run is integer_marks.run and new is not optimised
-        optimised = checked(new, "integer_marks") if marks else _after(optimised, new, run.__module__)
+        # Passes over jaxprs: in these programs that count as equal may differ.
+        inside = run in (integer_marks.run, needless_rounding.run) and new is not optimised
+        name = run.__module__.rpartition(".")[2]
+        optimised = checked(new, name) if inside else _after(optimised, new, name)
     cloned = optimised
     if has_types and runs("clone_shared"):
         cloned = _after(optimised, clone_shared.run(optimised, typed.shared), "clone_shared")
