@@ -76,3 +76,16 @@ def test_a_text_that_python_made_of_a_value_of_the_lane_is_refused() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="made while compiling"):
         pcbatch.batch(by_ascii).lower(pcbatch.ragged(LISTS))
+
+
+def directed(n: int) -> Any:
+    numbers, pairs = [3, n, 1, n], [(3, "a"), (n, "b"), (1, "c"), (1, "d")]
+    pairs.sort(key=lambda pair: pair[0], reverse=n > 2)
+    numbers.sort(reverse=n % 2 == 0)
+    return 10 * numbers[0] + numbers[-1], "".join(name for _, name in pairs), sorted(["pear", "fig", "apple"], reverse=n > 3)
+
+
+def test_each_lane_has_its_own_direction() -> None:
+    ns = [1, 2, 3, 4, 5]
+    found = [part.tolist() for part in pcbatch.batch(directed)(np.array(ns))]
+    assert list(zip(*found, strict=True)) == [directed(n) for n in ns]

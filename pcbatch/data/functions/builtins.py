@@ -266,7 +266,7 @@ def sorted_(values: Value, /, *, key: Value = None, reverse: Flag = False) -> Va
     if rows is not None:
         return list_reductions.ordered(rows, key, reverse, any_order)
     items = alike(list(values))
-    if any(isinstance(item, LaneText | LaneBytes) for item in items):
+    if isinstance(reverse, jax.core.Tracer) or any(isinstance(item, LaneText | LaneBytes) for item in items):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
     if of_lane(keys) and has_known_text([items, keys]):
@@ -274,9 +274,6 @@ def sorted_(values: Value, /, *, key: Value = None, reverse: Flag = False) -> Va
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
         return [items[place] for place in order]
-    if isinstance(reverse, jax.core.Tracer):
-        title = "`reverse` must be known while compiling"
-        raise Refusal("PCB306", title, helps=("choose between the two orders with `if`",))
     return ordered(items, keys, bool(reverse))
 
 
