@@ -82,7 +82,11 @@ def directed(n: int) -> Any:
     numbers, pairs = [3, n, 1, n], [(3, "a"), (n, "b"), (1, "c"), (1, "d")]
     pairs.sort(key=lambda pair: pair[0], reverse=n > 2)
     numbers.sort(reverse=n % 2 == 0)
-    return 10 * numbers[0] + numbers[-1], "".join(name for _, name in pairs), sorted(["pear", "fig", "apple"], reverse=n > 3)
+    return (
+        10 * numbers[0] + numbers[-1],
+        "".join(name for _, name in pairs),
+        sorted(["pear", "fig", "apple"], reverse=n > 3),
+    )
 
 
 def test_each_lane_has_its_own_direction() -> None:

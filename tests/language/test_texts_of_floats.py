@@ -184,3 +184,63 @@ def test_a_lane_stops_for_a_text_of_another_kind() -> None:
     with jax.enable_x64(True):
         status = pcbatch.batch(read).run(pcbatch.ragged(texts)).status
     assert [int(s) for s in status] == [int(pcbatch.Status.LIMIT)] * 5 + [int(pcbatch.Status.OK)]
+
+
+def sure_floats(n):
+    """Sums that begin with an integer, of which what is shown is a float on every path."""
+    total, grown, either = 0, [], n / 2 if n % 2 else n
+    for i in range(n):
+        total += i * 0.5
+        grown.append(i * 0.25)
+    mean = total / n
+    return f"{total:.1f}", f"{mean} {float(total)}", str(grown), f"{either:.2f}", str(either * 1.5), str(either / 3)
+
+
+def test_a_number_that_is_a_float_on_every_path_has_a_text() -> None:
+    test_lanes_have_the_texts_of_python(sure_floats)
+
+
+def an_integer_or_a_float(n):
+    return str(n / 2 if n % 2 else n)
+
+
+def a_sum_that_may_be_empty(n):
+    total = 0
+    for i in range(n):
+        total += i * 0.5
+    return f"{total}"
+
+
+def elements_of_two_kinds(n):
+    return str([i / 2 if i % 2 else i for i in range(n)])
+
+
+class Counter:
+    """A number that begins as an integer."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+def an_attribute(n):
+    counter = Counter()
+    for _ in range(n):
+        counter.value += 0.5
+    return str(counter.value)
+
+
+MAY_BE_WHOLE = [an_integer_or_a_float, a_sum_that_may_be_empty, elements_of_two_kinds, an_attribute]
+
+
+@pytest.mark.parametrize("fn", MAY_BE_WHOLE)
+def test_a_number_that_may_be_an_integer_has_no_text(fn: Any) -> None:
+    with pytest.raises(pcbatch.errors.CompileError, match=r"PCB304(.|\n)*(may be an integer|made while compiling)"):
+        pcbatch.batch(fn)(np.array([1, 2, 3]))
+
+
+def whole_numbers_shown(n):
+    return f"{n / 2 if n % 2 else n:.1f}"
+
+
+def test_the_help_for_it_works() -> None:
+    assert pcbatch.batch(whole_numbers_shown)(np.array([1, 2])).tolist() == ["0.5", "2.0"]

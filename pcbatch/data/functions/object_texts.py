@@ -21,7 +21,7 @@ from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.texts.float_texts import has_text, shortest
+from pcbatch.data.texts.float_texts import has_text, shortest_of
 from pcbatch.data.texts.quoted import quoted_rows
 from pcbatch.data.texts.text import Text
 from pcbatch.data.texts.text_lists import join_texts
@@ -96,8 +96,9 @@ def _of_elements(values: LaneList) -> Text | None:
     elif isinstance(columns, jax.Array) and columns.ndim == 1 and Origin.MIXED not in values.origins:
         whole = jnp.issubdtype(columns.dtype, jnp.integer)
         make: Any = text_of_integer if whole else text_of_bool if columns.dtype == bool else None
-        make = shortest if has_text(columns.dtype) else make
         rows = None if make is None else jax.vmap(make)(columns)
+        if has_text(columns.dtype) and Origin.UNKNOWN not in values.origins:
+            rows = shortest_of(columns, values.length)
     else:
         return None
     if rows is None:

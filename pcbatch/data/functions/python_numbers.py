@@ -164,9 +164,24 @@ def _with_origin(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Va
             if both(source_of(a), source_of(b)) is not Origin.ARRAY:
                 result = _with_sign(sign, result, a, b)
         sources = (source_of(a), source_of(b))
+        origin = both(*sources)
+        if kind_of(result.dtype) is float and origin is not Origin.ARRAY:
+            return _float(result, origin, sign, a, b)
         mixed = sign in "&|^" and Origin.MIXED in sources and result.dtype != np.bool_
-        return note(result, Origin.MIXED if mixed else both(*sources))
+        return note(result, Origin.MIXED if mixed else origin)
     return result
+
+
+def _float(result: Value, origin: Origin, sign: str, a: Value, b: Value) -> Value:
+    """Note the origin of a float. Where an operand may be an integer on some paths, so may the result, unless it is a
+    quotient or the other operand is a float."""
+    if sign == "/" or isinstance(a, float) or isinstance(b, float):
+        return number(result)
+    if origin is Origin.UNKNOWN and any(
+        isinstance(v, Tracer) and kind_of(v.dtype) is float and origin_of(v) is Origin.NUMBER for v in (a, b)
+    ):
+        origin = Origin.NUMBER
+    return note(result, origin)
 
 
 def _as_operand(a: Value, sign: str, other: Value) -> Value:

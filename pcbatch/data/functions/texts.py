@@ -26,7 +26,7 @@ from pcbatch.data.rounding import once, to_float
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts import float_texts
-from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS, OUTSIDE
+from pcbatch.data.texts.known_texts import EITHER, EITHER_HELPS, MIXED, MIXED_HELPS, OUTSIDE
 from pcbatch.data.texts.known_texts import no_text as no_text
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
@@ -84,6 +84,8 @@ def text(value: Value, methods: tuple[str, ...] = STR) -> Value:
             raise Refusal("PCB304", MIXED, helps=MIXED_HELPS)
         return text_of_bool(value) if value.dtype == np.bool_ else text_of_integer(value)
     if is_float(value):
+        if origin_of(value) in (Origin.UNKNOWN, Origin.MIXED):  # `2` and `2.0` are equal, their texts are not
+            raise Refusal("PCB304", EITHER, helps=EITHER_HELPS)
         return float_texts.shortest(value)
     shown = is_shown_of_lane(value)
     parts = parts_of_text(value, object_texts.STR if methods == STR else object_texts.REPR) if shown else None
@@ -171,7 +173,7 @@ def _decimals(value: Value, parts: re.Match[str]) -> LaneText:
     """The text of a float in a format, with its sign and marks of thousands."""
     kind = parts["kind"]
     if kind == "":
-        shown = float_texts.shortest(value)
+        shown = text(value)
     else:
         scaled = once(operator.mul, "*", value, 100.0) if kind == "%" else value
         shown = float_texts.fixed(scaled, 6 if parts["most"] is None else int(parts["most"]), parts["group"])

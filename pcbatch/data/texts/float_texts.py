@@ -29,6 +29,7 @@ from pcbatch.data.values import Column, Flag, Index, Num, Value
 LEAST, MOST = 1e-4, 1e16  # `str` shows other floats with an exponent
 PLACES = {4: 13, 8: 20}  # decimal places of the longest text of such a float, by the bytes of a float
 EXACT = {4: 10, 8: 22}  # the largest power of ten that a float has exactly, by its bytes
+EXPONENT = "the text of this float has an exponent, or too many digits"
 FIXED = {4: 7, 8: 15}  # decimal places of `f"{x:.15f}"` at most: the power of ten has fewer bits than the float
 
 
@@ -39,9 +40,24 @@ def has_text(dtype: Any) -> bool:
 
 def shortest(x: Num) -> LaneText:
     """Return `str(x)`: the shortest text that no other float is nearer to; the lane stops for one with an exponent."""
+    text, fits = _shortest(x)
+    limit(fits, EXPONENT)
+    return text
+
+
+def shortest_of(numbers: Column, n: Index) -> LaneText:
+    """Return the rows of the texts of the first `n` floats of an array."""
+    texts, fit = jax.vmap(_shortest)(numbers)
+    limit(jnp.all(fit | (jnp.arange(numbers.shape[0], dtype=np.int32) >= n)), EXPONENT)
+    rows: LaneText = texts
+    return rows
+
+
+def _shortest(x: Num) -> tuple[LaneText, Flag]:
+    """Return the shortest text of a float, and whether it is one without an exponent."""
     size = abs(x)
     shown = (size >= LEAST) & (size < min(MOST, float(_largest(x))))
-    limit((size == 0) | shown | ~jnp.isfinite(x), "the text of this float has an exponent, or too many digits")
+    fits = (size == 0) | shown | ~jnp.isfinite(x)
     size = jnp.where(shown, size, 0)
     count = PLACES[x.dtype.itemsize] + 1
     exact = min(count - 1, EXACT[x.dtype.itemsize])
@@ -62,7 +78,8 @@ def shortest(x: Num) -> LaneText:
     number = (whole.astype(digits) + last.astype(np.dtype(f"int{digits.itemsize * 8}")).astype(digits))[found]
     places = found.astype(np.int32)
     ten, places = taken(_tens(digits), places), jnp.maximum(places, 1)
-    return _special(x, _assembled(jnp.signbit(x), number // ten, number % ten, places, PLACES[x.dtype.itemsize]))
+    text = _assembled(jnp.signbit(x), number // ten, number % ten, places, PLACES[x.dtype.itemsize])
+    return _special(x, text), fits
 
 
 def fixed(x: Num, places: int, group: str = "") -> LaneText:

@@ -7,6 +7,11 @@ from pcbatch.errors import Refusal
 OUTSIDE = "keep the number, and make its text outside of the batched function, from the result of each lane"
 MIXED = "this value is a bool on some paths and a number on others, so its text is not known"
 MIXED_HELPS = ("make the text on each path: `t = str(c)` where `c` is assigned", "write `int(c)` if a number is meant")
+EITHER = "this number may be an integer where it is a float on other paths, so its text is not known"
+EITHER_HELPS = (
+    "give it a float from the beginning, `total = 0.0`, or write `float(x)` if a float is meant",
+    'show so many decimal places, which are those of both: `f"{x:.2f}"`',
+)
 SHOWN = "Tracer("  # begins the text that JAX gives of a value of the lane
 
 
