@@ -177,11 +177,12 @@ def _float(result: Value, origin: Origin, sign: str, a: Value, b: Value) -> Valu
     quotient or the other operand is a float."""
     if sign == "/" or isinstance(a, float) or isinstance(b, float):
         return number(result)
-    if origin is Origin.UNKNOWN and any(
-        isinstance(v, Tracer) and kind_of(v.dtype) is float and origin_of(v) is Origin.NUMBER for v in (a, b)
-    ):
-        origin = Origin.NUMBER
-    return note(result, origin)
+    if origin is not Origin.UNKNOWN:
+        return note(result, origin)
+    # Origins decide only where an operand is surely a float: elsewhere one trace serves for all of them.
+    sure = (v for v in (a, b) if isinstance(v, Tracer) and kind_of(v.dtype) is float)
+    decided = any(source_of(v) is Origin.NUMBER and origin_of(v) is Origin.NUMBER for v in sure)
+    return note(result, Origin.NUMBER if decided else origin)
 
 
 def _as_operand(a: Value, sign: str, other: Value) -> Value:
