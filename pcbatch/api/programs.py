@@ -39,8 +39,9 @@ from pcbatch.data.objects.tables import TABLES
 from pcbatch.decisions import NONE, Decisions
 from pcbatch.errors import PcbatchError, Restart, UsageError
 from pcbatch.frontend.source.callee import BatchedTest
+from pcbatch.jax_settings import settings
 from pcbatch.lowering.typing.abstract_values import Abstract
-from pcbatch.lowering.typing.jax_types import is_symbolic, settings
+from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.lowering.typing.trace import inside_primitive
 from pcbatch.options import Options
 from pcbatch.runtime.costs.plan_modes import most_lanes

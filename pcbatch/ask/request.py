@@ -23,8 +23,8 @@ from pcbatch.call.out_axes import axes_by_name, leaf_axes
 from pcbatch.call.signature import bind, signature
 from pcbatch.compiler.program import Program
 from pcbatch.data.host.making import ragged
+from pcbatch.jax_settings import settings
 from pcbatch.lowering.typing.abstract_values import Known
-from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.options import Options
 from pcbatch.runtime.vm.raw_result import RawResult
 

@@ -18,7 +18,7 @@ from pcbatch.ask.request import Answer, Kind, Request, stacked
 from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
-from pcbatch.lowering.typing.jax_types import settings
+from pcbatch.jax_settings import settings
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.runs.run_options import seconds
 

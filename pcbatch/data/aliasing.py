@@ -240,7 +240,12 @@ def captured_values(fn: Callable[..., Value]) -> list[Value]:
     code = getattr(fn, "__code__", None)
     if code is None:
         return []
-    found = [fn.__globals__[name] for name in _names(code) if name in fn.__globals__]
+    return [*(fn.__globals__[name] for name in _names(code) if name in fn.__globals__), *cells_of(fn)]
+
+
+def cells_of(fn: Callable[..., Value]) -> list[Value]:
+    """Return what a function finds in its cells."""
+    found = []
     for cell in getattr(fn, "__closure__", None) or ():
         try:
             found.append(cell.cell_contents)

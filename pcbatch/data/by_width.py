@@ -5,27 +5,39 @@
         alone:    a loop that ends when this lane is done
 
 A program holds both until it is known how its lanes advance (`lowering/jaxpr_passes/of_width.py`). Wherever JAX
-transforms or runs it before, the first form counts.
+transforms or runs it before, the first form counts. A form that reads nothing but its operands is traced once for
+their types, whatever program it is in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 import jax.extend.source_info_util
+import numpy as np
 from jax.extend.core.primitives import convert_element_type_p
 from jax.interpreters import ad, batching, mlir
 
-from pcbatch.data.checks import collecting
+from pcbatch.data.capacity import capacity, characters
+from pcbatch.data.checks import collecting, rules
+from pcbatch.data.origins import noting_more
 from pcbatch.data.values import Value
+from pcbatch.jax_settings import settings
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
 by_width_p: Any = jex.Primitive("pcbatch_by_width")
 by_width_p.multiple_results = True
+
+Form = tuple[jex.ClosedJaxpr, Any]  # and the structure of its results
+HERE = str(Path(__file__).parent) + "/"
+PLAIN = (bool, int, str, type(None), np.dtype, type)
 
 
 def by_width(together: Callable[..., Value], alone: Callable[..., Value] | None = None) -> Callable[..., Value]:
@@ -54,8 +66,59 @@ def by_width(together: Callable[..., Value], alone: Callable[..., Value] | None 
 
 def _traced(
     form: Callable[..., Value], tree: Any, leaves: Sequence[Value], types: Sequence[Value] | None = None
-) -> tuple[jex.ClosedJaxpr, Value] | None:
+) -> Form | None:
     """Return the jaxpr of a form, with results of these types, and their structure; None if it makes checks."""
+    kept = _kept_for(form, tree, leaves, types)
+    if kept:
+        return kept[0]
+    with noting_more() as notes:
+        traced = _newly_traced(form, tree, leaves, types)
+    if traced is not None and not notes.asked and not any(isinstance(x, jax.core.Tracer) for x in traced[0].consts):
+        kept.append(traced)
+    return traced
+
+
+def _kept_for(
+    form: Callable[..., Value], tree: Any, leaves: Sequence[Value], types: Sequence[Value] | None
+) -> list[Form]:
+    """Return the trace that is kept of a form, if there is one, in a list into which a new one goes."""
+    code = _code(form)
+    if code is None:
+        return []
+    given = tuple(map(jax.typeof, leaves))
+    results = None if types is None else tuple((type_.dtype, type_.weak_type) for type_ in types)
+    around = (settings(), rules(), capacity(), capacity(grows=False), characters())
+    try:
+        return _list_for((code, tree, given, results, around))
+    except TypeError:  # the structure of the operands holds what has no hash
+        return []
+
+
+@lru_cache(maxsize=1_000)
+def _list_for(key: Hashable) -> list[Form]:
+    return []
+
+
+def _code(value: Value) -> Hashable | None:
+    """Return what a function of this folder computes, by its code and what it finds in its cells; None for others."""
+    if isinstance(value, PLAIN):
+        return (type(value), value)
+    if isinstance(value, float):
+        return (float, value.hex())  # zeros of either sign, and NaN
+    if isinstance(value, tuple):
+        parts = tuple(map(_code, value))
+        return None if None in parts else (type(value), parts)
+    if not isinstance(value, FunctionType) or not value.__code__.co_filename.startswith(HERE):
+        return None
+    defaults = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
+    inside = [*defaults, *(cell.cell_contents for cell in value.__closure__ or ())]
+    found = tuple(map(_code, inside))
+    return None if None in found else (value.__code__, found)
+
+
+def _newly_traced(
+    form: Callable[..., Value], tree: Any, leaves: Sequence[Value], types: Sequence[Value] | None
+) -> Form | None:
     structure: list[Any] = []
 
     def flat(*leaves: Value) -> list[Value]:

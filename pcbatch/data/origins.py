@@ -68,6 +68,19 @@ def noting() -> Iterator[Notes]:
         yield notes
 
 
+@contextlib.contextmanager
+def noting_more() -> Iterator[Notes]:
+    """Record the origins of further values within the context, and tell apart whether tracing depends on one there."""
+    notes = _notes.get()
+    if notes is None:
+        notes = Notes()  # which nothing reads
+    before, notes.asked = notes.asked, False
+    try:
+        yield notes
+    finally:
+        notes.asked |= before
+
+
 def is_noting() -> bool:
     """Whether a primitive is being traced."""
     return _notes.get() is not None

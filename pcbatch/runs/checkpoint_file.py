@@ -31,7 +31,7 @@ from pcbatch.data.capacity import Room
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError, StateError
-from pcbatch.lowering.typing.jax_types import SETTINGS, settings
+from pcbatch.jax_settings import SETTINGS, settings
 from pcbatch.runs import fingerprint
 
 FORMAT = 2

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from pcbatch.data.aliasing import MOST, captured_values
-from pcbatch.data.object_parts import parts_of
+from pcbatch.data.aliasing import MOST, captured_values, cells_of
+from pcbatch.data.object_parts import is_user_code, parts_of
 from pcbatch.data.objects.made import EXISTING_HELP, made_schema
 from pcbatch.errors import Refusal
 
 
-def captured_record(fn: Any, is_own: Callable[[Any], bool]) -> Any:
+def captured_record(fn: Any) -> Any:
     """Return an object that a function finds in its globals and cells, or a function of the user's that it names, and
     whose class has records made in lanes; None if there is none."""
     classes = {one.cls for one in made_schema().classes}
@@ -27,7 +26,8 @@ def captured_record(fn: Any, is_own: Callable[[Any], bool]) -> Any:
             return value
         match value:
             case FunctionType():
-                stack += captured_values(value) if value is fn or is_own(value.__code__) else ()
+                own = value is fn or is_user_code(value.__code__)
+                stack += captured_values(value) if own else cells_of(value)  # a wrapper leads on by its cells alone
             case MethodType():
                 stack += (value.__self__, value.__func__)
             case _ if not isinstance(value, type | ModuleType):

@@ -20,7 +20,8 @@ import numpy as np
 from pcbatch.data.origins import Origin, kind_of, met
 from pcbatch.diagnostics.short_repr import Shown, clipped, short
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
+from pcbatch.jax_settings import settings
+from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, to_aval
 from pcbatch.lowering.typing.pytree import common_order
 
 LONGEST = 120  # characters of the type of a variable in a message

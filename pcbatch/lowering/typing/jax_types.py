@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from operator import attrgetter
 from typing import Any
 
 import jax
@@ -14,27 +13,6 @@ from jax.extend.core.primitives import convert_element_type_p
 from pcbatch.ir.types import ArrayType
 
 KEY_IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
-# The settings of JAX that can change what a primitive becomes when it is traced.
-SETTINGS = (
-    "jax_enable_x64",
-    "jax_explicit_x64_dtypes",
-    "jax_numpy_dtype_promotion",
-    "jax_numpy_rank_promotion",
-    "jax_default_matmul_precision",
-    "jax_default_prng_impl",
-    "jax_enable_custom_prng",
-    "jax_threefry_partitionable",
-)
-_settings: Any = attrgetter(*SETTINGS)
-
-
-def settings() -> tuple[Any, ...]:
-    """Return the settings of JAX that a traced program depends on, besides types; a part of the key of every cache."""
-    try:
-        found: tuple[Any, ...] = _settings(jax.config)  # sooner than one by one: every call asks
-        return found
-    except AttributeError:
-        return tuple(getattr(jax.config, name, None) for name in SETTINGS)
 
 
 @cache

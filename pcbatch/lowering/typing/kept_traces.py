@@ -19,8 +19,8 @@ from pcbatch.contexts import setting
 from pcbatch.data.capacity import capacity, characters
 from pcbatch.data.checks import rules
 from pcbatch.data.objects.made import made_schema
+from pcbatch.jax_settings import settings
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf
-from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.lowering.typing.objects import registered_classes
 from pcbatch.lowering.typing.trace import Traced
 

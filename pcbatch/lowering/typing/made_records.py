@@ -30,7 +30,6 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, of_example
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.join_types import join
-from pcbatch.lowering.typing.objects import is_written_here
 from pcbatch.lowering.typing.trace import Traced
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class MadeRecords:
 
     def trace(self, key: Key, op: Prim, fn: Callable[..., Any], ins: tuple[Abstract, ...]) -> Traced:
         """Trace a primitive; `ins` are its operands, and the tables of packed objects if it reads them."""
-        if key not in self._cache and (old := captured_record(op.expr.fn, is_written_here)) is not None:
+        if key not in self._cache and (old := captured_record(op.expr.fn)) is not None:
             raise refuse_existing(old)
         cache = self._cache.setdefault(key, [])
         if any(mentions_made(value.tree) for value in ins):

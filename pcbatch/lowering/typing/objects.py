@@ -9,21 +9,15 @@ before stay what they are, known while compiling.
 from __future__ import annotations
 
 from collections.abc import Container
-from types import CodeType
 from typing import Any
 
 import jax
 
 from pcbatch.data.aliasing import Key
 from pcbatch.data.container import Container as LaneContainer
-from pcbatch.data.object_parts import INSTALLED, attributes, is_plain_object
+from pcbatch.data.object_parts import attributes, is_plain_object
 
 _registered: list[type] = []
-
-
-def is_written_here(code: CodeType) -> bool:
-    """Return whether code is that of no installed package, and not of Python."""
-    return not code.co_filename.startswith((*INSTALLED, "<frozen"))
 
 
 def register_made(value: Any, existing: Container[Key]) -> None:

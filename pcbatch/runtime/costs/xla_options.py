@@ -43,8 +43,8 @@ IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
 # Those behind "while" have loops in what they lower to; "pcbatch" is the primitive of runs of other programs.
 LOOPS = {"scan", "while", "pcbatch", "igamma", "igammac", "igamma_grad_a", "random_gamma", "random_gamma_grad"}
 LOOPS |= {"regularized_incomplete_beta", "threefry2x32", "random_bits", "random_fold_in", "random_split"}
-# Those of keys and platforms, which are outside `jax.lax` and cannot be lowered by themselves.
-LOOPLESS = {"platform_index", "iota_2x32_shape", "random_wrap", "random_unwrap", "random_clone"}
+# Those of keys and platforms, which are outside `jax.lax` and cannot be lowered by themselves, and marks.
+LOOPLESS = {"xla_metadata_value", "platform_index", "iota_2x32_shape", "random_wrap", "random_unwrap", "random_clone"}
 LOOPLESS |= {rounded_p.name, by_width_p.name}  # the latter beside those of the form for lanes together
 LOOPS_IN_GRAPHS: dict[str, Any] = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
@@ -112,7 +112,7 @@ def _lowers_to_loops(eqn: Any) -> bool:
 def lowered_text(eqn: Any, *lanes: int) -> str | None:
     """Return what an equation lowers to, with axes of lanes in front; nothing where its primitive is one of `jax.lax`,
     and None where it cannot be tried."""
-    if eqn.primitive.name in CALLS | LOOPLESS or hasattr(jax.lax, eqn.primitive.name.replace("-", "_") + "_p"):
+    if _is_known(eqn.primitive.name):
         return ""
     compute = partial(eqn.primitive.bind, **eqn.params)
     try:
@@ -121,6 +121,12 @@ def lowered_text(eqn: Any, *lanes: int) -> str | None:
     except Exception:
         return None
     return text
+
+
+@cache
+def _is_known(name: str) -> bool:
+    """Whether a primitive, by its name, is one of `jax.lax`, or another without loops and library calls."""
+    return name in CALLS | LOOPLESS or hasattr(jax.lax, name.replace("-", "_") + "_p")
 
 
 def _older_emitters() -> bool:

@@ -24,8 +24,8 @@ from jax.extend.core.primitives import convert_element_type_p
 
 from pcbatch.data.by_width import by_width_p
 from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order
+from pcbatch.jax_settings import settings
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
-from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.runtime.scalar import reductions
 from pcbatch.runtime.scalar.native import own_call
 from pcbatch.runtime.scalar.reductions import LARGE, is_large, reduced

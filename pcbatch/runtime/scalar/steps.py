@@ -16,8 +16,8 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.interpreters.partial_eval import dce_jaxpr
 
+from pcbatch.jax_settings import settings
 from pcbatch.lowering.jaxpr_passes.add_parts import add_parts
-from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.runtime.scalar.lanes import VISITS, Visit, is_among, sweep
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of
 from pcbatch.runtime.scalar.obstacles import reasons
