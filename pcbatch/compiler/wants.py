@@ -21,6 +21,7 @@ from pcbatch.diagnostics.lane_words import readable
 from pcbatch.errors import CompileError, Refusal, UsageError
 from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.helpers import Helpers, is_kept
+from pcbatch.frontend.source.tree import ATTEMPTED
 from pcbatch.ir.analysis.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.message import variables
@@ -152,8 +153,15 @@ def _helpers(op: Prim) -> tuple[CodeType, ...]:
     values = [*(fn.__globals__.get(name) for name in fn.__code__.co_names), *cells]
     functions = (callee_of(value)[0] for value in values if value is not None)
     codes = [function.__code__ for function in functions if function is not None]
-    codes += [part for part in fn.__code__.co_consts if isinstance(part, CodeType) and part.co_name not in INLINED]
+    codes += [part for part in _inner(fn.__code__) if part.co_name not in INLINED]
     return tuple(code for code in codes if is_user_code(code))
+
+
+def _inner(code: CodeType) -> Iterator[CodeType]:
+    """The functions of the user in a primitive."""
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _inner(part) if part.co_varnames[:1] == (ATTEMPTED,) else (part,)
 
 
 def _callable(chain: list[TracebackFrame]) -> list[TracebackFrame]:
@@ -162,6 +170,8 @@ def _callable(chain: list[TracebackFrame]) -> list[TracebackFrame]:
     for frame in chain:
         if not is_user_code(frame.code) or is_kept(frame.code):
             break
+        if frame.code.co_varnames[:1] == (ATTEMPTED,):
+            continue
         if not frame.name.startswith("<") or frame.name == "<lambda>":  # a comprehension has a frame, too
             found.append(frame)
     return found

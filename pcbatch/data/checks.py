@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -41,11 +41,13 @@ class PrimitiveCheck:
         failed: bool[], whether the lane raises.
         exception: the name of the exception, `CAPACITY`, `CHARACTERS` or `LIMIT`.
         message: texts and scalars, in the order in which they are shown.
+        argument: makes the argument of the exception where the message is no text that Python shows: a key, say.
     """
 
     failed: Value
     exception: str
     message: tuple[Value, ...]
+    argument: Callable[[], Value] | None = None
 
 
 _collected: ContextVar[list[PrimitiveCheck] | None] = ContextVar("pcbatch_checks", default=None)
@@ -83,13 +85,14 @@ def making() -> Iterator[None]:
         yield
 
 
-def require(holds: Flag, exception: str, *message: Value) -> None:
+def require(holds: Flag, exception: str, *message: Value, argument: Callable[[], Value] | None = None) -> None:
     """Let the lane raise an exception where a condition does not hold.
 
     Args:
         holds: bool[], a value of the lane or known while compiling.
         exception: the name of a builtin exception.
         message: texts and scalars, shown one after the other.
+        argument: makes the argument of the exception where the message is no text that Python shows: a key, say.
 
     Raises:
         Exception: the exception itself, if the condition is known not to hold; with no message of values of the lane.
@@ -99,7 +102,7 @@ def require(holds: Flag, exception: str, *message: Value) -> None:
             known = not any(isinstance(part, jax.core.Tracer) for part in message)
             raise getattr(builtins, exception)(*["".join(map(str, message))] * known)
         return
-    record(holds, exception, message)
+    record(holds, exception, message, argument)
 
 
 def limit(holds: Flag, *message: Value) -> None:
@@ -142,11 +145,11 @@ def require_characters(needed: Index, room: int) -> None:
     record(needed <= room, CHARACTERS, (needed,))
 
 
-def record(holds: Flag, exception: str, message: Sequence[Value]) -> None:
+def record(holds: Flag, exception: str, message: Sequence[Value], argument: Callable[[], Value] | None = None) -> None:
     """Collect a check whose condition is an array; without a context to collect in, a known one is made at once."""
     checks = _collected.get()
     if checks is not None:
-        checks.append(PrimitiveCheck(jax.numpy.logical_not(holds), exception, tuple(message)))
+        checks.append(PrimitiveCheck(jax.numpy.logical_not(holds), exception, tuple(message), argument))
     elif not isinstance(holds, jax.core.Tracer):
         errors = {CAPACITY: "MemoryError", CHARACTERS: "MemoryError", LIMIT: "OverflowError"}
         require(bool(holds), errors.get(exception, exception), *message)

@@ -73,7 +73,8 @@ def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: boo
             given_back.pop(program.entry, None)
         given_back = {**symbols.given_back, **given_back}
         touched = symbols.touch(program.functions)
-        if not touched and given_back == symbols.given_back and symbols.raising.keys() <= set(symbols.raised):
+        known = symbols.raising.keys() <= set(symbols.raised) and not symbols.lacks_parts
+        if not touched and given_back == symbols.given_back and known:
             return program
         symbols.start_again(given_back)
 

@@ -42,7 +42,7 @@ class Symbols:
 
     A function has an entry for each set of objects that its calls give as arguments, since these may decide which
     functions it calls in turn. `raised` are classes that functions called in the body of a `try` raise, as far as they
-    are known.
+    are known; `parts` are the parts of exceptions that handlers read, each with the classes that these catch.
     """
 
     def __init__(self, helpers: Helpers) -> None:
@@ -52,14 +52,26 @@ class Symbols:
         self.changing: set[CodeKey] = set()  # a nested function is another object in each round
         self.touching: set[CodeKey] = set()
         self.raised: tuple[type[BaseException], ...] = ()
+        self.parts: dict[str, tuple[type[BaseException], ...]] = {}
+        self.wanted: dict[str, dict[type[BaseException], None]] = {}
         self.raising: dict[type[BaseException], None] = {}  # what functions raise for a `try` around their calls
 
     def start_again(self, given_back: GivenBack) -> None:
         """Forget all functions; now it is known which parameters they give back, and which classes lanes may
         leave a `try` with."""
         self.given_back, self.raised = given_back, tuple(self.raising)
+        self.parts = {part: tuple(classes) for part, classes in self.wanted.items()}
         self.changing |= {key_of(known.fn.__code__) for name, known in self.functions.items() if self.gives_back(name)}
         self.functions.clear()
+
+    def want(self, part: str, classes: Iterable[type[BaseException]]) -> None:
+        """Note that a handler of these classes reads a part of what it catches."""
+        self.wanted.setdefault(part, {}).update(dict.fromkeys(classes))
+
+    @property
+    def lacks_parts(self) -> bool:
+        """Whether handlers read parts that functions were built without."""
+        return any(classes.keys() - set(self.parts.get(part, ())) for part, classes in self.wanted.items())
 
     def touch(self, functions: Sequence[Function]) -> bool:
         """Note which functions change objects in place; return whether a call was built without knowing that."""

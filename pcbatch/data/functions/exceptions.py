@@ -2,14 +2,21 @@
 
 Zero is no exception. The others are numbered: Python's own in the order of `BUILTIN`, and the user's classes in the
 order in which programs raise them.
+
+Of an exception itself a lane keeps the parts that handlers read: its text, its arguments, its attributes. They are
+taken from an object that exists while the `raise` is traced (`raising`), or from the check that fails (`attempt`). A
+class that lacks a part that another one has gives none, which a read of it finds by the number of the class.
 """
 
 from __future__ import annotations
 
 import builtins
 import inspect
+import re
 from collections.abc import Callable
-from types import CodeType, ModuleType
+from dataclasses import dataclass, replace
+from functools import cache
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import jax
@@ -18,9 +25,14 @@ import numpy as np
 
 from pcbatch.data import checks
 from pcbatch.data.columns import Unset
+from pcbatch.data.elements import or_else
 from pcbatch.data.functions.sequence_builtins import unpacked
+from pcbatch.data.functions.texts import REPR, no_text, template, text
+from pcbatch.data.functions.users_code import load_attribute, making_exception, own_text
 from pcbatch.data.object_parts import is_user_code
 from pcbatch.data.origins import Tracer, is_noting, leaves, number
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Index, Value
 from pcbatch.errors import NoAttribute, PcbatchError, Refusal
 
@@ -31,8 +43,37 @@ BUILTIN: tuple[type[BaseException], ...] = tuple(
 )
 OURS = (TypeError, NotImplementedError, NameError, AttributeError)  # may come of what values of lanes lack
 NONE = 0
+Classes = tuple[type[BaseException], ...]
+TEXT, SHOWN, ARGS = "str", "repr", "args"
+"""The parts of an exception: its text, what `repr` shows, its arguments; others are attributes, with a point before."""
+TEXTS = (TEXT, SHOWN)
+UNKNOWN_TEXT = "\0"  # stands for a text that Python makes by itself, which is not known
+EXACT = re.compile(
+    r"(list|string|tuple|range object|deque) index out of range|pop from (an )?empty (list|deque|set)"
+    r"|substring not found"
+    r"|(integer |float )?(division|modulo|floor division|divmod\(\))?.*by zero|.*math domain error|math range error"
+    r"|(min|max)\(\) (arg|iterable argument) is (an )?empty( sequence)?|could not convert string to float: .*"
+    r"|invalid literal for int\(\) with base \d+: .*|(too many|not enough) values to unpack.*"
+    r"|popitem\(\): dictionary is empty|empty separator|slice step cannot be zero|negative shift count"
+)
+"""The texts of checks that are those of Python, letter by letter."""
+NO_TEXT = "the text of this exception is one that Python makes by itself, which a lane does not know"
 KNOWN = (bool, int, float, complex, str, bytes, type, ModuleType, np.ndarray, np.generic, jax.Array)
 _classes: list[type[BaseException]] = list(BUILTIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The parts of exceptions that handlers read: each with the classes that these catch, and with those that others
+    catch before, which read nothing."""
+
+    parts: tuple[tuple[str, Classes, Classes], ...] = ()
+
+
+@cache
+def wanted(parts: tuple[tuple[str, Classes, Classes], ...]) -> Wanted:
+    """Return the parts as one object, the same one for equal parts."""
+    return Wanted(parts)
 
 
 def code_of(cls: type[BaseException]) -> int:
@@ -58,19 +99,23 @@ def is_caught(code: Index, classes: Any) -> Value:
     return number(result)
 
 
-def attempt(count: int, expression: Callable[[], Value], *changed: Value) -> Value:
+def attempt(count: int, expression: Callable[[], Value], wanted: Wanted | None, *changed: Value) -> Value:
     """Evaluate an expression in the body of a `try`.
 
     Args:
         count: the number of values that it gives; other than one, it is unpacked.
         expression: the expression, as a function.
+        wanted: the parts of an exception that handlers read, if any.
         changed: the objects that it changes in place, which are its last values: they are as they were when it raised
             if it does, as no change is made after that (`going_on`).
 
     Returns:
-        The number of the exception that it raises in this lane, and its values, which are arbitrary if it does.
+        The number of the exception that it raises in this lane, the parts of that, and its values, which are arbitrary
+        if it does.
     """
     code: Index = NONE
+    parts = () if wanted is None else wanted.parts
+    found: list[Value] = [Unset()] * len(parts)
     try:
         with checks.attempting() as made:
             value = expression()
@@ -83,13 +128,164 @@ def attempt(count: int, expression: Callable[[], Value], *changed: Value) -> Val
         nothing: Value = 0 if made else Unset()  # the type of the value is that of other operands, if there are any
         cls: type[BaseException] = AttributeError if isinstance(error, NoAttribute) else type(error)
         code, values = code_of(cls), (*(nothing,) * (count - len(changed)), *changed)
+        found = [_of_error(error, part) if _is_read(cls, of, unread) else Unset() for part, of, unread in parts]
     for check in reversed(made):
         if check.exception in checks.NO_EXCEPTIONS:
             checks.pass_on(check)
         else:
             cls = getattr(builtins, check.exception)
             code = jnp.where(check.failed, np.int32(code_of(cls)), code)
-    return (number(code) if isinstance(code, jax.Array) else code, *values)
+            for k, (part, of, unread) in enumerate(parts):
+                if _is_read(cls, of, unread):
+                    found[k] = or_else(check.failed, _where_failed(check, part), found[k])
+    return (number(code) if isinstance(code, jax.Array) else code, *found, *values)
+
+
+def raising(wanted: tuple[str, ...], make: Callable[[], BaseException]) -> Value:
+    """Return the parts of an exception that a lane raises, one value for each that is wanted.
+
+    Args:
+        wanted: the names of the parts.
+        make: makes the exception, as `raise` does.
+    """
+    with making_exception():
+        error = make()
+        found = tuple(_of_error(error, part, exact=True) for part in wanted)
+    return found[0] if len(found) == 1 else found
+
+
+def caught(part: str) -> Value:
+    """Stand for a part of the exception in whose handler control is; the lowering of `try` knows its variable."""
+    raise AssertionError(part)
+
+
+def text_read(text: Value) -> Value:
+    """Return the text of a caught exception; the lane stops where that is one of Python's which it does not know."""
+    if isinstance(text, str):
+        checks.limit(text != UNKNOWN_TEXT, NO_TEXT)
+    elif isinstance(text, LaneText):
+        checks.limit(jnp.logical_not(text == UNKNOWN_TEXT), NO_TEXT)
+    return text
+
+
+def attribute_read(code: Index, value: Value, name: str, classes: Any) -> Value:
+    """Return an attribute of a caught exception, given the number of its class and those that the handler catches."""
+    without = [k + 1 for k, cls in enumerate(_classes) if issubclass(cls, classes) and not _may_have(cls, name)]
+    for one in without:
+        checks.require(
+            code != one, "AttributeError", f"'{_classes[one - 1].__name__}' object has no attribute '{name}'"
+        )
+    return value
+
+
+def name_of(code: Index, classes: Any) -> Value:
+    """Return the name of the class of a caught exception, of those that the handler catches."""
+    names = [cls.__name__ if issubclass(cls, classes) else "" for cls in _classes]
+    if not isinstance(code, jax.Array):
+        return names[code - 1]
+    return LaneList.from_list(names).element(code - 1)
+
+
+def is_exactly(code: Index, cls: Any) -> Value:
+    """Whether a caught exception, by its number, is of this class, and not of one derived from it."""
+    if not (isinstance(cls, type) and issubclass(cls, BaseException)):
+        return False
+    return number(code == code_of(cls)) if isinstance(code, jax.Array) else code == code_of(cls)
+
+
+def _is_read(cls: type[BaseException], read: Classes, unread: Classes) -> bool:
+    return issubclass(cls, read) and not issubclass(cls, unread)
+
+
+def _of_error(error: BaseException, part: str, exact: bool = False) -> Value:
+    """Return a part of an exception that exists while a primitive is traced, raised by `raise` if it is `exact`."""
+    if part == ARGS:
+        return error.args
+    if part not in (TEXT, SHOWN):
+        return _attribute(error, part.removeprefix("."))
+    if not exact and not _is_users(error) and not EXACT.fullmatch(str(error)):
+        return UNKNOWN_TEXT
+    return _shown(error) if part == SHOWN else _text(error)
+
+
+def _attribute(error: BaseException, name: str) -> Value:
+    if name in vars(error) or inspect.getattr_static(type(error), name, None) is not None:
+        return load_attribute(error, name)
+    if _may_have(type(error), name):
+        title = f"the attribute `{name}` of this {type(error).__name__} is not set where it is made"
+        raise Refusal("PCB101", title, helps=(f"assign `self.{name}` in `__init__`, on all ways through it",))
+    return Unset()
+
+
+def _is_users(error: BaseException) -> bool:
+    """Whether a `raise` in code of the user's has raised an exception."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and is_user_code(trace.tb_frame.f_code)
+
+
+def _text(error: BaseException) -> Value:
+    """Return `str(error)`, whose arguments may be values of the lane."""
+    if (made := own_text(error, "__str__")) is not None:
+        return made
+    by = next(cls for cls in type(error).__mro__ if "__str__" in vars(cls))
+    if by not in (BaseException, KeyError):  # such as OSError, whose text depends on the kinds of its arguments
+        return UNKNOWN_TEXT
+    if len(error.args) == 1:
+        return _written(error.args[0], shown=by is KeyError)
+    return _written(error.args) if error.args else ""
+
+
+def _shown(error: BaseException) -> Value:
+    """Return `repr(error)`, whose arguments may be values of the lane."""
+    if (made := own_text(error, "__repr__")) is not None:
+        return made
+    parts = [_written(arg, shown=True) for arg in error.args]
+    between = [piece for k, part in enumerate(parts) for piece in ((", ",) if k else ()) + ((part, -1, ""),)]
+    return template(f"{type(error).__name__}(", *between, ")")
+
+
+def _written(value: Value, shown: bool = False) -> Value:
+    """Return `str(value)`, or `repr(value)`, of any value that has a text."""
+    if isinstance(value, str):
+        return repr(value) if shown else value
+    found = text(value, REPR) if shown else text(value)
+    if found is None:
+        raise no_text()
+    return found
+
+
+def _where_failed(check: checks.PrimitiveCheck, part: str) -> Value:
+    """Return a part of the exception that a check raises; what it asks for counts where the check has failed."""
+    with checks.collecting() as made:
+        value = _of_check(check, part)
+    for inner in made:
+        checks.pass_on(replace(inner, failed=inner.failed & check.failed))
+    return value
+
+
+def _of_check(check: checks.PrimitiveCheck, part: str) -> Value:
+    """Return a part of the exception that a check raises: Python's own, with one argument."""
+    if part not in (TEXT, SHOWN, ARGS):
+        return Unset()
+    if check.argument is not None:
+        error: BaseException = getattr(builtins, check.exception)(check.argument())
+    else:
+        pieces = [part if isinstance(part, str) else (part, -1, "") for part in check.message]
+        beginning = "".join(piece if isinstance(piece, str) else "0" for piece in pieces)
+        if not EXACT.fullmatch(beginning):
+            return Unset() if part == ARGS else UNKNOWN_TEXT
+        error = getattr(builtins, check.exception)(template(*pieces))
+    return _of_error(error, part, exact=True)
+
+
+def _may_have(cls: type[BaseException], name: str) -> bool:
+    """Whether an exception of a class may have an attribute: one of its class, or one that a method of it assigns."""
+    if inspect.getattr_static(cls, name, None) is not None:
+        return True
+    methods = (value for one in cls.__mro__ for value in vars(one).values() if isinstance(value, FunctionType))
+    return any(name in method.__code__.co_names for method in methods)
 
 
 def refuse_catching(*values: Value) -> None:

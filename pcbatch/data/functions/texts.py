@@ -323,7 +323,7 @@ def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Value:
     """Return the value of a known dict at a text of the lane."""
     names = [name for name in table if isinstance(name, str | bytes)]
     found = jnp.stack([jnp.asarray(key == name) for name in names]) if names else jnp.zeros((1,), bool)
-    require(jnp.any(found), "KeyError", "a text that is no key")
+    require(jnp.any(found), "KeyError", "a text that is no key", argument=lambda: key)
     values = holds_same(LaneList.from_list([table[name] for name in names]), table)
     value = values.element(jnp.argmax(found))
     # A text is read anew each time, and nothing changes it: it is no copy to look after.

@@ -8,12 +8,15 @@ import functools
 import inspect
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.contexts import setting
 from pcbatch.data.aliasing import Parts
 from pcbatch.data.checks import collecting, pass_on, require
 from pcbatch.data.container import Container
@@ -39,6 +42,7 @@ MOST_BY_INDEX = 1000
 """The number of elements below which an object has to raise IndexError: an index of an array never does."""
 
 _found: list[Callable[[Value], Value]] = []
+_in_exception: ContextVar[bool] = ContextVar("pcbatch_in_exception", default=False)
 
 
 def package_of(thing: Value) -> str:
@@ -49,6 +53,19 @@ def package_of(thing: Value) -> str:
 def substitute(fn: Any) -> Any:
     """Return the callable that stands in for `fn` while a primitive is traced; `fn` itself at any other time."""
     return _found[-1](fn) if _found and is_noting() else fn
+
+
+def in_exception() -> bool:
+    """Whether the code of an exception runs, whose texts are put together where it is traced."""
+    return _in_exception.get()
+
+
+def making_exception() -> AbstractContextManager[None]:
+    """Have copies within the context put texts of values of the lane together: those that methods of exceptions make.
+
+    Other helpers that make text are compiled along, and these methods cannot be.
+    """
+    return setting(_in_exception, True)
 
 
 def use_stand_ins(found: Callable[[Value], Value]) -> None:

@@ -125,7 +125,7 @@ class LaneDict(Counts):
         if self.table is None:
             raise KeyError(key)
         place = self._find(key)
-        require(place.present, "KeyError", *lane_keys.shown(key))
+        require(place.present, "KeyError", *lane_keys.shown(key), argument=lambda: key)
         return self._value_at(place)
 
     def __setitem__(self, key: Value, value: Value) -> None:
@@ -134,7 +134,7 @@ class LaneDict(Counts):
     def __delitem__(self, key: Value) -> None:
         gone = self.drop(key)
         if not self.is_counter:
-            require(gone, "KeyError", *lane_keys.shown(key))
+            require(gone, "KeyError", *lane_keys.shown(key), argument=lambda: key)
 
     def _or_stored(self, key: Value, default: Value) -> Value:
         """The value of a key, which is stored with a default first if it is missing."""
@@ -178,7 +178,7 @@ class LaneDict(Counts):
         self.table = self.table.remove(place)
         if default is not _NOTHING:
             return or_else(place.present, value, default)
-        require(place.present, "KeyError", *lane_keys.shown(key))
+        require(place.present, "KeyError", *lane_keys.shown(key), argument=lambda: key)
         return value
 
     @Facts(changes=True)

@@ -155,7 +155,7 @@ class LaneSet(Entries):
     @Facts(changes=True, only_drops=True)
     def remove(self, key: Value, /) -> None:
         """Remove an element; raise KeyError if it is not there."""
-        require(self.drop(key), "KeyError", *lane_keys.shown(key))
+        require(self.drop(key), "KeyError", *lane_keys.shown(key), argument=lambda: key)
 
     @Facts(changes=True, removes=True, only_drops=True)
     def pop(self) -> Value:

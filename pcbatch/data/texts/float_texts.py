@@ -22,6 +22,7 @@ from pcbatch.data.origins import Origin, note
 from pcbatch.data.rounding import exact_product, rounded
 from pcbatch.data.row_search import first_row
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.quoted import as_quoted
 from pcbatch.data.texts.text import joined
 from pcbatch.data.texts.text_numbers import grouped, text_of_integer
 from pcbatch.data.values import Column, Flag, Index, Num, Value
@@ -176,7 +177,8 @@ def float_of_text(text: LaneText) -> Value:
     words = shown.lower()
     named = [words == sign + name for sign in ("", "+", "-") for name in ("inf", "infinity", "nan")]
     limit(~(odd | reduce(jnp.logical_or, named)), "`float` of a text other than digits, a point and an exponent")
-    require(good, "ValueError", "could not convert string to float: ", LaneText.known("'"), text, LaneText.known("'"))
+    refused, quote = "could not convert string to float: ", LaneText.known("'")
+    require(good, "ValueError", refused, quote, text, quote, argument=lambda: as_quoted(refused, text))
     digits = np.dtype(f"uint{dtype.itemsize * 8}")
     number, scale, left = _decimal((codes, places), start, jnp.where(good, end, start), point, digits)
     exponent, more, _ = _decimal((codes, places), power, jnp.where(good, n, power), n, digits)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.checks import limit
-from pcbatch.data.texts.text import Text
+from pcbatch.data.texts.text import Text, joined
 from pcbatch.data.values import Column, Flag, Index
 
 ESCAPES = {"\t": "t", "\n": "n", "\r": "r", "\\": "\\", "'": "'"}
@@ -19,6 +19,11 @@ def quoted(text: Text) -> Text:
     """Return a text of ASCII between quotes; a lane with another one stops."""
     _require_ascii(text.codes, text.valid())
     return _quoted(text)
+
+
+def as_quoted(before: str, text: Text) -> Text:
+    """Return a text of ASCII between quotes, behind one that is known; a lane with another one stops."""
+    return joined(text.known(before), quoted(text))
 
 
 def quoted_rows(texts: Text, count: Index) -> Text:

@@ -14,6 +14,7 @@ from pcbatch.data.columns import row
 from pcbatch.data.origins import number
 from pcbatch.data.row_search import first_row
 from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.texts.quoted import as_quoted
 from pcbatch.data.texts.text import joined
 from pcbatch.data.values import Column, Index, Num, Value
 
@@ -98,7 +99,8 @@ def integer_of_text(text: LaneText, base: Value = 10) -> Value:
     # A letter that is no digit may stand in front of a digit of other scripts, which Python reads.
     foreign = ~good & (first_row(lambda code: code > 127, codes, jnp.where(good, 0, n)) < n)
     limit(~foreign, "`int` of a text with characters other than ASCII")
-    require(good, "ValueError", f"invalid literal for int() with base {base}")
+    refused = f"invalid literal for int() with base {base}"
+    require(good, "ValueError", refused, argument=lambda: as_quoted(f"{refused}: ", text))
     negative = jnp.logical_and(signed == 1, first == ord("-"))
     dtype = np.dtype(jnp.result_type(int))
     word = np.dtype(f"u{dtype.name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -12,9 +12,9 @@ import gast
 from pcbatch.data.functions import exceptions
 from pcbatch.data.functions.exceptions import code_of
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.frontend.build.primitives import lane_reads, make_expr, used_imports, used_nested
+from pcbatch.frontend.build.primitives import default_expr, lane_reads, make_expr, used_imports, used_nested
 from pcbatch.frontend.source.function_unit import Faults, Unit
-from pcbatch.frontend.source.tree import Node, constant, is_constant, load, no_parameters, supported
+from pcbatch.frontend.source.tree import Node, attempted, constant, is_constant, load, supported
 from pcbatch.frontend.symbols import Symbols
 from pcbatch.ir.analysis.dataflow import postorder
 from pcbatch.ir.analysis.def_use import retarget, successors, terminator_reads
@@ -63,14 +63,18 @@ class Handlers:
     Attributes:
         label: where lanes go that raise.
         code: the variable with the number of what they raise (see `support.exceptions`).
+        parts: the variables with the parts of what they raise that handlers of the program read, by part.
         raised: the classes that `raise` statements of the body name.
         caught: the classes that the handlers name.
+        unread: those that are caught by handlers which read no part.
     """
 
     label: str
     code: str
+    parts: Mapping[str, str]
     raised: list[type[BaseException]] = field(default_factory=list)
     caught: tuple[type[BaseException], ...] = (BaseException,)
+    unread: tuple[type[BaseException], ...] = ()
 
 
 class Builder:
@@ -106,7 +110,8 @@ class Builder:
         self.kept: dict[str, Move] = {}  # parameters that are results: what makes them the caller's objects in the end
         self.unbound = frozenset[str]()  # variables that some path may read without a value
         self.is_set: dict[str, str] = {}  # for some of them, the variable that says whether it has one
-        self.code: str | None = None  # the result that says what the function raises, where a caller catches that
+        # The results that say what the function raises, where a caller catches that: its number, and its parts.
+        self.raising: tuple[str, ...] = ()
         self.current = self.label()
 
     def number(self) -> int:
@@ -131,6 +136,13 @@ class Builder:
         self._next_temp += 1
         self.variables |= {name}
         return name
+
+    def tried(
+        self, caught: tuple[type[BaseException], ...] = (BaseException,), unread: tuple[type[BaseException], ...] = ()
+    ) -> Handlers:
+        """Return new handlers, of a `try` that catches these classes."""
+        label, code = self.label(), self.temp()
+        return Handlers(label, code, {part: self.temp() for part in self.symbol.parts}, [], caught, unread)
 
     def held(self, name: str, node: Node) -> Node:
         """Return a read of the variable `name`, which holds the value of `node` and is shown as `node` in messages."""
@@ -164,14 +176,26 @@ class Builder:
         changed = dsts[-1:] if changes is not None else ()
         temps = tuple(dst if dst in changed else self.temp() for dst in dsts)
         objects = [load(changes[0], node)] if changes is not None else []
-        expression = gast.copy_location(gast.Lambda(args=no_parameters(), body=node), node)
-        attempt = supported(exceptions.attempt, [constant(len(dsts), node), expression, *objects], node)
+        expression = attempted(node, node)
+        parts = self.handlers[-1].parts
+        attempt = supported(
+            exceptions.attempt, [constant(len(dsts), node), expression, self._wanted(source), *objects], node
+        )
         shown = node if shown is None else shown
-        self.plain_prim((code, *temps), attempt, shown=shown, at=source, changes=changes)
+        self.plain_prim((code, *parts.values(), *temps), attempt, shown=shown, at=source, changes=changes)
         self.catch(code, source)
         for dst, temp in zip(dsts, temps, strict=True):
             if dst != temp:
                 self.emit(Move(dst, temp, self.loc(source)))
+
+    def _wanted(self, at: Node) -> Node:
+        """Build the parts of exceptions that handlers read, as `attempt` takes them."""
+        if not self.symbol.parts:
+            return constant(None, at)
+        known, unread = self.temp(), self.handlers[-1].unread
+        wanted = exceptions.wanted(tuple((part, of, unread) for part, of in self.symbol.parts.items()))
+        self.emit(Prim((known,), default_expr("wanted", wanted), self.loc(at)))
+        return load(known, at)
 
     def require_bound(self, node: Node) -> None:
         """In the body of a `try`, leave it for its handlers where an expression reads a variable without a value."""
@@ -193,11 +217,19 @@ class Builder:
         self.end(Branch(cond, self.handlers[-1].label, following, self.loc(at)))
         self.start(following)
 
-    def fail(self, cls: type[BaseException], shown: Message, at: Node) -> None:
-        """Close the current block with an exception, which the innermost `try` catches or which ends the lane."""
+    def fail(self, cls: type[BaseException], shown: Message, at: Node, parts: Sequence[str] = ()) -> None:
+        """Close the current block with an exception, which the innermost `try` catches or which ends the lane.
+
+        `parts` are those parts of it whose variables are assigned already; its text is not known otherwise.
+        """
         if self.handlers:
             tried = self.handlers[-1]
             tried.raised.append(cls)
+            for part, variable in tried.parts.items():
+                if part in exceptions.TEXTS and part not in parts:
+                    self.plain_prim((variable,), constant(exceptions.UNKNOWN_TEXT, at), at=at)
+                elif part not in parts:
+                    self.unset(variable, at)
             self.plain_prim((tried.code,), constant(code_of(cls), at), at=at)
             self.jump(tried.label)
             return
@@ -298,7 +330,7 @@ class Builder:
             terminator = self.drafts[label].terminator
             new = Return() if terminator is None else retarget(terminator, number.__getitem__)
             blocks.append(Block(number[label], tuple(self.drafts[label].ops), new))
-        names = [*self.unit.params, self.result, *self.unit.returned, *(() if self.code is None else (self.code,))]
+        names = [*self.unit.params, self.result, *self.unit.returned, *self.raising]
         for block in blocks:
             for op in block.ops:
                 names += [*reads(op), *writes(op)]
@@ -306,7 +338,7 @@ class Builder:
         return Function(
             name=name,
             params=self.unit.params,
-            results=(self.result, *self.unit.returned, *given_back, *(() if self.code is None else (self.code,))),
+            results=(self.result, *self.unit.returned, *given_back, *self.raising),
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,

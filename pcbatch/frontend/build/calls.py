@@ -97,7 +97,7 @@ class CallPlan:
         for name in self.given_back:
             given_back.append(self.given.written(b, name, variables, outer, (dst, *assigned, *given_back)))
         written = [*assigned, *given_back]
-        codes = [b.temp()] if catching else []
+        codes = [b.temp() for _ in ("code", *b.symbol.parts)] if catching else []
         # The statement assigns its variable after the call, and only if that raises nothing.
         result = b.temp() if dst in written or catching else dst
         given_args = tuple(name for name in given_back if name in args)
@@ -105,6 +105,8 @@ class CallPlan:
         self.given.write_back(b, given_back, self.given_back, self.node)
         if catching:  # what was written back has set the number of the handlers to that of nothing
             b.emit(Move(b.handlers[-1].code, codes[0], loc))
+            for variable, given in zip(b.handlers[-1].parts.values(), codes[1:], strict=True):
+                b.emit(Move(variable, given, loc))
             b.catch(b.handlers[-1].code, self.node)
         if result != dst:
             b.emit(Move(dst, result, loc))

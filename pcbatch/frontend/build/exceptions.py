@@ -8,12 +8,16 @@
 
 Only primitives in the body of a `try` are attempted, so nobody else pays. A function that is called there is compiled
 once more, so that it gives the number of what it raises as a further result. `finally` is written out on each way out.
+
+Where a handler reads the exception, `raise` and attempts give the parts of it that are read anywhere in the program
+(`source/rewrites/caught_exceptions.py`), in variables beside the number.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -25,8 +29,9 @@ from pcbatch.frontend.build.builder import Builder, Handlers
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.rewrites.caught_exceptions import CLASS, parts_read, raises_again
 from pcbatch.frontend.source.tree import Node, constant, load, supported
-from pcbatch.ir.ops import ERROR, Branch, Fail, Prim, Return
+from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim, Return
 
 Body = Callable[[Sequence[Node]], None]
 
@@ -85,8 +90,16 @@ def build_suppress(b: Builder, node: Node, classes: Node, build: Body) -> None:
 def _build_handlers(
     b: Builder, body: Sequence[Node], handlers: Sequence[Node], orelse: Sequence[Node], build: Body
 ) -> None:
-    caught = [cls for handler in handlers for cls in classes_of(b.unit, handler.type) or ()]
-    tried = Handlers(b.label(), b.temp(), caught=tuple(caught))
+    of_handlers = [classes_of(b.unit, handler.type) or () for handler in handlers]
+    unread: list[type[BaseException]] = []
+    first = True  # so far no handler reads an exception
+    for handler, of in zip(handlers, of_handlers, strict=True):
+        parts = parts_read(handler.body)
+        for part in parts:
+            b.symbol.want(part, of)
+        first = first and not parts and not raises_again(handler.body)
+        unread += of if first else ()
+    tried = b.tried(tuple(cls for classes in of_handlers for cls in classes), tuple(unread))
     b.handlers.append(tried)
     build(body)
     b.handlers.pop()
@@ -107,6 +120,17 @@ def _build_handlers(
         b.start(others)
     raise_again(b, tried, handlers[-1])
     b.start(after)
+
+
+def assign_caught(b: Builder, name: str, part: str, at: Node) -> None:
+    """Build the assignment of a part of the exception in whose handler control is, or of its number."""
+    tried = b.caught[-1]
+    if part == CLASS:
+        b.emit(Move(name, tried.code, b.loc(at)))
+    elif part in tried.parts:
+        b.emit(Move(name, tried.parts[part], b.loc(at)))
+    else:  # wanted for the first time: all functions are built once more
+        b.unset(name, at)
 
 
 def leave_on(b: Builder, tried: Handlers, classes: tuple[type[BaseException], ...], at: Node, leave: str) -> None:
@@ -132,7 +156,7 @@ def _branch_on_class(
 
 def _build_finally(b: Builder, node: Node, build: Body) -> None:
     """Build a `try` with a `finally`, whose body follows the others on each way out of them."""
-    tried = Handlers(b.label(), b.temp())
+    tried = b.tried()
     b.handlers.append(tried)
     b.finals.append((node.finalbody, len(b.handlers) - 1))
     if node.handlers:
@@ -166,6 +190,8 @@ def raise_again(b: Builder, tried: Handlers, at: Node) -> None:
         outer = b.handlers[-1]
         outer.raised += tried.raised
         b.plain_prim((outer.code,), load(tried.code, at), at=at)
+        for part, variable in outer.parts.items():
+            b.emit(Move(variable, tried.parts[part], b.loc(at)))
         b.jump(outer.label)
         return
     for cls in dict.fromkeys((*tried.raised, *b.symbol.raised, *CHECKED)):
@@ -180,10 +206,13 @@ def raise_again(b: Builder, tried: Handlers, at: Node) -> None:
 def begin_catching(b: Builder, at: Node) -> None:
     """Begin a function whose caller catches what it raises, and is given the number of that as a further result."""
     code = b.temp()
-    b.code = code
     b.unset(b.result, at)
     b.plain_prim((code,), constant(0, at), at=at)
-    b.handlers.append(Handlers(b.label(), code))
+    tried = replace(b.tried(), code=code)
+    for variable in tried.parts.values():
+        b.unset(variable, at)
+    b.raising = (code, *tried.parts.values())
+    b.handlers.append(tried)
 
 
 def end_catching(b: Builder) -> list[type[BaseException]]:

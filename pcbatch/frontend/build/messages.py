@@ -17,14 +17,24 @@ from typing import Any
 import gast
 import jax
 
-from pcbatch.data.functions import builtins
+from pcbatch.data.functions import builtins, exceptions
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.exceptions import raise_again
-from pcbatch.frontend.build.expressions import condition, variable
+from pcbatch.frontend.build.expressions import condition, lower, variable
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import is_builtin, resolve
-from pcbatch.frontend.source.tree import Node, children, is_constant, is_none, supported
+from pcbatch.frontend.source.tree import (
+    Node,
+    attempted,
+    call,
+    children,
+    constant,
+    is_constant,
+    is_none,
+    load,
+    supported,
+)
 from pcbatch.ir.message import Field, Message, joined
 from pcbatch.ir.ops import Move, Print
 
@@ -306,8 +316,12 @@ def build_assert(b: Builder, node: Node) -> None:
     holds, failing = b.label(), b.label()
     condition(b, node.test, holds, failing)
     b.start(failing)
-    shown = () if node.msg is None else message(b, node.msg)
-    b.fail(AssertionError, shown, node.test)
+    made = call(load("AssertionError", node), [] if node.msg is None else [node.msg], node)
+    if not (parts := _parts(b, AssertionError, made, node)):
+        shown = () if node.msg is None else message(b, node.msg)
+        b.fail(AssertionError, shown, node.test)
+    else:
+        b.fail(AssertionError, (), node.test, parts)
     b.start(holds)
 
 
@@ -319,9 +333,28 @@ def build_raise(b: Builder, node: Node) -> None:
     raised, args, keywords = exception_parts(node.exc)
     cls = exception_class(b.unit, raised)
     assert cls is not None
+    made = node.exc if isinstance(node.exc, gast.Call) else call(raised, [], node.exc)
+    if parts := _parts(b, cls, made, node):
+        b.fail(cls, (), node, parts)
+        return
     shown = [message(b, arg) for arg in args]
     shown += [(f"{keyword.arg}=", *message(b, keyword.value)) for keyword in keywords]
     b.fail(cls, _separated(shown, (", ",)), node)
+
+
+def _parts(b: Builder, cls: type[BaseException], made: Node, at: Node) -> tuple[str, ...]:
+    """Assign the parts of an exception that handlers read, of an object that `made` makes; return the parts."""
+    if not b.handlers:
+        return ()
+    variables = b.handlers[-1].parts
+    parts = tuple(part for part in variables if issubclass(cls, b.symbol.parts[part]))
+    if parts:
+        temps = tuple(b.temp() for _ in parts)
+        expression = attempted(lower(b, made), at)
+        b.prim(temps, supported(exceptions.raising, [constant(parts, at), expression], at), shown=made, at=at)
+        for part, temp in zip(parts, temps, strict=True):
+            b.emit(Move(variables[part], temp, b.loc(at)))
+    return parts
 
 
 def build_print(b: Builder, node: Node) -> None:

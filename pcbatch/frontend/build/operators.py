@@ -32,6 +32,7 @@ from pcbatch.data.functions.lifted import with_members
 from pcbatch.data.functions.operators import replacement
 from pcbatch.data.functions.python_numbers import METHODS
 from pcbatch.data.functions.users_code import (
+    in_exception,
     kept_in,
     kept_outside,
     load_attribute,
@@ -209,7 +210,7 @@ def _seen_through(w: _Written) -> Node | None:
 
 def _template(w: _Written) -> Node | None:
     """Rewrite an f-string as a call that puts the text together, of values of the lane, too."""
-    if not isinstance(w.node, gast.JoinedStr) or not w.all_:
+    if not isinstance(w.node, gast.JoinedStr) or not (w.all_ or in_exception()):
         return None
     parts = []
     for value in w.node.values:

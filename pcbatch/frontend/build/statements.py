@@ -9,7 +9,7 @@ import gast
 
 from pcbatch.frontend.build.assignments import assign, augment, delete
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.exceptions import build_suppress, build_try, leave, suppressed
+from pcbatch.frontend.build.exceptions import assign_caught, build_suppress, build_try, leave, suppressed
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
 from pcbatch.frontend.build.iteration import loops
 from pcbatch.frontend.build.iteration.element_loops import each
@@ -18,6 +18,7 @@ from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.build.messages import assign_text, build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
+from pcbatch.frontend.source.rewrites.caught_exceptions import part_assigned
 from pcbatch.frontend.source.rewrites.growing_lists import as_loop
 from pcbatch.frontend.source.scope import bindings, is_lambda_definition
 from pcbatch.frontend.source.streams import generator_in, is_special, lazy, needs_loop, reads_what_changes
@@ -43,6 +44,8 @@ def statements(b: Builder, body: Sequence[Node], loop: Loop | None = None) -> No
 def statement(b: Builder, node: Node, loop: Loop | None) -> None:
     """Build one statement; a statement that is not supported was refused before and builds nothing."""
     match type(node).__name__:
+        case "Assign" if (part := part_assigned(node)) is not None:
+            assign_caught(b, node.targets[0].id, part, node)
         case "Assign" if assign_text(b, node.targets, node.value):
             pass
         case "Assign":

@@ -18,6 +18,7 @@ Node = Any  # a gast node: gast makes its classes at import time, so type checke
 Function = Callable[..., Any]
 
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
+ATTEMPTED = "__pcbatch_attempted__"  # the parameter of a function that is an expression in the body of a `try`
 SUPPORT_MODULE = SimpleNamespace()
 """The support functions that trees call, by name: a cell of primitives, so that no name of the user's can hide it."""
 
@@ -94,6 +95,13 @@ def is_supported(node: Node, function: Function) -> bool:
         case gast.Call(func=gast.Attribute(value=gast.Name(id=id_), attr=attr)):
             return bool(id_ == SUPPORT and attr == function.__name__)
     return False
+
+
+def attempted(body: Node, at: Node) -> Node:
+    """Make the function without arguments that evaluates an expression in the body of a `try`: none of the user's."""
+    mark = gast.Name(id=ATTEMPTED, ctx=gast.Param(), annotation=None, type_comment=None)
+    arguments = with_fields(no_parameters(), args=[gast.copy_location(mark, at)], defaults=[constant(None, at)])
+    return gast.copy_location(gast.Lambda(args=arguments, body=body), at)
 
 
 def subscript(value: Node, index: Node, at: Node) -> Node:

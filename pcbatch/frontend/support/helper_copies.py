@@ -27,7 +27,14 @@ from pcbatch.data.functions.math_functions.table import replacement as math_repl
 from pcbatch.data.functions.operators import replacement
 from pcbatch.data.functions.sequence_operators import method_of_known
 from pcbatch.data.functions.type_questions import type_
-from pcbatch.data.functions.users_code import LIBRARIES, package_of, same_defaults, substitute, without_cache
+from pcbatch.data.functions.users_code import (
+    LIBRARIES,
+    in_exception,
+    package_of,
+    same_defaults,
+    substitute,
+    without_cache,
+)
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.members import with_value
 from pcbatch.data.object_parts import INSTALLED, PACKAGES
@@ -71,7 +78,7 @@ SOURCE_HELP = "write `{}` in a file, so that its source can be read"
 OF_FRAMES = (globals, locals, eval, exec)
 """Builtins that read the variables of the function that calls them."""
 _JAX = str(Path(str(jax.__file__)).parent)
-_copies: WeakKeyDictionary[FunctionType, FunctionType | None] = WeakKeyDictionary()
+_copies: WeakKeyDictionary[FunctionType, dict[bool, FunctionType | None]] = WeakKeyDictionary()
 
 
 def stand_in(fn: Any) -> Any:
@@ -133,14 +140,15 @@ def _constructor(cls: type) -> Function:
     init: Any = getattr(cls, "__init__")  # noqa: B009 - as an attribute it has a type of its own
     new: Any = getattr(cls, "__new__")  # noqa: B009
     copy = _copy(init) if isinstance(init, FunctionType) else None
-    if copy is None or type(cls).__call__ is not type.__call__ or new is not object.__new__:
+    of_python = new is object.__new__ or (issubclass(cls, BaseException) and isinstance(new, BuiltinFunctionType))
+    if copy is None or type(cls).__call__ is not type.__call__ or not of_python:
         methods = [inspect.getattr_static(cls, name, None) for name in ("__new__", "__init__", "__post_init__")]
         if not any(_asks_types_uncopied(getattr(method, "__func__", method)) for method in methods):
             return functools.partial(_made, cls) if made_schema().number_of(cls) is not None else cls
         return _refuse_scalars(cls, *UNKNOWN_CLASS, CLASS_HELP.format(cls.__name__))
 
     def make(*args: Value, **options: Value) -> Value:
-        value: Value = object.__new__(cls)
+        value: Value = new(cls, *args) if issubclass(cls, BaseException) else object.__new__(cls)
         if copy(value, *args, **options) is not None:
             raise TypeError(f"__init__() of {cls.__name__} should return None")
         return recorded(value)
@@ -224,9 +232,10 @@ def _copy(fn: FunctionType) -> FunctionType | None:
     """The copy of a helper, made once; None if its source is unavailable or not the user's."""
     if fn.__code__.co_filename.startswith(INSTALLED):
         return None
-    if fn not in _copies:
-        _copies[fn] = _make_copy(fn)
-    return _copies[fn]
+    copies = _copies.setdefault(fn, {})
+    if in_exception() not in copies:
+        copies[in_exception()] = _make_copy(fn)
+    return copies[in_exception()]
 
 
 def _make_copy(fn: FunctionType) -> FunctionType | None:

@@ -53,9 +53,25 @@ class _Together(Rewrite):
                 continue
             form = self.inner(eqn.params["together"])
             consts |= dict(zip(form.jaxpr.constvars, form.consts, strict=True))
-            renamed |= dict(zip(form.jaxpr.invars, eqn.invars, strict=True))
-            eqns += [inner.replace(invars=list(map(atom, inner.invars))) for inner in form.jaxpr.eqns]
-            renamed |= {out: atom(var) for out, var in zip(eqn.outvars, form.jaxpr.outvars, strict=True)}
+            inside, outs = _spliced(form.jaxpr, eqn.invars)
+            eqns += inside
+            renamed |= dict(zip(eqn.outvars, outs, strict=True))
         new = jaxpr.replace(constvars=[*jaxpr.constvars, *consts], eqns=eqns, outvars=list(map(atom, jaxpr.outvars)))
         assert isinstance(value, jex.ClosedJaxpr) or not consts
         return jex.ClosedJaxpr(new, [*value.consts, *consts.values()]) if isinstance(value, jex.ClosedJaxpr) else new
+
+
+def _spliced(form: jex.Jaxpr, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the equations of a form of these operands, and its results, with variables of their own: other places of
+    the program may have the same form."""
+    own = dict(zip(form.invars, operands, strict=True))
+
+    def atom(var: Any) -> Any:
+        return var if isinstance(var, jex.Literal) else own.get(var, var)
+
+    eqns = []
+    for eqn in form.eqns:
+        ins = list(map(atom, eqn.invars))
+        own |= {out: jex.Var(out.aval) for out in eqn.outvars if not isinstance(out, jex.DropVar)}
+        eqns.append(eqn.replace(invars=ins, outvars=[own.get(out, out) for out in eqn.outvars]))
+    return eqns, list(map(atom, form.outvars))

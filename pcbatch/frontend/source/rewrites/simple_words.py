@@ -10,6 +10,7 @@ from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.make_unit import make_unit
+from pcbatch.frontend.source.rewrites.caught_exceptions import write_caught
 from pcbatch.frontend.source.rewrites.clear_changes import write_changes
 from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
@@ -19,7 +20,15 @@ from pcbatch.frontend.source.rewrites.none_defaults import write_none_defaults
 from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
 from pcbatch.frontend.source.tree import Node
 
-REWRITINGS = (write_memos, write_stored_defaults, write_out, write_out_choices, write_out_methods, write_changes)
+REWRITINGS = (
+    write_memos,
+    write_stored_defaults,
+    write_caught,
+    write_out,
+    write_out_choices,
+    write_out_methods,
+    write_changes,
+)
 
 
 def in_simple_words(
