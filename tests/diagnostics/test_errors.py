@@ -125,7 +125,7 @@ def uses_a_caught_exception(n):
     try:
         return 1 // n
     except ZeroDivisionError as error:
-        return len(str(error))  # here
+        return len([error])  # here
 
 
 def uses_with(n):

@@ -44,17 +44,21 @@ BUILTIN: tuple[type[BaseException], ...] = tuple(
 OURS = (TypeError, NotImplementedError, NameError, AttributeError)  # may come of what values of lanes lack
 NONE = 0
 Classes = tuple[type[BaseException], ...]
-TEXT, SHOWN, ARGS = "str", "repr", "args"
-"""The parts of an exception: its text, what `repr` shows, its arguments; others are attributes, with a point before."""
+TEXT, SHOWN, ARGS, COUNT = "str", "repr", "args", "args#"
+"""The parts of an exception: its text, what `repr` shows, its arguments, and their number.
+
+Others are one argument, as `args[0]`, and attributes, with a point before.
+"""
 TEXTS = (TEXT, SHOWN)
 UNKNOWN_TEXT = "\0"  # stands for a text that Python makes by itself, which is not known
 EXACT = re.compile(
     r"(list|string|tuple|range object|deque) index out of range|pop from (an )?empty (list|deque|set)"
     r"|substring not found"
-    r"|(integer |float )?(division|modulo|floor division|divmod\(\))?.*by zero|.*math domain error|math range error"
+    r"|.*by zero|float modulo|0.* cannot be raised to a negative power|.*math domain error|math range error"
     r"|(min|max)\(\) (arg|iterable argument) is (an )?empty( sequence)?|could not convert string to float: .*"
     r"|invalid literal for int\(\) with base \d+: .*|(too many|not enough) values to unpack.*"
-    r"|popitem\(\): dictionary is empty|empty separator|slice step cannot be zero|negative shift count"
+    r"|list\.remove\(x\): x not in list|tuple\.index\(x\): x not in tuple|popitem\(\): dictionary is empty"
+    r"|empty separator|slice step cannot be zero|negative shift count"
 )
 """The texts of checks that are those of Python, letter by letter."""
 NO_TEXT = "the text of this exception is one that Python makes by itself, which a lane does not know"
@@ -159,6 +163,20 @@ def caught(part: str) -> Value:
     raise AssertionError(part)
 
 
+def part_of_python(part: str, shown: tuple[object, ...]) -> Value:
+    """Return a part of an exception that Python raises by itself, given its message; None if it has none."""
+    known = shown[0] if len(shown) == 1 else None
+    text = known if isinstance(known, str) and EXACT.fullmatch(known) else UNKNOWN_TEXT
+    if part.startswith("."):
+        return None
+    if part == SHOWN:
+        return UNKNOWN_TEXT
+    if part == TEXT:
+        return text
+    found = _arguments((text,), part)
+    return None if isinstance(found, Unset) else found
+
+
 def text_read(text: Value) -> Value:
     """Return the text of a caught exception; the lane stops where that is one of Python's which it does not know."""
     if isinstance(text, str):
@@ -166,6 +184,17 @@ def text_read(text: Value) -> Value:
     elif isinstance(text, LaneText):
         checks.limit(jnp.logical_not(text == UNKNOWN_TEXT), NO_TEXT)
     return text
+
+
+def arguments_read(args: tuple[Value, ...]) -> Value:
+    """Return the arguments of a caught exception."""
+    return tuple(map(text_read, args))
+
+
+def argument_read(count: Index, value: Value, index: int) -> Value:
+    """Return an argument of a caught exception, given how many it has."""
+    checks.require(index < count, "IndexError", "tuple index out of range")
+    return text_read(value)
 
 
 def attribute_read(code: Index, value: Value, name: str, classes: Any) -> Value:
@@ -199,13 +228,18 @@ def _is_read(cls: type[BaseException], read: Classes, unread: Classes) -> bool:
 
 def _of_error(error: BaseException, part: str, exact: bool = False) -> Value:
     """Return a part of an exception that exists while a primitive is traced, raised by `raise` if it is `exact`."""
-    if part == ARGS:
-        return error.args
-    if part not in (TEXT, SHOWN):
-        return _attribute(error, part.removeprefix("."))
+    if part not in TEXTS:
+        return _attribute(error, part[1:]) if part.startswith(".") else _arguments(error.args, part)
     if not exact and not _is_users(error) and not EXACT.fullmatch(str(error)):
         return UNKNOWN_TEXT
     return _shown(error) if part == SHOWN else _text(error)
+
+
+def _arguments(args: tuple[Value, ...], part: str) -> Value:
+    if part in (ARGS, COUNT):
+        return args if part == ARGS else len(args)
+    index = int(part.removeprefix(f"{ARGS}[").removesuffix("]"))
+    return args[index] if index < len(args) else Unset()
 
 
 def _attribute(error: BaseException, name: str) -> Value:
@@ -267,7 +301,7 @@ def _where_failed(check: checks.PrimitiveCheck, part: str) -> Value:
 
 def _of_check(check: checks.PrimitiveCheck, part: str) -> Value:
     """Return a part of the exception that a check raises: Python's own, with one argument."""
-    if part not in (TEXT, SHOWN, ARGS):
+    if part.startswith("."):
         return Unset()
     if check.argument is not None:
         error: BaseException = getattr(builtins, check.exception)(check.argument())
@@ -275,7 +309,8 @@ def _of_check(check: checks.PrimitiveCheck, part: str) -> Value:
         pieces = [part if isinstance(part, str) else (part, -1, "") for part in check.message]
         beginning = "".join(piece if isinstance(piece, str) else "0" for piece in pieces)
         if not EXACT.fullmatch(beginning):
-            return Unset() if part == ARGS else UNKNOWN_TEXT
+            unknown = part_of_python(part, ())
+            return Unset() if unknown is None else unknown
         error = getattr(builtins, check.exception)(template(*pieces))
     return _of_error(error, part, exact=True)
 

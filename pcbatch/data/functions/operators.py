@@ -28,7 +28,7 @@ from pcbatch.data.functions.python_objects import is_without
 from pcbatch.data.functions.sequence_builtins import product
 from pcbatch.data.functions.sequence_operators import are_dicts, are_sequences, compare
 from pcbatch.data.functions.truth import ARRAYS, truth
-from pcbatch.data.functions.users_code import PLAIN, method_of, substitute, users_method
+from pcbatch.data.functions.users_code import PLAIN, in_exception, method_of, substitute, users_method
 from pcbatch.data.members import data_of
 from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.reference import Ref
@@ -271,4 +271,5 @@ LANES_ONLY = frozenset(
 def replacement(target: Value, in_helper: bool = False) -> Callable[..., Value] | None:
     """Return what replaces a function; None for all others."""
     found = next((new for function, new in REPLACED if target is function), None)
-    return None if found is not None and in_helper and found.__name__ in LANES_ONLY else found
+    left = in_helper and not in_exception() and found is not None and found.__name__ in LANES_ONLY
+    return None if left else found

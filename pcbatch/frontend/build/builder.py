@@ -226,10 +226,12 @@ class Builder:
             tried = self.handlers[-1]
             tried.raised.append(cls)
             for part, variable in tried.parts.items():
-                if part in exceptions.TEXTS and part not in parts:
-                    self.plain_prim((variable,), constant(exceptions.UNKNOWN_TEXT, at), at=at)
-                elif part not in parts:
+                if part in parts:
+                    continue
+                if (value := exceptions.part_of_python(part, shown)) is None:
                     self.unset(variable, at)
+                else:
+                    self.plain_prim((variable,), constant(value, at), at=at)
             self.plain_prim((tried.code,), constant(code_of(cls), at), at=at)
             self.jump(tried.label)
             return

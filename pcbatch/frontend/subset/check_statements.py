@@ -251,9 +251,9 @@ def _check_try(unit: Unit, faults: Faults, node: Node) -> None:
                 if id(part) in causes:  # whether it can be one is for the check of `raise`
                     continue
                 if isinstance(part, gast.Name) and part.id == name and isinstance(part.ctx, gast.Load):
-                    title, label = f"the exception `{name}` is used as a value", "a lane keeps only its class"
-                    help = "tell what to do by the class: one `except` for each"
-                    kept = "assign what it would hold to a variable before the `raise`, and use that"
+                    title, label = f"the exception `{name}` is used as a value", "a lane keeps its parts"
+                    help = f"read its text `str({name})`, its arguments `{name}.args`, an attribute, or its class"
+                    kept = "assign what else it would hold to a variable before the `raise`, and use that"
                     faults.add("PCB101", title, part, label, helps=(help, kept))
                     return
 

@@ -126,15 +126,12 @@ ROWS = [
     Row(
         "value of an exception",
         "PCB101",
-        "assign what it would hold to a variable before the `raise`, and use that",
-        "class Stop(Exception):\n    def __init__(self, value):\n        self.value = value\n@pcbatch.batch\ndef f(n):\n    try:\n"
-        "        if n > 4:\n            raise Stop(n)\n    except Stop as stop:\n        return stop.value\n    return 0\n",
+        "read its text `str(stop)`, its arguments `stop.args`, an attribute, or its class",
+        "class Stop(Exception):\n    pass\n@pcbatch.batch\ndef f(n):\n    stops = []\n    try:\n"
+        "        if n > 4:\n            raise Stop(f'at {n}')\n    except Stop as stop:\n        stops.append(stop)\n"
+        "    return len(stops)\n",
         N,
-        (
-            ("            raise Stop(n)", "            value = n\n            raise Stop(n)"),
-            ("return stop.value", "return value"),
-            (" as stop", ""),
-        ),
+        (("append(stop)", "append(str(stop))"),),
     ),
     Row(
         "cause of an exception",

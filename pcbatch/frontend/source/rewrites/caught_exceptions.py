@@ -18,7 +18,7 @@ from typing import Any
 import gast
 
 from pcbatch.data.functions import exceptions
-from pcbatch.data.functions.exceptions import ARGS, SHOWN, TEXT
+from pcbatch.data.functions.exceptions import ARGS, COUNT, SHOWN, TEXT
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import (
@@ -175,10 +175,15 @@ def _read(unit: Unit, caught: _Caught, node: Node) -> Node | None:
             if isinstance(node.ops[0], gast.Is | gast.Eq):
                 return same
             return gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=same), node)
-        case gast.Call(func=gast.Attribute(value=value)) if it(value):
-            return None  # a method of the object
+        case gast.Call(func=gast.Attribute(value=value) as method) if it(value):  # a method of the object stays
+            return rebuild(node, lambda child: child if child is method else _replaced(unit, caught, child))
+        case gast.Subscript(
+            value=gast.Attribute(value=value, attr="args"), slice=gast.Constant(value=int() as k), ctx=gast.Load()
+        ) if it(value) and k >= 0:
+            count, argument = caught.read(COUNT, node), caught.read(f"{ARGS}[{k}]", node)
+            return supported(exceptions.argument_read, [count, argument, constant(k, node)], node)
         case gast.Attribute(value=value, attr="args", ctx=gast.Load()) if it(value):
-            return caught.read(ARGS, node)
+            return supported(exceptions.arguments_read, [caught.read(ARGS, node)], node)
         case gast.Attribute(value=value, attr=name, ctx=gast.Load()) if it(value) and not name.startswith("__"):
             return caught.attribute(name, node)
     return None
