@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import FunctionType
@@ -104,11 +103,14 @@ def _typed_for_one_lane(
     lanes together: not if they are nested, or if lanes have already needed as much."""
     if capacity() >= min(ALONE_CAPACITY, limit_of(options)):
         return typing(decided), False  # texts, of which one may be in each place of a large table, stay short
-    with suppress(NestedError), of_lanes_alone(limit_of(options)):
-        typed = typing(decided)
-        if not _has_much_room(typed):
-            return typed, True
-        decided = typed.decisions
+    try:
+        with of_lanes_alone(limit_of(options)):
+            typed = typing(decided)
+            if not _has_much_room(typed):
+                return typed, True
+            decided = typed.decisions
+    except NestedError as nested:
+        decided = nested.decided
     return typing(decided), False
 
 

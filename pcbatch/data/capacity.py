@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Any
 
 from pcbatch.contexts import setting
 
@@ -54,7 +55,12 @@ class FullError(BaseException):  # no error of the program, and no `except Excep
 
 
 class NestedError(BaseException):  # as `FullError`
-    """A container in others has the room of one in lanes one after the other, all of which is moved with the others."""
+    """A container in others has the room of one in lanes one after the other, all of which is moved with the others.
+
+    `decided` are the decisions that the compilation had made so far.
+    """
+
+    decided: Any = None
 
 
 def check_nested(*rooms: int | None) -> None:

@@ -135,7 +135,7 @@ class _Inference:
         self.both_arms = False  # follow both arms of a branch whose condition could not be typed
         self.traces: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
         self._kept = KeptTraces()
-        self.made = MadeRecords(tracer)
+        self.made = MadeRecords(tracer, self._kept if tracer is trace else None)
         self.inferred.heap = self.made.heap
 
     def settle(self) -> None:

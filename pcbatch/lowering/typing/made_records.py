@@ -30,6 +30,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, of_example
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.join_types import join
+from pcbatch.lowering.typing.kept_traces import KeptTraces
 from pcbatch.lowering.typing.trace import Traced
 
 if TYPE_CHECKING:
@@ -46,9 +47,10 @@ class MadeRecords:
         keys: the primitives that read or make records.
     """
 
-    def __init__(self, tracer: Callable[..., Traced]) -> None:
+    def __init__(self, tracer: Callable[..., Traced], kept: KeptTraces | None) -> None:
         classes = made_schema().classes
         self.tracer = tracer
+        self._kept = kept
         self.heap = _heap_type(len(classes)) if classes else None
         self.keys: set[Key] = set()
         self._cache: dict[Key, list[tuple[tuple[Abstract, ...], Traced]]] = {}
@@ -65,25 +67,43 @@ class MadeRecords:
             if seen == given:
                 return traced
         if key in self.keys:
-            traced = self._with_heap(op, fn, given)
+            traced = self._with_heap(key, op, fn, given)
         else:
             try:
-                traced = self.tracer(without_heap(fn, len(op.dsts)), ins, len(op.dsts), op.expr.fn)
+                traced = self._without_heap(key, op, fn, ins)
             except NeedsHeap:
                 self.keys.add(key)
                 given = self._given(key, ins)
-                traced = self._with_heap(op, fn, given)
-            else:
-                if len(ins) > len(op.expr.ins):
-                    traced = reading_tables(traced, ins)
+                traced = self._with_heap(key, op, fn, given)
         cache.append((given, traced))
         return traced
+
+    def _without_heap(self, key: Key, op: Prim, fn: Callable[..., Any], ins: tuple[Abstract, ...]) -> Traced:
+        def trace() -> Traced:
+            traced = self.tracer(without_heap(fn, len(op.dsts)), ins, len(op.dsts), op.expr.fn)
+            return reading_tables(traced, ins) if len(ins) > len(op.expr.ins) else traced
+
+        return self._once(key, op, ins, len(op.dsts), trace)
+
+    def _once(self, key: Key, op: Prim, ins: tuple[Abstract, ...], results: int, trace: Callable[[], Traced]) -> Traced:
+        """Return the kept trace of a primitive for these operands, or else what `trace` gives, which is kept."""
+        fn = op.expr.fn
+        if self._kept is None or fn is None:
+            return trace()
+        found = self._kept.get(fn, key, ins, results)
+        if found is None:
+            found = trace()
+            self._kept.put(fn, key, ins, results, found)
+        return found
 
     def _given(self, key: Key, ins: tuple[Abstract, ...]) -> tuple[Abstract, ...]:
         assert self.heap is not None
         return (*ins, self.heap) if key in self.keys else ins
 
-    def _with_heap(self, op: Prim, fn: Callable[..., Any], ins: tuple[Abstract, ...]) -> Traced:
+    def _with_heap(self, key: Key, op: Prim, fn: Callable[..., Any], ins: tuple[Abstract, ...]) -> Traced:
+        return self._once(key, op, ins, len(op.dsts) + 1, lambda: self._newly_with_heap(op, fn, ins))
+
+    def _newly_with_heap(self, op: Prim, fn: Callable[..., Any], ins: tuple[Abstract, ...]) -> Traced:
         kept: list[dict[int, Any]] = []
         uses: list[HeapUse] = []
         run = with_heap(fn, len(op.dsts), kept, uses)
