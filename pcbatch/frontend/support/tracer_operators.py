@@ -41,6 +41,12 @@ COUNTING = frozenset("add sub mul floordiv mod lshift rshift pow neg pos abs inv
 NAMES = {"and": "and_", "or": "or_", "pow": "power", "abs": "abs_"}
 OPERANDS = (Tracer, bool, int, float, complex, np.generic, np.ndarray, jax.Array)
 OF_LANES = (Tracer, Entries, LaneList, LaneText, Optional, Ref)
+PRIMITIVES: dict[str, Callable[[Value, Value], Value]] = {
+    "__add__": jax.lax.add, "__sub__": jax.lax.sub, "__mul__": jax.lax.mul,
+    "__and__": jax.lax.bitwise_and, "__or__": jax.lax.bitwise_or, "__xor__": jax.lax.bitwise_xor,
+    "__eq__": jax.lax.eq, "__ne__": jax.lax.ne, "__lt__": jax.lax.lt,
+    "__le__": jax.lax.le, "__gt__": jax.lax.gt, "__ge__": jax.lax.ge,
+}  # fmt: skip
 HELP = "count with `jnp.where(c, 1, 0)` in place of the bool `c`"
 
 
@@ -78,21 +84,42 @@ def _reflected(operator: Callable[[Value, Value], Value], a: Value, b: Value) ->
 def _check(dunder: str, name: str, operator: Callable[..., Value]) -> None:
     """Wrap the method `dunder` of tracers; `operator` computes the same for numbers of Python."""
     method = getattr(Tracer, dunder)
+    primitive = PRIMITIVES.get(dunder)
+
+    @functools.wraps(method)
+    def plain(self: Value, *other: Value) -> Value:
+        if primitive is not None and len(other) == 1 and _are_alike(self, other[0]):
+            return primitive(self, other[0])
+        return method(self, *other)
 
     @functools.wraps(method)
     def checked(self: Value, *other: Value) -> Value:
         values = (self, *other)
         if not is_noting() or not any(map(_is_number, values)) or not all(isinstance(v, OPERANDS) for v in values):
-            return method(self, *other)
+            return plain(self, *other)
         frame = sys._getframe(1)
         if _root(frame) in LIBRARIES:
-            return method(self, *other)
+            return plain(self, *other)
         if SUPPORT in frame.f_code.co_freevars:  # an augmented assignment (see `right_operand`)
             return operator(*values)
         return _in_other_code(name, operator, values)
 
     checked.operator = operator  # type: ignore[attr-defined]
     setattr(Tracer, dunder, checked)
+
+
+def _are_alike(a: Value, b: Value) -> bool:
+    """Whether two numbers or arrays have one type, so that an operator is its primitive, which takes JAX less to trace
+    than to find."""
+    if not isinstance(b, Tracer):
+        return False
+    one, other = a.aval, b.aval
+    return (
+        one.shape == other.shape
+        and one.dtype == other.dtype
+        and one.dtype.kind in "iuf"
+        and not (one.weak_type or other.weak_type)
+    )
 
 
 def _caller(frame: FrameType) -> CodeType:
