@@ -26,6 +26,7 @@ from pcbatch.data.capacity import (
     LARGEST,
     NO_ROOM,
     START_CAPACITY,
+    START_CHARACTERS,
     FullError,
     Room,
     first_capacity,
@@ -294,7 +295,7 @@ class Programs:
                 larger = next_rooms(room, full.needed, limit)
                 if not larger or larger[0].joined(full.needed) != larger[0]:
                     raise _always_full(full.needed, self.options.max_length) from None
-                room = larger[0]
+                room, decisions = larger[0], full.decided or decisions
 
     def _remember(self, signature: Any, first: Room, room: Room) -> None:
         with self.compiling:
@@ -324,14 +325,14 @@ def _first_room(call: Arguments, needed: Room, limit: int | None, repeats: bool)
     if is_tracing(call.arrays) or not (repeats or limit is None):
         most = START_CAPACITY if limit is None else rounded(limit)
         return Room(most, most)
-    start, most = _told(call) if repeats else Room(START_CAPACITY, START_CAPACITY), rounded(limit or LARGEST)
+    start, most = _told(call) if repeats else Room(START_CAPACITY, START_CHARACTERS), rounded(limit or LARGEST)
     return needed.joined(Room(min(start.elements, most), min(start.characters, most)))
 
 
 def _told(call: Arguments) -> Room:
     """The room that the arguments of a call tell; those of packed objects tell none."""
     values = (jax.tree.unflatten(type_.tree, type_.leaves) for type_ in call.types.values())
-    return Room(first_capacity(0 if TABLES in call.types else max(map(longest, values), default=0)), START_CAPACITY)
+    return Room(first_capacity(0 if TABLES in call.types else max(map(longest, values), default=0)), START_CHARACTERS)
 
 
 def _rounds(call: Arguments, options: Options) -> int | None:

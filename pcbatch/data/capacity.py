@@ -18,6 +18,7 @@ from typing import Any
 from pcbatch.contexts import setting
 
 START_CAPACITY = 32  # first guess, a power of two
+START_CHARACTERS = 64  # that of texts, which sentences with a few numbers fill
 ALONE_CAPACITY = 64  # that of lanes one after the other, which take the time of what lists hold
 LEAST_CAPACITY = 8  # that of lists which are made of others, where the lists of the arguments are short
 LARGEST = 2**24  # elements, beyond which no container gets more room by itself
@@ -42,12 +43,18 @@ class Room:
 
 NO_ROOM = Room(0, 0)
 
-_capacity: ContextVar[tuple[int, int, int]] = ContextVar("pcbatch_capacity", default=(START_CAPACITY,) * 3)
+_START = (START_CAPACITY, START_CAPACITY, START_CHARACTERS)
+_capacity: ContextVar[tuple[int, int, int]] = ContextVar("pcbatch_capacity", default=_START)
 _alone: ContextVar[bool] = ContextVar("pcbatch_room_of_lanes_alone", default=False)
 
 
 class FullError(BaseException):  # no error of the program, and no `except Exception` may take it for one
-    """A container is known, while compiling, to need more room than it has."""
+    """A container is known, while compiling, to need more room than it has.
+
+    `decided` are the decisions that the compilation had made so far.
+    """
+
+    decided: Any = None
 
     def __init__(self, elements: int = 0, characters: int = 0) -> None:
         super().__init__(f"a container needs room for {elements} elements, or a text for {characters} characters")
@@ -91,8 +98,8 @@ def using_capacity(elements: int, limit: int = 0, characters: int = 0) -> Abstra
 
     Those that grow, and texts, have room for as many as runs begin with, up to `limit`.
     """
-    start = min(START_CAPACITY, limit)
-    return setting(_capacity, (elements, max(elements, start), max(characters or elements, start)))
+    start, text = min(START_CAPACITY, limit), min(START_CHARACTERS, limit)
+    return setting(_capacity, (elements, max(elements, start), max(characters or elements, text)))
 
 
 @contextmanager

@@ -142,6 +142,7 @@ def _build(
     builder.unbound = unbound
     given_back = () if unit.is_entry else symbols.gives_back(name)
     keep_parameters(builder, given_back)
+    builder.fills = request.fills
     if request.catching:
         begin_catching(builder, unit.body[0])
     keep_flags(builder)

@@ -28,13 +28,17 @@ Names = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A function to compile, with the arguments whose objects are known."""
+    """A function to compile, with the arguments whose objects are known.
+
+    `catching`: its caller catches what it raises; `fills`: it is an `__init__` whose object nobody has if it raises.
+    """
 
     fn: FunctionType
     statics: Statics
     inline: bool
     target: Target
     catching: bool = False
+    fills: bool = False
 
 
 class Symbols:
@@ -93,10 +97,10 @@ class Symbols:
         """Return whether calls of a function may change objects that are known elsewhere, under whatever name."""
         return key_of(target.fn.__code__) in self.touching
 
-    def __call__(self, target: Target, statics: Statics, catching: bool = False) -> str:
+    def __call__(self, target: Target, statics: Statics, catching: bool = False, fills: bool = False) -> str:
         """Return the name of a function in the program, with a number if another function has its name.
 
-        With `catching` the caller catches what the function raises.
+        `catching` and `fills` are those of its request.
 
         The entry gives its caller nothing but its result, so one that changes its parameters is compiled once more for
         calls of itself.
@@ -104,12 +108,12 @@ class Symbols:
         for k, (name, known) in enumerate(self.functions.items()):
             if k == 0 and self.gives_back(name):
                 continue
-            same = known.fn is target.fn and known.catching == catching
+            same = known.fn is target.fn and (known.catching, known.fills) == (catching, fills)
             if same and same_statics(known.statics, statics, self.helpers):
                 return name
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else LAMBDA)
-        self.functions[name] = Request(fn, statics, target.inline, target, catching)
+        self.functions[name] = Request(fn, statics, target.inline, target, catching, fills)
         self.helpers.names[name] = key_of(fn.__code__)
         return name
 

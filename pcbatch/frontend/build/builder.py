@@ -112,6 +112,7 @@ class Builder:
         self.is_set: dict[str, str] = {}  # for some of them, the variable that says whether it has one
         # The results that say what the function raises, where a caller catches that: its number, and its parts.
         self.raising: tuple[str, ...] = ()
+        self.fills = False  # whether it is an `__init__` whose object nobody has if it raises
         self.current = self.label()
 
     def number(self) -> int:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+
+import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import check_apart, returned_by
@@ -14,6 +17,7 @@ from pcbatch.frontend.build.mutations import Given, given_places
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.bind_call import Binding, bind
 from pcbatch.frontend.source.callee import Statics, Target, is_static
+from pcbatch.frontend.source.rewrites.method_calls import MADE
 from pcbatch.frontend.source.rewrites.nested import scope_of, static_value
 from pcbatch.frontend.source.rewrites.none_defaults import none_arguments
 from pcbatch.frontend.source.tree import Node, constant, is_none
@@ -66,7 +70,8 @@ class CallPlan:
         statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
         # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
         may_change = b.symbol.may_change(target)
-        given_back = b.symbol.gives_back(b.symbol(target, statics, bool(b.handlers))) if may_change else ()
+        named = partial(b.symbol, target, statics, bool(b.handlers), _fills(b, node))
+        given_back = b.symbol.gives_back(named()) if may_change else ()
         if target.cached and (changed := [name for name in (*returned, *given_back) if not name.startswith(MEMO)]):
             _refuse_cached(b, node, target.fn.__name__, changed[0])
         given = given_places(b, dict(binding.given), given_back)
@@ -91,7 +96,7 @@ class CallPlan:
                 b.uses(called.nested.name, self.node)
         check_apart(b, self.node, self.captured, self.returned)
         catching, loc = bool(b.handlers), b.loc(self.node)
-        symbol = b.symbol(self.target, self.statics, catching)
+        symbol = b.symbol(self.target, self.statics, catching, _fills(b, self.node))
         assigned, given_back = [self.returned[name] for name in results], list[str]()
         # One object that is given twice comes back twice; the check of ownership decides about that.
         for name in self.given_back:
@@ -118,6 +123,15 @@ class CallPlan:
         same = next((v for v in b.unit.params if v in b.unit.statics and b.unit.statics[v] is default), None)
         b.emit(Move(temp, same, loc) if same is not None else Prim((temp,), default_expr(text, default), loc))
         return temp
+
+
+def _fills(b: Builder, node: Node) -> bool:
+    """Whether a call is that of an `__init__` whose object nobody has if it raises what the caller catches."""
+    match node:
+        case gast.Call(func=gast.Attribute(attr="__init__"), args=[gast.Name(id=name), *_]) if b.handlers:
+            own = b.fills and len(b.handlers) == 1 and not b.finals and name == b.unit.params[0]
+            return bool(own or name.startswith(f"{MADE}_"))
+    return False
 
 
 def _refuse_cached(b: Builder, node: Node, name: str, changed: str) -> None:

@@ -223,5 +223,7 @@ def end_catching(b: Builder) -> list[type[BaseException]]:
     """
     (tried,) = b.handlers
     b.start(tried.label)
+    if b.fills:
+        b.unset(b.unit.params[0], b.unit.body[0])
     b.end(Return())
     return [cls for cls in tried.raised if cls not in CHECKED]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 import jax
 import jax.extend.source_info_util
@@ -113,7 +114,8 @@ def _are_alike(a: Value, b: Value) -> bool:
     than to find."""
     if not isinstance(b, Tracer):
         return False
-    one, other = a.aval, b.aval
+    one: Any = a.aval
+    other: Any = b.aval
     return (
         one.shape == other.shape
         and one.dtype == other.dtype

@@ -79,6 +79,10 @@ def write_out_methods(unit: Unit) -> Node:
     return _Writer(unit).rewritten(unit.node)
 
 
+MADE = "made"
+"""The beginning of the name of a variable with an object that an `__init__` fills; numbers of its place follow."""
+
+
 class _Writer(Dispatch):
     """Writes out the calls in a function."""
 
@@ -294,7 +298,7 @@ class _Writer(Dispatch):
             return None
         if inspect.getattr_static(cls, "__new__", None) is not inspect.getattr_static(object, "__new__"):
             return None
-        temp = self.temp("made", node)
+        temp = self.temp(MADE, node)
         draft = gast.NamedExpr(target=target_of(temp, node), value=supported(drafts.draft, [node.func], node))
         method = attribute(node.func, "__init__", node)
         filled = gast.Call(func=method, args=[load(temp, node), *node.args], keywords=node.keywords)
