@@ -15,6 +15,7 @@ from itertools import islice
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from pcbatch.data.aliasing import one_of
 from pcbatch.data.checks import going_on
@@ -176,6 +177,7 @@ def stacked(items: list[Value]) -> tuple[Value, tuple[Origin, ...]]:
     if not items:
         return Unset(), ()
     origins = origins_of(items[0])
+    items = [_counted(item) for item in items]
     if type(items[0]) in KINDS and all(type(item) is type(items[0]) for item in items):
         return numbers(items), origins
     whole = items[0]
@@ -186,6 +188,18 @@ def stacked(items: list[Value]) -> tuple[Value, tuple[Origin, ...]]:
         return jax.tree.map(lambda leaf: as_array(leaf)[None], whole), origins
     alike = [unify(whole, (), item, ())[1] for item in items]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *alike), origins
+
+
+def _counted(item: Value) -> Value:
+    """Return an element in which known lengths of lists and texts have the dtype that lengths of a lane have."""
+
+    def counted(part: Value) -> Value:
+        if not isinstance(part, Stored):
+            return part
+        leaves, tree = jax.tree.flatten(part)
+        return jax.tree.unflatten(tree, [np.int32(leaf) if type(leaf) is int else leaf for leaf in leaves])
+
+    return jax.tree.map(counted, item, is_leaf=is_stored)
 
 
 def side_by_side(columns: tuple[Value, ...], lead: Shape) -> Value:

@@ -240,10 +240,10 @@ def _call(part: Value, name: str, args: Sequence[Value], options: dict[str, Valu
     method = getattr(part, name)
     if isinstance(part, list | dict | set):
         return part, method(*args, **options)
-    if name == "sort":
+    own = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType) and is_user_code(method.__code__)
+    if name == "sort" and not own:
         options = {**options, "key": mappings.order_key(options.get("key"))}
     called = partial(substitute(method), *args, **options)
-    own = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType) and is_user_code(method.__code__)
     return part, changing(called, method.__code__) if own else called()
 
 

@@ -7,6 +7,8 @@ xs and xs.pop()                  ==>      if xs: xs.pop()
 
 t = x[i]; x[i] = x[j]; x[j] = t  ==>      t = x[i]; x[i], x[j] = x[j], x[i]
 
+bank.get(name).deposit(5)        ==>      t = bank.get(name); t.deposit(5)
+
 In the body of a `try` statement an expression may stand alone for what it raises: it is marked as one to evaluate.
 """
 
@@ -25,9 +27,11 @@ from pcbatch.frontend.source.tree import (
     FUNCTIONS,
     Node,
     attribute,
+    load,
     one_line,
     rebuild,
     rebuild_bodies,
+    target_of,
     with_fields,
 )
 
@@ -35,6 +39,24 @@ from pcbatch.frontend.source.tree import (
 def write_changes(unit: Unit) -> Node:
     """Return the tree of a function with such statements rewritten; the tree itself where there are none."""
     return rebuild_bodies(unit.node, partial(_statements, unit))
+
+
+def name_receivers(unit: Unit) -> Node:
+    """Return the tree of a function in which the object that a call gives has a name where a statement calls a method
+    of it; the tree itself where there is none."""
+    return rebuild_bodies(unit.node, lambda body: [part for node in body for part in _named(unit, node)])
+
+
+def _named(unit: Unit, node: Node) -> tuple[Node, ...]:
+    match node:
+        case gast.Expr(value=gast.Call(func=gast.Attribute(value=gast.Call() as owner)) as called):
+            if resolve(unit, owner.func) is super or resolve(unit, called.func) is not MISSING:
+                return (node,)
+            name = f"receiver_{owner.lineno}_{owner.col_offset}"
+            given = gast.Assign(targets=[target_of(name, owner)], value=owner, type_comment=None)
+            method = with_fields(called.func, value=load(name, owner))
+            return gast.copy_location(given, node), with_fields(node, value=with_fields(called, func=method))
+    return (node,)
 
 
 def _statements(unit: Unit, body: list[Node]) -> list[Node]:

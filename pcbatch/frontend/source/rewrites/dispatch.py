@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
@@ -133,6 +134,7 @@ class Dispatch:
     ) -> Node | None:
         """The call of the method that an object has, by tests of which it has; None if none is compiled along."""
         functions = list(getters or candidates(self.unit, *name.split()))
+        functions = [one for one in functions if getters or self.takes(one, args, keywords)]
         if not functions or self.is_plain(value):
             return None
         first: list[Node] = []
@@ -151,6 +153,16 @@ class Dispatch:
             out = subscript(display([*first, out], node), constant(1, node), node)
         out.written_out, out.plain = True, not PLAIN_METHODS.isdisjoint(name.split())
         return out
+
+    def takes(self, function: Node, args: list[Node], keywords: Any) -> bool:
+        """Whether a method has parameters for the arguments of a call: others of its name may not."""
+        if any(isinstance(arg, gast.Starred) for arg in args) or any(keyword.arg is None for keyword in keywords):
+            return True
+        try:
+            inspect.signature(resolve(self.unit, function)).bind(None, *args, **{one.arg: one for one in keywords})
+        except (TypeError, ValueError):
+            return False
+        return True
 
     def reflected(self, node: Node) -> Node | None:
         """The comparison `a > b` by the method `__lt__` of `b`, or `a != b` by `__eq__`, of a class without its own."""

@@ -11,7 +11,7 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.rewrites.caught_exceptions import write_caught
-from pcbatch.frontend.source.rewrites.clear_changes import write_changes
+from pcbatch.frontend.source.rewrites.clear_changes import name_receivers, write_changes
 from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.memos import write_memos
@@ -24,6 +24,7 @@ REWRITINGS = (
     write_memos,
     write_stored_defaults,
     write_caught,
+    name_receivers,
     write_out,
     write_out_choices,
     write_out_methods,
