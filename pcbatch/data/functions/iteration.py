@@ -394,7 +394,7 @@ def live_row(kept: Value, value: Value, index: Index, items: bool) -> Value:
 
 
 def _value(value: LaneDict, key: Value) -> Value:
-    hashable(key)
+    key = hashable(key)
     found = value._find(key)
     require(found.present, "RuntimeError", "dictionary keys changed during iteration")
     return value._value_at(found)

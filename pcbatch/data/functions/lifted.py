@@ -22,6 +22,7 @@ from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet, set_class
 from pcbatch.data.members import of_member
+from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Tracer
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
@@ -97,7 +98,7 @@ def changeable(value: Any, name: str, args: Sequence[Any]) -> Any:
 def is_index_of_lane(value: Any) -> bool:
     """Return whether a value is one of the lane, or a slice with one."""
     if isinstance(value, slice):
-        return any(isinstance(bound, Tracer) for bound in (value.start, value.stop, value.step))
+        return any(isinstance(bound, Tracer | Optional) for bound in (value.start, value.stop, value.step))
     return isinstance(value, Tracer)
 
 

@@ -17,6 +17,7 @@ from pcbatch.data.elements import join_origins, origins_of, prepare, unify
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.hash_table import HashTable, KeyPlace, in_places
 from pcbatch.data.mappings.stored_table import MIXED, REMOVED, Origins, StoredTable
+from pcbatch.data.optional import Optional
 from pcbatch.data.origins import note, number
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList
@@ -47,8 +48,10 @@ class Entries(StoredTable):
         return 0 if self.table is None else number(self.count)
 
     def contains(self, key: Value) -> Value:
-        """Return `key in` the dict or set."""
-        lane_keys.hashable(key)
+        """Return `key in` the dict or set; None is in none that a lane has stored it in."""
+        if isinstance(key, Optional):
+            return number(jnp.logical_and(key.present, self.contains(key.value)))
+        key = lane_keys.hashable(key)
         return False if self.table is None else number(self._find(key).present)
 
     def _find(self, key: Value) -> KeyPlace:
@@ -133,7 +136,7 @@ class Entries(StoredTable):
 
     def drop(self, key: Value) -> Value:
         """Remove a key if it is there; return whether it was."""
-        lane_keys.hashable(key)
+        key = lane_keys.hashable(key)
         if self.table is None:
             return False
         place = self._find(key)
@@ -168,7 +171,7 @@ class Entries(StoredTable):
         self._note_added()
         key = jax.tree.map(lambda leaf: leaf[0], keys.columns)
         value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
-        lane_keys.hashable(key)
+        key = lane_keys.hashable(key)
         where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
         columns = lane_keys.plain(keys.columns)
         limit(jnp.all(list_order.not_(lane_keys.is_nan(columns)) | ~where), lane_keys.NAN_KEY)

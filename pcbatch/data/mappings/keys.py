@@ -35,7 +35,6 @@ from pcbatch.errors import KeyRefusal, Refusal
 
 ROWS = (LaneText, LaneTuple)
 HELP = "use numbers, texts, or tuples of them"
-NAMES_APART = "where it is only another value of that name that may be None, give one of the two a name of its own"
 OF_KINDS = "use one kind of keys, or a dict for each kind; write numbers as texts, `str(n)`"
 OF_OBJECTS = (
     "keep a dict whose keys are tuples of the numbers and texts that make two objects equal: `found[x.a, x.b] = x` in "
@@ -45,7 +44,10 @@ OF_OBJECTS = (
 
 
 def hashable(key: Value) -> Value:
-    """Return a key: a number, a text or a (nested) tuple of them; raises TypeError for one that Python refuses."""
+    """Return a key: a number, a text or a (nested) tuple of them; raises TypeError for one that Python refuses.
+
+    A lane in which it is None stops, if it is something else in others.
+    """
     key = of_member(key)
     if isinstance(key, MemberValue) and issubclass(key.members, str | float):
         raise _refusal(f"a member of {key!r} equals its value, and cannot be a key of a dict or set of the lane")
@@ -57,9 +59,8 @@ def hashable(key: Value) -> Value:
     if isinstance(key, Container | list | dict | set):
         raise TypeError(f"unhashable type: '{type_name(key)}'")
     if isinstance(key, tuple):
-        for part in key:
-            hashable(part)
-        return key
+        parts = [hashable(part) for part in key]
+        return key if all(a is b for a, b in zip(parts, key, strict=True)) else tuple(parts)
     if key is None or type(key) in KINDS or isinstance(key, Unset):
         return key
     if isinstance(key, jax.Array | np.ndarray | np.generic):
@@ -69,18 +70,9 @@ def hashable(key: Value) -> Value:
             raise _refusal("a PRNG key cannot be a key of a dict or set")
         return key
     if isinstance(key, Optional):
-        raise _refusal("a dict or set of the lane cannot have a key that may be None", *_of_none(key.value))
+        limit(key.present, "None as a key of a dict or set that has others")
+        return hashable(key.value)
     raise _refusal(f"a dict or set of the lane cannot have a key of type {type_name(key)}", *OF_OBJECTS)
-
-
-def _of_none(value: Value) -> tuple[str, ...]:
-    """The helps for a key that may be None, and else is such a value."""
-    kind = "tuple" if isinstance(value, tuple) else type_name(value)
-    nothing = {"tuple": "()", "str": "''", "bytes": "b''"}.get(kind)
-    if nothing is None and one_level(value)[1] is None and not isinstance(value, Container):
-        nothing = "0"
-    taken = f"test `key is not None` before, and take its value there by `key + {nothing}`"
-    return (NAMES_APART,) if nothing is None else (taken, NAMES_APART)
 
 
 def _refusal(title: str, *helps: str) -> KeyRefusal:

@@ -117,7 +117,7 @@ class LaneDict(Counts):
         return keeping_order(lambda leaf: leaf, self._value_at(place))
 
     def __getitem__(self, key: Value) -> Value:
-        lane_keys.hashable(key)
+        key = lane_keys.hashable(key)
         if self.missing not in (None, ORDERED):
             if not self.missing.stored:
                 return self.get(key, self.missing.make())
@@ -145,7 +145,7 @@ class LaneDict(Counts):
 
     def get(self, key: Value, default: Value = None) -> Value:
         """Return the value of a key, or a default."""
-        lane_keys.hashable(key)
+        key = lane_keys.hashable(key)
         if self.table is None:
             return default
         place = self._find(key)
@@ -168,7 +168,7 @@ class LaneDict(Counts):
     @Facts(changes=True, removes=True, only_drops=True)
     def pop(self, key: Value, default: Value = _NOTHING) -> Value:
         """Remove a key and return its value, or a default."""
-        lane_keys.hashable(key)
+        key = lane_keys.hashable(key)
         if self.table is None:
             if default is _NOTHING:
                 raise KeyError(key)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pcbatch.data.checks import limit, require
 from pcbatch.data.columns import iinfo
-from pcbatch.data.optional import unwrapped
+from pcbatch.data.optional import Optional, unwrapped
 from pcbatch.data.values import Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 
@@ -88,19 +88,19 @@ class SliceRange:
 def slice_range(part: slice, length: Index) -> SliceRange:
     """Return the elements that a slice of a list of this length has."""
     refusal = "slice indices must be integers or None or have an __index__ method"
-    start, stop, step = (
-        None if bound is None else narrowed(integer(bound, refusal)) for bound in (part.start, part.stop, part.step)
-    )
+    start, stop, step = (_known_or_none(bound, refusal) for bound in (part.start, part.stop, part.step))
+    if isinstance(step, Optional):
+        step = jnp.where(step.present, step.value, 1)
     step = 1 if step is None else step
     require(step != 0, "ValueError", "slice step cannot be zero")
-    if not any(isinstance(value, jax.Array) for value in (start, stop, step, length)):
+    if not any(isinstance(value, jax.Array | Optional) for value in (start, stop, step, length)):
         known = range(*slice(start, stop, step).indices(length))
         return SliceRange(known.start, len(known), step)
     forward = step > 0
     low = where(forward, 0, -1)
     high = where(forward, length, length - 1)
-    start = where(forward, low, high) if start is None else _clamped(start, low, high, length)
-    stop = where(forward, high, low) if stop is None else _clamped(stop, low, high, length)
+    start = _bounded(start, where(forward, low, high), low, high, length)
+    stop = _bounded(stop, where(forward, high, low), low, high, length)
     distance: Value
     size: Index
     if isinstance(step, int):
@@ -112,6 +112,20 @@ def slice_range(part: slice, length: Index) -> SliceRange:
         size = jnp.maximum(jnp.abs(step), 1)
     count = jnp.maximum(distance, 0) if isinstance(size, int) and size == 1 else -(-jnp.maximum(distance, 0) // size)
     return SliceRange(start, count, step)
+
+
+def _known_or_none(bound: Value, refusal: str) -> Value:
+    """Return a bound of a slice as an integer, as None, or as an integer that may be None."""
+    if isinstance(bound, Optional):
+        return Optional(narrowed(integer(bound.value, refusal)), bound.present)
+    return None if bound is None else narrowed(integer(bound, refusal))
+
+
+def _bounded(bound: Value, end: Value, low: Value, high: Value, length: Index) -> Value:
+    """Return the bound of a slice as an index; where it is None, it is that end of the list."""
+    if isinstance(bound, Optional):
+        return jnp.where(bound.present, _clamped(bound.value, low, high, length), end)
+    return end if bound is None else _clamped(bound, low, high, length)
 
 
 def _clamped(bound: Value, low: Value, high: Value, length: Index) -> Value:
