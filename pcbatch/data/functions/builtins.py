@@ -63,8 +63,8 @@ def _by_own_order(builtin: Callable[..., Value], args: tuple[Value, ...], option
     try:
         return _extreme(builtin, args, **options)
     except jax.errors.TracerBoolConversionError:
-        values, key = args[0], options.get("key")
-        if len(args) == 1 and isinstance(values, LaneList | list | tuple | range):
+        values, key = args[0] if len(args) == 1 else args, options.get("key")
+        if isinstance(values, LaneList | list | tuple | range):
             first = values.element(0) if isinstance(values, LaneList) else values[0]
             refuse_own_order(first if key is None else key(first))
         raise

@@ -122,6 +122,7 @@ class Entries(StoredTable):
 
     def store(self, key: Value, value: Value, where: Flag = True) -> None:
         """Give a key a value where a condition holds; a key that is there stays."""
+        key = lane_keys.hashable(key)
         self._note_added()
         self.hold(value)
         value = self._fit(key, value)
@@ -169,6 +170,10 @@ class Entries(StoredTable):
         if isinstance(keys.length, int) and keys.length == 0:
             return
         self._note_added()
+        if isinstance(keys.columns, Optional):
+            used = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
+            limit(jnp.all(keys.columns.present | ~used), lane_keys.NONE_KEY)
+            keys = keys.with_data(keys.columns.value, keys.length, keys.origins)
         key = jax.tree.map(lambda leaf: leaf[0], keys.columns)
         value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
         key = lane_keys.hashable(key)

@@ -35,6 +35,7 @@ from pcbatch.errors import KeyRefusal, Refusal
 
 ROWS = (LaneText, LaneTuple)
 HELP = "use numbers, texts, or tuples of them"
+NONE_KEY = "None as a key of a dict or set that has others"
 OF_KINDS = "use one kind of keys, or a dict for each kind; write numbers as texts, `str(n)`"
 OF_OBJECTS = (
     "keep a dict whose keys are tuples of the numbers and texts that make two objects equal: `found[x.a, x.b] = x` in "
@@ -70,7 +71,7 @@ def hashable(key: Value) -> Value:
             raise _refusal("a PRNG key cannot be a key of a dict or set")
         return key
     if isinstance(key, Optional):
-        limit(key.present, "None as a key of a dict or set that has others")
+        limit(key.present, NONE_KEY)
         return hashable(key.value)
     raise _refusal(f"a dict or set of the lane cannot have a key of type {type_name(key)}", *OF_OBJECTS)
 

@@ -138,6 +138,7 @@ class LaneDict(Counts):
 
     def _or_stored(self, key: Value, default: Value) -> Value:
         """The value of a key, which is stored with a default first if it is missing."""
+        key = lane_keys.hashable(key)
         default = self._fit(key, default)
         assert self.table is not None
         self.store(key, default, jnp.logical_not(self._find(key).present))
@@ -145,6 +146,8 @@ class LaneDict(Counts):
 
     def get(self, key: Value, default: Value = None) -> Value:
         """Return the value of a key, or a default."""
+        if isinstance(key, Optional):
+            return or_else(key.present, self.get(key.value, default), default)
         key = lane_keys.hashable(key)
         if self.table is None:
             return default

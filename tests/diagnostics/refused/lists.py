@@ -349,38 +349,6 @@ ROWS = [
         (("found = set()", "found = {}"), ("found.add(x)", "found[x.a, x.b] = x")),
     ),
     Row(
-        "a key that may be None",
-        "PCB304",
-        "test `key is not None` before, and take its value there by `key + 0`",
-        "@pcbatch.batch\ndef f(n):\n    seen = {}\n    for k in range(4):\n        seen[k] = k * k\n    key = n if n < 3 else None\n"
-        "    found = seen.get(key, -1) if n > 0 else 7\n    return found\n",
-        "[(n,) for n in range(6)]",
-        (
-            (
-                "found = seen.get(key, -1) if n > 0 else 7",
-                "found = -1 if n > 0 else 7\n    if n > 0 and key is not None:\n        found = seen.get(key + 0, -1)",
-            ),
-        ),
-    ),
-    Row(
-        "a text that may be None as a key",
-        "PCB304",
-        "test `key is not None` before, and take its value there by `key + ''`",
-        "@pcbatch.batch\ndef f(n):\n    seen = {}\n    for k in range(4):\n        seen[str(k)] = k\n    key = str(n) if n < 3 else None\n"
-        "    return seen.get(key, -1)\n",
-        "[(n,) for n in range(6)]",
-        (("seen.get(key, -1)", "-1 if key is None else seen.get(key + '', -1)"),),
-    ),
-    Row(
-        "a pair that may be None as a key",
-        "PCB304",
-        "test `key is not None` before, and take its value there by `key + ()`",
-        "@pcbatch.batch\ndef f(n):\n    seen = {}\n    for k in range(4):\n        seen[k, k] = k\n    key = (n, n) if n < 3 else None\n"
-        "    return seen.get(key, -1)\n",
-        "[(n,) for n in range(6)]",
-        (("seen.get(key, -1)", "-1 if key is None else seen.get(key + (), -1)"),),
-    ),
-    Row(
         "an order of a heap that makes a dict",
         "PCB306",
         "compute what `__lt__` compares where the object is made",

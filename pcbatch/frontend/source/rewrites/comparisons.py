@@ -36,7 +36,8 @@ from pcbatch.frontend.source.tree import (
 
 Temp = Callable[[str, Node], str]
 Written = Callable[[Node], Node | None]
-ORDERED = frozenset({"sorted", "min", "max"})
+EXTREMES = frozenset({"min", "max"})
+ORDERED = EXTREMES | {"sorted"}
 COMPARED = {
     gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne",
 }  # fmt: skip
@@ -63,6 +64,11 @@ def compared(unit: Unit, node: Node, temp: Temp, written: Written) -> Node | Non
             assigned = gast.Assign(targets=[place], value=made, type_comment=None)
             return None if made is None else gast.copy_location(assigned, node)
         case gast.Call(func=func, args=[values]) if (name := builtin_name(unit, func, ORDERED)) is not None:
+            return _made(unit, node, values, name, temp, written)
+        case gast.Call(func=func, args=[_, _, *_]) if (name := builtin_name(unit, func, EXTREMES)) is not None:
+            if any(isinstance(arg, gast.Starred) for arg in node.args):
+                return None
+            values = gast.copy_location(gast.List(elts=list(node.args), ctx=gast.Load()), node)
             return _made(unit, node, values, name, temp, written)
     return None
 
