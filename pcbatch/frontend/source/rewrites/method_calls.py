@@ -49,6 +49,7 @@ from pcbatch.frontend.source.rewrites.method_lookup import (
     yielded,
 )
 from pcbatch.frontend.source.rewrites.taken_elements import asked_part, behind, either, is_among, replaced
+from pcbatch.frontend.source.rewrites.written_heaps import written_heap
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
@@ -99,6 +100,8 @@ class _Writer(Dispatch):
         """The expression that takes the place of a node; None if it stays."""
         if (ordered := compared(self.unit, node, self.temp, self.written)) is not None:
             return ordered
+        if (heap := written_heap(self.unit, node, self.temp, self.written)) is not None:
+            return heap
         match node:
             case gast.Call(func=gast.Attribute(value=gast.Constant(value=str(template)), attr="format"), args=args):
                 return self.filled(node, args, format_slots(template))
