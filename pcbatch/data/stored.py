@@ -29,7 +29,13 @@ _SPECIAL = {  # by what is unlike
 }
 
 
-class UnlikeError(Refusal):
+class OfObjects(Refusal):
+    """A refusal that records in place of objects may cure: `values` are those, or hold them."""
+
+    values: tuple[Value, ...] = ()
+
+
+class UnlikeError(OfObjects):
     """Two elements of a list of the lane that have no common type."""
 
     def __init__(self, a: Value, b: Value) -> None:
@@ -38,6 +44,13 @@ class UnlikeError(Refusal):
         special = _SPECIAL.get(kinds, _PATHS if "dict" in kinds and kinds & {"str", "number", "list"} else None)
         super().__init__("PCB304", title, helps=(special,) if special else (ALIKE_HELP,))
         self.values = (a, b)
+
+
+def by_identity(code: str, title: str, help: str, *values: Value) -> OfObjects:
+    """Return the error of a question that Python answers by which object it is: a record of the lane has a number."""
+    refused = OfObjects(code, title, helps=(help,))
+    refused.values = values
+    return refused
 
 
 def describe(value: Value) -> str:

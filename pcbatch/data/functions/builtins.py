@@ -25,6 +25,7 @@ from pcbatch.data.functions.sequence_operators import equal, ordered
 from pcbatch.data.functions.truth import truth
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.members import alike, data_of
+from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.decode import either as either_of
 from pcbatch.data.objects.questions import RECORDS
@@ -36,6 +37,7 @@ from pcbatch.data.rounding import to_float
 from pcbatch.data.sequences import list_reductions
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
+from pcbatch.data.stored import by_identity
 from pcbatch.data.texts.float_texts import float_of_text
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
@@ -360,7 +362,8 @@ def is_(a: Value, b: Value) -> Value:
         raise Refusal("PCB305", title, helps=("write `==`; for `c is True` just `c`, for `c is False` `not c`",))
     if _is_data(a) and _is_data(b):
         title = "`is` asks whether two names mean one object, and lists, tuples and dicts of a lane are values"
-        raise Refusal("PCB305", title, helps=("write `==`, or keep a number or a flag that says which of them it is",))
+        help = "write `==`, or keep a number or a flag that says which of them it is"
+        raise by_identity("PCB305", title, help, *(one for one in (a, b) if is_plain_object(one)))
     return a is b
 
 

@@ -20,7 +20,7 @@ from pcbatch.data.own_order import compared, of_two_classes
 from pcbatch.data.row_search import first_row
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.indices import where
-from pcbatch.data.stored import Stored
+from pcbatch.data.stored import Stored, by_identity
 from pcbatch.data.values import Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
@@ -189,7 +189,8 @@ def _comparable(a: Value, b: Value) -> bool:
         method: Any = getattr(type(value), "__eq__")  # noqa: B009 - which function it is
         if not any(method is getattr(kind, "__eq__") for kind in (tuple, list, dict)):  # noqa: B009
             title = f"objects of the class {type_name(value)} are compared by a method, or by their identity"
-            raise Refusal("PCB304", title, helps=("compare fields of theirs",))
+            objects = (a, b) if method is object.__eq__ else ()
+            raise by_identity("PCB304", title, "compare fields of theirs", *objects)
     return isinstance(a, tuple) and isinstance(b, tuple) or type(a) is type(b)
 
 

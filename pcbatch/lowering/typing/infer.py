@@ -19,7 +19,7 @@ from pcbatch.data.objects.made_classes import classes_in
 from pcbatch.data.objects.packed import mentions, packed_in
 from pcbatch.data.objects.tables import TABLES, with_tables
 from pcbatch.data.origins import Origin
-from pcbatch.data.stored import UnlikeError
+from pcbatch.data.stored import OfObjects
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.errors import Refusal
@@ -238,7 +238,7 @@ class _Inference:
             traced = self._trace(key, op, self._with_tables(tuple(value for value in ins if value is not None)))
             self._let_heap_grow(key, traced)
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
-            if isinstance(error, UnlikeError) and (classes := classes_in(error.values)):
+            if isinstance(error, OfObjects) and (classes := classes_in(error.values)):
                 self.inferred.wants |= Decisions(made=classes, tables=packed_in(error.values))
             elif isinstance(error, Refusal):
                 self.inferred.wants |= error.wants

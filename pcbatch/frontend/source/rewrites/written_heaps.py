@@ -70,7 +70,7 @@ def written_heap(
             target: Node = None
         case gast.Assign(
             targets=[gast.Name() | gast.Attribute() as target],
-            value=gast.Call(func=func, args=[heap, *rest], keywords=[]) as call,
+            value=gast.Call() as call,
         ):
             pass
         case gast.Return(value=gast.Call() as call):
