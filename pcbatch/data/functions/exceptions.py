@@ -25,11 +25,13 @@ import numpy as np
 
 from pcbatch.data import checks
 from pcbatch.data.columns import Unset
+from pcbatch.data.container import Container
 from pcbatch.data.elements import or_else
 from pcbatch.data.functions.sequence_builtins import unpacked
 from pcbatch.data.functions.texts import REPR, no_text, template, text
-from pcbatch.data.functions.users_code import load_attribute, making_exception, own_text
-from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.functions.users_code import load_attribute, making_exception, own_text, users_method
+from pcbatch.data.object_parts import is_user_code, parts_of
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.origins import Tracer, is_noting, leaves, number
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.lane_text import LaneText
@@ -44,17 +46,22 @@ BUILTIN: tuple[type[BaseException], ...] = tuple(
 OURS = (TypeError, NotImplementedError, NameError, AttributeError)  # may come of what values of lanes lack
 NONE = 0
 Classes = tuple[type[BaseException], ...]
-TEXT, SHOWN, ARGS, COUNT = "str", "repr", "args", "args#"
-"""The parts of an exception: its text, what `repr` shows, its arguments, and their number.
+TEXT, SHOWN, ARGS, COUNT, HELD = "str", "repr", "args", "args#", "held"
+"""The parts of an exception: its text, what `repr` shows, its arguments, their number, and the objects in it that may
+change.
 
-Others are one argument, as `args[0]`, and attributes, with a point before.
+Others are one argument, as `args[0]`, and attributes, as `attr name`.
 """
+ATTRIBUTE = "attr "
 TEXTS = (TEXT, SHOWN)
 UNKNOWN_TEXT = "\0"  # stands for a text that Python makes by itself, which is not known
 EXACT = re.compile(
     r"(list|string|tuple|range object|deque) index out of range|pop from (an )?empty (list|deque|set)"
     r"|substring not found"
-    r"|.*by zero|float modulo|0.* cannot be raised to a negative power|.*math domain error|math range error"
+    r"|(integer |float )?(division|modulo)( or modulo)? by zero|integer division or modulo by zero|float modulo"
+    r"|0.* cannot be raised to a negative power|math domain error|math range error|pop index out of range"
+    r"|list assignment index out of range|range\(\) arg 3 must not be zero"
+    r"|cannot convert float (NaN|infinity) to integer"
     r"|(min|max)\(\) (arg|iterable argument) is (an )?empty( sequence)?|could not convert string to float: .*"
     r"|invalid literal for int\(\) with base \d+: .*|(too many|not enough) values to unpack.*"
     r"|list\.remove\(x\): x not in list|tuple\.index\(x\): x not in tuple|popitem\(\): dictionary is empty"
@@ -167,8 +174,10 @@ def part_of_python(part: str, shown: tuple[object, ...]) -> Value:
     """Return a part of an exception that Python raises by itself, given its message; None if it has none."""
     known = shown[0] if len(shown) == 1 else None
     text = known if isinstance(known, str) and EXACT.fullmatch(known) else UNKNOWN_TEXT
-    if part.startswith("."):
+    if part.startswith(ATTRIBUTE):
         return None
+    if part == HELD:
+        return ()
     if part == SHOWN:
         return UNKNOWN_TEXT
     if part == TEXT:
@@ -177,28 +186,43 @@ def part_of_python(part: str, shown: tuple[object, ...]) -> Value:
     return None if isinstance(found, Unset) else found
 
 
-def text_read(text: Value) -> Value:
-    """Return the text of a caught exception; the lane stops where that is one of Python's which it does not know."""
-    if isinstance(text, str):
-        checks.limit(text != UNKNOWN_TEXT, NO_TEXT)
-    elif isinstance(text, LaneText):
-        checks.limit(jnp.logical_not(text == UNKNOWN_TEXT), NO_TEXT)
-    return text
+def text_read(text: Value, held: Value) -> Value:
+    """Return the text of a caught exception; the lane stops where that is one of Python's which it does not know.
+
+    `held` are the objects that may change, and that the text shows as they were at the `raise`.
+    """
+    del held  # a read of them, for the check of ownership
+    if not isinstance(text, str | LaneText):  # of no exception that gets here, so far
+        return ""
+    return _known(text)
+
+
+def _known(value: Value) -> Value:
+    """Return an argument of a caught exception, or its text; the lane stops where that is a text it does not know."""
+    if isinstance(value, str):
+        checks.limit(value != UNKNOWN_TEXT, NO_TEXT)
+    elif isinstance(value, LaneText):
+        checks.limit(jnp.logical_not(value == UNKNOWN_TEXT), NO_TEXT)
+    return value
 
 
 def arguments_read(args: tuple[Value, ...]) -> Value:
     """Return the arguments of a caught exception."""
-    return tuple(map(text_read, args))
+    return tuple(map(_known, args))
 
 
 def argument_read(count: Index, value: Value, index: int) -> Value:
     """Return an argument of a caught exception, given how many it has."""
     checks.require(index < count, "IndexError", "tuple index out of range")
-    return text_read(value)
+    return _known(value)
 
 
-def attribute_read(code: Index, value: Value, name: str, classes: Any) -> Value:
-    """Return an attribute of a caught exception, given the number of its class and those that the handler catches."""
+def attribute_read(code: Index, value: Value, name: str, held: Value, classes: Any) -> Value:
+    """Return an attribute of a caught exception, given the number of its class and those that the handler catches.
+
+    `held` are the objects that may change, of which a property may have computed it at the `raise`.
+    """
+    del held
     without = [k + 1 for k, cls in enumerate(_classes) if issubclass(cls, classes) and not _may_have(cls, name)]
     for one in without:
         checks.require(
@@ -229,9 +253,12 @@ def _is_read(cls: type[BaseException], read: Classes, unread: Classes) -> bool:
 def _of_error(error: BaseException, part: str, exact: bool = False) -> Value:
     """Return a part of an exception that exists while a primitive is traced, raised by `raise` if it is `exact`."""
     if part not in TEXTS:
-        return _attribute(error, part[1:]) if part.startswith(".") else _arguments(error.args, part)
+        if part.startswith(ATTRIBUTE):
+            return _attribute(error, part.removeprefix(ATTRIBUTE))
+        return _held(error) if part == HELD else _arguments(error.args, part)
     if not exact and not _is_users(error) and not EXACT.fullmatch(str(error)):
         return UNKNOWN_TEXT
+    _refuse_records(error)
     return _shown(error) if part == SHOWN else _text(error)
 
 
@@ -244,7 +271,18 @@ def _arguments(args: tuple[Value, ...], part: str) -> Value:
 
 def _attribute(error: BaseException, name: str) -> Value:
     if name in vars(error) or inspect.getattr_static(type(error), name, None) is not None:
-        return load_attribute(error, name)
+        if name not in vars(error) and isinstance(inspect.getattr_static(type(error), name), property):
+            _refuse_records(error)
+        with checks.collecting() as made:
+            value = load_attribute(error, name)
+        if any(check.exception not in checks.NO_EXCEPTIONS for check in made):
+            title = f"the property `{name}` of {type(error).__name__} may raise, where a handler may not read it"
+            raise Refusal(
+                "PCB101", title, helps=(f"compute `{name}` in the handler, from attributes that are assigned",)
+            )
+        for check in made:
+            checks.pass_on(check)
+        return value
     if _may_have(type(error), name):
         title = f"the attribute `{name}` of this {type(error).__name__} is not set where it is made"
         raise Refusal("PCB101", title, helps=(f"assign `self.{name}` in `__init__`, on all ways through it",))
@@ -261,11 +299,11 @@ def _is_users(error: BaseException) -> bool:
 
 def _text(error: BaseException) -> Value:
     """Return `str(error)`, whose arguments may be values of the lane."""
-    if (made := own_text(error, "__str__")) is not None:
-        return made
-    by = next(cls for cls in type(error).__mro__ if "__str__" in vars(cls))
-    if by not in (BaseException, KeyError):  # such as OSError, whose text depends on the kinds of its arguments
-        return UNKNOWN_TEXT
+    by = _owner(error, "__str__")
+    if users_method(error, "__str__") is not None:
+        return _made_by(lambda: own_text(error, "__str__"))
+    if by not in (BaseException, KeyError) and not (by is OSError and len(error.args) < 2):
+        return UNKNOWN_TEXT  # such as that of OSError, which depends on the kinds of its arguments
     if len(error.args) == 1:
         return _written(error.args[0], shown=by is KeyError)
     return _written(error.args) if error.args else ""
@@ -273,11 +311,58 @@ def _text(error: BaseException) -> Value:
 
 def _shown(error: BaseException) -> Value:
     """Return `repr(error)`, whose arguments may be values of the lane."""
-    if (made := own_text(error, "__repr__")) is not None:
-        return made
+    if users_method(error, "__repr__") is not None:
+        return _made_by(lambda: own_text(error, "__repr__"))
+    if _owner(error, "__repr__") is not BaseException:  # by `dataclass`
+        return _written(error, shown=True)
     parts = [_written(arg, shown=True) for arg in error.args]
     between = [piece for k, part in enumerate(parts) for piece in ((", ",) if k else ()) + ((part, -1, ""),)]
     return template(f"{type(error).__name__}(", *between, ")")
+
+
+def _owner(error: BaseException, name: str) -> type:
+    """The class from which an exception has a method."""
+    return next(cls for cls in type(error).__mro__ if name in vars(cls))
+
+
+def _refuse_records(error: BaseException) -> None:
+    """Refuse to make a text or a property of an exception with an object of the lane, which may change until it is
+    read."""
+    if any(isinstance(leaf, Ref) for leaf in jax.tree.leaves([error.args, vars(error)], is_leaf=_is_ref)):
+        title = f"a {type(error).__name__} holds an object of the lane, and its text or a property of it is read"
+        raise Refusal("PCB101", title, helps=("give it the numbers and texts of the object that it shows",))
+
+
+def _is_ref(value: Value) -> bool:
+    return isinstance(value, Ref)
+
+
+def _made_by(method: Callable[[], Value]) -> Value:
+    """Return the text that a method of an exception makes; where that raises, a text that is not known: Python makes
+    the text where it is read."""
+    with checks.collecting() as made:
+        value = method()
+    for check in made:
+        if check.exception in checks.NO_EXCEPTIONS:
+            checks.pass_on(check)
+        else:
+            value = or_else(check.failed, UNKNOWN_TEXT, value)
+    return value
+
+
+def _held(error: BaseException) -> tuple[Value, ...]:
+    """The objects in an exception that may change after its `raise`, where its texts and properties are made."""
+    found: list[Value] = []
+    waiting = [*error.args, *vars(error).values()]
+    while waiting:
+        value = waiting.pop()
+        if any(value is one for one in found) or isinstance(value, LaneText | Ref):
+            continue
+        parts = (True, []) if isinstance(value, Container) else parts_of(value)
+        if parts is not None:
+            found += [value] if parts[0] else []
+            waiting += [] if parts[0] else parts[1]
+    return tuple(found)
 
 
 def _written(value: Value, shown: bool = False) -> Value:
@@ -301,7 +386,7 @@ def _where_failed(check: checks.PrimitiveCheck, part: str) -> Value:
 
 def _of_check(check: checks.PrimitiveCheck, part: str) -> Value:
     """Return a part of the exception that a check raises: Python's own, with one argument."""
-    if part.startswith("."):
+    if part.startswith(ATTRIBUTE):
         return Unset()
     if check.argument is not None:
         error: BaseException = getattr(builtins, check.exception)(check.argument())

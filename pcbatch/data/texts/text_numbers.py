@@ -18,6 +18,7 @@ from pcbatch.data.texts.quoted import as_quoted
 from pcbatch.data.texts.text import joined
 from pcbatch.data.values import Column, Index, Num, Value
 
+SHOWN = 200  # characters of a text that `int` refuses, in the text of its error
 PREFIXES = {10: "", 2: "0b", 8: "0o", 16: "0x"}
 
 
@@ -69,6 +70,12 @@ def text_of_bool(c: Value) -> LaneText:
     return LaneText.made(jnp.where(c, true.codes, false.codes), jnp.where(c, 4, 5).astype(np.int32))
 
 
+def _short(text: LaneText) -> LaneText:
+    """Return a text that an error shows in full; a lane with a longer one stops."""
+    limit(text.length <= SHOWN, "the text of an error about a text of more than 200 characters")
+    return text
+
+
 def integer_of_text(text: LaneText, base: Value = 10) -> Value:
     """Return the integer that a text shows, as the builtin `int`; the lane raises ValueError if it shows none."""
     if isinstance(base, jax.Array) or base not in range(2, 37):
@@ -100,7 +107,7 @@ def integer_of_text(text: LaneText, base: Value = 10) -> Value:
     foreign = ~good & (first_row(lambda code: code > 127, codes, jnp.where(good, 0, n)) < n)
     limit(~foreign, "`int` of a text with characters other than ASCII")
     refused = f"invalid literal for int() with base {base}"
-    require(good, "ValueError", refused, argument=lambda: as_quoted(f"{refused}: ", text))
+    require(good, "ValueError", refused, argument=lambda: as_quoted(f"{refused}: ", _short(text)))
     negative = jnp.logical_and(signed == 1, first == ord("-"))
     dtype = np.dtype(jnp.result_type(int))
     word = np.dtype(f"u{dtype.name}")

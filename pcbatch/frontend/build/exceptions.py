@@ -194,7 +194,8 @@ def raise_again(b: Builder, tried: Handlers, at: Node) -> None:
             b.emit(Move(variable, tried.parts[part], b.loc(at)))
         b.jump(outer.label)
         return
-    for cls in dict.fromkeys((*tried.raised, *b.symbol.raised, *CHECKED)):
+    known = dict.fromkeys((*tried.raised, *b.symbol.raised, *CHECKED))
+    for cls in sorted(known, key=lambda one: -len(one.__mro__)):  # a class before those that it is derived from
         matched, others = b.label(), b.label()
         _branch_on_class(b, tried.code, (cls,), at, matched, others)
         b.start(matched)

@@ -9,9 +9,11 @@ ValueError(text)`, the values are copied where it is assigned, and the message i
 
 from __future__ import annotations
 
+import inspect
 import re
 import string
 from dataclasses import replace
+from types import FunctionType
 from typing import Any
 
 import gast
@@ -342,12 +344,21 @@ def build_raise(b: Builder, node: Node) -> None:
     b.fail(cls, _separated(shown, (", ",)), node)
 
 
+def _has_code(cls: type[BaseException]) -> bool:
+    """Whether code of the user's runs where an exception of a class is made."""
+    methods = (inspect.getattr_static(cls, name, None) for name in ("__init__", "__new__"))
+    return any(isinstance(getattr(method, "__func__", method), FunctionType) for method in methods)
+
+
 def _parts(b: Builder, cls: type[BaseException], made: Node, at: Node) -> tuple[str, ...]:
     """Assign the parts of an exception that handlers read, of an object that `made` makes; return the parts."""
     if not b.handlers:
         return ()
     variables = b.handlers[-1].parts
     parts = tuple(part for part in variables if issubclass(cls, b.symbol.parts[part]))
+    if not parts and _has_code(cls):  # which may raise, or change something
+        expression = attempted(lower(b, made), at)
+        b.prim((b.temp(),), supported(exceptions.raising, [constant((exceptions.COUNT,), at), expression], at), at=at)
     if parts:
         temps = tuple(b.temp() for _ in parts)
         expression = attempted(lower(b, made), at)

@@ -161,7 +161,7 @@ def _after(b: Builder, label: str, deleted: Deleted, report: bool = False) -> De
     for k, op in enumerate([*draft.ops, None]):
         while deletions and deletions[0][0] == k:  # those before operation number `k`
             _, name, node = deletions.pop(0)
-            if report and name in gone:
+            if report and name in gone and not hasattr(node, "made"):
                 _read_after_del(b, name, b.loc(node), gone[name])
             gone[name] = node
         if op is None:
@@ -177,4 +177,7 @@ def _after(b: Builder, label: str, deleted: Deleted, report: bool = False) -> De
 def _read_after_del(b: Builder, name: str, loc: Loc | None, deletion: Node) -> None:
     title = f"`{name}` may be used after `del {name}`"
     helps = (f"assign `{name}` again before this, or leave the `del` out",)
+    if hasattr(deletion, "made"):
+        title = f"`{name}` may be used after the handler of that name, in the end of which Python deletes it"
+        helps = (f"give the exception another name than `{name}`",)
     b.faults.add("PCB212", title, deletion if loc is None else loc, helps=helps, cause=(deletion, "deleted here"))

@@ -1,8 +1,8 @@
 """Handlers that read the exception they catch, written as reads of its parts.
 
 except BankError as e:           ==>      except BankError as e:
-    log(str(e), e.code)                       e.class = <class>; e.str = <str>; e..code = <code>
-                                              log(text_read(e.str), attribute_read(e.class, e..code, "code", BankError))
+    log(str(e), e.code)                       e.class = <class>; e.str = <str>; e.attr_code = <code>
+                                              log(text_read(e.str), attribute_read(e.class, e.attr_code, "code"))
 
 A lane keeps no object of what it has caught, only the parts that handlers read: what `str` and `repr` show, `args`, and
 attributes. Questions of its class are answered by the number of that. Any other use of `e` stays, and is refused.
@@ -18,7 +18,7 @@ from typing import Any
 import gast
 
 from pcbatch.data.functions import exceptions
-from pcbatch.data.functions.exceptions import ARGS, COUNT, SHOWN, TEXT
+from pcbatch.data.functions.exceptions import ARGS, ATTRIBUTE, COUNT, HELD, SHOWN, TEXT
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import (
@@ -50,16 +50,17 @@ class _Caught:
     def read(self, part: str, at: Node) -> Node:
         """Make a read of the variable of a part."""
         self.parts[part] = None
-        return load(f"{self.prefix}.{part}", at)
+        return load(f"{self.prefix}.{_name(part)}", at)
 
     def text(self, part: str, at: Node) -> Node:
         """Make a read of a text of the exception."""
-        return supported(exceptions.text_read, [self.read(part, at)], at)
+        return supported(exceptions.text_read, [self.read(part, at), self.read(HELD, at)], at)
 
     def attribute(self, name: str, at: Node) -> Node:
         """Make a read of an attribute."""
-        found = self.read(f".{name}", at)
-        return supported(exceptions.attribute_read, [self.read(CLASS, at), found, constant(name, at), self.classes], at)
+        found, held = self.read(f"{ATTRIBUTE}{name}", at), self.read(HELD, at)
+        given = [self.read(CLASS, at), found, constant(name, at), held, self.classes]
+        return supported(exceptions.attribute_read, given, at)
 
 
 def write_caught(unit: Unit) -> Node:
@@ -85,11 +86,27 @@ def _written(unit: Unit, handler: Node, number: int) -> Node:
     ):
         return handler  # another value has the name
     body = [_replaced(unit, caught, statement) for statement in handler.body]
-    if not caught.parts and all(new is old for new, old in zip(body, handler.body, strict=True)):
-        return handler
     first = handler.body[0]
-    read = [_assigned(f"{caught.prefix}.{part}", part, first) for part in caught.parts]
+    if _is_bound(unit, name):  # Python deletes the name in the end
+        gone = gast.copy_location(gast.Name(id=name, ctx=gast.Del(), annotation=None, type_comment=None), handler)
+        gone.made = True
+        body = [gast.copy_location(gast.Delete(targets=[gone]), first), *body]
+    elif not caught.parts and all(new is old for new, old in zip(body, handler.body, strict=True)):
+        return handler
+    read = [_assigned(f"{caught.prefix}.{_name(part)}", part, first) for part in caught.parts]
     return with_fields(handler, body=[*read, *body])
+
+
+def _is_bound(unit: Unit, name: str) -> bool:
+    """Whether a name is that of another variable, and not of caught exceptions alone."""
+    handlers = [part for part in gast.walk(unit.node) if isinstance(part, gast.ExceptHandler)]
+    own = {id(part) for handler in handlers for part in (handler, handler.name)}
+    return name in unit.params or any(id(place) not in own for place in unit.bound.get(name, ()))
+
+
+def _name(part: str) -> str:
+    """The name of a part in that of its variable."""
+    return part.replace(" ", "_").replace("[", "_").replace("]", "").replace("#", "_count")
 
 
 def _assigned(name: str, part: str, at: Node) -> Node:
