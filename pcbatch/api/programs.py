@@ -324,7 +324,7 @@ def _first_room(call: Arguments, needed: Room, limit: int | None, repeats: bool)
     """
     if is_tracing(call.arrays) or not (repeats or limit is None):
         most = START_CAPACITY if limit is None else rounded(limit)
-        return Room(most, most)
+        return Room(most, most if limit else START_CHARACTERS)
     start, most = _told(call) if repeats else Room(START_CAPACITY, START_CHARACTERS), rounded(limit or LARGEST)
     return needed.joined(Room(min(start.elements, most), min(start.characters, most)))
 

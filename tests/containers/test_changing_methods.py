@@ -350,11 +350,6 @@ def test_a_method_that_raises_or_prints(capfd: pytest.CaptureFixture[str]) -> No
     ]
 
 
-def _nameless(n):
-    Counter(n).check()
-    return n
-
-
 def _static(n):
     m = Counter(n)
     m.told(n)
@@ -370,7 +365,6 @@ def _class(n):
 @pytest.mark.parametrize(
     ("function", "help"),
     [
-        (_nameless, "assign the object to a variable in a line before, `value = Counter(n)`, and call `value.check`"),
         (_static, "call it by its class: `Counter.told(n)`"),
         (_class, "call it by its class: `Counter.said(n)`"),
     ],

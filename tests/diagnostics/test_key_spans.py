@@ -14,7 +14,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.lowering.diagnose.key_spans import key_span
 
 N = np.arange(3)
-XS = (1.5, 2.5, None)
+XS = jnp.ones((3, 2))
 
 
 def read(i):
@@ -52,7 +52,7 @@ def added(i):
 
 
 @pytest.mark.parametrize("fn", [read, stored, augmented, removed, asked, added])
-def test_keys_that_may_be_none(fn: Any) -> None:
+def test_keys_that_are_arrays(fn: Any) -> None:
     with pytest.raises(pcbatch.CompileError) as caught:
         pcbatch.batch(fn)(N)
     assert _marked(caught.value) == ("PCB304", "XS[i % 3]")

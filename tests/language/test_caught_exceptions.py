@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -212,6 +213,104 @@ def by_class(n):
     return 0
 
 
+class Last(AppError):
+    def __init__(self, xs):
+        super().__init__(xs[-1])
+
+
+def a_constructor_that_raises(n):
+    try:
+        raise Last([k for k in range(n % 3)])
+    except IndexError:
+        return "empty"
+    except Last:
+        return "last"
+
+
+def before_the_users_own(n):
+    """The body may raise one of Python's own before."""
+    xs = [1, 2, 3, 4, 5]
+    message = "fine"
+    try:
+        act(xs[n] + 1)
+    except AppError as e:
+        message = str(e)
+    except IndexError:
+        message = "index"
+    except Plain as e:
+        message = repr(e)
+    return message
+
+
+class Share(AppError):
+    def __init__(self, n):
+        self.n = n
+
+    def __str__(self):
+        return f"S{10 // self.n}"
+
+
+def a_text_that_raises(n):
+    """Python makes the text where it is read."""
+    try:
+        raise Share(n)
+    except Exception as e:
+        return type(e).__name__ if n == 0 else str(e)
+
+
+@dataclass
+class Coded(Exception):
+    a: int
+    b: str = "bb"
+
+
+def of_a_dataclass(n):
+    try:
+        raise Coded(n, "x")
+    except Coded as e:
+        return repr(e) + str(e) + e.b * e.a
+
+
+def name_of_a_loop(n):
+    total = 0
+    for e in [1, 2, 3]:
+        try:
+            if e == n:
+                raise AppError(e * 10)
+            total += e
+        except AppError as e:
+            total += len(str(e))
+    return total
+
+
+class Frac:
+    def __init__(self, a, b):
+        if b == 0:
+            raise ZeroDivisionError("zero denominator")
+        self.a, self.b = a, b
+
+    def __truediv__(self, other):
+        return Frac(self.a * other.b, self.b * other.a)
+
+
+class Named(Frac):
+    def __init__(self, a, name):
+        super().__init__(1, a)
+        if len(name) > 3:
+            raise KeyError(name)
+        self.name = name
+
+
+def in_a_constructor(n):
+    try:
+        found = Frac(n, 3) / Frac(n - 3, n)
+        return f"{found.a}/{found.b} {Named(n - 5, 'abcdef'[:n]).name}"
+    except ZeroDivisionError as e:
+        return str(e)
+    except KeyError as e:
+        return f"key {e}"
+
+
 class Account:
     def __init__(self, balance):
         self.balance = balance
@@ -251,6 +350,12 @@ def methods(n):
         key,
         by_class,
         methods,
+        a_constructor_that_raises,
+        before_the_users_own,
+        a_text_that_raises,
+        of_a_dataclass,
+        name_of_a_loop,
+        in_a_constructor,
     ],
 )
 def test_parts_of_what_was_caught_are_those_of_plain_python(fn: Callable[..., Any]) -> None:
@@ -362,3 +467,70 @@ def named_anew(n):
 def test_other_uses_of_the_exception_are_refused(fn: Callable[..., Any]) -> None:
     with pytest.raises(pcbatch.CompileError, match="PCB101"):
         pcbatch.batch(fn)(np.arange(8))
+
+
+def changed_before_it_is_read(n):
+    xs = [1, n]
+    try:
+        raise AppError(xs)
+    except AppError as e:
+        xs.append(5)
+        return str(e)
+
+
+def attribute_that_is_changed(n):
+    xs = [1, n]
+    try:
+        raise Missing(xs)
+    except Missing as e:
+        xs[0] = 77
+        return e.name[0]
+
+
+def property_that_may_raise(n):
+    try:
+        raise Ratio(n)
+    except Ratio as e:
+        return -1 if n == 0 else e.ratio
+
+
+class Ratio(AppError):
+    @property
+    def ratio(self):
+        return 10 // self.args[0]
+
+
+def name_that_python_deletes(n):
+    e = 1
+    try:
+        if n > 0:
+            raise AppError("x")
+    except AppError as e:
+        pass
+    return e
+
+
+@pytest.mark.parametrize(
+    ("fn", "code"),
+    [
+        (changed_before_it_is_read, "PCB330"),
+        (attribute_that_is_changed, "PCB330"),
+        (property_that_may_raise, "PCB101"),
+        (name_that_python_deletes, "PCB212"),
+    ],
+)
+def test_what_may_be_another_when_it_is_read_is_refused(fn: Callable[..., Any], code: str) -> None:
+    with pytest.raises(pcbatch.CompileError, match=code):
+        pcbatch.batch(fn)(np.arange(4))
+
+
+def test_a_subclass_that_goes_on_is_reported_as_itself() -> None:
+    def passes(n):
+        try:
+            act(n)
+        except AppError:
+            raise
+        return n
+
+    with pytest.raises(pcbatch.BatchRuntimeError, match="raised `Limit`"):
+        pcbatch.batch(passes)(np.array([3]))

@@ -74,7 +74,7 @@ def checked_power(base: Num, exponent: Num) -> Value:
     """The operator `**` in lanes where `is_power` holds."""
     whole = isinstance(base, Tracer) and base.shape == () and kind_of(base.dtype) in (bool, int)
     if whole and type(exponent) is int and exponent < 0 and origin_of(base) is not Origin.ARRAY:
-        return note(base.astype(float) ** exponent, Origin.NUMBER)
+        return _arithmetic(operator.pow, "**", note(base.astype(float), Origin.NUMBER), exponent)
     _require_real(base, exponent)
     return _arithmetic(operator.pow, "**", base, exponent)
 
