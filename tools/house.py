@@ -25,7 +25,7 @@ PACKAGE: Final = ROOT / "pcbatch"
 BOUNDS: Final = Path(__file__).with_suffix(".toml")
 WANTED: Final = 24  # files of a folder
 LAYERS: Final = (
-    *("contexts", "decisions", "errors", "plan", "options", "diagnostics"),
+    *("jax_settings", "contexts", "decisions", "errors", "plan", "options", "diagnostics"),
     *("ir", "data", "frontend", "lowering"),
     *("runtime", "transforms", "call", "compiler", "report", "runs", "learning", "tuning", "ask", "api", "cli", "mcmc"),
 )

@@ -110,8 +110,7 @@ class Builder:
         self.kept: dict[str, Move] = {}  # parameters that are results: what makes them the caller's objects in the end
         self.unbound = frozenset[str]()  # variables that some path may read without a value
         self.is_set: dict[str, str] = {}  # for some of them, the variable that says whether it has one
-        # The results that say what the function raises, where a caller catches that: its number, and its parts.
-        self.raising: tuple[str, ...] = ()
+        self.raising: tuple[str, ...] = ()  # the results that say what the function raises, where that is caught
         self.fills = False  # whether it is an `__init__` whose object nobody has if it raises
         self.current = self.label()
 
@@ -137,13 +136,6 @@ class Builder:
         self._next_temp += 1
         self.variables |= {name}
         return name
-
-    def tried(
-        self, caught: tuple[type[BaseException], ...] = (BaseException,), unread: tuple[type[BaseException], ...] = ()
-    ) -> Handlers:
-        """Return new handlers, of a `try` that catches these classes."""
-        label, code = self.label(), self.temp()
-        return Handlers(label, code, {part: self.temp() for part in self.symbol.parts}, [], caught, unread)
 
     def held(self, name: str, node: Node) -> Node:
         """Return a read of the variable `name`, which holds the value of `node` and is shown as `node` in messages."""
@@ -180,7 +172,7 @@ class Builder:
         expression = attempted(node, node)
         parts = self.handlers[-1].parts
         attempt = supported(
-            exceptions.attempt, [constant(len(dsts), node), expression, self._wanted(source), *objects], node
+            exceptions.attempt, [constant(len(dsts), node), expression, _wanted(self, source), *objects], node
         )
         shown = node if shown is None else shown
         self.plain_prim((code, *parts.values(), *temps), attempt, shown=shown, at=source, changes=changes)
@@ -188,15 +180,6 @@ class Builder:
         for dst, temp in zip(dsts, temps, strict=True):
             if dst != temp:
                 self.emit(Move(dst, temp, self.loc(source)))
-
-    def _wanted(self, at: Node) -> Node:
-        """Build the parts of exceptions that handlers read, as `attempt` takes them."""
-        if not self.symbol.parts:
-            return constant(None, at)
-        known, unread = self.temp(), self.handlers[-1].unread
-        wanted = exceptions.wanted(tuple((part, of, unread) for part, of in self.symbol.parts.items()))
-        self.emit(Prim((known,), default_expr("wanted", wanted), self.loc(at)))
-        return load(known, at)
 
     def require_bound(self, node: Node) -> None:
         """In the body of a `try`, leave it for its handlers where an expression reads a variable without a value."""
@@ -226,13 +209,7 @@ class Builder:
         if self.handlers:
             tried = self.handlers[-1]
             tried.raised.append(cls)
-            for part, variable in tried.parts.items():
-                if part in parts:
-                    continue
-                if (value := exceptions.part_of_python(part, shown)) is None:
-                    self.unset(variable, at)
-                else:
-                    self.plain_prim((variable,), constant(value, at), at=at)
+            _assign_parts(self, shown, parts, at)
             self.plain_prim((tried.code,), constant(code_of(cls), at), at=at)
             self.jump(tried.label)
             return
@@ -348,6 +325,35 @@ class Builder:
             inline=inline,
             given_back=given_back,
         )
+
+
+def new_handlers(
+    b: Builder, caught: tuple[type[BaseException], ...] = (BaseException,), unread: tuple[type[BaseException], ...] = ()
+) -> Handlers:
+    """Return the handlers of a `try` that catches these classes."""
+    label, code = b.label(), b.temp()
+    return Handlers(label, code, {part: b.temp() for part in b.symbol.parts}, [], caught, unread)
+
+
+def _wanted(b: Builder, at: Node) -> Node:
+    """Build the parts of exceptions that handlers read, as `attempt` takes them."""
+    if not b.symbol.parts:
+        return constant(None, at)
+    known, unread = b.temp(), b.handlers[-1].unread
+    wanted = exceptions.wanted(tuple((part, of, unread) for part, of in b.symbol.parts.items()))
+    b.emit(Prim((known,), default_expr("wanted", wanted), b.loc(at)))
+    return load(known, at)
+
+
+def _assign_parts(b: Builder, shown: Message, known: Sequence[str], at: Node) -> None:
+    """Build the parts of an exception that Python raises by itself, with this message, but for those that are known."""
+    for part, variable in b.handlers[-1].parts.items():
+        if part in known:
+            continue
+        if (value := exceptions.part_of_python(part, shown)) is None:
+            b.unset(variable, at)
+        else:
+            b.plain_prim((variable,), constant(value, at), at=at)
 
 
 def keep_parameters(b: Builder, given_back: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pcbatch.data.catalogue import facts
 from pcbatch.data.functions import changes
-from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.builder import Builder, new_handlers
 from pcbatch.frontend.build.exceptions import raise_again
 from pcbatch.frontend.build.mutations import call_mutation, path
 from pcbatch.frontend.build.receivers import Operands, evaluated
@@ -35,7 +35,7 @@ def taken_one_by_one(b: Builder, found: Mutation) -> bool:
 
 def by_stream(b: Builder, stream: Node, at: Node, change: Callable[[Node, bool], T]) -> T:
     """Build a change by the list of a stream's elements: all of them, or (then True is passed) those before a raise."""
-    taken, tried, after = load(b.temp(), at), b.tried(), b.label()
+    taken, tried, after = load(b.temp(), at), new_handlers(b), b.label()
     b.handlers.append(tried)
     b.loops.collect(b, taken.id, stream)
     b.handlers.pop()

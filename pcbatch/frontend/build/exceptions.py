@@ -25,7 +25,7 @@ import jax
 import numpy as np
 
 from pcbatch.data.functions import exceptions
-from pcbatch.frontend.build.builder import Builder, Handlers
+from pcbatch.frontend.build.builder import Builder, Handlers, new_handlers
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
@@ -99,7 +99,7 @@ def _build_handlers(
             b.symbol.want(part, of)
         first = first and not parts and not raises_again(handler.body)
         unread += of if first else ()
-    tried = b.tried(tuple(cls for classes in of_handlers for cls in classes), tuple(unread))
+    tried = new_handlers(b, tuple(cls for classes in of_handlers for cls in classes), tuple(unread))
     b.handlers.append(tried)
     build(body)
     b.handlers.pop()
@@ -156,7 +156,7 @@ def _branch_on_class(
 
 def _build_finally(b: Builder, node: Node, build: Body) -> None:
     """Build a `try` with a `finally`, whose body follows the others on each way out of them."""
-    tried = b.tried()
+    tried = new_handlers(b)
     b.handlers.append(tried)
     b.finals.append((node.finalbody, len(b.handlers) - 1))
     if node.handlers:
@@ -209,7 +209,7 @@ def begin_catching(b: Builder, at: Node) -> None:
     code = b.temp()
     b.unset(b.result, at)
     b.plain_prim((code,), constant(0, at), at=at)
-    tried = replace(b.tried(), code=code)
+    tried = replace(new_handlers(b), code=code)
     for variable in tried.parts.values():
         b.unset(variable, at)
     b.raising = (code, *tried.parts.values())

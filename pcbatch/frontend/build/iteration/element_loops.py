@@ -17,7 +17,7 @@ import gast
 
 from pcbatch.data.functions import iteration
 from pcbatch.frontend.build.assignments import assign
-from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.builder import Builder, new_handlers
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.exceptions import leave_on
 from pcbatch.frontend.build.expressions import call_into, condition, in_order, lower, lower_into, where
@@ -196,7 +196,7 @@ def _calls(b: Builder, function: Node, node: Node) -> Iterator[Callable[[list[No
 
 def _until_stop(b: Builder, node: Node, end: str) -> Node:
     """Build an expression whose StopIteration goes to the label `end`; return the variable of its value."""
-    tried, going = b.tried(), b.label()
+    tried, going = new_handlers(b), b.label()
     b.handlers.append(tried)
     value = copied(b, lower(b, node))
     b.handlers.pop()
