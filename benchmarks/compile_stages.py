@@ -1,8 +1,9 @@
 """Where the time of a first call goes, by stage: `NPROC=1 python -m benchmarks.compile_stages`
 
-The gallery, the programs of `benchmarks/fifty_lines`, and the gradients of those whose results are floats, each from
-its source to the end of its first run with few lanes. All is measured in time of the processor, that of XLA's threads
-included, so that other programs on the machine count little. `JAX_COMPILATION_CACHE_DIR` must not be set.
+The gallery, the programs of `benchmarks/fifty_lines`, the gradients of those whose results are floats, and programs
+with classes (`benchmarks/object_programs`), each from its source to the end of its first run with few lanes. All is
+measured in time of the processor, that of XLA's threads included, so that other programs on the machine count little.
+`JAX_COMPILATION_CACHE_DIR` must not be set.
 """
 
 from __future__ import annotations
@@ -27,9 +28,16 @@ from benchmarks.common import Row, report
 from benchmarks.compile_time import Stages, watched
 from benchmarks.fifty_lines import PROGRAMS
 from benchmarks.first_call import NAMES, first_call
+from benchmarks.object_programs import PROGRAMS as OBJECTS
+from tests.strangers.rows import argument
 
 LANES = 8
-GOALS = {"gallery": (3.0, 6.0), "fifty lines": (3.0, 6.0), "gradients": (5.0, 8.0)}  # median and worst
+GOALS = {  # median and worst
+    "gallery": (3.0, 6.0),
+    "fifty lines": (3.0, 6.0),
+    "gradients": (5.0, 8.0),
+    "objects": (5.0, 10.0),
+}
 LOWERED, COMPILED = "/jax/core/compile/jaxpr_to_mlir_module_duration", "/jax/core/compile/backend_compile_duration"
 FRONT, TYPES, PASSES, MACHINE, LOWERING, XLA, RUN = (
     "front end",
@@ -139,10 +147,19 @@ def gradient(name: str) -> Callable[[], Any]:
     return lambda: step(*args)
 
 
+def of_objects(name: str) -> Callable[[], Any]:
+    """A call of a program with classes."""
+    function, examples = OBJECTS[name]
+    args = [argument(list(column)) for column in zip(*examples, strict=True)]
+    batched = pcbatch.batch(function)
+    return lambda: batched(*args)
+
+
 GROUPS: Mapping[str, tuple[Callable[[str], Callable[[], Any]], tuple[str, ...]]] = {
     "gallery": (gallery, NAMES),
     "fifty lines": (forward, tuple(PROGRAMS)),
     "gradients": (gradient, tuple(name for name, program in PROGRAMS.items() if program.smooth)),
+    "objects": (of_objects, tuple(OBJECTS)),
 }
 
 

@@ -45,10 +45,12 @@ from benchmarks.cpython_programs import classics, sorting
 from benchmarks.cpython_programs.program import Program
 from benchmarks.fifty_lines import PROGRAMS
 from benchmarks.jobs import JOBS, Job, run
+from benchmarks.object_programs import PROGRAMS as OBJECTS
 from benchmarks.queues import __main__ as queues
 from benchmarks.queues import fit, march, ode, ssa
 from benchmarks.queues.peers import in_rounds, one_by_one, single, together, utilisation
 from benchmarks.recursions import RECURSIONS
+from tests.strangers.rows import argument, as_plain, lane_of
 
 pytestmark = [pytest.mark.share(3), pytest.mark.long, pytest.mark.promotion("standard")]
 
@@ -273,6 +275,14 @@ def test_programs_of_fifty_lines_are_that_long() -> None:
     for program in PROGRAMS.values():
         assert 34 <= len(inspect.getsource(program.function).splitlines()) <= 60, program.name
         assert {len(leaf) for leaf in jax.tree.leaves(program.arguments(3))} == {3}
+
+
+@pytest.mark.promotion("standard")
+@pytest.mark.parametrize("name", ["lru_cache", "trie"])
+def test_programs_with_classes_are_those_of_plain_python(name: str) -> None:
+    function, examples = OBJECTS[name]
+    found = pcbatch.batch(function)(*(argument(list(column)) for column in zip(*examples, strict=True)))
+    assert [as_plain(lane_of(found, k)) for k in range(len(examples))] == [as_plain(function(*e)) for e in examples]
 
 
 def test_parts_of_a_first_call() -> None:
