@@ -18,7 +18,7 @@ from typing import Any
 from pcbatch.contexts import setting
 
 START_CAPACITY = 32  # first guess, a power of two
-START_CHARACTERS = 64  # that of texts, which sentences with a few numbers fill
+START_CHARACTERS = 128  # that of texts, which sentences with a few numbers fill
 ALONE_CAPACITY = 64  # that of lanes one after the other, which take the time of what lists hold
 LEAST_CAPACITY = 8  # that of lists which are made of others, where the lists of the arguments are short
 LARGEST = 2**24  # elements, beyond which no container gets more room by itself
