@@ -64,12 +64,13 @@ def _by_own_order(builtin: Callable[..., Value], args: tuple[Value, ...], option
     """The extreme of values; where a method of the user's that compares them branches, the compiler writes that out."""
     try:
         return _extreme(builtin, args, **options)
-    except jax.errors.TracerBoolConversionError:
-        values, key = args[0] if len(args) == 1 else args, options.get("key")
-        if isinstance(values, LaneList | list | tuple | range):
-            first = values.element(0) if isinstance(values, LaneList) else values[0]
-            refuse_own_order(first if key is None else key(first))
-        raise
+    except jax.errors.TracerBoolConversionError as error:
+        branched = error
+    values, key = args[0] if len(args) == 1 else args, options.get("key")
+    if isinstance(values, LaneList | list | tuple | range):  # after the handler: the place of the call is what counts
+        first = values.element(0) if isinstance(values, LaneList) else values[0]
+        refuse_own_order(first if key is None else key(first))
+    raise branched
 
 
 def _extreme(

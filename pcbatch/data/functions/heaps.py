@@ -38,9 +38,10 @@ def call(part: Value, name: str, args: Sequence[Value], options: dict[str, Value
     heap = part if isinstance(part, LaneList) else LaneList.from_list(part)
     try:
         return heap, of_lane(heap, *args, **options)
-    except jax.errors.TracerBoolConversionError:
-        refuse_own_order(args[0] if args else heap.element(0))
-        raise
+    except jax.errors.TracerBoolConversionError as error:
+        branched = error
+    refuse_own_order(args[0] if args else heap.element(0))
+    raise branched
 
 
 @stands_for(heapq.heappush)
