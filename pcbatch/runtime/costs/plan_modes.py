@@ -7,8 +7,8 @@ part of the program, not of the run, so that equal programs are planned, and com
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import short
@@ -88,6 +88,7 @@ class BlockCost:
     alone: float = 0.0  # what it computes for a lane that runs alone
     together: float = 0.0  # what it computes for one of many lanes, without kernels
     frames: bool = False  # it pushes or pops
+    cut: float = 0.0  # words of a lane's registers that are cut out and put back where it alone is for all lanes
 
     @property
     def lane(self) -> float:
@@ -263,13 +264,25 @@ def costs(
     expensive = expensive_blocks(program)
     graph, inner = flow(program), inner_loops(program, expensive)
     last = lanes_last_registers(program)
-    blocks = (
+    blocks = [
         _cost(
             program, b, often[b.label] / most, b.label in expensive, b.label in graph[b.label], b.label in inner, last
         )
         for b in program.blocks
-    )
+    ]
+    blocks = [replace(one, cut=_cut(program, blocks, one)) if one.expensive else one for one in blocks]
     return Costs(tuple(blocks), _chosen(program, modes), drains, sweeps, has_cycle(graph))
+
+
+def _cut(program: StackProgram, costs: Sequence[BlockCost], block: BlockCost) -> float:
+    """Return the words of the registers that lanes use so often, between two visits of a block, that each is cut out
+    for the lane (`runtime/scalar/outside.py`)."""
+    uses: dict[str, float] = {}
+    for one, cost in zip(program.blocks, costs, strict=True):
+        for v in (*block_uses(one), *block_writes(one)):
+            uses[v] = uses.get(v, 0.0) + cost.often
+    sizes = {v: storage_type(var.type).size for v, var in program.vars.items() if var.has_register and var.type}
+    return float(sum(size for v, size in sizes.items() if uses.get(v, 0.0) > 2 * block.often))
 
 
 def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> dict[int, Mode]:

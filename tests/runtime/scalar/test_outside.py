@@ -5,6 +5,7 @@ Which blocks are outside is set here, so that both parts meet in every program.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -153,6 +154,13 @@ class TestChoice:
         monkeypatch.undo()
         assert worth.is_outside(self.block(1e5), 64) and not worth.is_outside(self.block(1e5), 1)
         assert not worth.is_outside(self.block(1e3), 64) and not worth.is_outside(self.block(1e5, expensive=False), 64)
+
+    def test_a_lane_with_a_large_state_computes_by_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """To cut the registers of each lane out, and to put them back, takes longer than the block saves."""
+        monkeypatch.undo()
+        block = self.block(1e5)
+        assert not worth.is_outside(dataclasses.replace(block, cut=1e5), 64)
+        assert worth.is_outside(dataclasses.replace(block, cut=1e2), 64)
 
     def test_widths(self) -> None:
         some = worth.Widths((1, 2, 4, 64, 128, 1024))
