@@ -27,7 +27,9 @@ WIDTHS: tuple[int, ...] = tuple(1 << k for k in range(WIDEST.bit_length()))
 # A block is visited for all lanes where one of them takes `HEAVY`, and all of them so many times as long as that visit,
 # which begins with so many nanoseconds of kernels.
 HEAVY, OUTSIDE, STARTED = 2500.0, 1.5, 1e5
-CUT = 2.5  # a word of a register that is cut out for each lane, and put back, around such a visit: 3.1 and 3.5 measured
+# A word of a register that is cut out for each lane, and put back, around such a visit: of all lanes too many for the
+# caches (3.1 and 3.5 measured), or not.
+CUT, CUT_IN_CACHE, CACHED_WORDS = 2.5, 0.1, 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +141,14 @@ def _waiting(costs: Costs) -> float:
 def is_outside(block: BlockCost, lanes: int) -> bool:
     """Whether a block is visited for all lanes at once while the rest of the program runs one lane after the other."""
     alone = of_one_lane(block)
-    pays = lanes * (alone - block.cut * CUT) >= OUTSIDE * (STARTED + block.dense(lanes))
+    pays = lanes * alone - _cut_out(block, lanes) >= OUTSIDE * (STARTED + block.dense(lanes))
     return math.isinf(alone) or (block.expensive and alone >= HEAVY and pays)
+
+
+def _cut_out(block: BlockCost, lanes: int) -> float:
+    """Return the time to cut the registers of all lanes out, and to put them back."""
+    words = lanes * block.cut
+    return words * (CUT if words > CACHED_WORDS else CUT_IN_CACHE)
 
 
 def _one_after_the_other(costs: Costs, lanes: int) -> float:
@@ -148,7 +156,7 @@ def _one_after_the_other(costs: Costs, lanes: int) -> float:
     return sum(
         block.often
         * (
-            STARTED + block.dense(lanes) + lanes * block.cut * CUT
+            STARTED + block.dense(lanes) + _cut_out(block, lanes)
             if is_outside(block, lanes)
             else lanes * of_one_lane(block)
         )
