@@ -16,10 +16,13 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
+import jax
+
 from pcbatch.contexts import setting
 from pcbatch.data.catalogue import facts
 from pcbatch.data.joinable import Joinable
-from pcbatch.data.object_parts import is_generated, is_user_code
+from pcbatch.data.object_parts import is_generated, is_plain_object, is_user_code
+from pcbatch.data.stored import by_identity
 from pcbatch.data.values import Value
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
@@ -108,6 +111,23 @@ def refuse_own_order(value: Value) -> None:
         names = [one.opname for one in dis.get_instructions(code)]
         stores = any(name.startswith(("STORE_", "DELETE_")) and "FAST" not in name for name in names)
         raise Compared(cls.__name__, stores or any(facts(name).changes for name in code.co_names))
+
+
+def ask_which(a: Value, b: Value) -> None:
+    """Let two objects of a class without `__eq__` be records of the lane, where Python asks which of them they are.
+
+    One that comes from another primitive, or out of a container, is another object here than it was there.
+    """
+    if a is not b and is_told_by_identity(a) and type(a) is type(b):
+        title = f"objects of the class {type(a).__name__} are told apart by their identity"
+        raise by_identity("PCB305", title, "compare fields of theirs, or give the class an `__eq__`", a, b)
+
+
+def is_told_by_identity(value: Value) -> bool:
+    """Return whether a value is an object that a lane has made, of a class without `__eq__`."""
+    method: Any = getattr(type(value), "__eq__")  # noqa: B009 - which function it is
+    of_object = not isinstance(value, type) and method is object.__eq__ and is_plain_object(value)
+    return of_object and not jax.tree_util.all_leaves([value])
 
 
 def pair(a: Value, b: Value, name: str) -> tuple[Value, Value] | None:

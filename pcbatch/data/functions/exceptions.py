@@ -56,7 +56,7 @@ ATTRIBUTE = "attr "
 TEXTS = (TEXT, SHOWN)
 UNKNOWN_TEXT = "\0"  # stands for a text that Python makes by itself, which is not known
 EXACT = re.compile(
-    r"(list|string|tuple|range object|deque) index out of range|pop from (an )?empty (list|deque|set)"
+    r"((list|string|tuple|range object|deque) )?index out of range|pop from (an )?empty (list|deque|set)"
     r"|substring not found"
     r"|(integer |float )?(division|modulo)( or modulo)? by zero|integer division or modulo by zero|float modulo"
     r"|0.* cannot be raised to a negative power|math domain error|math range error|pop index out of range"

@@ -34,7 +34,7 @@ from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, is_none, narrowed, sure, unwrapped
 from pcbatch.data.origins import Tracer, is_noting, number
-from pcbatch.data.own_order import has_order, pair
+from pcbatch.data.own_order import ask_which, has_order, is_told_by_identity, pair
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Index, Value
@@ -64,6 +64,8 @@ def binary(name: str) -> Callable[[Value, Value], Value]:
             return compare(plain, a, b)
         if (isinstance(a, PLAIN) and isinstance(b, PLAIN)) or not is_noting():
             return operator(a, b)
+        if plain in ("eq", "ne"):
+            ask_which(a, b)
         if plain == "ne" and inherits(a, dunder) and method_of(a, "__eq__") is not None:
             return not_(eq(a, b))
         own = None if isinstance(a, PLAIN) else method_of(a, dunder)
@@ -203,7 +205,8 @@ def _holds_values(value: Value) -> bool:
     """Whether a value is one with values of the lane, a dict that holds one, or an object that a method compares."""
     if type(value) is dict:
         return any(map(_holds_values, value.values()))
-    return _of_lane(value) or (not isinstance(value, PLAIN) and users_method(value, "__eq__") is not None)
+    own = not isinstance(value, PLAIN) and users_method(value, "__eq__") is not None
+    return own or _of_lane(value) or is_told_by_identity(value)
 
 
 def lacks(item: Value, container: Value) -> Value:

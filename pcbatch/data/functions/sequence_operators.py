@@ -30,7 +30,7 @@ from pcbatch.data.mappings.lane_set import set_class
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Tracer, either, note, number, of_lane
-from pcbatch.data.own_order import compared, of_two_classes, refuse_own_order
+from pcbatch.data.own_order import ask_which, compared, of_two_classes, refuse_own_order
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList
@@ -72,6 +72,7 @@ def equal(a: Value, b: Value) -> Value:
         if a.keys() != b.keys():
             return False
         a, b = [*a.values()], [b[key] for key in a]
+    ask_which(a, b)
     if not are_sequences(a, b):
         return truth(list_order.equal(a, b) if isinstance(a, Optional) or isinstance(b, Optional) else a == b)
     if len(a) != len(b) or of_two_classes(a, b):

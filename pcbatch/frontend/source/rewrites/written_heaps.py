@@ -44,7 +44,8 @@ SINK = """
 """
 TEMPLATES: dict[Any, str] = {
     heapq.heappush: "if True:\n    HEAP.append(ITEM)\n    place = len(HEAP) - 1" + RISE,
-    heapq.heappop: "if True:\n    result = HEAP.pop()\n    place = 0\n    child = 1\n    if len(HEAP) > 0:\n"
+    heapq.heappop: "if True:\n    if len(HEAP) == 0:\n        raise IndexError('index out of range')\n"
+    "    result = HEAP.pop()\n    place = 0\n    child = 1\n    if len(HEAP) > 0:\n"
     "        last = result\n        result = HEAP[0]\n        HEAP[0] = last"
     + (SINK + RISE).replace("\n    ", "\n        ")
     + "    TARGET = result",
