@@ -90,7 +90,18 @@ def dropped(n):
     return best.name, best.cost, len(heap)
 
 
-@pytest.mark.parametrize("fn", [in_a_list, in_a_field, dropped])
+def text_of_an_empty_heap(n):
+    heap = []
+    if n > 2:
+        heappush(heap, Event(n, 1))
+    try:
+        event = heappop(heap)
+    except IndexError as e:
+        return str(e)
+    return str(event.time)
+
+
+@pytest.mark.parametrize("fn", [in_a_list, in_a_field, dropped, text_of_an_empty_heap])
 def test_elements_come_out_as_in_plain_python(fn: Callable[..., Any]) -> None:
     ns = range(6)
     found = pcbatch.batch(fn)(np.array(ns))
