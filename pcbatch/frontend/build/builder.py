@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import gast
 
+from pcbatch.data.exception_parts import part_of_python
 from pcbatch.data.functions import exceptions
 from pcbatch.data.functions.exceptions import code_of
 from pcbatch.diagnostics.diagnostic import Loc
@@ -350,7 +351,7 @@ def _assign_parts(b: Builder, shown: Message, known: Sequence[str], at: Node) ->
     for part, variable in b.handlers[-1].parts.items():
         if part in known:
             continue
-        if (value := exceptions.part_of_python(part, shown)) is None:
+        if (value := part_of_python(part, shown)) is None:
             b.unset(variable, at)
         else:
             b.plain_prim((variable,), constant(value, at), at=at)

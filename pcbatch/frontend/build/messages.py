@@ -19,6 +19,7 @@ from typing import Any
 import gast
 import jax
 
+from pcbatch.data.exception_parts import COUNT
 from pcbatch.data.functions import builtins, exceptions
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.exceptions import raise_again
@@ -358,7 +359,7 @@ def _parts(b: Builder, cls: type[BaseException], made: Node, at: Node) -> tuple[
     parts = tuple(part for part in variables if issubclass(cls, b.symbol.parts[part]))
     if not parts and _has_code(cls):  # which may raise, or change something
         expression = attempted(lower(b, made), at)
-        b.prim((b.temp(),), supported(exceptions.raising, [constant((exceptions.COUNT,), at), expression], at), at=at)
+        b.prim((b.temp(),), supported(exceptions.raising, [constant((COUNT,), at), expression], at), at=at)
     if parts:
         temps = tuple(b.temp() for _ in parts)
         expression = attempted(lower(b, made), at)

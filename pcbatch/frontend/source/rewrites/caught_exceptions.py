@@ -17,8 +17,8 @@ from typing import Any
 
 import gast
 
+from pcbatch.data.exception_parts import ARGS, ATTRIBUTE, COUNT, HELD, SHOWN, TEXT
 from pcbatch.data.functions import exceptions
-from pcbatch.data.functions.exceptions import ARGS, ATTRIBUTE, COUNT, HELD, SHOWN, TEXT
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import (
