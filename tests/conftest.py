@@ -10,7 +10,6 @@ core. Older emitters compile most programs (`emitters.py`). Flags in the environ
 from __future__ import annotations
 
 import gc
-import itertools
 import json
 import os
 import re
@@ -18,7 +17,6 @@ import signal
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from tests import emitters, shares
 
@@ -113,18 +111,6 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 10, 30)
-
-
-MAPS = Path("/proc/self/maps")
-MOST_MAPS = 40_000  # of 65,530 that Linux gives a process: each compiled program takes some, and without one JAX dies
-_ended = itertools.count(1)
-
-
-def pytest_runtest_teardown() -> None:
-    """Let go of compiled programs before the process has no room for further ones."""
-    if next(_ended) % 50 == 0 and MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
-        jax.clear_caches()
-        gc.collect()
 
 
 def _takes_all(config: pytest.Config) -> bool:
