@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from pcbatch import frontend
 from pcbatch.compiler.wants import explained, look, records
-from pcbatch.data.capacity import FullError, NestedError
+from pcbatch.data.capacity import RoomError
 from pcbatch.data.objects.made import using_made
 from pcbatch.data.objects.tables import TABLES
 from pcbatch.decisions import NONE, Decisions, Reason
@@ -136,7 +136,7 @@ def _decided(
                 if restart.error is not None and decisions | wants == decisions:
                     wants = _without_memos(helpers, first or restart.error)
                 decisions |= wants
-            except (NestedError, FullError) as room:
+            except RoomError as room:
                 room.decided = decisions
                 raise
             except CompileError as error:

@@ -21,7 +21,7 @@ from pcbatch.diagnostics.lane_words import readable
 from pcbatch.errors import CompileError, Refusal, UsageError
 from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.helpers import Helpers, is_kept
-from pcbatch.frontend.source.tree import ATTEMPTED
+from pcbatch.frontend.source.tree import is_attempted
 from pcbatch.ir.analysis.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.message import variables
@@ -161,7 +161,7 @@ def _inner(code: CodeType) -> Iterator[CodeType]:
     """The functions of the user in a primitive."""
     for part in code.co_consts:
         if isinstance(part, CodeType):
-            yield from _inner(part) if part.co_varnames[:1] == (ATTEMPTED,) else (part,)
+            yield from _inner(part) if is_attempted(part) else (part,)
 
 
 def _callable(chain: list[TracebackFrame]) -> list[TracebackFrame]:
@@ -170,7 +170,7 @@ def _callable(chain: list[TracebackFrame]) -> list[TracebackFrame]:
     for frame in chain:
         if not is_user_code(frame.code) or is_kept(frame.code):
             break
-        if frame.code.co_varnames[:1] == (ATTEMPTED,):
+        if is_attempted(frame.code):
             continue
         if not frame.name.startswith("<") or frame.name == "<lambda>":  # a comprehension has a frame, too
             found.append(frame)

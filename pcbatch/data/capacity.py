@@ -48,26 +48,22 @@ _capacity: ContextVar[tuple[int, int, int]] = ContextVar("pcbatch_capacity", def
 _alone: ContextVar[bool] = ContextVar("pcbatch_room_of_lanes_alone", default=False)
 
 
-class FullError(BaseException):  # no error of the program, and no `except Exception` may take it for one
-    """A container is known, while compiling, to need more room than it has.
-
-    `decided` are the decisions that the compilation had made so far.
-    """
+class RoomError(BaseException):  # no error of the program, and no `except Exception` may take it for one
+    """Compiling starts again with other room; `decided` are the decisions that it had made so far."""
 
     decided: Any = None
+
+
+class FullError(RoomError):
+    """A container is known, while compiling, to need more room than it has."""
 
     def __init__(self, elements: int = 0, characters: int = 0) -> None:
         super().__init__(f"a container needs room for {elements} elements, or a text for {characters} characters")
         self.needed = Room(elements, characters)
 
 
-class NestedError(BaseException):  # as `FullError`
-    """A container in others has the room of one in lanes one after the other, all of which is moved with the others.
-
-    `decided` are the decisions that the compilation had made so far.
-    """
-
-    decided: Any = None
+class NestedError(RoomError):
+    """A container in others has the room of one in lanes one after the other, all of which is moved with the others."""
 
 
 def check_nested(*rooms: int | None) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import gast
 
@@ -70,8 +69,7 @@ class CallPlan:
         statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
         # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
         may_change = b.symbol.may_change(target)
-        named = partial(b.symbol, target, statics, bool(b.handlers), _fills(b, node))
-        given_back = b.symbol.gives_back(named()) if may_change else ()
+        given_back = b.symbol.gives_back(_symbol(b, node, target, statics)) if may_change else ()
         if target.cached and (changed := [name for name in (*returned, *given_back) if not name.startswith(MEMO)]):
             _refuse_cached(b, node, target.fn.__name__, changed[0])
         given = given_places(b, dict(binding.given), given_back)
@@ -96,7 +94,7 @@ class CallPlan:
                 b.uses(called.nested.name, self.node)
         check_apart(b, self.node, self.captured, self.returned)
         catching, loc = bool(b.handlers), b.loc(self.node)
-        symbol = b.symbol(self.target, self.statics, catching, _fills(b, self.node))
+        symbol = _symbol(b, self.node, self.target, self.statics)
         assigned, given_back = [self.returned[name] for name in results], list[str]()
         # One object that is given twice comes back twice; the check of ownership decides about that.
         for name in self.given_back:
@@ -123,6 +121,11 @@ class CallPlan:
         same = next((v for v in b.unit.params if v in b.unit.statics and b.unit.statics[v] is default), None)
         b.emit(Move(temp, same, loc) if same is not None else Prim((temp,), default_expr(text, default), loc))
         return temp
+
+
+def _symbol(b: Builder, node: Node, target: Target, statics: Statics) -> str:
+    """Return the name of the function that a call runs, as it is for calls at this place."""
+    return b.symbol(target, statics, bool(b.handlers), _fills(b, node))
 
 
 def _fills(b: Builder, node: Node) -> bool:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import gast
@@ -206,13 +205,11 @@ def raise_again(b: Builder, tried: Handlers, at: Node) -> None:
 
 def begin_catching(b: Builder, at: Node) -> None:
     """Begin a function whose caller catches what it raises, and is given the number of that as a further result."""
-    code = b.temp()
-    b.unset(b.result, at)
-    b.plain_prim((code,), constant(0, at), at=at)
-    tried = replace(new_handlers(b), code=code)
-    for variable in tried.parts.values():
+    tried = new_handlers(b)
+    b.plain_prim((tried.code,), constant(0, at), at=at)
+    for variable in (b.result, *tried.parts.values()):
         b.unset(variable, at)
-    b.raising = (code, *tried.parts.values())
+    b.raising = (tried.code, *tried.parts.values())
     b.handlers.append(tried)
 
 

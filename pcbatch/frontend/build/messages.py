@@ -357,14 +357,12 @@ def _parts(b: Builder, cls: type[BaseException], made: Node, at: Node) -> tuple[
         return ()
     variables = b.handlers[-1].parts
     parts = tuple(part for part in variables if issubclass(cls, b.symbol.parts[part]))
-    if not parts and _has_code(cls):  # which may raise, or change something
+    asked = parts or ((COUNT,) if _has_code(cls) else ())  # code of the user's may raise, or change something
+    if asked:
+        temps = tuple(b.temp() for _ in asked)
         expression = attempted(lower(b, made), at)
-        b.prim((b.temp(),), supported(exceptions.raising, [constant((COUNT,), at), expression], at), at=at)
-    if parts:
-        temps = tuple(b.temp() for _ in parts)
-        expression = attempted(lower(b, made), at)
-        b.prim(temps, supported(exceptions.raising, [constant(parts, at), expression], at), shown=made, at=at)
-        for part, temp in zip(parts, temps, strict=True):
+        b.prim(temps, supported(exceptions.raising, [constant(asked, at), expression], at), shown=made, at=at)
+        for part, temp in zip(parts, temps, strict=False):
             b.emit(Move(variables[part], temp, b.loc(at)))
     return parts
 

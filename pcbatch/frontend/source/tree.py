@@ -7,7 +7,7 @@ rewriting makes new nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 import gast
@@ -102,6 +102,11 @@ def attempted(body: Node, at: Node) -> Node:
     mark = gast.Name(id=ATTEMPTED, ctx=gast.Param(), annotation=None, type_comment=None)
     arguments = with_fields(no_parameters(), args=[gast.copy_location(mark, at)], defaults=[constant(None, at)])
     return gast.copy_location(gast.Lambda(args=arguments, body=body), at)
+
+
+def is_attempted(code: CodeType) -> bool:
+    """Whether code is that of a function that `attempted` has made."""
+    return code.co_varnames[:1] == (ATTEMPTED,)
 
 
 def subscript(value: Node, index: Node, at: Node) -> Node:

@@ -268,10 +268,11 @@ class _Inference:
         run = with_tables(fn) if tables else fn
         if self.made.heap is not None:
             return self.made.trace(key, op, run, ins)
-        kept = self._kept.get(fn, key, ins, len(op.dsts)) if self.tracer is trace else None
-        if kept is None:
-            kept = self.tracer(run, ins, len(op.dsts), fn)
-            self._kept.put(fn, key, ins, len(op.dsts), kept)
+        count = len(op.dsts)
+        if self.tracer is trace:
+            kept = self._kept.once(fn, key, ins, count, lambda: trace(run, ins, count, fn))
+        else:
+            kept = self.tracer(run, ins, count, fn)
         traced = reading_tables(kept, ins) if tables else kept
         cache.append((ins, traced))
         return traced

@@ -89,6 +89,16 @@ class KeptTraces:
             entry = (_circumstances(), tuple(ins), traced)
             self._store.setdefault((fn, self._number(fn, place), results), []).append(entry)
 
+    def once(
+        self, fn: Function, place: OpPlace, ins: Sequence[Abstract], results: int, trace: Callable[[], Traced]
+    ) -> Traced:
+        """Return the trace that is kept for these operands, or else what `trace` gives, which is kept."""
+        found = self.get(fn, place, ins, results)
+        if found is None:
+            found = trace()
+            self.put(fn, place, ins, results, found)
+        return found
+
     def _number(self, fn: Function, place: OpPlace) -> int:
         """The number of an operation among those of the program that have one and the same function."""
         places = self._places.setdefault(fn, {})

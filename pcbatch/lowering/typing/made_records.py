@@ -88,13 +88,7 @@ class MadeRecords:
     def _once(self, key: Key, op: Prim, ins: tuple[Abstract, ...], results: int, trace: Callable[[], Traced]) -> Traced:
         """Return the kept trace of a primitive for these operands, or else what `trace` gives, which is kept."""
         fn = op.expr.fn
-        if self._kept is None or fn is None:
-            return trace()
-        found = self._kept.get(fn, key, ins, results)
-        if found is None:
-            found = trace()
-            self._kept.put(fn, key, ins, results, found)
-        return found
+        return trace() if self._kept is None or fn is None else self._kept.once(fn, key, ins, results, trace)
 
     def _given(self, key: Key, ins: tuple[Abstract, ...]) -> tuple[Abstract, ...]:
         assert self.heap is not None
