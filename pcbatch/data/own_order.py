@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import inspect
 from collections import namedtuple
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import fields
@@ -111,6 +112,24 @@ def refuse_own_order(value: Value) -> None:
         names = [one.opname for one in dis.get_instructions(code)]
         stores = any(name.startswith(("STORE_", "DELETE_")) and "FAST" not in name for name in names)
         raise Compared(cls.__name__, stores or any(facts(name).changes for name in code.co_names))
+
+
+def comparing_elements(operation: Callable[[], Value], element: Callable[[], Value]) -> Value:
+    """Return what an operation that compares elements gives.
+
+    Args:
+        operation: the operation.
+        element: gives one of what is compared; called only where a comparison branches.
+
+    Raises:
+        Compared: a method of the user's that compares them branches, which the compiler writes out.
+    """
+    try:
+        return operation()
+    except jax.errors.TracerBoolConversionError as error:
+        branched = error
+    refuse_own_order(element())  # after the handler: the place of the call is what counts
+    raise branched
 
 
 def ask_which(a: Value, b: Value) -> None:

@@ -32,7 +32,7 @@ from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, is_none, unwrapped
 from pcbatch.data.origins import Origin, either, note, number, of_lane, origin_of
-from pcbatch.data.own_order import compared, refuse_own_order
+from pcbatch.data.own_order import compared, comparing_elements
 from pcbatch.data.rounding import to_float
 from pcbatch.data.sequences import list_reductions
 from pcbatch.data.sequences.lane_list import LaneList
@@ -62,15 +62,15 @@ def min_(*args: Value, **options: Value) -> Value:
 
 def _by_own_order(builtin: Callable[..., Value], args: tuple[Value, ...], options: dict[str, Value]) -> Value:
     """The extreme of values; where a method of the user's that compares them branches, the compiler writes that out."""
-    try:
-        return _extreme(builtin, args, **options)
-    except jax.errors.TracerBoolConversionError as error:
-        branched = error
-    values, key = args[0] if len(args) == 1 else args, options.get("key")
-    if isinstance(values, LaneList | list | tuple | range):  # after the handler: the place of the call is what counts
+
+    def element() -> Value:
+        values, key = args[0] if len(args) == 1 else args, options.get("key")
+        if not isinstance(values, LaneList | list | tuple | range):
+            return None
         first = values.element(0) if isinstance(values, LaneList) else values[0]
-        refuse_own_order(first if key is None else key(first))
-    raise branched
+        return first if key is None else key(first)
+
+    return comparing_elements(lambda: _extreme(builtin, args, **options), element)
 
 
 def _extreme(

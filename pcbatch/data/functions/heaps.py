@@ -23,7 +23,7 @@ from pcbatch.data.functions.operators import lt
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
-from pcbatch.data.own_order import refuse_own_order
+from pcbatch.data.own_order import comparing_elements
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.values import Columns, Flag, Index, Value
 
@@ -36,12 +36,8 @@ def call(part: Value, name: str, args: Sequence[Value], options: dict[str, Value
     if isinstance(part, list) and not is_of_lane([part, args]):
         return part, plain(part, *args, **options)
     heap = part if isinstance(part, LaneList) else LaneList.from_list(part)
-    try:
-        return heap, of_lane(heap, *args, **options)
-    except jax.errors.TracerBoolConversionError as error:
-        branched = error
-    refuse_own_order(args[0] if args else heap.element(0))
-    raise branched
+    result = comparing_elements(lambda: of_lane(heap, *args, **options), lambda: args[0] if args else heap.element(0))
+    return heap, result
 
 
 @stands_for(heapq.heappush)

@@ -72,7 +72,7 @@ def text_of_bool(c: Value) -> LaneText:
 
 def _short(text: LaneText) -> LaneText:
     """Return a text that an error shows in full; a lane with a longer one stops."""
-    limit(text.length <= SHOWN, "the text of an error about a text of more than 200 characters")
+    limit(text.length <= SHOWN, f"the text of an error about a text of more than {SHOWN} characters")
     return text
 
 

@@ -320,11 +320,9 @@ def build_assert(b: Builder, node: Node) -> None:
     condition(b, node.test, holds, failing)
     b.start(failing)
     made = call(load("AssertionError", node), [] if node.msg is None else [node.msg], node)
-    if not (parts := _parts(b, AssertionError, made, node)):
-        shown = () if node.msg is None else message(b, node.msg)
-        b.fail(AssertionError, shown, node.test)
-    else:
-        b.fail(AssertionError, (), node.test, parts)
+    parts = _parts(b, AssertionError, made, node)
+    shown = () if parts or node.msg is None else message(b, node.msg)
+    b.fail(AssertionError, shown, node.test, parts)
     b.start(holds)
 
 

@@ -270,19 +270,25 @@ def costs(
         )
         for b in program.blocks
     ]
-    blocks = [replace(one, cut=_cut(program, blocks, one)) if one.expensive else one for one in blocks]
+    uses = _uses(program, blocks)
+    blocks = [replace(one, cut=_cut(uses, one)) if one.expensive else one for one in blocks]
     return Costs(tuple(blocks), _chosen(program, modes), drains, sweeps, has_cycle(graph))
 
 
-def _cut(program: StackProgram, costs: Sequence[BlockCost], block: BlockCost) -> float:
+def _uses(program: StackProgram, costs: Sequence[BlockCost]) -> list[tuple[float, int]]:
+    """Return how often lanes use each register, and its size in words."""
+    uses: dict[str, float] = {}
+    for block, cost in zip(program.blocks, costs, strict=True):
+        for v in (*block_uses(block), *block_writes(block)):
+            uses[v] = uses.get(v, 0.0) + cost.often
+    registers = {v: var.type for v, var in program.vars.items() if var.has_register}
+    return [(uses.get(v, 0.0), storage_type(type_).size) for v, type_ in registers.items() if type_]
+
+
+def _cut(uses: Sequence[tuple[float, int]], block: BlockCost) -> float:
     """Return the words of the registers that lanes use so often, between two visits of a block, that each is cut out
     for the lane (`runtime/scalar/outside.py`)."""
-    uses: dict[str, float] = {}
-    for one, cost in zip(program.blocks, costs, strict=True):
-        for v in (*block_uses(one), *block_writes(one)):
-            uses[v] = uses.get(v, 0.0) + cost.often
-    sizes = {v: storage_type(var.type).size for v, var in program.vars.items() if var.has_register and var.type}
-    return float(sum(size for v, size in sizes.items() if uses.get(v, 0.0) > 2 * block.often))
+    return float(sum(size for often, size in uses if often > 2 * block.often))
 
 
 def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> dict[int, Mode]:
