@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from pcbatch.data.mappings.set_order import python_order
 from pcbatch.data.mappings.stored_table import covered
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.errors import Refusal
+from pcbatch.runtime.scalar.rules import ForOneLane
 from tests.containers.test_lane_dict import checked, python, tolist
 from tests.shares import examples
 
@@ -104,7 +106,15 @@ def test_operators_take_known_sets_and_keys_of_dicts() -> None:
         s |= [1]  # type: ignore[operator]
 
 
-order = jax.jit(python_order)
+@jax.jit
+def orders(keys: Any, count: Any, live: Any) -> Any:
+    """The order of a set, of all elements and of those that are left, by lanes together and by a lane alone."""
+
+    def both(keys: Any, count: Any, live: Any) -> Any:
+        return python_order(keys, count), python_order(keys, count, live)
+
+    alone = ForOneLane().inner(jax.make_jaxpr(both)(keys, count, live))
+    return both(keys, count, live), jex.jaxpr_as_fun(alone)(keys, count, live)
 
 
 @settings(max_examples=60, deadline=None)
@@ -113,20 +123,24 @@ order = jax.jit(python_order)
         st.one_of(st.integers(-40, 40), st.integers(-(2**31), 2**31 - 1), st.integers(0, 40).map(lambda k: k * 256)),
         unique=True,
         max_size=90,
-    )
+    ),
+    st.sets(st.integers(0, 89)),
 )
-def test_sets_of_integers_are_gone_over_in_pythons_order(keys: list[int]) -> None:
+def test_sets_of_integers_are_gone_over_in_pythons_order(keys: list[int], gone: set[int]) -> None:
     padded = jnp.array([*keys, *[0] * (90 - len(keys))], jnp.int32)
-    places = np.asarray(order(padded, len(keys)))[: len(keys)]
-    assert [keys[place] for place in places] == _added(keys)
+    live = jnp.array([k not in gone for k in range(90)])
+    left = _set_of(keys) - {key for k, key in enumerate(keys) if k in gone}
+    for whole, rest in orders(padded, len(keys), live):
+        assert [keys[place] for place in np.asarray(whole)[: len(keys)]] == list(_set_of(keys))
+        assert [keys[place] for place in np.asarray(rest)[: len(left)]] == [k for k in _set_of(keys) if k in left]
 
 
-def _added(keys: list[int]) -> list[int]:
-    """The elements of a set to which keys have been added one by one."""
+def _set_of(keys: list[int]) -> set[int]:
+    """A set to which keys have been added one by one: its order may be another one than that of `{*keys}`."""
     found: set[int] = set()
     for key in keys:
         found.add(key)
-    return list(found)
+    return found
 
 
 def test_the_order_of_other_sets_is_refused() -> None:
@@ -148,7 +162,7 @@ def test_the_order_of_other_sets_is_refused() -> None:
 )
 def test_sets_that_only_lose_elements_keep_pythons_order(keys: list[int], gone: list[int]) -> None:
     with using_capacity(32):
-        s, expected = LaneSet.from_items([jnp.int32(key) for key in keys]), {*_added(keys)}
+        s, expected = LaneSet.from_items([jnp.int32(key) for key in keys]), _set_of(keys)
         for key in gone:
             s.discard(jnp.int32(key))
             expected.discard(key)

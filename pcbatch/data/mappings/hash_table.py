@@ -209,15 +209,20 @@ class HashTable:
         """Return keys or values in the order of insertion, with columns [capacity, ...] as leaves; what lies behind the
         last one may be anything."""
 
-        def together(places: Column, stamps: Column) -> Value:
+        return self._in_order(in_places(part), self._ranks())
+
+    def _in_order(self, places: Value, stamps: Column) -> Value:
+        """Return the rows of places with the stamps 0, 1, 2, ..., in this order."""
+
+        def together(places: Value, stamps: Column) -> Value:
             order = _order(stamps)[: self.capacity]
             return jax.tree.map(lambda leaf: leaf[order], places)
 
-        def alone(places: Column, stamps: Column) -> Value:
+        def alone(places: Value, stamps: Column) -> Value:
             empty = jax.tree.map(lambda leaf: jnp.zeros((self.capacity, *leaf.shape[1:]), leaf.dtype), places)
             return _for_live(stamps >= 0, lambda k, found: with_row(found, row(stamps, k), row(places, k)), empty)
 
-        return by_width(together, alone)(in_places(part), self._ranks())
+        return by_width(together, alone)(places, stamps)
 
     def added(self) -> tuple[Value, Value, Value]:
         """Return the keys of a set in the order of insertion, also the removed ones, their number, and who is there.
@@ -226,9 +231,9 @@ class HashTable:
         """
         stamps = self.stamps.reshape(-1)
         known = (stamps != FREE) & (stamps != HOLE)
-        order = jnp.argsort(jnp.where(known, jnp.where(stamps < 0, -2 - stamps, stamps), LAST))[: self.capacity]
-        keys = jax.tree.map(lambda leaf: leaf.reshape(-1)[order], self.keys)
-        return keys, jnp.sum(known, dtype=jnp.int32), stamps[order] >= 0
+        first = jnp.where(known, jnp.where(stamps < 0, -2 - stamps, stamps), -1)  # each number of an insertion once
+        keys, live = self._in_order((in_places(self.keys), stamps >= 0), first)
+        return keys, jnp.sum(known, dtype=jnp.int32), live
 
     def storing_all(self, keys: Value, values: Value, where: Flag, ticks: Value = None) -> HashTable:
         """Return a table with more entries.

@@ -192,10 +192,8 @@ class LaneSet(Entries):
 
     def as_list(self) -> LaneList:
         """Return the elements in the order in which Python goes over them; refuses sets whose order is not known."""
-        keys = self.keys_list()
         if self.table is None:
-            return keys
-        columns = keys.columns
+            return self.keys_list()
         if not self.order_is_known:
             raise Refusal(
                 "PCB314",
@@ -204,13 +202,9 @@ class LaneSet(Entries):
                 " to which none was added after a removal",
                 helps=("go over `sorted(s)`, whose order is known", "keep a dict with these keys: it has their order"),
             )
-        live: Flag = True
-        added = keys.length
-        if self.history == REMOVED:
-            columns, added, live = self.table.added()
-        order = python_order(columns, added)
-        if self.history == REMOVED:
-            order = order[jnp.argsort(~live[order])]
+        keys = self.keys_list()  # where none was removed: of its rows nothing is needed else
+        columns, added, live = self.table.added() if self.history == REMOVED else (keys.columns, keys.length, True)
+        order = python_order(columns, added, live)
         made: LaneList = LaneList.tree_unflatten(keys.origins, (columns[order], keys.length))
         return made
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from pcbatch.data.by_width import by_width
 from pcbatch.data.checks import PrimitiveCheck, collecting, limit, record
-from pcbatch.data.columns import one_level, room, with_row
+from pcbatch.data.columns import one_level, room, row, with_row
 from pcbatch.data.elements import prepare
 from pcbatch.data.optional import Optional
 from pcbatch.data.own_order import compared, has_order, refuse_own_order
 from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences.indices import where
 from pcbatch.data.sequences.list_order import NAN_ORDER, compare, scalar
-from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order
+from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order, merged_places
 from pcbatch.data.stored import parts
 from pcbatch.data.values import Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
@@ -47,7 +47,7 @@ def _order(keys: Value, n: Index, reverse: Flag) -> Value:
     if reverse is not False:
         keys = jax.tree.map(lambda leaf: leaf[first], keys)
     by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
-    order = _order_by_ranks(keys, inside) if by_ranks else _order_by_keys(_key_leaves(keys), n)
+    order = _order_by_comparing(keys, n) if by_ranks else _order_by_keys(_key_leaves(keys), n)
     if reverse is False:
         return order
     return first[order][first]
@@ -130,19 +130,26 @@ def _key_leaves(keys: Value) -> list[Value]:
     return [leaf for child in children for leaf in _key_leaves(child)]
 
 
-def _order_by_ranks(keys: Value, inside: Flag) -> Value:
-    """The order of keys with lists in them, by comparing each with each."""
+def _order_by_comparing(keys: Value, n: Index) -> Value:
+    """The order of keys with lists in them: lanes together compare each with each, a lane alone merges."""
 
     def less(x: Value, y: Value) -> Value:
         return jnp.asarray(compare(operator.lt, x, y), bool)
 
-    places = jnp.arange(inside.shape[0], dtype=np.int32)
-    below: Value = jax.vmap(lambda y: jax.vmap(lambda x: less(x, y))(keys))(keys)  # [k, j]: j is less than k
-    above = below.T
-    before = below | (~above & (places[None, :] < places[:, None]))
-    before = jnp.where(inside[:, None], before & inside[None, :], places[None, :] < places[:, None])
-    ranks = jnp.sum(before, axis=1)
-    return jnp.zeros_like(places).at[ranks].set(places)
+    def together(keys: Value, n: Index) -> Value:
+        places = jnp.arange(room(keys, 0) or 0, dtype=np.int32)
+        inside = places < n
+        below: Value = jax.vmap(lambda y: jax.vmap(lambda x: less(x, y))(keys))(keys)  # [k, j]: j is less than k
+        above = below.T
+        before = below | (~above & (places[None, :] < places[:, None]))
+        before = jnp.where(inside[:, None], before & inside[None, :], places[None, :] < places[:, None])
+        ranks = jnp.sum(before, axis=1)
+        return jnp.zeros_like(places).at[ranks].set(places)
+
+    def alone(keys: Value, n: Index) -> Value:
+        return merged_places(lambda x, y: less(row(keys, x), row(keys, y)), room(keys, 0) or 0, n)
+
+    return by_width(together, alone)(keys, jnp.asarray(n, np.int32))
 
 
 def mapped(fn: Callable[[Value], Value], values: Value) -> Value:

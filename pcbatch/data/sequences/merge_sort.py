@@ -36,10 +36,30 @@ def merge_order(keys: Sequence[Value], is_less: IsLess, count: Index = None) -> 
     count = jnp.asarray(size if count is None else count, jnp.int32)
     run = min(RUN, size)
     arrays: Arrays = (*(_padded(key, -(-size // run) * run) for key in (*keys, places)),)
-    before = partial(_before, is_less=is_less)
+    before = partial(_before, is_less=is_less)  # of the arrays, whose last one is the places
     arrays = jax.lax.fori_loop(
         0, (count + run - 1) // run, lambda k, c: _sorted_run(c, k * run, run, count, before), arrays
     )
+
+    arrays = _merge_runs(arrays, run, count, before) if size > run else arrays
+    return arrays[-1][:size]
+
+
+def merged_places(is_less: IsLess, size: int, count: Index) -> Value:
+    """Return the places int32[size] of things in sorted order, where their order is told by `is_less` of two places.
+
+    Those of the first `count` come first; the others stay where they are.
+    """
+    places = (jnp.arange(size, dtype=jnp.int32),)
+
+    def before(b: Arrays, a: Arrays) -> Value:
+        return is_less(b[-1], a[-1])
+
+    return _merge_runs(places, 1, count, before)[-1]
+
+
+def _merge_runs(arrays: Arrays, run: int, count: Index, before: Callable[[Arrays, Arrays], Value]) -> Arrays:
+    """Merge sorted runs of so many elements into one of `count`."""
 
     def merge_all(c: tuple[Arrays, Value]) -> tuple[Arrays, Value]:
         arrays, width = c
@@ -47,9 +67,7 @@ def merge_order(keys: Sequence[Value], is_less: IsLess, count: Index = None) -> 
         merged = partial(_merge, arrays, width=width, count=count, before=before)
         return jax.lax.fori_loop(0, pairs, lambda k, out: merged(out, 2 * k * width), arrays), 2 * width
 
-    if size > run:
-        arrays, _ = jax.lax.while_loop(lambda c: c[1] < count, merge_all, (arrays, jnp.int32(run)))
-    return arrays[-1][:size]
+    return jax.lax.while_loop(lambda c: c[1] < count, merge_all, (arrays, jnp.int32(run)))[0]
 
 
 def _padded(array: Value, size: int) -> Value:
@@ -57,9 +75,9 @@ def _padded(array: Value, size: int) -> Value:
 
 
 def _before(a: Arrays, b: Arrays, is_less: IsLess) -> Value:
-    """Whether the keys in `a` come before those in `b`; not where they are equal."""
+    """Whether the keys in `a`, all but its last array, come before those in `b`; not where they are equal."""
     less, equal = False, True
-    for x, y in zip(a, b, strict=True):
+    for x, y in zip(a[:-1], b[:-1], strict=True):
         less |= equal & is_less(x, y)
         equal &= ~is_less(x, y) & ~is_less(y, x)
     return less
@@ -71,10 +89,10 @@ def _sorted_run(
     """Sort keys and places from `start` on, `run` of them; those behind `count` stay."""
     part = tuple(jax.lax.dynamic_slice(array, (start,), (run,), allow_negative_indices=False) for array in arrays)
     k = jnp.arange(run, dtype=jnp.int32)
-    rows, columns = [x[:, None] for x in part[:-1]], [x[None, :] for x in part[:-1]]
+    rows, columns = tuple(x[:, None] for x in part), tuple(x[None, :] for x in part)
     inside = start + k < count
-    earlier = before(tuple(columns), tuple(rows))
-    equal = ~earlier & ~before(tuple(rows), tuple(columns))
+    earlier = before(columns, rows)
+    equal = ~earlier & ~before(rows, columns)
     ahead = jnp.where(
         inside[:, None] & inside[None, :], earlier | (equal & (k[None, :] < k[:, None])), k[None, :] < k[:, None]
     )
@@ -99,7 +117,7 @@ def _merge(
 
     def step(c: tuple[Arrays, Value, Value, Value, Arrays, Arrays]) -> Value:
         out, k, left, right, a, b = c
-        from_right = (right < end) & ((left >= middle) | before(b[:-1], a[:-1]))
+        from_right = (right < end) & ((left >= middle) | before(b, a))
         out = tuple(
             jax.lax.dynamic_update_index_in_dim(x, jnp.where(from_right, j, i), k, 0, allow_negative_indices=False)
             for x, i, j in zip(out, a, b, strict=True)

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from pcbatch.runtime.scalar.load_order import loads_first
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.visit import read_back, scalars_of, visit
@@ -168,7 +169,7 @@ def _run(
         # The program counter changes in each round. What does not depend on it XLA would move in front of the loop
         # around the block, and compute for lanes that do not wait there: a loop may have no end for them.
         own, used, _ = barrier((values, {v: shared[v] for v in code.shared}, words.scalar(lane, "pc")))
-        out = visit(layout, code, lane | own, used)
+        out: Values = loads_first(partial(visit, layout, code), lane | own, used)
         return words.stored(lane, own, out | ({VISITS: own[VISITS] + 1} if VISITS in own else {}))
 
     lane = words.packed(lane)

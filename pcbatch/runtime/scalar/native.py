@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 
+LOAD = "lane_load"  # the name of a computation that loads a part of an array, its first operand, by an own call
+
 
 def in_one_function(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return `compute` as a call of one native function.

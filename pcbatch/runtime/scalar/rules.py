@@ -27,7 +27,7 @@ from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order
 from pcbatch.jax_settings import settings
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 from pcbatch.runtime.scalar import reductions
-from pcbatch.runtime.scalar.native import own_call
+from pcbatch.runtime.scalar.native import LOAD, own_call
 from pcbatch.runtime.scalar.reductions import LARGE, is_large, reduced
 from pcbatch.runtime.scalar.stores import COMBINE, scatter, sliced
 from pcbatch.runtime.vm.block_body import BlockCode
@@ -83,7 +83,8 @@ def _in_total_order(key: Any) -> Any:
     return jnp.where(bits < 0, bits ^ np.asarray(np.iinfo(integer).max, integer), bits)
 
 
-ISOLATED = 64  # the most elements of a load that is isolated: a larger one is a loop of its own anyway
+ISOLATED = 64  # the most elements of a load that is isolated: a larger one is a loop of its own anyway,
+PART = 8  # unless it is this small a part of its array, which XLA may copy for it
 SMALL = 16  # elements of an array, up to which a load is cheap even if it copies
 
 LOADS = ("gather", "dynamic_slice")
@@ -162,7 +163,16 @@ def _call(eqn: Any) -> Any | None:
         ]
         return cast if eqn.primitive.multiple_results else cast[0]
 
-    return as_call(lambda *args, **params: jax.jit(partial(function, **params))(*args), eqn)
+    name = LOAD if eqn.primitive.name in LOADS else function.__name__
+
+    def call(*args: Any, **params: Any) -> Any:
+        def of_args(*args: Any) -> Any:
+            return function(*args, **params)
+
+        of_args.__name__ = name
+        return jax.jit(of_args)(*args)
+
+    return as_call(call, eqn)
 
 
 # Loads and stores
@@ -173,7 +183,8 @@ def _is_key(eqn: Any) -> bool:
 
 
 def _loads_little(eqn: Any) -> bool:
-    return int(eqn.invars[0].aval.size) > SMALL and int(eqn.outvars[0].aval.size) <= ISOLATED and not _is_key(eqn)
+    size, loaded = int(eqn.invars[0].aval.size), int(eqn.outvars[0].aval.size)
+    return size > SMALL and loaded <= max(ISOLATED, size // PART) and not _is_key(eqn)
 
 
 def gather(operand: Any, indices: Any, **params: Any) -> jax.Array:
