@@ -164,10 +164,13 @@ def blank(value: Value, lead: Shape, new: Shape) -> Value:
             return leaf.blanked(lead, new)
         leaf = jnp.asarray(leaf)
         shape = (*new, *leaf.shape[len(lead) :])
-        if leaf.size == 0 or not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            # Not an element of the column: a lane alone would copy it, as it is stored into behind that.
-            return jax.lax.full_like(leaf, 0, shape=shape) if leaf.size else jnp.broadcast_to(zero_of(leaf), shape)
-        return jnp.broadcast_to(leaf[(0,) * len(lead)], shape)
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jnp.broadcast_to(leaf[(0,) * len(lead)] if leaf.size else zero_of(leaf), shape)
+        if leaf.weak_type:
+            return jax.lax.full_like(leaf, 0, shape=shape)
+        # A register of a lane alone keeps what it has held before (`runtime/scalar/visit_order.py`).
+        empty: Value = jax.lax.empty
+        return empty(shape, leaf.dtype)
 
     return jax.tree.map(fill, value, is_leaf=is_stored)
 

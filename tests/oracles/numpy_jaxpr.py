@@ -265,6 +265,13 @@ def _iota(params: Mapping[str, Any], eqn: Any) -> Any:
     return lambda: value
 
 
+def _empty(params: Mapping[str, Any], eqn: Any) -> Any:
+    """An array of anything: of what no lane would take for a number of its own."""
+    shape, dtype = params["shape"], np.dtype(params["dtype"])
+    anything = True if dtype == np.bool_ else np.nan if dtype.kind in "fc" else np.iinfo(dtype).max // 3
+    return lambda: np.full(shape, anything, dtype) if shape else dtype.type(anything)
+
+
 def _round(params: Mapping[str, Any], eqn: Any) -> Any:
     return np.rint if params["rounding_method"] == jax.lax.RoundingMethod.TO_NEAREST_EVEN else _by_jax(eqn)
 
@@ -302,7 +309,7 @@ PARAMETRIC: dict[str, Callable[[Mapping[str, Any], Any], Callable[..., Any]]] = 
     "stack": lambda params, eqn: lambda *xs: np.stack(xs, params["axis"]),
     "concatenate": lambda params, eqn: lambda *xs: np.concatenate(xs, params["dimension"]),
     "integer_pow": lambda params, eqn: lambda x: (x ** params["y"]).astype(np.asarray(x).dtype),
-    "iota": _iota,
+    "iota": _iota, "empty": _empty,
     "reduce_sum": _reduce(np.sum),
     "reduce_max": _extreme(np.max),
     "reduce_min": _extreme(np.min),

@@ -21,7 +21,7 @@ from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList, as_list
-from pcbatch.data.values import Flag, Index, Value
+from pcbatch.data.values import Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 

@@ -18,7 +18,16 @@ from pcbatch.ir.roles import writes
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
 
-FREE = {"broadcast_in_dim", "reshape", "squeeze", "convert_element_type", "random_wrap", "random_unwrap", "copy"}
+FREE = {
+    "broadcast_in_dim",
+    "empty",
+    "reshape",
+    "squeeze",
+    "convert_element_type",
+    "random_wrap",
+    "random_unwrap",
+    "copy",
+}
 LINALG = "cholesky eig eigh geqrf hessenberg householder_product lu qr schur svd triangular_solve tridiagonal".split()
 # Cost per element of the largest operand or result; what is in neither table costs 1.
 EXPENSIVE = dict.fromkeys([*LINALG, "tridiagonal_solve"], 100.0) | {"sort": 10.0, "top_k": 10.0, "fft": 10.0}

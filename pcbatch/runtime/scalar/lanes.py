@@ -10,10 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.runtime.scalar.load_order import loads_first
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.visit import read_back, scalars_of, visit
+from pcbatch.runtime.scalar.visit_order import Ordered
 from pcbatch.runtime.scalar.words import NUMBER, Words
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.layout import PER_BLOCK, Layout
@@ -150,6 +150,7 @@ def _run(
     """
     layout, codes = part.layout, part.codes
     in_place = part.in_place - {*layout.buffers}
+    visits: dict[int, Ordered] = {}
     words = Words.of(lane, in_place, in_place & constant)
     barrier: Any = jax.lax.optimization_barrier  # untyped
 
@@ -169,20 +170,22 @@ def _run(
         # The program counter changes in each round. What does not depend on it XLA would move in front of the loop
         # around the block, and compute for lanes that do not wait there: a loop may have no end for them.
         own, used, _ = barrier((values, {v: shared[v] for v in code.shared}, words.scalar(lane, "pc")))
-        out: Values = loads_first(partial(visit, layout, code), lane | own, used)
+        if code.index not in visits:
+            visits[code.index] = Ordered.of(partial(visit, layout, code), lane | own, used)
+        out = visits[code.index](lane | own, used)
         return words.stored(lane, own, out | ({VISITS: own[VISITS] + 1} if VISITS in own else {}))
 
     lane = words.packed(lane)
     steps = {code.index: partial(step, code) for code in codes}
     written = {k: jax.eval_shape(partial(_written, one), lane) for k, one in steps.items()}
-    visits = {code.index: Visit(steps[code.index], written[code.index], code.scope) for code in codes}
+    swept = {code.index: Visit(steps[code.index], written[code.index], code.scope) for code in codes}
 
     def waits(blocks: tuple[int, ...], lane: Values) -> jax.Array:
         return is_among(blocks, pc(lane)) & may_go_on(lane)
 
     nest = loop_nest(layout.program, part.outside)
     alive = tuple(k for k in range(layout.exit) if k not in part.outside)
-    ran: Values = jax.lax.while_loop(partial(waits, alive), partial(sweep, nest, visits, waits), lane)
+    ran: Values = jax.lax.while_loop(partial(waits, alive), partial(sweep, nest, swept, waits), lane)
     ran = words.unpacked(ran)
     if layout.max_steps is None:
         return ran

@@ -1,4 +1,4 @@
-"""Loads of a visit in front of the stores behind them, which XLA would otherwise copy the array for.
+"""A visit whose loads are in front of the stores behind them, for which XLA would copy the array otherwise.
 
 before:  y = load x i                after:   y, x' = load x i
          x2 = store x j z                     x2 = store x' j z
@@ -6,28 +6,56 @@ before:  y = load x i                after:   y, x' = load x i
 A native function stores in place where all that is read of the array comes before, and XLA knows that one call comes
 before another only where the second one needs what the first one gives. Most stores need what was loaded; a store that
 does not, as `d[b]` of a `defaultdict` behind a look at `d[a]`, gets the array out of the call that loads.
+
+A register that a visit gives a new array of anything (`jax.lax.empty`), as the places of an empty dict are, is not
+written: it keeps what it held.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 
 from pcbatch.runtime.scalar.native import LOAD, own_call
+from pcbatch.runtime.vm.block_body import Values
 
 
-def loads_first(compute: Callable[..., Any], *args: Any) -> Any:
-    """Return `compute(*args)`, of pytrees of arrays, with each store behind the loads that come before it."""
-    leaves, tree = jax.tree.flatten(args)
-    closed, types = jax.make_jaxpr(lambda *flat: compute(*jax.tree.unflatten(tree, flat)), return_shape=True)(*leaves)
-    outs = jex.jaxpr_as_fun(jex.ClosedJaxpr(_in_order(closed.jaxpr), closed.consts))(*leaves)
-    return jax.tree.unflatten(jax.tree.structure(types), outs)
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A visit, traced once, of operands of given types.
+
+    Attributes:
+        closed: The jaxpr of what it writes, in order.
+        writes: The keys of that.
+    """
+
+    closed: jex.ClosedJaxpr
+    writes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, visit: Callable[..., Values], *args: Any) -> Ordered:
+        """Trace a visit, with each store behind the loads that come before it, and without arrays of anything."""
+        closed, types = jax.make_jaxpr(visit, return_shape=True)(*args)
+        jaxpr: Any = _in_order(closed.jaxpr)
+        anything = {var for eqn in jaxpr.eqns if eqn.primitive.name == "empty" for var in eqn.outvars}
+        # The results of a jaxpr are in the order of sorted keys.
+        writes = {k: var for k, var in zip(sorted(types), jaxpr.outvars, strict=True) if not _is_in(var, anything)}
+        return cls(jex.ClosedJaxpr(jaxpr.replace(outvars=[*writes.values()]), closed.consts), tuple(writes))
+
+    def __call__(self, *args: Any) -> Values:
+        outs = jex.jaxpr_as_fun(self.closed)(*jax.tree.leaves(args))
+        return dict(zip(self.writes, outs, strict=True))
 
 
-def _in_order(jaxpr: jex.Jaxpr) -> jex.Jaxpr:
+def _is_in(var: Any, some: Collection[Any]) -> bool:
+    return not isinstance(var, jex.Literal) and var in some
+
+
+def _in_order(jaxpr: Any) -> Any:
     later: dict[Any, Any] = {}  # the name of an array behind the loads so far
 
     def atom(var: Any) -> Any:
