@@ -76,6 +76,8 @@ class Decisions:
         linked: a variable gets a part of another one there, with which it is kept equal (`frontend/build/links.py`).
         in_place: `x += ...` there changes the object of `x`.
         forgetful: cached functions whose results lanes do not keep, as their arguments or results cannot be in a dict.
+        functions: the classes of functions that are values of a lane, and their base, if any may be one
+            (`frontend/source/rewrites/function_values.py`).
         rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
     """
 
@@ -93,6 +95,7 @@ class Decisions:
     in_place: frozenset[Loc] = frozenset()
     forgetful: frozenset[CodeKey] = frozenset()
     rolled: frozenset[Loc] = frozenset()
+    functions: frozenset[Any] = frozenset()
 
     def __or__(self, more: Decisions) -> Decisions:
         return Decisions(*(getattr(self, part.name) | getattr(more, part.name) for part in fields(self)))

@@ -16,6 +16,7 @@ from typing import TypeVar
 from pcbatch import frontend
 from pcbatch.compiler.wants import explained, look, records
 from pcbatch.data.capacity import RoomError
+from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.data.objects.made import using_made
 from pcbatch.data.objects.tables import TABLES
 from pcbatch.decisions import NONE, Decisions, Reason
@@ -24,6 +25,7 @@ from pcbatch.errors import CompileError, InternalError, Restart
 from pcbatch.frontend.build.primitives import keeping_primitives
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
 from pcbatch.frontend.source.helpers import Helpers
+from pcbatch.frontend.source.rewrites.function_values import needs_function_values
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.text.printer import print_program
@@ -121,6 +123,7 @@ def _decided(
 ) -> Typed:
     """Compile with these decisions, and those that turn out to be wanted."""
     first: CompileError | None = None  # of the program as it was written
+    plain: CompileError | None = None  # of it without functions that are values
     with _AT_ONCE, keeping_primitives(), keeping_traces():
         while True:
             helpers = Helpers(is_batched, decisions)
@@ -134,18 +137,30 @@ def _decided(
                 if restart.error is not None and not helpers.memos:
                     first = first or explained(restart.error, helpers)
                 if restart.error is not None and decisions | wants == decisions:
-                    wants = _without_memos(helpers, first or restart.error)
+                    wants = _otherwise(helpers, _clearer(plain, first or restart.error))
+                    plain, first = (first or restart.error, None) if wants.functions else (plain, first)
                 decisions |= wants
             except RoomError as room:
                 room.decided = decisions
                 raise
             except CompileError as error:
-                decisions |= _without_memos(helpers, first or explained(error, helpers))
+                error = first or explained(error, helpers)
+                wants = _otherwise(helpers, _clearer(plain, error))
+                plain, first = (error, None) if wants.functions else (plain, first)
+                decisions |= wants
 
 
-def _without_memos(helpers: Helpers, error: CompileError) -> Decisions:
-    """Decide that lanes keep no results of cached functions, as a program in which they do is refused; raise `error` if
-    they keep none."""
+def _clearer(plain: CompileError | None, error: CompileError) -> CompileError:
+    """Of the error of a program without functions that are values, and its error with them, the one to be shown."""
+    codes = [{one.code for one in each.diagnostics} for each in (plain, error) if each is not None]
+    return error if plain is None or codes[0] & {"PCB207", "PCB304"} or not codes[1] <= codes[0] else plain
+
+
+def _otherwise(helpers: Helpers, error: CompileError) -> Decisions:
+    """Decide that functions may be values of a lane, or that lanes keep no results of cached functions, as a program in
+    which that is not so is refused; raise `error` where neither may help."""
+    if needs_function_values(helpers):
+        return Decisions(functions=frozenset({FunctionValue}))
     # Who changes what is kept finds it changed in Python, and not in a lane that makes each call anew.
     changed = any(diagnostic.code == check_ownership.CODE for diagnostic in error.diagnostics)
     if not helpers.memos or changed:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from types import FunctionType
 
 from pcbatch.data.functions.users_code import use_stand_ins
+from pcbatch.data.objects.function_values import FunctionValue
+from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build.builder import Builder, keep_parameters
@@ -38,6 +40,10 @@ use_stand_ins(stand_in)
 HARMLESS = frozenset(
     f"PCB{number}" for number in (104, 108, 109, 113, 116, 117, 119, 120, 122, 204, 205, 206, 207, 208)
 )
+
+
+MOST_LEVELS = 8  # of functions that capture one another
+LEVELS_HELP = "keep the values that the functions read in a list, and go over it"
 
 
 def compile_functions(entry: FunctionType, helpers: Helpers, statics: Statics, *, names: bool = False) -> CfgProgram:
@@ -107,6 +113,11 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
+    if (levels := _levels(request.statics)) > MOST_LEVELS:  # each call hands on a function that captures the last one
+        symbols.helpers.demand(Decisions(functions=frozenset({FunctionValue})))
+        if levels > 4 * MOST_LEVELS:
+            title = f"calls of `{request.fn.__name__}` hand on functions that capture one another, without end"
+            raise CompileError(Diagnostic("PCB207", title, helps=(LEVELS_HELP,)))
     unit = in_simple_words(request.fn, symbols.helpers, request.statics, request.target, collect_yields)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
@@ -122,6 +133,14 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         function, found = _build(name, unit, request, symbols, faults, unbound)
     _note_changes(unit, request.target, function)
     return function, found.found
+
+
+def _levels(statics: Statics) -> int:
+    """The number of functions among arguments that capture one another."""
+    around = [
+        value.nested.outer for value in statics.values() if isinstance(value, Target) and value.nested is not None
+    ]
+    return max((1 + _levels(outer.statics) for outer in around), default=0)
 
 
 def _build(

@@ -346,17 +346,10 @@ def _kept(n):
     return held(lambda x: x * 0.5 + k, n)
 
 
-@pytest.mark.parametrize(
-    ("function", "code", "title"),
-    [
-        (_counted, "PCB207", "`f` changes variables of the function around it, and is used as a value"),
-        (_kept, "PCB304", "a function cannot be kept in a list or another variable of a lane that changes"),
-    ],
-)
-def test_refused(function: Any, code: str, title: str) -> None:
-    with pytest.raises(CompileError) as info:
-        pcbatch.batch(function)(np.array([2.0, 6.0]))
-    assert [(found.code, found.title) for found in info.value.diagnostics] == [(code, title)]
+@pytest.mark.parametrize("function", [_counted, _kept])
+def test_functions_that_become_values(function: Any) -> None:
+    ns = np.array([2.0, 6.0])
+    np.testing.assert_allclose(pcbatch.batch(function)(ns), [function(n) for n in ns], rtol=1e-6)
 
 
 def shaped(f, n):

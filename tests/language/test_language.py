@@ -146,7 +146,7 @@ class TestFunctionsAsValues:
         names = [f.name for f in entry.lower(X, np.arange(6, dtype=np.int32)).stages.cfg.functions]
         assert [name.split("_")[0] for name in names].count("repeat") == 2
 
-    def test_a_function_that_a_lane_chooses_is_called_and_not_given(self) -> None:
+    def test_a_function_that_a_lane_chooses(self) -> None:
         @pcbatch.batch
         def choose(x):
             f = double if x > 0 else clip_half
@@ -158,9 +158,7 @@ class TestFunctionsAsValues:
             return (f, 1)[0](x)
 
         np.testing.assert_allclose(choose(X), [choose.plain(x) for x in X])
-        with pytest.raises(CompileError) as info:
-            give(X)
-        assert {d.code for d in info.value.diagnostics} == {"PCB207"}
+        np.testing.assert_allclose(give(X), choose(X))
 
     def test_a_parameter_that_is_assigned_is_that_of_the_lane(self) -> None:
         functions = {"double": double, "half": clip_half}
@@ -284,8 +282,8 @@ class TestUnrolling:
 
     def test_such_a_length_of_elements_that_no_list_holds(self) -> None:
         def over(x, n):
-            for f, b in zip((jnp.sin, jnp.cos, jnp.tan), range(n)):
-                x += f(x) * b
+            for ys, b in zip((jnp.ones(1), jnp.ones(2), jnp.ones(3)), range(n)):
+                x += jnp.sum(ys) * b
             return x
 
         with pytest.raises(CompileError) as info:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from pcbatch.data.checks import require
 from pcbatch.data.members import MemberValue
+from pcbatch.data.objects.function_values import field_of
 from pcbatch.data.objects.made import recorded
 from pcbatch.data.objects.ref_type import is_in
 from pcbatch.data.objects.reference import Ref
@@ -73,6 +74,14 @@ def finished(value: Draft) -> Value:
     return recorded(made)
 
 
+def closed(cls: type, *captured: Value) -> Value:
+    """Return a function as a value of the lane, of what it has captured."""
+    made: Value = object.__new__(cls)
+    for k, value in enumerate(captured):
+        object.__setattr__(made, field_of(k), value)
+    return recorded(made)
+
+
 def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Value:
     """Return whether a method of an object is that of a class; `before` are classes whose it is known not to be.
 
@@ -81,7 +90,7 @@ def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Valu
     if isinstance(value, Optional):
         inside = runs(value.value, name, owner, before)
         if inside is True:
-            require(value.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+            require(value.present, *_of_none(name))
         return inside
     function = inspect.getattr_static(owner, name, None)
     if isinstance(value, Ref):
@@ -93,13 +102,20 @@ def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Valu
             return False
         if all(methods[c] is function or any(methods[c] is one for one in others) for c in methods):
             if type_.optional:
-                require(value.pcbatch_id >= 0, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+                require(value.pcbatch_id >= 0, *_of_none(name))
             return True
         inside = is_in(value, having)
         return inside if isinstance(inside, bool) else number(jnp.asarray(inside))
     cls = vars(value)["pcbatch_class"] if isinstance(value, Draft) else type(value)
     cls = value.members if isinstance(value, MemberValue) else cls
     return inspect.getattr_static(cls, name, None) is function
+
+
+def _of_none(name: str) -> tuple[str, str]:
+    """The exception that Python raises where None is asked for a method, and its message."""
+    if name == "__call__":
+        return "TypeError", "'NoneType' object is not callable"
+    return "AttributeError", f"'NoneType' object has no attribute '{name}'"
 
 
 class Bases:

@@ -25,6 +25,7 @@ from pcbatch.contexts import setting
 from pcbatch.data.columns import Unset
 from pcbatch.data.container import Container, lane_value
 from pcbatch.data.members import MemberValue, of_member
+from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.data.objects.made_classes import MadeClass, class_of, classes_in, declares_fields, is_user_record
 from pcbatch.data.objects.made_fields import HeapChanges, HeapUse, put_field
 from pcbatch.data.objects.packed import packed_in
@@ -47,6 +48,9 @@ HEAP = "__made__"
 
 FIELD_HELP = "keep numbers, arrays, records or None, and lists of these, in the fields of records made in lanes"
 FIELD_HELP += "; in place of a text its number in a table, `NAMES.index(name)`"
+DRAFT_HELP = (
+    "make it where the object is there already, in a method that is called then, or keep the name of the method"
+)
 EXISTING_HELP = "make the record in the batched function, once for each lane, and pass it on"
 
 
@@ -266,7 +270,12 @@ def _rebuilt(value: Value, memo: dict[int, tuple[Any, Any]]) -> Value:
 
 def _record(value: Value) -> Ref:
     """Store an object, after those that it holds, and return a reference to it."""
-    heap = _heap.get()
+    heap, schema = _heap.get(), made_schema()
+    cls = schema.number_of(type(value))
+    assert cls is not None
+    names = schema.classes[cls].fields
+    if isinstance(value, FunctionValue) and not names:
+        return Ref(jnp.int32(cls), RefType(MADE_TABLE, schema, (cls,), False))
     if heap is None or heap.lists is None:
         raise NeedsHeap
     if id(value) in heap.made:
@@ -275,10 +284,6 @@ def _record(value: Value) -> Ref:
             title = f"a {type(value).__name__} that is made in a lane holds itself in a list"
             raise Refusal("PCB320", title, helps=("make it first, and put it into the list then",))
         return found
-    schema = made_schema()
-    cls = schema.number_of(type(value))
-    assert cls is not None
-    names = schema.classes[cls].fields
     if not set(field_names(type(value), value)) <= set(names):
         raise WantsRecords(frozenset({class_of(value)}))
     if set(field_names(type(value), value)) != set(names) or not all(hasattr(value, name) for name in names):
@@ -357,6 +362,9 @@ def _field(value: Value, name: str) -> Value:
         raise WantsRecords(frozenset({class_of(value)}))
     if isinstance(value, Optional):
         return Optional(_field(value.value, name), value.present)
+    if hasattr(type(value), "pcbatch_class") or hasattr(value, "pcbatch_class"):
+        title = "a part of an object leads back to it while its `__init__` runs, as a method of it does"
+        raise Refusal("PCB320", title, helps=(DRAFT_HELP,))
     title = f"`{name}` of a record that is made in a lane cannot be a {type_name(value)}"
     raise Refusal("PCB320", title, helps=(FIELD_HELP,))
 

@@ -98,6 +98,12 @@ def same(a: Ref, b: Ref, operator: str = "is") -> Value:
             f"`{operator}` compares records of two arguments, which were packed apart",
             "pack the objects together, `trees = pcbatch.pack([*a, *b])`, and pass `trees[:n]` and `trees[n:]`",
         )
+    both = set(a.pcbatch_type.types) & set(b.pcbatch_type.types)
+    if any(operator not in getattr(cls, "pcbatch_told", (operator,)) for cls in both):
+        raise refused(
+            f"`{operator}` compares functions that lanes do not tell apart as Python does",
+            "keep a number or a text beside each function, and compare that",
+        )
     return number(a.pcbatch_id == b.pcbatch_id)
 
 

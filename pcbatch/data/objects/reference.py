@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partialmethod
 from types import FunctionType
 from typing import Any
@@ -31,6 +31,7 @@ from pcbatch.data.objects.ref_type import (
     refused,
     require_present,
     same,
+    static_attribute,
     truth,
 )
 from pcbatch.data.objects.schema import NONE, Pointer
@@ -40,6 +41,10 @@ from pcbatch.data.own_order import comparing, fields_of, refuse_own_order
 from pcbatch.data.sequences.lane_iterator import Asked
 from pcbatch.data.sequences.list_order import ask_identity, compare, equal
 from pcbatch.data.values import Index, Value
+from pcbatch.decisions import Cure
+from pcbatch.errors import Refusal
+
+CALL_HELP = "call it in the batched function, or in a function that it calls"
 
 
 @for_kind(Pointer)
@@ -117,6 +122,17 @@ class Ref(Joinable):
             return _root_at(self, index)
         values = _tuple_fields(self, "an index")
         return [attribute(self, name) for name in values][index] if isinstance(index, slice) else _field(self, index)
+
+    def __call__(self, *args: Value, **keywords: Value) -> Value:
+        """Call the record; only a function that is compiled along can where its classes differ in that."""
+        method = static_attribute(self, "__call__")
+        if not isinstance(method, FunctionType):
+            title = f"{self!r} is called, which differ in what that does"
+            why, cures = "it calls a function that is a value of the lane", Cure.ALONG | Cure.LOOP
+            raise Refusal("PCB320", title, helps=(CALL_HELP,), cures=cures, why=why)
+        require_present(self, "TypeError", "'NoneType' object is not callable")
+        called: Value = with_defaults(self, method, method)(*args, **keywords)
+        return called
 
     def __iter__(self) -> Value:
         if is_array(self):
@@ -213,3 +229,17 @@ def _equal_by_fields(a: Ref, b: Ref) -> Value:
     ask_identity(*pair, present & jnp.logical_not(one))
     with comparing(a.pcbatch_type.types[0]):
         return number(jnp.logical_or(one, present & equal(*pair)))
+
+
+def with_defaults(record: Ref, method: Callable[..., Value], call: FunctionType) -> Callable[..., Value]:
+    """Return the function that calls a record by its method `call`, with the defaults that the record has."""
+    fields = getattr(record.pcbatch_type.types[0], "pcbatch_defaults", {})
+    if not fields:
+        return lambda *args, **keywords: method(record, *args, **keywords)
+
+    def run(*args: Value, **keywords: Value) -> Value:
+        given = inspect.signature(call).bind_partial(record, *args, **keywords).arguments
+        left = {name: getattr(record, field) for name, field in fields.items() if name not in given}
+        return method(record, *args, **keywords, **left)
+
+    return run

@@ -19,6 +19,7 @@ from pcbatch.frontend.build.messages import assign_text, build_assert, build_pri
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.rewrites.caught_exceptions import part_assigned
+from pcbatch.frontend.source.rewrites.function_values import is_called_value
 from pcbatch.frontend.source.rewrites.growing_lists import as_loop
 from pcbatch.frontend.source.scope import bindings, is_lambda_definition
 from pcbatch.frontend.source.streams import generator_in, is_special, lazy, needs_loop, reads_what_changes
@@ -116,6 +117,8 @@ def _expression(b: Builder, node: Node) -> None:
             lower_into(b, b.temp(), value)
         case value if (found := mutation(b.unit, value, statement=True, effect=True)) is not None:
             mutate(b, value, found)
+        case gast.Call(func=func) as value if is_called_value(b.unit, func):
+            lower_into(b, b.temp(), value)
         case value if is_print(b.unit, value) and not b.faults.inside(node):
             build_print(b, value)
 

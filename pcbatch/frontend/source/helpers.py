@@ -12,8 +12,10 @@ import linecache
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any
 
 from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.objects.function_values import FunctionValue, made_class
 from pcbatch.decisions import NONE, CodeKey, Decisions, Reason
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.errors import Restart
@@ -55,6 +57,8 @@ class Helpers:
     changing: dict[CodeKey, frozenset[str]] = field(default_factory=dict)
     names: dict[str, CodeKey] = field(default_factory=dict)
     memos: dict[CodeKey, str] = field(default_factory=dict)
+    functions: dict[tuple[object, ...], type[FunctionValue]] = field(default_factory=dict)
+    units: list[Any] = field(default_factory=list)
     _in_recursion: dict[FunctionType, list[CodeType]] = field(default_factory=dict)
 
     def __call__(self, obj: object) -> Target | None:
@@ -108,7 +112,9 @@ class Helpers:
     def wants(self) -> Decisions:
         """The decisions that have been collected: functions to compile along, variables to change."""
         changed = frozenset((key, name) for key, names in self.changing.items() for name in names)
-        return Decisions(helpers=dict(self.wanted), changed=changed)
+        made = frozenset(made_class(cls) for cls in self.functions.values() if cls.pcbatch_recorded)
+        functions = frozenset(self.functions.values())
+        return Decisions(helpers=dict(self.wanted), changed=changed, made=made, functions=functions)
 
 
 def _last_line(code: CodeType) -> int:

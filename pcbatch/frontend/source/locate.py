@@ -30,6 +30,8 @@ from pcbatch.frontend.source.tree import FUNCTIONS, Node
 Item = tuple[Node, bool]
 """A function's tree, and whether it stands in a class."""
 
+WRITTEN = "pcbatch_written"
+"""The attribute of a function that the compiler has made of a tree: the tree."""
 DEEP = 50_000  # levels of recursion for the parser
 DEFINITION = re.compile(r"(async\s+)?def\s+\w+")
 
@@ -78,6 +80,9 @@ class Located:
 
 def locate(fn: FunctionType) -> Located:
     """Find the tree of `fn`; raises CompileError (PCB001, PCB002) where it cannot be found for certain."""
+    written: Located | None = vars(fn).get(WRITTEN)
+    if written is not None:
+        return written
     located = _locate(fn)
     if not compiled_from(fn.__code__, "\n".join(located.source.lines)):
         raise _edited(fn, f"{_position(fn.__code__)} is not what `{fn.__name__}` was compiled from")

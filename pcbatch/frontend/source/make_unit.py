@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import gast
 
+from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import Helpers
@@ -78,6 +79,7 @@ def make_unit(
         imports = scope.unhidden(outer.imports) | imports
         names |= outer.names
     classes = own_classes(fn, statics.values(), {*scope.bound, *statics, *lifted, *imports})
+    classes |= {str(cls.pcbatch_place[0]): cls for cls in helpers.decisions.functions if cls is not FunctionValue}
     imports |= {name: cls for name, cls in classes.items() if " " in name}
     unit = Unit(
         fn=fn,

@@ -14,6 +14,7 @@ from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.impure import impure
 from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
 from pcbatch.frontend.source.resolve import builtin_name, callee, resolve
+from pcbatch.frontend.source.rewrites.function_values import is_called_value
 from pcbatch.frontend.source.rewrites.nested import ask_called
 from pcbatch.frontend.source.scope import definitions, free_reads
 from pcbatch.frontend.source.streams import is_stream, needs_loop
@@ -97,6 +98,8 @@ def _effect(unit: Unit, faults: Faults, value: Node) -> None:
     if getattr(value, "written_out", False) or mutation(unit, value, statement=True, effect=True) is not None:
         return
     is_call = isinstance(value, gast.Call)
+    if is_call and is_called_value(unit, value.func):
+        return
     if is_call and _changes_in_place(unit, value.func):
         _refuse_change(unit, faults, value, value.func.value)
         return

@@ -41,7 +41,7 @@ from pcbatch.data.object_parts import INSTALLED, PACKAGES
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.made import made_schema, recorded
 from pcbatch.data.objects.questions import RECORDS
-from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.reference import Ref, with_defaults
 from pcbatch.data.origins import Origin, Tracer, array, is_noted, leaves, note, note_call, origin_of
 from pcbatch.data.values import Value
 from pcbatch.errors import PcbatchError, Refusal
@@ -98,7 +98,7 @@ def stand_in(fn: Any) -> Any:
     if isinstance(fn, type) and package_of(fn) not in ARRAYS:
         return _constructor(fn)
     if isinstance(fn, Ref) and (called := questions.own_method(fn, "__call__")) is not None:
-        return MethodType(substitute(called), fn)
+        return with_defaults(fn, substitute(called), called)
     if isinstance(fn, functools.partial):
         return functools.partial(substitute(fn.func), *fn.args, **fn.keywords)
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:

@@ -8,7 +8,9 @@ before stay what they are, known while compiling.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
+from inspect import getattr_static
+from types import CodeType, FunctionType
 from typing import Any
 
 import jax
@@ -54,6 +56,20 @@ def on_cycle(value: Any) -> list[Any]:
             path[id(part)] = part
             stack += [(part, True), *((one, False) for one in inside)]
     return []
+
+
+def constructors(values: Iterable[Any]) -> tuple[CodeType, ...]:
+    """Return the code of the `__init__` of each object of a plain class in some values."""
+    waiting, found, seen = list(values), dict[CodeType, None](), set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            waiting += _parts(part)
+            init = getattr_static(type(part), "__init__", None)
+            if isinstance(init, FunctionType) and is_plain_object(part):
+                found[init.__code__] = None
+    return tuple(found)
 
 
 def _parts(value: Any) -> list[Any]:

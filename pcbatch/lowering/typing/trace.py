@@ -32,7 +32,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import trace_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
-from pcbatch.lowering.typing.objects import on_cycle, register_made
+from pcbatch.lowering.typing.objects import constructors, on_cycle, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace_errors import (
     COLLECTIVE,
@@ -244,7 +244,11 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         values = _called(fn, args, results)
         if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
             register_made(values, existing_objects(written, ins))
-        outputs = collected.arrays(values, dynamic)
+        try:
+            outputs = collected.arrays(values, dynamic)
+        except TraceError as kept:  # a constructor that is compiled along may keep functions
+            kept.functions = constructors(values)
+            raise
         collected.ties.update(aliases(list(values), args, written))
         collected.repeated.update(k for k, value in enumerate(values) if Parts(value).repeated)
         return outputs + check_outputs(made_checks, collected.checks, len(outputs))

@@ -287,16 +287,12 @@ ROWS = [
         (("if xs > 0", "if jnp.any(xs > 0)"),),
     ),
     Row(
-        "functions in a list",
-        "PCB304",
-        "keep the values that it reads there, and call the function with them",
-        "@pcbatch.batch\ndef f(n):\n    fns = []\n    for k in range(n):\n        fns.append(lambda x, k=k: x + k)\n    return fns[0](1)\n",
+        "functions of a comprehension that capture its variable",
+        "PCB207",
+        "give the function the value that it has now, by a default: `lambda x, i=i: ...`",
+        "@pcbatch.batch\ndef f(n):\n    fns = [lambda x: x + k for k in range(n)]\n    return fns[0](1)\n",
         "[(3,), (5,)]",
-        (
-            ("    fns = []\n", "    ks = []\n    def add(x, k):\n        return x + k\n"),
-            ("fns.append(lambda x, k=k: x + k)", "ks.append(k)"),
-            ("fns[0](1)", "add(1, ks[0])"),
-        ),
+        (("lambda x: x + k", "lambda x, k=k: x + k"),),
     ),
     Row(
         "a list and a tuple",

@@ -225,8 +225,17 @@ class Dispatch:
         function = functions[k]
         before = display([one.value for one in functions[:k] if one.attr == function.attr], node)
         holds = supported(drafts.runs, [value, constant(function.attr, node), function.value, before], node)
-        body = gast.Call(func=function, args=[value, *args], keywords=list(keywords))
+        made = self.defaults(function, value, args, keywords)
+        body = gast.Call(func=function, args=[value, *args], keywords=[*keywords, *made])
         return holds, gast.copy_location(body, node)
+
+    def defaults(self, function: Node, value: Node, args: list[Node], keywords: Any) -> list[Node]:
+        """The defaults that a function which is a value has got where it was made, for the arguments left out."""
+        fields = getattr(resolve(self.unit, function.value), "pcbatch_defaults", {})
+        names = inspect.signature(resolve(self.unit, function)).parameters if fields else ()
+        given = {*list(names)[: len(args) + 1], *(keyword.arg for keyword in keywords)}
+        left = [name for name in fields if name not in given]
+        return [gast.keyword(arg=name, value=attribute(value, fields[name], function)) for name in left]
 
     def kept(self, name: str, value: Node) -> tuple[list[Node], Node]:
         """The expression that assigns a value to a new variable, and one that reads it."""

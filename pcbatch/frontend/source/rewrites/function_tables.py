@@ -20,6 +20,7 @@ from pcbatch.data import optional
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import stores
 from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.rewrites.attribute_tables import is_of_owner, table_of
 from pcbatch.frontend.source.rewrites.method_lookup import owner_of
 from pcbatch.frontend.source.tree import (
     FUNCTIONS,
@@ -133,6 +134,8 @@ class _Choices:
     def of_class(self, node: Node) -> Node:
         """The table of a class for that of its object, `Machine.OPS` for `self.OPS`; other expressions as they are."""
         unit, owner = self.unit, owner_of(self.unit.fn)
+        if (table := table_of(unit, node)) is not None:
+            return table
         match node:
             case gast.Attribute(value=gast.Name(id=name), attr=attr) if (
                 owner is not None and (name,) == unit.params[:1]
@@ -257,7 +260,8 @@ class _Writer:
             return node
         elements = self.choices.elements(node) or []
         keys, values = [key for key, _ in elements], [self.number(value) for _, value in elements]
-        is_dict = isinstance(node, gast.Dict) or isinstance(resolve(self.unit, self.choices.of_class(node)), dict)
+        table = self.choices.of_class(node)
+        is_dict = isinstance(table, gast.Dict) or isinstance(resolve(self.unit, table), dict)
         made = gast.Dict(keys=keys, values=values) if is_dict else gast.Tuple(elts=values, ctx=gast.Load())
         return gast.copy_location(made, node)
 
@@ -302,7 +306,9 @@ class _Writer:
             number = held(supported(optional.unwrapped, [number], node))
         out: Node = None
         for function in reversed(list(self._distinct(functions))):
-            made = gast.copy_location(gast.Call(func=self.callee(function), args=args, keywords=keywords), node)
+            own = [load(self.unit.params[0], node)] if is_of_owner(self.unit, function) else []
+            made = gast.Call(func=self.callee(function), args=[*own, *args], keywords=keywords)
+            made = gast.copy_location(made, node)
             made = gast.copy_location(gast.Expr(value=made), node) if statement else made
             test = compare(number, gast.Eq(), self.number(function), node)
             if out is None:

@@ -32,6 +32,7 @@ from pcbatch.frontend.source.rewrites.dispatch import (
     percent_slots,
     with_receiver,
 )
+from pcbatch.frontend.source.rewrites.function_values import is_called_value
 from pcbatch.frontend.source.rewrites.method_lookup import (
     call_of_base,
     candidates,
@@ -108,6 +109,9 @@ class _Writer(Dispatch):
             case gast.BinOp(left=gast.Constant(value=str(template)), op=gast.Mod(), right=right):
                 operands = right.elts if isinstance(right, gast.Tuple) else [right]
                 return self.filled(node, operands, percent_slots(template, len(operands)))
+            case gast.Call(func=func) if not isinstance(func, gast.Name) and is_called_value(self.unit, func):
+                named = gast.Call(func=attribute(func, "__call__", func), args=node.args, keywords=node.keywords)
+                return self.dispatched(gast.copy_location(named, node), func, "__call__", node.args, node.keywords)
             case gast.Call(func=gast.Attribute()):
                 return self.method(node) or self.made(node)
             case gast.Call(func=func, args=[gast.Name() as function, values]) if is_builtin(self.unit, func, "map"):
@@ -125,7 +129,9 @@ class _Writer(Dispatch):
                 return self.dispatched(node, value, "__next__", [])
             case gast.Call(func=gast.Name() as func, args=[value], keywords=[]) if is_builtin(self.unit, func, "bool"):
                 return self.truth(value, node)
-            case gast.Call(func=gast.Name(id=name) as func) if name in self.unit.variables:
+            case gast.Call(func=gast.Name(id=name) as func) if name in self.unit.variables or is_called_value(
+                self.unit, func
+            ):
                 method = attribute(func, "__call__", func)
                 named = gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
                 if mutation(self.unit, named) is not None:

@@ -195,7 +195,7 @@ def rebound(target: Target) -> frozenset[str]:
 
 def _used(name: str, definitions: Mapping[str, Node]) -> frozenset[str]:
     """A nested function and those that it uses, also through others."""
-    return reachable([name], _uses(definitions))
+    return reachable([name], uses(definitions))
 
 
 def read_around(name: str, definitions: Mapping[str, Node]) -> frozenset[str]:
@@ -206,11 +206,12 @@ def read_around(name: str, definitions: Mapping[str, Node]) -> frozenset[str]:
 
 def calls_itself(name: str, definitions: Mapping[str, Node]) -> bool:
     """Return whether a nested function uses itself, also through others."""
-    uses = _uses(definitions)
-    return name in reachable(uses[name], uses)
+    used = uses(definitions)
+    return name in reachable(used[name], used)
 
 
-def _uses(definitions: Mapping[str, Node]) -> dict[str, list[str]]:
+def uses(definitions: Mapping[str, Node]) -> dict[str, list[str]]:
+    """Return for each nested function those that it reads."""
     return {
         each: [read for read in free_names(function_of(node)) if read in definitions and read not in _own(node)]
         for each, node in definitions.items()

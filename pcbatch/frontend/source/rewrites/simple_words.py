@@ -11,8 +11,10 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.rewrites.caught_exceptions import write_caught
+from pcbatch.frontend.source.rewrites.cells import write_cells
 from pcbatch.frontend.source.rewrites.clear_changes import name_receivers, write_changes
 from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
+from pcbatch.frontend.source.rewrites.function_values import write_function_values
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.memos import write_memos
 from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
@@ -27,6 +29,8 @@ REWRITINGS = (
     name_receivers,
     write_out,
     write_out_choices,
+    write_cells,
+    write_function_values,
     write_out_methods,
     write_changes,
 )
@@ -41,4 +45,5 @@ def in_simple_words(
     for rewriting in rewritings:
         if (node := rewriting(unit)) is not unit.node:
             unit = make_unit(fn, helpers, statics, target, node)
+    helpers.units.append(unit)
     return unit

@@ -1,0 +1,61 @@
+"""Variables that functions which are values capture: the cells that stand for them, and whether they change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import gast
+
+from pcbatch.data.objects.function_values import field_of
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label
+from pcbatch.errors import CompileError
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
+from pcbatch.frontend.source.rewrites.nested import nonlocals
+from pcbatch.frontend.source.scope import hidden_inside
+from pcbatch.frontend.source.tree import Node, load, rebuild
+
+CELL = "pcbatch_cell_"
+HELPS = (
+    "give the function the value that it has now, by a default: `lambda x, i=i: ...`",
+    "make the function in a function of its own, which gets the value as an argument",
+)
+
+
+def cell_of(name: str) -> str:
+    """Return the name of the variable that holds the cell of another one (`rewrites/cells.py`)."""
+    return f"{CELL}{name}"
+
+
+def read_by_cell(node: Node, names: Collection[str]) -> Node:
+    """Return a tree in which the cells of variables stand for them, where no inner scope has others of the names."""
+    match node:
+        case gast.Name(id=name, ctx=ctx) if name in names:
+            return gast.copy_location(gast.Attribute(load(cell_of(name), node), field_of(0), ctx), node)
+        case gast.Nonlocal(names=declared) if not set(names).isdisjoint(declared):
+            left = [name for name in declared if name not in names]
+            return gast.copy_location(gast.Nonlocal(names=left) if left else gast.Pass(), node)
+        case gast.Lambda() | gast.FunctionDef():
+            own = hidden_inside(node) - nonlocals(node)
+            names = [name for name in names if name not in own]
+        case gast.ListComp() | gast.SetComp() | gast.GeneratorExp() | gast.DictComp():
+            names = [name for name in names if name not in hidden_inside(node)]
+    return rebuild(node, lambda child: read_by_cell(child, names)) if names else node
+
+
+def changed_in_place(unit: Unit, node: Node, names: Collection[str]) -> Iterator[str]:
+    """Yield the variables among some names whose lists, dicts and sets a function changes."""
+    for part in gast.walk(node):
+        found = mutation(unit, part, statement=True) if isinstance(part, gast.Call) else None
+        stored = isinstance(part, gast.Subscript) and not isinstance(part.ctx, gast.Load)
+        place = place_of(unit, part.value) if stored else None if found is None else found.place
+        if place is not None and not place.keys and place.name in names:
+            if found is None or "." in found.method or is_mutating_method(part.func, statement=True):
+                yield place.name
+
+
+def changed(unit: Unit, name: str, at: Node, change: Node) -> CompileError:
+    """Return the error that a variable changes which a function that is a value has captured."""
+    title = f"`{name}` may change after a function that is a value of the lane has captured it"
+    second = () if change is None else (Label(unit.source.loc(change), "changed here"),)
+    return CompileError(Diagnostic("PCB207", title, Label(unit.source.loc(at), "captured here"), second, helps=HELPS))
