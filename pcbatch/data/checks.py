@@ -162,6 +162,16 @@ def pass_on(check: PrimitiveCheck) -> None:
         checks.append(check)
 
 
+@contextlib.contextmanager
+def only_where(reached: Callable[[], Flag]) -> Iterator[None]:
+    """Let the checks within the context count only where a condition holds, which is asked if there are any."""
+    with collecting() as made:
+        yield
+    for check in made:
+        holds = jax.numpy.logical_not(jax.numpy.logical_and(check.failed, reached()))
+        record(holds, check.exception, check.message, check.argument)
+
+
 @dataclass(frozen=True, slots=True)
 class NumberRules:
     """The rules that are in force while a primitive is traced.

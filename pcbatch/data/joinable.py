@@ -22,6 +22,14 @@ class Joinable:
         """Return the class of all objects that this value may stand for; None if there are several, or none."""
         return None
 
+    def has_no_order(self, other: Any) -> Any:
+        """Return whether `self < other` raises a TypeError, other than of what the two lead to."""
+        raise NotImplementedError
+
+    def ordered(self, op: Any, other: Any) -> Any:
+        """Return `op(self, other)`; anything where it has no order."""
+        raise NotImplementedError
+
     def present(self) -> Any:
         """Return this value where it is not None; the lane stops where it is."""
         return self

@@ -6,6 +6,7 @@ Every function here calls the builtin itself when no argument is an array of JAX
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -37,7 +38,8 @@ from pcbatch.data.rounding import to_float
 from pcbatch.data.sequences import list_reductions
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
-from pcbatch.data.stored import by_identity
+from pcbatch.data.sequences.list_order import compare, may_lack_order, require_order
+from pcbatch.data.stored import by_identity, parts
 from pcbatch.data.texts.float_texts import float_of_text
 from pcbatch.data.texts.lane_bytes import LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
@@ -102,7 +104,7 @@ def _extreme(
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         place = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
         return default if place is None else items[place]
-    if has_known_text(items):
+    if has_known_text(items) or _may_be_none(keys):
         return list_reductions.extreme(LaneList.from_list(items), builtin is builtins.max, key, **options_of(default))
     return _first_extreme(builtin, items, keys)
 
@@ -110,6 +112,11 @@ def _extreme(
 def has_known_text(items: list[Value]) -> bool:
     """Return whether there are texts of Python's in values of which the lane chooses."""
     return any(isinstance(leaf, str | bytes) for leaf in jax.tree.leaves(items))
+
+
+def _may_be_none(keys: list[Value]) -> bool:
+    """Return whether parts of keys are None in some lanes, or of some keys."""
+    return any(part is None or isinstance(part, Optional) for part in parts(keys))
 
 
 def options_of(default: Value) -> dict[str, Value]:
@@ -133,6 +140,7 @@ def _extreme_element(builtin: Callable[..., Value], xs: jax.Array) -> jax.Array:
 def _first_extreme(builtin: Callable[..., Value], items: list[Value], keys: list[Value]) -> Value:
     best, best_key = items[0], keys[0]
     for item, key in zip(items[1:], keys[1:], strict=True):
+        require_order(key, best_key)
         better = _greater(key, best_key, builtin) if builtin is builtins.max else _greater(best_key, key, builtin)
         best, best_key = _either(better, item, best), _either(better, key, best_key)
     return best
@@ -142,7 +150,7 @@ def _greater(a: Value, b: Value, builtin: Callable[..., Value]) -> Value:
     """`a > b`; tuples and lists are compared as Python does, by the first elements that differ."""
     greater: Value
     if not (isinstance(a, tuple | list) and type(a) is type(b)):
-        greater = a > b
+        greater = compare(operator.gt, a, b) if may_lack_order(a, b) else a > b
         if getattr(greater, "shape", ()) != ():
             raise _ambiguous(builtin.__name__)
         return greater
@@ -155,7 +163,9 @@ def _greater(a: Value, b: Value, builtin: Callable[..., Value]) -> Value:
 def exceeds(a: Value, b: Value, name: str) -> Value:
     """The comparison `a > b` of the builtin `max` or `min`, as a value of the lane."""
     order = "gt" if name == "max" else "lt"
-    return number(_greater(compared(a, order), compared(b, order), getattr(builtins, name)))
+    a, b = compared(a, order), compared(b, order)
+    require_order(a, b)
+    return number(_greater(a, b, getattr(builtins, name)))
 
 
 def _either(condition: Flag, a: Value, b: Value) -> Value:
@@ -272,7 +282,7 @@ def sorted_(values: Value, /, *, key: Value = None, reverse: Flag = False) -> Va
     if isinstance(reverse, jax.core.Tracer) or any(isinstance(item, LaneText | LaneBytes) for item in items):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
-    if of_lane(keys) and has_known_text([items, keys]):
+    if of_lane(keys) and (has_known_text([items, keys]) or _may_be_none(keys)):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)

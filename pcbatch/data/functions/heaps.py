@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import heapq
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 
 import jax
 import jax.extend.source_info_util
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from pcbatch.data.by_width import by_width
 from pcbatch.data.catalogue import FUNCTIONS, stands_for
-from pcbatch.data.checks import require
+from pcbatch.data.checks import collecting, only_where, require
 from pcbatch.data.columns import row, with_row
 from pcbatch.data.functions.operators import lt
 from pcbatch.data.mappings.keys import is_of_lane
@@ -25,6 +25,7 @@ from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.own_order import comparing_elements
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.list_order import NO_ORDER, may_lack_order
 from pcbatch.data.values import Columns, Flag, Index, Value
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -68,33 +69,36 @@ def _replace(heap: Value, item: Value) -> Value:
 @stands_for(heapq.heappushpop)
 def _push_pop(heap: Value, item: Value) -> Value:
     first = heap._taken(0)
-    smaller = jnp.logical_and(heap.length > 0, lt(first, item))
+    smaller = jnp.logical_and(heap.length > 0, _less(first, item, heap.length > 0))
     _up(heap, 0, item, smaller)
     return keeping_order(lambda a, b: jnp.where(smaller, a, b), first, item)
 
 
 @stands_for(heapq.heapify)
 def _heapify(heap: Value) -> None:
-    half = heap.capacity // 2
+    half, asks = heap.capacity // 2, may_lack_order(heap.columns)
     if not half:
         return
 
     def together(columns: Columns, n: Index) -> Value:
-        def step(k: Index, columns: Columns) -> Value:
-            one, at = heap.with_data(columns, n, heap.origins), half - 1 - k
-            _up_in_steps(one, one._taken(at), at, at < n // 2)
-            return one.columns
+        def step(k: Index, c: Value) -> Value:
+            one, at = heap.with_data(c[0], n, heap.origins), half - 1 - k
+            with collecting() as made:
+                _up_in_steps(one, one._taken(at), at, at < n // 2)
+            return one.columns, *(reduce(jnp.logical_or, [check.failed for check in made], old) for old in c[1:])
 
-        return jax.lax.fori_loop(0, half, step, columns)
+        return jax.lax.fori_loop(0, half, step, (columns, *[jnp.bool_(False)] * asks))
 
     def alone(columns: Columns, n: Index) -> Value:
         def step(k: Index, columns: Columns) -> Value:
             one, at = heap.with_data(columns, n, heap.origins), n // 2 - 1 - k
             return _up_alone(one, row(columns, at), at)
 
-        return jax.lax.fori_loop(0, n // 2, step, columns)
+        return (jax.lax.fori_loop(0, n // 2, step, columns),)
 
-    heap.columns = by_width(together, alone)(heap.columns, heap.length)
+    heap.columns, *failed = by_width(together, together if asks else alone)(heap.columns, heap.length)
+    for one in failed:
+        require(~one, "TypeError", NO_ORDER)
 
 
 def _down(heap: Value, start: Index, at: Index, item: Value) -> None:
@@ -140,7 +144,8 @@ def _down_in_steps(heap: Value, item: Value, start: Index, at: Index, active: Fl
     for _ in range(heap.capacity.bit_length()):
         parent = jnp.maximum(at - 1, 0) // 2
         above = heap._taken(parent)
-        moving = jnp.logical_and(moving, jnp.logical_and(at > start, lt(item, above)))
+        moving = jnp.logical_and(moving, at > start)
+        moving = jnp.logical_and(moving, _less(item, above, moving))
         _store(heap, at, above, moving)
         at = jnp.where(moving, parent, at)
     _store(heap, at, item, active)
@@ -154,7 +159,8 @@ def _up_in_steps(heap: Value, item: Value, at: Index, active: Flag = True) -> No
         moving = jnp.logical_and(moving, child < n)
         a = heap._taken(jnp.minimum(child, heap.capacity - 1))
         b = heap._taken(jnp.minimum(right, heap.capacity - 1))
-        child = jnp.where(jnp.logical_and(right < n, jnp.logical_not(lt(a, b))), right, child)
+        two = jnp.logical_and(moving, right < n)
+        child = jnp.where(jnp.logical_and(right < n, jnp.logical_not(_less(a, b, two))), right, child)
         _store(heap, at, heap._taken(jnp.minimum(child, heap.capacity - 1)), moving)
         at = jnp.where(moving, child, at)
     _down_in_steps(heap, item, start, at, jnp.logical_and(active, start < n))
@@ -202,6 +208,12 @@ def _up_alone(heap: Value, item: Value, at: Index, active: Flag = True) -> Value
     return _down_alone(heap.with_data(columns, n, heap.origins), item, start, at)
 
 
+def _less(a: Value, b: Value, where: Flag) -> Value:
+    """Return `a < b`, which the lane asks where a condition holds."""
+    with only_where(lambda: where):
+        return lt(a, b)
+
+
 def _store(heap: Value, at: Index, item: Value, where: Flag) -> None:
     heap._set(jnp.where(where, at, heap.capacity), item)
 
@@ -216,8 +228,9 @@ def _place(
         middle = (low + high) // 2
         element = values._taken(jnp.clip(middle, 0, max(values.capacity - 1, 0)))
         element = element if key is None else key(element)
-        left = lt(wanted, element) if after else jnp.logical_not(lt(element, wanted))
         searching = low < high
+        less = _less(*((wanted, element) if after else (element, wanted)), searching)
+        left = less if after else jnp.logical_not(less)
         require(jnp.logical_not(searching & (middle >= values.length)), "IndexError", "list index out of range")
         high = jnp.where(jnp.logical_and(searching, left), middle, high)
         low = jnp.where(jnp.logical_and(searching, jnp.logical_not(left)), middle + 1, low)

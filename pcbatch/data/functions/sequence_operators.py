@@ -62,6 +62,7 @@ def compare(name: str, a: Value, b: Value) -> Value:
     if name == "ne":
         same = equal(a, b)
         return number(jnp.logical_not(same)) if isinstance(same, jax.Array) else not same
+    list_order.require_order(a, b)
     return number(_ordered(ORDERS[name], a, b))
 
 
@@ -92,7 +93,8 @@ def equal(a: Value, b: Value) -> Value:
 
 def _ordered(op: Compare, a: Value, b: Value) -> Value:
     if not are_sequences(a, b):
-        return truth(op(a, b))
+        known = isinstance(a, Rows) or list_order.may_lack_order(a, b)
+        return truth(list_order.compare(op, a, b) if known else op(a, b))
     if of_two_classes(a, b):
         raise TypeError(f"'<' not supported between instances of '{type(a).__name__}' and '{type(b).__name__}'")
     result: Value = op(len(a), len(b))

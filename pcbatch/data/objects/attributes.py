@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 
 from pcbatch.data.aliasing import note_value
-from pcbatch.data.checks import require
+from pcbatch.data.checks import limit, require
 from pcbatch.data.objects import decode
 from pcbatch.data.objects.ref_type import (
     MADE_TABLE,
@@ -96,14 +96,17 @@ def assign(ref: Ref, name: str, value: Value) -> None:
         if "__setattr__" in methods_of(cls):
             raise refused(f"{cls.__name__} has a `__setattr__` of its own", "write a method that changes the object")
     places = [type_.schema.place(c, name) for c in type_.classes]
-    if None in places:
-        cls = type_.types[places.index(None)]
-        raise refused(
-            f"`{name}` is no attribute that `__init__` of {cls.__name__} sets", f"set it there: `self.{name} = None`"
-        )
+    lacking = [c for c, place in zip(type_.classes, places, strict=True) if place is None]
+    names = " or ".join(class_at(type_, c).__name__ for c in lacking)
+    title = f"`{name}` is no attribute that `__init__` of {names} sets"
+    if len(lacking) == len(places):
+        raise refused(title, f"set it there: `self.{name} = None`")
+    if lacking:
+        limit(jnp.logical_not(is_in(ref, lacking)), title)
     require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
     for place in places:
-        type_.schema.write(place, ref.pcbatch_id, value)
+        if place is not None:
+            type_.schema.write(place, ref.pcbatch_id, value)
 
 
 def _is_frozen(cls: type) -> bool:

@@ -39,7 +39,7 @@ from pcbatch.data.objects.tables import WantsCopies
 from pcbatch.data.origins import number
 from pcbatch.data.own_order import comparing, fields_of, refuse_own_order
 from pcbatch.data.sequences.lane_iterator import Asked
-from pcbatch.data.sequences.list_order import ask_identity, compare, equal
+from pcbatch.data.sequences.list_order import ask_identity, compare, equal, lacks_order, require_order
 from pcbatch.data.values import Index, Value
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
@@ -163,16 +163,30 @@ class Ref(Joinable):
 
     def _ordered(self, name: str, other: object) -> Value:
         refuse_own_order(self)
-        if not isinstance(other, Ref) or (pair := _compared_fields(self, other, name)) is None:
+        if not isinstance(other, Ref) or _compared_fields(self, other, name) is None:
             raise refused(f"{REFUSED} cannot be ordered in a lane", "compare fields: `a.key < b.key`")
-        for one in (self, other):
-            require_present(one, "TypeError", "an order asks for None, which has none")
-        ask_identity(*pair, True)
-        with comparing(self.pcbatch_type.types[0]):
-            return number(compare(getattr(operator, name), *pair))
+        require_order(self, other)
+        return self.ordered(getattr(operator, name), other)
 
     __lt__, __le__ = partialmethod(_ordered, "lt"), partialmethod(_ordered, "le")
     __gt__, __ge__ = partialmethod(_ordered, "gt"), partialmethod(_ordered, "ge")
+
+    def has_no_order(self, other: Ref | None) -> Value:
+        """Return whether an order asks for a record of a class that has none, or for None."""
+        refuse_own_order(self)
+        if other is None or (pair := _compared_fields(self, other, "lt")) is None:
+            return True
+        absent = (self.pcbatch_id < 0) | (other.pcbatch_id < 0)
+        with comparing(self.pcbatch_type.types[0]):
+            return number(jnp.logical_or(absent, lacks_order(*pair)))
+
+    def ordered(self, op: Value, other: Ref) -> Value:
+        """Return `op(self, other)`; anything where one has no order."""
+        if (pair := _compared_fields(self, other, op.__name__)) is None:
+            return False
+        ask_identity(*pair, True)
+        with comparing(self.pcbatch_type.types[0]):
+            return number(compare(op, *pair))
 
     def only_class(self) -> type | None:
         """Return the class that the record is of; None if it may be of several, or is an array of references."""

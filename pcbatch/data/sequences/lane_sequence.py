@@ -19,7 +19,16 @@ from pcbatch.data.origins import number
 from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences import moves
 from pcbatch.data.sequences.indices import SliceRange, checked_index, repeated, repetitions, slice_range
-from pcbatch.data.sequences.list_order import ask_about_lists, ask_identity, compare, equal, equal_to, first_equal, not_
+from pcbatch.data.sequences.list_order import (
+    ask_about_lists,
+    ask_identity,
+    compare,
+    equal,
+    equal_to,
+    first_equal,
+    not_,
+    require_order,
+)
 from pcbatch.data.stored import lists_in
 from pcbatch.data.values import Columns, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
@@ -47,7 +56,9 @@ class Compared(Rows):
         return not_(self == other)
 
     def _compared(self, op: Value, other: Value) -> Value:
-        return compare(op, self, self._as_operand(other))
+        other = self._as_operand(other)
+        require_order(self, other)
+        return compare(op, self, other)
 
     __lt__, __le__ = partialmethod(_compared, operator.lt), partialmethod(_compared, operator.le)
     __gt__, __ge__ = partialmethod(_compared, operator.gt), partialmethod(_compared, operator.ge)

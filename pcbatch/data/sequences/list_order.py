@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.checks import limit
+from pcbatch.data.checks import limit, require
 from pcbatch.data.columns import Unset, one_level, room
 from pcbatch.data.elements import beside, prepare
 from pcbatch.data.joinable import Joinable
 from pcbatch.data.members import MemberValue, of_member
-from pcbatch.data.optional import Optional, is_none, narrowed, unwrapped
+from pcbatch.data.optional import Optional, is_none, narrowed
 from pcbatch.data.own_order import compared, of_two_classes
 from pcbatch.data.row_search import first_row
 from pcbatch.data.rows import Rows
@@ -26,6 +26,7 @@ from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 Comparison = Callable[[Value, Value], Value]
+NO_ORDER = "an order asks for None, or for objects of a class without an order"
 NAN_ORDER = "a list with NaN among its keys has no order: what Python makes of it depends on the order before"
 NAN_IDENTITY = "a NaN is compared with a NaN in a list or tuple, where Python asks whether both are one object"
 
@@ -145,13 +146,75 @@ def first_equal(values: Value, value: Value, start: Index, stop: Index) -> Value
     return first_row(lambda element: equal(element, value), values.columns, stop, start)
 
 
+def may_lack_order(*values: Value) -> bool:
+    """Return whether values are or hold None, records, or objects of classes that have no order."""
+
+    return any(map(_lacks, jax.tree.leaves(values, is_leaf=_lacks)))
+
+
+def _lacks(part: Value) -> bool:
+    kind, plain = type(part), getattr(object, "__lt__")  # noqa: B009 - which function it is
+    return isinstance(part, Joinable | dict) or getattr(kind, "__lt__") is plain  # noqa: B009
+
+
+def require_order(a: Value, b: Value) -> None:
+    """Let the lane raise a TypeError where `a < b` compares what has no order, None for one."""
+    if may_lack_order(a, b):
+        holds = not_(lacks_order(a, b))
+        require(holds, "TypeError", NO_ORDER)
+
+
+def lacks_order(a: Value, b: Value) -> Flag:
+    """Return whether `a < b` compares what has no order, before it is decided."""
+    a, b = compared(a, "lt"), compared(b, "lt")
+    if not may_lack_order(a, b):
+        return False
+    if any(one is None or isinstance(one, Optional) for one in (a, b)):
+        missing = _any([is_none(a), is_none(b)])
+        return True if missing is True else _any([missing, lacks_order(narrowed(a), narrowed(b))])
+    if isinstance(a, Rows) or isinstance(b, Rows):
+        return _lists_lack_order(a, b)
+    if isinstance(a, Joinable):
+        return a.has_no_order(b)
+    if not isinstance(a, tuple | list) or not isinstance(b, tuple | list) or of_two_classes(a, b):
+        return _lacks(a)
+    result: Value = False
+    for x, y in reversed(list(zip(a, b, strict=False))):
+        result = where(equal(x, y), result, lacks_order(x, y))
+    return result
+
+
+def _lists_lack_order(a: Value, b: Value) -> Flag:
+    if (lists := _both_lists(a, b)) is None or (pairs := _pairs(*lists)) is None:
+        return False
+    shorter = jnp.minimum(lists[0].length, lists[1].length)
+    place = _first_difference(pairs, shorter)
+    return _any([lacks_order(*jax.tree.map(lambda leaf: leaf.at[place].get(mode="clip"), pairs))], place < shorter)
+
+
+def _any(flags: list[Value], where: Flag = True) -> Value:
+    """Return whether one of some flags is set, where a condition holds."""
+    result: Value = False
+    for flag in flags:
+        result = flag if result is False else result if flag is False else jnp.logical_or(result, flag)
+    return result if where is True or result is False else jnp.logical_and(result, where)
+
+
 def compare(op: Comparison, a: Value, b: Value) -> Value:
-    """Return `op(a, b)` for two elements or lists; sequences are compared at the first elements that differ."""
+    """Return `op(a, b)` for two elements or lists; sequences are compared at the first elements that differ.
+
+    Where that compares what has no order the result is anything: `require_order` makes the check.
+    """
     a, b = compared(a, op.__name__), compared(b, op.__name__)
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _compare_lists(op, a, b)
     if isinstance(a, Optional) or isinstance(b, Optional):
-        return compare(op, unwrapped(a), unwrapped(b))
+        there = [jnp.logical_not(is_none(one)) for one in (a, b)]  # None is put first, so that sorts see an order
+        return jnp.where(there[0] & there[1], compare(op, narrowed(a), narrowed(b)), op(*there))
+    if isinstance(a, Joinable) and isinstance(b, Joinable):
+        return a.ordered(op, b)
+    if lacks_order(a, b) is True:
+        return False
     if _is_leaf(a) and _is_leaf(b):
         return scalar(a, b, op)
     if _is_leaf(a) or _is_leaf(b) or not _comparable(a, b) or not isinstance(a, tuple | list):

@@ -11,19 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.by_width import by_width
-from pcbatch.data.checks import PrimitiveCheck, collecting, limit, record
+from pcbatch.data.checks import PrimitiveCheck, collecting, limit, record, require
 from pcbatch.data.columns import one_level, room, row, with_row
 from pcbatch.data.elements import prepare
+from pcbatch.data.joinable import Joinable
 from pcbatch.data.optional import Optional
 from pcbatch.data.own_order import compared, has_order, refuse_own_order
 from pcbatch.data.rows import Rows, element_at
 from pcbatch.data.sequences.indices import where
-from pcbatch.data.sequences.list_order import NAN_ORDER, compare, scalar
+from pcbatch.data.sequences.list_order import NAN_ORDER, NO_ORDER, compare, lacks_order, may_lack_order, scalar
 from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order, merged_places
-from pcbatch.data.stored import parts
+from pcbatch.data.stored import inner_parts
 from pcbatch.data.values import Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
-from pcbatch.errors import Refusal
 
 
 def sorted_order(values: Value, key: Callable[[Value], Value] | None, reverse: Flag) -> Value:
@@ -33,7 +33,7 @@ def sorted_order(values: Value, key: Callable[[Value], Value] | None, reverse: F
         return places
     _refuse_own_order(values, key)
     keys = _keys(values, key)
-    if not any(isinstance(leaf, Rows) for leaf in parts(keys)):
+    if not any(isinstance(leaf, Rows) for leaf in inner_parts(keys)):
         _refuse_nan(_key_leaves(keys), places < values.length)
     return _order(keys, values.length, reverse)
 
@@ -46,8 +46,12 @@ def _order(keys: Value, n: Index, reverse: Flag) -> Value:
     first = where(reverse if not isinstance(reverse, int) else bool(reverse), backwards, places)
     if reverse is not False:
         keys = jax.tree.map(lambda leaf: leaf[first], keys)
-    by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
+    by_ranks = any(isinstance(leaf, Rows) for leaf in inner_parts(keys))
     order = _order_by_comparing(keys, n) if by_ranks else _order_by_keys(_key_leaves(keys), n)
+    if may_lack_order(keys) and places.size > 1:  # neighbours have been compared, whatever the steps of the sort
+        before, after = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (order[:-1], order[1:]))
+        lacking = jax.vmap(lambda x, y: jnp.asarray(lacks_order(x, y), bool))(before, after)
+        require(~jnp.any(lacking & (places[1:] < n)), "TypeError", NO_ORDER)
     if reverse is False:
         return order
     return first[order][first]
@@ -57,24 +61,29 @@ def extreme_place(values: Value, key: Callable[[Value], Value] | None, largest: 
     """Return the place of the first greatest or least element of a list that has one, int32[]."""
     _refuse_own_order(values, key)
     keys = _keys(values, key)
-    by_ranks = any(isinstance(leaf, Rows) for leaf in parts(keys))
+    by_ranks, asks = any(isinstance(leaf, Rows) for leaf in inner_parts(keys)), may_lack_order(keys)
     if not by_ranks:
         _refuse_nan(_key_leaves(keys), jnp.arange(values.capacity, dtype=np.int32) < values.length)
 
     def best(keys: Value, n: Index, stop: Index) -> Value:
         """Compare as Python does, from left to right: to compare each with each takes the square of the room."""
 
-        def step(place: Index, best: Value) -> Value:
-            new, old = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (place, best))
+        def step(place: Index, c: Value) -> Value:
+            new, old = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (place, c[0]))
             better = compare(operator.lt, old, new) if largest else compare(operator.lt, new, old)
-            return jnp.where((place < n) & better, place, best)
+            lacking = (c[1] | ((place < n) & lacks_order(old, new)),) if asks else ()
+            return jnp.where((place < n) & better, place, c[0]), *lacking
 
-        return jax.lax.fori_loop(np.int32(1), jnp.asarray(stop, np.int32), step, jnp.int32(0))
+        start = (jnp.int32(0), *[jnp.bool_(False)] * asks)
+        return jax.lax.fori_loop(np.int32(1), jnp.asarray(stop, np.int32), step, start)
 
     def together(keys: Value, n: Index) -> Value:
-        return best(keys, n, values.capacity) if by_ranks else _order(keys, n, largest)[0]
+        return best(keys, n, values.capacity) if by_ranks or asks else (_order(keys, n, largest)[0],)
 
-    return by_width(together, lambda keys, n: best(keys, n, n))(keys, values.length)
+    found = by_width(together, lambda keys, n: best(keys, n, n))(keys, values.length)
+    if asks:
+        require(~found[1], "TypeError", NO_ORDER)
+    return found[0]
 
 
 def _keys(values: Value, key: Callable[[Value], Value] | None) -> Value:
@@ -82,9 +91,8 @@ def _keys(values: Value, key: Callable[[Value], Value] | None) -> Value:
     if key is not None or has_order(element_at(values, 0), "lt", True):
         key = partial(_fields, key)
     keys = values.columns if key is None else mapped(key, values)
-    if any(isinstance(leaf, Optional) or leaf is None for leaf in parts(keys)):
-        title = "elements that may be None have no order"
-        raise Refusal("PCB304", title, helps=("sort with a key that is a number for None, too",))
+    if keys is None:
+        raise TypeError("'<' not supported between instances of 'NoneType' and 'NoneType'")
     return keys
 
 
@@ -122,9 +130,12 @@ def _order_by_keys(leaves: list[Value], n: Index) -> Value:
 
 def _key_leaves(keys: Value) -> list[Value]:
     """The columns of keys in the order in which Python compares them."""
+    if isinstance(keys, Optional):
+        values = _key_leaves(keys.value)
+        return [keys.present, *(jnp.where(keys.present, leaf, 0) if leaf.ndim == 1 else leaf for leaf in values)]
     children, tree = one_level(keys)
-    if tree is None:
-        return [keys]
+    if tree is None or keys is None or isinstance(keys, Joinable):
+        return jax.tree.leaves(keys)
     if not isinstance(keys, tuple | list):
         raise TypeError(f"'<' not supported between instances of '{type_name(keys)}' and '{type_name(keys)}'")
     return [leaf for child in children for leaf in _key_leaves(child)]
