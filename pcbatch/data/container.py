@@ -79,6 +79,10 @@ class Container(Collection):
     held: tuple[object, ...] = ()
 
 
+class Varying:
+    """The kind of the tuples whose length depends on the lane."""
+
+
 def for_kind(kind: type) -> Callable[[ClassT], ClassT]:
     """Return a decorator that enters the class of the lane for a class of Python's, or for a kind of fields."""
 

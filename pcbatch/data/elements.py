@@ -20,7 +20,7 @@ import numpy as np
 from pcbatch.data.aliasing import one_of
 from pcbatch.data.checks import going_on
 from pcbatch.data.columns import Shape, Unset, as_array, numbers, one_level, padded, unify_leaves, zero_of
-from pcbatch.data.container import Container, lane_value
+from pcbatch.data.container import Container, Varying, class_for, lane_value
 from pcbatch.data.joinable import Joinable, joined
 from pcbatch.data.mappings.ordered_keys import keeping_order, ordered, plain
 from pcbatch.data.members import of_member
@@ -71,6 +71,9 @@ def unify(a: Value, a_lead: Shape, b: Value, b_lead: Shape) -> tuple[Value, Valu
         return (blank(b, b_lead, a_lead) if isinstance(a, Unset) else a), (
             blank(a, a_lead, b_lead) if isinstance(b, Unset) else b
         )
+    if type(a) is type(b) is tuple and len(a) != len(b):
+        varying = class_for(Varying).varying
+        a, b = varying(a, a_lead), varying(b, b_lead)
     a, b = beside(a, a_lead, b), beside(b, b_lead, a)
     if isinstance(a, Stored) and isinstance(b, Stored):
         return a.unified(a_lead, b, b_lead)
@@ -124,17 +127,20 @@ def join_origins(
     if is_stored(a) is not is_stored(b):  # a known tuple and one of the lane
         return a_origins if is_stored(a) else b_origins
     # `unify` says if they are not alike.
-    if type(a) is tuple and type(b) is tuple:  # parts are a known tuple here, of any number of leaves, and a row there
-        groups = zip(a, _by_child(a, a_origins), b, _by_child(b, b_origins), strict=False)
+    if type(a) is type(b) is tuple and len(a) != len(b):
+        return (Origin.ARRAY,)
+    (xs, tree), (ys, other) = ([], None) if is_part(a) else one_level(a), ([], None) if is_part(b) else one_level(b)
+    if xs and ys and tree == other:  # parts are a known tuple here, of any number of leaves, and a row there
+        groups = zip(xs, _by_child(xs, a_origins), ys, _by_child(ys, b_origins), strict=False)
         return tuple(origin for group in groups for origin in join_origins(*group))
     pairs = zip(parts(a), parts(b), a_origins, b_origins, strict=False)
     return tuple(_join_origin(x, y, one, other) for x, y, one, other in pairs)
 
 
-def _by_child(element: tuple[Value, ...], origins: tuple[Origin, ...]) -> list[tuple[Origin, ...]]:
-    """The origins of each part of a tuple."""
+def _by_child(children: list[Value], origins: tuple[Origin, ...]) -> list[tuple[Origin, ...]]:
+    """The origins of each part of a tuple or an object."""
     rest = iter(origins)
-    return [tuple(islice(rest, len(parts(child)))) for child in element]
+    return [tuple(islice(rest, len(parts(child)))) for child in children]
 
 
 def _join_origin(x: Value, y: Value, one: Origin, other: Origin) -> Origin:

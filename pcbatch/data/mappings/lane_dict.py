@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -57,7 +57,9 @@ class Missing:
         return self.value
 
 
-EMPTY: dict[type, Callable[[], Any]] = {list: list, dict: dict, set: set, deque: LaneDeque.of}
+EMPTY: dict[type, Callable[[], Any]] = {
+    list: list, dict: dict, set: set, tuple: tuple, str: str, deque: LaneDeque.of
+}  # fmt: skip
 
 COUNTER = Missing("Counter", int, 0, stored=False)
 ORDERED = Missing("OrderedDict", dict, None, stored=False)
@@ -71,8 +73,9 @@ def missing_of(factory: Callable[[], Value] | None) -> Missing | None:
     value = factory()
     if type(value) in (bool, int, float, complex):
         return Missing("defaultdict", type(value), value, stored=True)
-    if isinstance(value, defaultdict | LaneDict | Counter) and len(value) == 0:
-        inner = missing_of(value.default_factory) if isinstance(value, defaultdict) else COUNTER
+    if isinstance(value, defaultdict | LaneDict | Counter | OrderedDict) and len(value) == 0:
+        inner: Missing | None = ORDERED if isinstance(value, OrderedDict) else COUNTER
+        inner = missing_of(value.default_factory) if isinstance(value, defaultdict) else inner
         inner = value.missing if isinstance(value, LaneDict) else inner
         return Missing("defaultdict", dict, inner, stored=True)
     kind = set if isinstance(value, LaneSet) else deque if isinstance(value, LaneDeque) else type(value)

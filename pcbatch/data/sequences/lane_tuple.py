@@ -8,6 +8,8 @@ A tuple with a length that is known while compiling is Python's own, until it me
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,9 +17,10 @@ import numpy as np
 from pcbatch.data.aliasing import holds_same
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Shape, Unset, room
+from pcbatch.data.container import Varying, for_kind
 from pcbatch.data.elements import side_by_side
 from pcbatch.data.optional import sure
-from pcbatch.data.origins import Origin
+from pcbatch.data.origins import Origin, kind_of
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import is_part, parts
@@ -25,6 +28,7 @@ from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
 
+@for_kind(Varying)
 @jax.tree_util.register_pytree_node_class
 class LaneTuple(LaneList):
     """A tuple whose length depends on the lane."""
@@ -46,16 +50,29 @@ class LaneTuple(LaneList):
         """Return a known tuple that this one meets, or the columns of such, as one of the lane; others as they are."""
         if type(value) is not tuple or type(self) is not LaneTuple:
             return super().beside(value, lead)
+        return self._of_known(value, lead)
+
+    @classmethod
+    def varying(cls, value: tuple[Value, ...], lead: Shape) -> Value:
+        """Return a known tuple that meets one of another length, or columns of such, as one of the lane; those with
+        parts of several kinds, as a record has, as they are."""
+        kinds = {tuple(kind_of(jnp.result_type(leaf)) for leaf in jax.tree.leaves(part)) for part in value}
+        with suppress(Refusal):
+            return cls._of_known(value, lead) if len(kinds) < 2 else value
+        return value
+
+    @classmethod
+    def _of_known(cls, value: tuple[Value, ...], lead: Shape) -> Value:
         if not lead:
-            return self.from_list(list(value))
+            return cls.from_list(list(value))
         if not value:
-            return self.tree_unflatten((), (Unset(), jnp.zeros(lead, np.int32)))
+            return cls.tree_unflatten((), (Unset(), jnp.zeros(lead, np.int32)))
         try:
             columns = side_by_side(value, lead)
         except Refusal:
             return value  # what meets it says in which way the elements are not alike
         origins = tuple(Origin.ARRAY if is_part(part) else Origin.UNKNOWN for part in parts(columns))
-        return self.tree_unflatten(origins, (columns, jnp.full(lead, len(value), np.int32)))
+        return cls.tree_unflatten(origins, (columns, jnp.full(lead, len(value), np.int32)))
 
     def __getitem__(self, index: Index) -> Value:
         found = super().__getitem__(index)

@@ -152,8 +152,10 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return _entries(x, y, lead, error)
         case (tuple(), LaneTuple()) | (LaneTuple(), tuple()) if not lead:
             return _lists(_as_lane_tuple(x, error), _as_lane_tuple(y, error), lead, error, grown=0)
-        case (tuple(), LaneTuple()) | (LaneTuple(), tuple()) if not (children_of(x)[0] and children_of(y)[0]):
-            return x if type(x) is LaneTuple else y  # the other's elements are all `()`
+        case (tuple(), tuple()) if type(x) is type(y) is tuple and len(x) != len(y) and not lead:
+            if any(_is_like_record([_kinds(_listed(part, error)) for part in one]) for one in (x, y)):
+                raise error
+            return _lists(_as_lane_tuple(x, error), _as_lane_tuple(y, error), lead, error, grown=_grown(x, y))
         case (Cell(), list() | Rows()) if not lead and _is_vector(x):
             return _joined(_array_as_list(x), y, lead, error)
         case (list() | Rows(), Cell()) if not lead and _is_vector(y):
@@ -275,8 +277,8 @@ def _alike(x: Any, y: Any) -> bool:
 
 
 def _grown(x: Any, y: Any) -> int:
-    """The capacity of a list of which several lengths are known: that of lists made of others, at least."""
-    if isinstance(x, list) and isinstance(y, list):
+    """The capacity of a list or tuple of which several lengths are known: that of lists made of others, at least."""
+    if isinstance(x, list | tuple) and isinstance(y, list | tuple):
         return max(capacity(grows=False), rounded(max(len(x), len(y))))
     return 0
 
@@ -342,6 +344,16 @@ def _as_lane_tuple(x: Any, error: JoinError) -> Rows:
     return made
 
 
+def _kinds(part: Any) -> tuple[type | None, ...]:
+    """Which of Python's numbers the leaves of a part of a tuple are."""
+    return tuple(kind(cell.leaf) for cell in jax.tree.leaves(part))
+
+
+def _is_like_record(kinds: list[tuple[type | None, ...]]) -> bool:
+    """Whether the parts of a tuple are of several kinds, which as elements of one tuple of the lane would be of one."""
+    return len(set(kinds)) > 1 and len({one for part in kinds for one in part}) > 1
+
+
 def _is_vector(cell: Cell) -> bool:
     return isinstance(cell.leaf, ArrayType) and len(cell.leaf.shape) == 1
 
@@ -371,7 +383,8 @@ def _listed(element: Any, error: JoinError) -> Any:
 def _lists(x: Rows, y: Rows, lead: int, error: JoinError, grown: int) -> Rows:
     if not lead and differ_in_tuples(x.columns, y.columns):
         element = _joined(element_of(x), element_of(y), 0, error)
-        x, y = with_elements(element, x), with_elements(element, y)
+        room = max(leaf.array.shape[0] for rows in (x, y) for leaf in jax.tree.leaves(rows.columns))
+        x, y = with_elements(element, x, room), with_elements(element, y, room)
     columns = _joined(x.columns, y.columns, lead + 1, error)
     if grown:
         columns = jax.tree.map(lambda cell: _roomier(cell, lead, grown), columns)

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.data.columns import one_level
 from pcbatch.data.mappings.ordered_keys import plain, with_ordered_keys
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin
@@ -46,9 +47,9 @@ def element_of(rows: Rows) -> Any:
     return plain(jax.tree.map(element, rows.columns, is_leaf=is_part))
 
 
-def with_elements(element: Any, rows: Rows) -> Rows:
-    """Return the type of a list or tuple of the lane with elements of another type, and as much room."""
-    whole = lane_list_of(element, jax.tree.leaves(rows.columns)[0].array.shape[0])
+def with_elements(element: Any, rows: Rows, room: int) -> Rows:
+    """Return the type of a list or tuple of the lane with elements of another type, and room for so many."""
+    whole = lane_list_of(element, room)
     made: Rows = type(rows).tree_unflatten(whole.origins, (whole.columns, rows.state))
     return made
 
@@ -57,11 +58,12 @@ def differ_in_tuples(x: Any, y: Any) -> bool:
     """Return whether columns have known tuples where others have tuples of the lane."""
     match x, y:
         case (tuple(), LaneTuple()) | (LaneTuple(), tuple()):
-            return bool(jax.tree.leaves(x)) and bool(jax.tree.leaves(y))
-        case tuple(), tuple():
-            return any(map(differ_in_tuples, x, y))
+            return True
+        case tuple(), tuple() if len(x) != len(y):
+            return True
         case Rows(), Rows():
             return differ_in_tuples(x.columns, y.columns)
         case (Optional(), _) | (_, Optional()):
             return differ_in_tuples(*(part.value if isinstance(part, Optional) else part for part in (x, y)))
-    return False
+    (xs, tree), (ys, other) = one_level(x), one_level(y)
+    return bool(xs and ys) and tree == other and any(map(differ_in_tuples, xs, ys))
