@@ -23,7 +23,7 @@ from pcbatch.contexts import setting
 from pcbatch.data.catalogue import facts
 from pcbatch.data.joinable import Joinable
 from pcbatch.data.object_parts import is_generated, is_plain_object, is_user_code
-from pcbatch.data.stored import by_identity
+from pcbatch.data.stored import OfObjects, by_identity
 from pcbatch.data.values import Value
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
@@ -50,6 +50,12 @@ def _parts(cls: Any, name: str, inside: bool) -> Value:
     parts: Value = make_tuple(cls.__name__, compared, rename=True)
     parts.pcbatch_class, parts.pcbatch_names = cls, compared
     return parts
+
+
+def names_compared(cls: type) -> tuple[str, ...] | None:
+    """Return the fields by which `dataclass` finds objects of a class equal; None where it does not."""
+    parts = _parts(cls, "eq", False)
+    return None if parts is None else parts.pcbatch_names
 
 
 def has_order(value: Value, name: str, records: bool = False) -> bool:
@@ -81,15 +87,29 @@ def fields_of(value: Value, cls: Any, name: str, records: bool = False, inside: 
     made = _parts(cls, name, inside)
     if made is None:
         return None
-    with comparing(cls):
+    with comparing(cls, value):
         return made(*(compared(getattr(value, one), name, records) for one in made.pcbatch_names))
 
 
-def comparing(cls: type) -> AbstractContextManager[None]:
-    """Return the context in which two objects of a class are compared; refuses it inside of itself."""
+class Nested(OfObjects):
+    """A comparison by fields comes to a class again that is being compared."""
+
+
+def is_comparing() -> bool:
+    """Return whether objects are being compared by their fields."""
+    return bool(_comparing.get())
+
+
+def comparing(cls: type, *objects: Value) -> AbstractContextManager[None]:
+    """Return the context in which two objects of a class are compared; refuses it inside of itself.
+
+    Of `objects` that hold others of their class become records, which may be compared so.
+    """
     if cls in _comparing.get():
         title = f"objects of {cls.__name__} hold others of {cls.__name__} in a field that is compared"
-        raise Refusal("PCB320", title, helps=("leave it out of the comparison: `field(compare=False)`",))
+        refused = Nested("PCB320", title, helps=("leave it out of the comparison: `field(compare=False)`",))
+        refused.values = objects
+        raise refused
     return setting(_comparing, _comparing.get() | {cls})
 
 

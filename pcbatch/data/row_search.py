@@ -11,10 +11,12 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.data.by_width import by_width
+from pcbatch.data.checks import PrimitiveCheck, collecting, record
 from pcbatch.data.columns import room, row
 from pcbatch.data.values import Column, Columns, Index, Value
 
 RUN = 8
+Failures = list[tuple[PrimitiveCheck, Column]]
 
 
 def first_row(
@@ -24,24 +26,47 @@ def first_row(
     is none. A lane alone asks `run` rows at a time, of numbers."""
     size = room(columns, 0) or 0
 
-    def where(columns: Columns, places: Column, start: Index, stop: Index) -> Value:
-        here = jax.vmap(lambda row: jnp.asarray(holds(row), bool))(columns)
-        return here & (places >= start) & (places < stop)
+    def where(columns: Columns, places: Column, start: Index, stop: Index) -> tuple[Value, Failures]:
+        here, failures = of_rows(holds, columns)
+        return here & (places >= start) & (places < stop), failures
 
     def together(columns: Columns, start: Index, stop: Index) -> Value:
-        here = where(columns, jnp.arange(size, dtype=jnp.int32), start, stop)
-        return jnp.where(jnp.any(here), jnp.argmax(here).astype(jnp.int32), stop)
+        places = jnp.arange(size, dtype=jnp.int32)
+        here, failures = where(columns, places, start, stop)
+        found = jnp.where(jnp.any(here), jnp.argmax(here).astype(jnp.int32), stop)
+        fail_in(failures, (places >= start) & (places <= found) & (places < stop))
+        return found
 
     def alone(columns: Columns, start: Index, stop: Index) -> Value:
         def step(c: tuple[Value, Value]) -> tuple[Value, Value]:
             places, rows = run_at(columns, c[0], size, run)
-            found = jnp.where(where(rows, places, c[0], stop), places, stop)
+            found = jnp.where(where(rows, places, c[0], stop)[0], places, stop)
             return c[0] + places.size, jnp.min(found).astype(jnp.int32)
 
         start, stop = jnp.asarray(start, jnp.int32), jnp.asarray(stop, jnp.int32)
         return jax.lax.while_loop(lambda c: (c[0] < stop) & (c[1] == stop), step, (start, stop))[1]
 
     return by_width(together, alone)(columns, start, stop) if size else stop
+
+
+def of_rows(holds: Callable[[Value], Value], columns: Columns) -> tuple[Column, Failures]:
+    """Return for which rows a condition holds, and the checks that it makes with the rows for which they fail."""
+    made: list[PrimitiveCheck] = []
+
+    def ask(row: Value) -> tuple[Value, list[Value]]:
+        with collecting() as checks:
+            holding = jnp.asarray(holds(row), bool)
+        made[:] = checks
+        return holding, [check.failed for check in checks]
+
+    holding, failed = jax.vmap(ask)(columns)
+    return holding, list(zip(made, failed, strict=True))
+
+
+def fail_in(failures: Failures, rows: Column) -> None:
+    """Make the checks of some rows."""
+    for check, failed in failures:
+        record(~jnp.any(failed & rows), check.exception, [part for part in check.message if isinstance(part, str)])
 
 
 def end_of(holds: Callable[[Value], Value], numbers: Column, n: Index) -> Value:

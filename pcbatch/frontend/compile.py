@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import FunctionType
 
+from pcbatch.data.functions import drafts
 from pcbatch.data.functions.users_code import use_stand_ins
 from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.decisions import Decisions
@@ -22,8 +23,10 @@ from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import collect_yields
 from pcbatch.frontend.source.helpers import Helpers, key_of
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.own_classes import own_methods
+from pcbatch.frontend.source.rewrites.method_lookup import owner_of
 from pcbatch.frontend.source.rewrites.simple_words import in_simple_words
-from pcbatch.frontend.source.tree import constant
+from pcbatch.frontend.source.tree import constant, load, supported
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined, check_deleted, check_nested
 from pcbatch.frontend.support.helper_copies import stand_in
@@ -161,6 +164,7 @@ def _build(
     builder.unbound = unbound
     given_back = () if unit.is_entry else symbols.gives_back(name)
     keep_parameters(builder, given_back)
+    _narrow_object(builder, unit)
     builder.fills = request.fills
     if request.catching:
         begin_catching(builder, unit.body[0])
@@ -175,6 +179,18 @@ def _build(
     check_deleted(builder)
     function = with_flags(builder.finish(name, request.inline, given_back), builder.is_set)
     return synced(function, unit.decisions.linked), faults
+
+
+def _narrow_object(b: Builder, unit: Unit) -> None:
+    """Build what the parameter of the object of a method is: of its class, where others have a method of this name."""
+    owner, first, name = owner_of(unit.fn), unit.params[:1], unit.fn.__name__
+    key = next((key for key, cls in unit.classes.items() if cls is owner), None)
+    others = (cls for cls in unit.classes.values() if owner is not None and not issubclass(cls, owner))
+    if key is None or name == "__init__" or first[0] in unit.statics or not any(own_methods(others, name)):
+        return
+    value, at = load(first[0], unit.node), unit.body[0]
+    b.plain_prim(first, supported(drafts.of_class, [value, load(key, unit.node)], at), shown=value, at=at)
+    b.note(same=True)
 
 
 def _note_changes(unit: Unit, target: Target, function: Function) -> None:

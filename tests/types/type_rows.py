@@ -286,7 +286,7 @@ def two_strings(n):
 
 TREES = [
     Row(tuple_and_list, "i32[]", "PCB302"),
-    Row(tuples_of_two_lengths, "i32[]", "PCB302"),
+    Row(tuples_of_two_lengths, "i32[]", "tuple of i32[]"),
     Row(dicts_in_any_order, "i32[]", "{'a': i32[], 'b': ~f32[]}"),
     Row(dicts_of_other_keys, "i32[]", "dict of texts to i32[]"),
     Row(ordered_dicts, "i32[]", "PCB302"),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from pcbatch.data.checks import require
+from pcbatch.data.checks import limit, require
+from pcbatch.data.functions.operators import eq
 from pcbatch.data.members import MemberValue
+from pcbatch.data.objects.equality import without_written
 from pcbatch.data.objects.function_values import field_of
 from pcbatch.data.objects.made import recorded
 from pcbatch.data.objects.ref_type import is_in
@@ -85,10 +88,13 @@ def closed(cls: type, *captured: Value) -> Value:
 def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Value:
     """Return whether a method of an object is that of a class; `before` are classes whose it is known not to be.
 
-    Where it can only be this one, the object must not be None, as Python has it.
+    Where it can only be this one, the object must not be None, as Python has it, which asks None for its equality, too.
     """
+    of_none = name in ("__eq__", "__ne__")
     if isinstance(value, Optional):
         inside = runs(value.value, name, owner, before)
+        if inside is True and of_none:
+            return number(value.present)
         if inside is True:
             require(value.present, *_of_none(name))
         return inside
@@ -101,6 +107,8 @@ def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Valu
         if not having:
             return False
         if all(methods[c] is function or any(methods[c] is one for one in others) for c in methods):
+            if type_.optional and of_none:
+                return number(value.pcbatch_id >= 0)
             if type_.optional:
                 require(value.pcbatch_id >= 0, *_of_none(name))
             return True
@@ -116,6 +124,24 @@ def _of_none(name: str) -> tuple[str, str]:
     if name == "__call__":
         return "TypeError", "'NoneType' object is not callable"
     return "AttributeError", f"'NoneType' object has no attribute '{name}'"
+
+
+def of_class(value: Value, owner: type) -> Value:
+    """Return the object of a method: a record is of the class that has the method, or of one below it."""
+    if not isinstance(value, Ref):
+        return value
+    type_ = value.pcbatch_type
+    below = tuple(c for c, cls in zip(type_.classes, type_.types, strict=True) if issubclass(cls, owner))
+    if below in ((), type_.classes):
+        return value
+    limit(jnp.asarray(is_in(value, below)), f"a method of {owner.__name__} is called with an object of another class")
+    return value.typed(replace(type_, classes=below, optional=False))
+
+
+def equal_otherwise(a: Value, b: Value) -> Value:
+    """Return `a == b` of objects whose classes have no `__eq__` of the user's, as methods that are compiled along are
+    called for all others."""
+    return eq(*(without_written(value) if isinstance(value, Ref) else value for value in (a, b)))
 
 
 class Bases:

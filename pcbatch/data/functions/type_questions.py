@@ -67,6 +67,13 @@ def type_test(test: str, value: Value, other: Value) -> Value:
     return _answer(lambda one: TESTS[test](type(one), other), value, "its type")
 
 
+def same_type(test: str, a: Value, b: Value) -> Value:
+    """A comparison such as `type(a) is type(b)`; `test` is the name of the operator in the syntax tree."""
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        return questions.same_type(test, a, b)
+    return type_test(test, b, type_(a)) if isinstance(b, Ref) else type_test(test, a, type_(b))
+
+
 def hasattr_(value: Value, name: str, /) -> Value:
     """The builtin `hasattr`, answered by examples of the value."""
     if isinstance(value, RECORDS):

@@ -211,6 +211,11 @@ def own_text(value: Value, *names: str) -> Value:
     """Return the text that the first of these methods of the user's makes of an object; None if it has none of them."""
     methods = (users_method(value, name) for name in names)
     method = next((method for method in methods if method is not None), None)
+    if method is None and isinstance(value, Ref):
+        found = [getattr(cls, name) for name in names[:1] for cls in value.pcbatch_type.types]
+        if codes := [one.__code__ for one in found if isinstance(one, FunctionType) and is_user_code(one.__code__)]:
+            title = f"the classes of {value.pcbatch_type} make their texts by methods of their own"
+            raise Refusal("PCB320", title, helps=("make the text in a statement of its own",), functions=codes)
     return None if method is None else method(value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 
 from pcbatch.data.aliasing import note_value
 from pcbatch.data.checks import limit, require
+from pcbatch.data.container import lane_value
 from pcbatch.data.objects import decode
 from pcbatch.data.objects.ref_type import (
     MADE_TABLE,
@@ -43,19 +45,38 @@ def attribute(ref: Ref, name: str) -> Value:
     if not places:
         return _of_class(ref, name)
     require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
-    for c in others:
-        if hasattr(cls := class_at(type_, c), name):
-            raise refused(f"`{name}` is a field of some classes of {ref!r}, and not of others", "use `match`")
-        absent = jnp.logical_not(is_in(ref, [c]))
-        require(absent, "AttributeError", f"'{cls.__name__}' object has no attribute '{name}'")
+    constants = [(c, _constant(class_at(type_, c), name)) for c in others if hasattr(class_at(type_, c), name)]
+    if any(value is None for _, value in constants):
+        raise refused(f"`{name}` is a field of some classes of {ref!r}, and not of others", "use `match`")
+    _require_attribute(ref, name, [c for c in others if not hasattr(class_at(type_, c), name)])
     values = _values(ref, places)
-    merged = values[-1]
-    for (c, _), value in zip(places[-2::-1], values[-2::-1], strict=True):
-        merged = decode.either(is_in(ref, [c]), value, merged, name)
+    merged = _either_of(ref, name, [*constants, *((c, value) for (c, _), value in zip(places, values, strict=True))])
     if len(values) == 1 or type_.table != MADE_TABLE:
         return merged
     type_.schema.note([place for _, place in places], merged)
     return note_value(ref, merged)  # no view of any of the lists: what changes it is stored back
+
+
+def _require_attribute(ref: Ref, name: str, lacking: list[int]) -> None:
+    """Let the lane raise AttributeError where a record is of a class that lacks an attribute."""
+    for c in lacking:
+        absent = jnp.logical_not(is_in(ref, [c]))
+        title = f"'{class_at(ref.pcbatch_type, c).__name__}' object has no attribute '{name}'"
+        require(absent, "AttributeError", title)
+
+
+def _constant(cls: type, name: str) -> Value:
+    """The number or the text that a class has under a name, a text as one of the lane; None for anything else."""
+    found = inspect.getattr_static(cls, name, None)
+    return found if type(found) in (int, float, bool) else lane_value(found) if type(found) is str else None
+
+
+def _either_of(ref: Ref, name: str, values: list[tuple[int, Value]]) -> Value:
+    """The value of the class that a record is of."""
+    merged = values[-1][1]
+    for c, value in values[-2::-1]:
+        merged = decode.either(is_in(ref, [c]), value, merged, name)
+    return merged
 
 
 def _values(ref: Ref, places: list[tuple[int, Column]]) -> list[Value]:
@@ -128,10 +149,13 @@ def _note_methods(ref: Ref, name: str) -> None:
 
 def _of_class(ref: Ref, name: str) -> Any:
     """Return an attribute that a record has from its class: a method, a property, a constant."""
+    type_ = ref.pcbatch_type
+    having = tuple(c for c in type_.classes if hasattr(class_at(type_, c), name))
+    if not having:
+        raise AttributeError(f"'{type_.types[0].__name__}' object has no attribute '{name}'")
+    _require_attribute(ref, name, [c for c in type_.classes if c not in having])
+    ref = ref.typed(replace(type_, classes=having))
     types = ref.pcbatch_type.types
-    lacking = next((cls for cls in types if not hasattr(cls, name)), None)
-    if lacking is not None:
-        raise AttributeError(f"'{lacking.__name__}' object has no attribute '{name}'")
     found = static_attribute(ref, name)
     require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
     match found:
@@ -142,12 +166,9 @@ def _of_class(ref: Ref, name: str) -> Any:
         case staticmethod() | classmethod():
             return getattr(types[0], name)
         case None:
-            constants = [inspect.getattr_static(cls, name, None) for cls in types]
-            if all(type(one) in (int, float, bool) for one in constants):
-                merged: Value = constants[-1]
-                for c, constant in zip(ref.pcbatch_type.classes[:-1], constants[:-1], strict=True):
-                    merged = decode.either(is_in(ref, [c]), constant, merged, name)
-                return merged
+            constants = [(c, _constant(class_at(type_, c), name)) for c in having]
+            if all(value is not None for _, value in constants):
+                return _either_of(ref, name, constants)
             _note_methods(ref, name)
             raise refused(f"the classes of {ref!r} differ in `{name}`", "tell them apart: `match x: case A(): ...`")
         case _ if isinstance(found, int | float | bool | str | tuple) or isinstance(found, type):

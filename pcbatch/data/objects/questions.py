@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -81,7 +83,7 @@ def _classes(ref: Ref) -> Iterator[tuple[int, type]]:
     return zip(ref.pcbatch_type.classes, ref.pcbatch_type.types, strict=True)
 
 
-def _is_of(ref: Ref, test: Callable[[type], bool]) -> Value:
+def _is_of(ref: Ref, test: Callable[[Any], bool]) -> Value:
     """Whether the class of a record, or that of None where it is None, passes a test."""
     inside = ref_type.is_in(ref, [c for c, cls in _classes(ref) if test(cls)])
     if ref.pcbatch_type.optional and test(type(None)):
@@ -109,6 +111,15 @@ def type_test(test: str, value: Value, other: Value) -> Value:
     if test in ("Is", "Eq", "In"):
         return holds
     return not holds if isinstance(holds, bool) else number(jnp.logical_not(holds))
+
+
+def same_type(test: str, a: Ref, b: Ref) -> Value:
+    """A comparison such as `type(a) is type(b)` of two records."""
+    holds: Value = False
+    for cls in (*a.pcbatch_type.types, type(None)):
+        both = [_is_of(value, partial(operator.is_, cls)) for value in (a, b)]
+        holds = jnp.logical_or(holds, jnp.logical_and(*both))
+    return number(jnp.asarray(holds if test in ("Is", "Eq") else jnp.logical_not(holds)))
 
 
 def hasattr_(value: Value, name: str) -> Value:

@@ -20,6 +20,7 @@ from pcbatch.data.checks import limit, require
 from pcbatch.data.container import for_kind
 from pcbatch.data.joinable import Joinable
 from pcbatch.data.objects.attributes import assign, attribute
+from pcbatch.data.objects.equality import equal_records, refuse_written
 from pcbatch.data.objects.ref_type import (
     MADE_TABLE,
     REFUSED,
@@ -27,7 +28,6 @@ from pcbatch.data.objects.ref_type import (
     as_class,
     is_array,
     is_none,
-    methods_of,
     refused,
     require_present,
     same,
@@ -37,7 +37,7 @@ from pcbatch.data.objects.ref_type import (
 from pcbatch.data.objects.schema import NONE, Pointer
 from pcbatch.data.objects.tables import WantsCopies
 from pcbatch.data.origins import number
-from pcbatch.data.own_order import comparing, fields_of, refuse_own_order
+from pcbatch.data.own_order import Nested, comparing, fields_of, is_comparing, refuse_own_order
 from pcbatch.data.sequences.lane_iterator import Asked
 from pcbatch.data.sequences.list_order import ask_identity, compare, equal, lacks_order, require_order
 from pcbatch.data.values import Index, Value
@@ -146,14 +146,18 @@ class Ref(Joinable):
     def __eq__(self, other: object) -> Value:
         if other is None:
             return is_none(self)
-        if isinstance(other, Ref) and all("__eq__" not in methods_of(cls) for cls in self.pcbatch_type.types):
-            return same(self, other, "==")
-        if isinstance(other, Ref) and (found := _equal_by_fields(self, other)) is not None:
-            return found
-        raise refused(
-            "`==` of records would compare all that they lead to",
-            "write `a is b`, or compare fields: `a.word == b.word`",
-        )
+        if not isinstance(other, Ref):
+            refuse_written(self.pcbatch_type.types)
+            if isinstance(other, int | float | complex | str | bytes | jax.Array):
+                return False
+            raise refused(f"`==` compares {self!r} with what is no record", "compare fields: `a.word == b.word`")
+        try:
+            found = _equal_by_fields(self, other)
+        except Nested:
+            if is_comparing():
+                raise
+            found = None
+        return equal_records(self, other) if found is None else found
 
     def __ne__(self, other: object) -> Value:
         return number(jnp.logical_not(self == other))
@@ -187,6 +191,10 @@ class Ref(Joinable):
         ask_identity(*pair, True)
         with comparing(self.pcbatch_type.types[0]):
             return number(compare(op, *pair))
+
+    def at(self, id_: Value) -> Ref:
+        """Return the reference to another record."""
+        return Ref(id_, self.pcbatch_type)
 
     def only_class(self) -> type | None:
         """Return the class that the record is of; None if it may be of several, or is an array of references."""

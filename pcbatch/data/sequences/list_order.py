@@ -17,7 +17,7 @@ from pcbatch.data.joinable import Joinable
 from pcbatch.data.members import MemberValue, of_member
 from pcbatch.data.optional import Optional, is_none, narrowed
 from pcbatch.data.own_order import compared, of_two_classes
-from pcbatch.data.row_search import first_row
+from pcbatch.data.row_search import fail_in, first_row, of_rows
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.indices import where
 from pcbatch.data.stored import Stored, by_identity
@@ -133,7 +133,9 @@ def equal_to(values: Value, value: Value) -> Value:
         same = True if not isinstance(values.columns, Unset) and equal(values.columns, value) else False
         return jnp.full((values.capacity,), same)
     value = prepare(value)
-    return jax.vmap(lambda element: jnp.asarray(equal(element, value), bool))(values.columns)
+    holding, failures = of_rows(lambda element: equal(element, value), values.columns)
+    fail_in(failures, jnp.arange(holding.shape[0], dtype=np.int32) < values.length)
+    return holding
 
 
 def first_equal(values: Value, value: Value, start: Index, stop: Index) -> Value:

@@ -277,6 +277,9 @@ def _on_text(w: _Written, node: Node) -> Node:
 
 def _type_test(w: _Written, node: Node) -> Node:
     test = constant(type(node.ops[0]).__name__, node)
+    turned = gast.copy_location(gast.Compare(w.node.comparators[0], node.ops, [node.left]), node)
+    if not isinstance(node.ops[0], gast.In | gast.NotIn) and is_type_test(w.unit, turned, w.hidden):
+        return supported(type_questions.same_type, [test, node.left.args[0], node.comparators[0].args[0]], node)
     return supported(type_questions.type_test, [test, node.left.args[0], node.comparators[0]], node)
 
 

@@ -20,7 +20,7 @@ from pcbatch.frontend.source.rewrites.comparisons import (
     has_method,
     root_of_order,
 )
-from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple, properties
+from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple, methods_named, properties
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
     Node,
@@ -185,6 +185,30 @@ class Dispatch:
             whole = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=whole), node)
         whole.written_out = True
         return None if whole is node else whole
+
+    def equality(self, node: Node) -> Node | None:
+        """The comparison `a == b` or `a != b` by the `__eq__` of `a`, or else that of `b`; None if none is compiled
+        along."""
+        functions = list(candidates(self.unit, "__eq__"))
+        if not functions or any(methods_named(self.unit, "__ne__")):
+            return None
+        before, operands = list[Node](), [node.left, *node.comparators]
+        if all(map(self.is_plain, operands)):
+            return None
+        for k, operand in enumerate(operands):
+            if not self.is_fixed(operand):
+                named, operands[k] = self.kept("operand", operand)
+                before += named
+        whole = supported(drafts.equal_otherwise, operands, node)
+        for asked, other in (operands[::-1], operands):
+            for k in reversed(range(len(functions))):
+                if not self.is_plain(asked):
+                    holds, body = self.choice(functions, k, node, asked, [other])
+                    whole = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=whole), node)
+        whole.written_out = True
+        if isinstance(node.ops[0], gast.NotEq):
+            whole = gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=whole), node)
+        return subscript(display([*before, whole], node), constant(-1, node), node) if before else whole
 
     def by_root(self, node: Node, name: str) -> Node | None:
         """A comparison of objects by that method of their class from which `functools.total_ordering` makes it."""

@@ -158,6 +158,8 @@ class _Writer(Dispatch):
                 return gast.copy_location(gast.Starred(value=listed, ctx=gast.Load()), node)
             case gast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
                 return self.dispatched(node, left, f"__{BINARY[type(op)]}__", [right])
+            case gast.Compare(ops=[gast.Eq() | gast.NotEq()]) if (whole := self.equality(node)) is not None:
+                return whole
             case gast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARED:
                 name = f"__{COMPARED[type(op)]}__"
                 return self.dispatched(node, left, name, [right]) or self.by_root(node, name)
