@@ -21,7 +21,7 @@ from pcbatch.data.functions import mappings, texts
 from pcbatch.data.functions.math_functions.integers import modular_power
 from pcbatch.data.functions.math_functions.reals import to_integer
 from pcbatch.data.functions.python_numbers import power
-from pcbatch.data.functions.sequence_builtins import for_keys
+from pcbatch.data.functions.sequence_builtins import as_records, for_keys
 from pcbatch.data.functions.sequence_operators import equal, ordered
 from pcbatch.data.functions.truth import truth
 from pcbatch.data.mappings.ordered_keys import keeping_order
@@ -101,12 +101,13 @@ def _extreme(
     if any(isinstance(item, LaneText | LaneBytes) for item in items):
         return list_reductions.extreme(LaneList.from_list(items), builtin is builtins.max, key, **options_of(default))
     keys = [data_of(compared(item if key is None else key(item), "lt")) for item in items]
+    items = as_records(items)
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         place = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
         return default if place is None else items[place]
     if has_known_text(items) or _may_be_none(keys):
         return list_reductions.extreme(LaneList.from_list(items), builtin is builtins.max, key, **options_of(default))
-    return _first_extreme(builtin, items, keys)
+    return _first_extreme(builtin, as_records(items, True), keys)
 
 
 def has_known_text(items: list[Value]) -> bool:

@@ -23,10 +23,13 @@ from pcbatch.data.functions.texts import chosen
 from pcbatch.data.functions.users_code import iterated, users_method
 from pcbatch.data.integer_marks import between
 from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.mappings.ordered_keys import plain, with_ordered_keys
 from pcbatch.data.members import data_of
+from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects.decode import RecordList
+from pcbatch.data.objects.pack import known_records
 from pcbatch.data.optional import sure, unwrapped
 from pcbatch.data.origins import Tracer, is_noting, number
 from pcbatch.data.rows import Rows, element_at
@@ -70,9 +73,28 @@ def _part(values: Value, index: Index) -> Value:
     return values[index]
 
 
+def as_records(values: Value, chosen: bool = False) -> Value:
+    """Return the elements of a known list or tuple as records, if a lane can choose among them in no other way.
+
+    Those that cannot be records are refused where they are `chosen` by the lane.
+    """
+    if not isinstance(values, list | tuple) or not values or not all(map(is_plain_object, values)):
+        return values
+    if (records := known_records(values)) is not None:
+        return records
+    if is_of_lane(list(values)):
+        LaneList.from_list(list(values))  # objects that a lane has made become records where they are not alike
+    elif chosen and (len(set(map(type, values))) > 1 or jax.tree_util.all_leaves(list(values))):
+        title = "a lane chooses among objects that existed before the call, and a field of theirs is no number"
+        raise Refusal("PCB320", title, helps=("make the objects in the batched function",))
+    return values
+
+
 def _element(values: Value, index: Index) -> Value:
     """The element of a known sequence at an index of the lane; a list in it stays a known one."""
     message = (LaneList if isinstance(values, list) else LaneTuple).NO_INDEX
+    if (records := as_records(values, True)) is not values:
+        return LaneList.from_list(records)[index]
     trees: list[Value] = [jax.tree.structure(with_ordered_keys(value)) for value in values]
     if all(tree == trees[0] for tree in trees[1:]):
         leaves = [jax.tree.leaves(value) for value in values]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.capacity import rounded
+from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects.columns import Array, Fault, Numbering, table_columns
 from pcbatch.data.objects.packed import Packed, marks
+from pcbatch.data.objects.ref_type import RefType
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import Pointer, Record, Schema, is_record
+from pcbatch.data.objects.tables import KnownTable
 from pcbatch.data.objects.walk import Found, NotPackable, path_to, walk
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
@@ -58,6 +64,25 @@ def pack(objects: Iterable[Any], *, rows: Mapping[type, int] | None = None) -> P
         return _packed(roots, found, dict(rows or {}))
     except NotPackable as fault:
         raise _refused(roots, fault) from None
+
+
+def known_records(objects: Sequence[Any]) -> list[Ref] | None:
+    """Return references to objects that are known while compiling and no values, or of several classes; None for
+    anything else."""
+    if not objects or any(not is_plain_object(one) for one in objects):
+        return None
+    leaves = jax.tree.leaves(list(objects))
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        return None
+    if len(set(map(type, objects))) < 2 and not jax.tree_util.all_leaves(list(objects)):
+        return None
+    with suppress(NotPackable), jax.ensure_compile_time_eval():
+        made = _packed(list(objects), walk(list(objects)), {})
+        table, order = KnownTable(made.columns, made.schema), [record.cls for record in made.schema.classes]
+        numbers = [jnp.int32(number) for number in np.asarray(made.ids)]
+        types = [RefType(table, made.schema, (order.index(type(one)),), False) for one in objects]
+        return list(map(Ref, numbers, types))
+    return None
 
 
 def _packed(roots: list[Any], found: Found, rows: dict[type, int]) -> Packed:

@@ -20,7 +20,7 @@ from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import Pointer, Schema
-from pcbatch.data.objects.tables import Table
+from pcbatch.data.objects.tables import KnownTable, Table
 from pcbatch.data.objects.unpack import unpack
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
@@ -187,7 +187,8 @@ def with_packed(value: Any, tables: Sequence[Table]) -> Any:
         return isinstance(part, Ref) and part.pcbatch_type.table != MADE_TABLE
 
     def packed(part: Ref) -> Packed:
-        table = tables[part.pcbatch_type.table]
+        table = part.pcbatch_type.table
+        table = table if isinstance(table, KnownTable) else tables[table]
         type_ = part.pcbatch_type
         return Packed(part.pcbatch_id, table.columns, type_.schema, Pointer(type_.classes, type_.optional))
 
@@ -197,7 +198,8 @@ def with_packed(value: Any, tables: Sequence[Table]) -> Any:
 def packed_in(value: Any) -> frozenset[int]:
     """Return the tables of packed objects that references in a value lead into."""
     parts = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Ref))
-    return frozenset(part.pcbatch_type.table for part in parts if isinstance(part, Ref)) - {MADE_TABLE}
+    tables = (part.pcbatch_type.table for part in parts if isinstance(part, Ref))
+    return frozenset(table for table in tables if table != MADE_TABLE and not isinstance(table, KnownTable))
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -31,13 +31,13 @@ class RefType:
 
     Attributes:
         table: the number of the `Packed` that it leads into, among those of a call; `MADE_TABLE` for records that are
-            made in lanes.
+            made in lanes, and a `KnownTable` for objects that are known while compiling.
         schema: of that `Packed`, or of the records made in lanes.
         classes: what it may refer to, by their numbers in the schema.
         optional: whether it may be None.
     """
 
-    table: int
+    table: Any
     schema: Value  # a `Schema`, or a `MadeSchema`
     classes: tuple[int, ...]
     optional: bool

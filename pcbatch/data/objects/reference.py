@@ -35,7 +35,7 @@ from pcbatch.data.objects.ref_type import (
     truth,
 )
 from pcbatch.data.objects.schema import NONE, Pointer
-from pcbatch.data.objects.tables import WantsCopies
+from pcbatch.data.objects.tables import KnownTable, WantsCopies
 from pcbatch.data.origins import number
 from pcbatch.data.own_order import Nested, comparing, fields_of, is_comparing, refuse_own_order
 from pcbatch.data.sequences.lane_iterator import Asked
@@ -107,6 +107,9 @@ class Ref(Joinable):
         if self.pcbatch_type.table == MADE_TABLE:
             assign(self, name, value)
             return
+        if isinstance(self.pcbatch_type.table, KnownTable):
+            title = f"`{name}` is assigned, of one of several objects that existed before the call"
+            raise refused(title, "make them in the batched function, so that each lane has its own")
         raise WantsCopies(f"`{name}` of {REFUSED} is assigned", frozenset({self.pcbatch_type.table}))
 
     def __bool__(self) -> bool:

@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from pcbatch.contexts import setting
 from pcbatch.data.objects.schema import Schema
@@ -45,6 +47,20 @@ class Table:
         return cls(tuple(columns), schema)
 
 
+class KnownTable:
+    """The columns of objects that are known while compiling: constants of a program. Equal if all in them is equal."""
+
+    def __init__(self, columns: tuple[Any, ...], schema: Schema) -> None:
+        self.columns, self.schema = tuple(map(np.asarray, columns)), schema
+        self.key = schema, tuple((one.dtype, one.shape, one.tobytes()) for one in self.columns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KnownTable) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
 class WantsCopies(Refusal):
     """Packed objects are changed: each lane is to have a copy of these tables."""
 
@@ -70,8 +86,10 @@ def with_tables(fn: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def columns_of(table: int) -> tuple[Any, ...]:
-    """Return the columns of a table of the call."""
+def columns_of(table: int | KnownTable) -> tuple[Any, ...]:
+    """Return the columns of a table of the call, or of objects that are known."""
+    if isinstance(table, KnownTable):
+        return tuple(map(jnp.asarray, table.columns))
     tables = _tables.get()
     if tables is None:
         title = "a record of packed objects is read where the compiler does not see it"

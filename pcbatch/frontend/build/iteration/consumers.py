@@ -310,7 +310,9 @@ def _extreme(b: Builder, dst: str, node: Node, keywords: Keywords, name: str) ->
             lower_into(b, best_key.id, rank)
         b.prim((found.id,), constant(True, node))
 
-    each(b, node.args[0], step)
+    source = node.args[0]
+    known = isinstance(source, gast.Name | gast.Attribute)
+    each(b, supported(sequence_builtins.as_records, [source], source) if known else source, step)
     some, none, end = b.label(), b.label(), b.label()
     condition(b, found, some, none)
     b.start(none)
