@@ -274,10 +274,27 @@ class _Writer:
             case gast.Expr(value=gast.Call(func=func) as value) if self._is_choice(func):
                 first, out = self.called(value, True)
                 return gast.copy_location(gast.If(test=constant(True, node), body=[*first, out], orelse=[]), node)
+            case gast.Call(func=gast.IfExp() as func) if self._is_choice(func) and self._is_of_functions(func):
+                return self.call_of_either(func, node)
             case gast.Call(func=func) if self._is_choice(func):
                 first, out = self.called(node, False)
                 return subscript(display([*first, out], node), constant(len(first), node), node) if first else out
         return rebuild(node, self.rewritten)
+
+    def call_of_either(self, func: Node, node: Node) -> Node:
+        """The choice `A(x) if p else B(x)` for the call `(A if p else B)(x)`: both evaluate the same in one order."""
+        if isinstance(func, gast.IfExp):
+            body, orelse = (self.call_of_either(one, node) for one in (func.body, func.orelse))
+            return with_fields(func, test=self.rewritten(func.test), body=body, orelse=orelse)
+        args = list(map(self.rewritten, node.args))
+        keywords = [gast.keyword(arg=k.arg, value=self.rewritten(k.value)) for k in node.keywords]
+        return with_fields(node, func=self.callee(func), args=args, keywords=keywords)
+
+    def _is_of_functions(self, func: Node) -> bool:
+        """Whether an expression chooses by conditions alone."""
+        if isinstance(func, gast.IfExp):
+            return self._is_of_functions(func.body) and self._is_of_functions(func.orelse)
+        return self.choices.is_function(func)
 
     def _is_choice(self, func: Node) -> bool:
         return self.choices.is_called(func) and not self.choices.is_function(func) and bool(self.choices.taken(func))
