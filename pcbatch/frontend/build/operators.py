@@ -358,9 +358,9 @@ def _operator(w: _Written, node: Node) -> Node:
             return supported(python_numbers.attribute, [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
             return supported(type_questions.class_, [node.value], node)
-        case gast.List() | gast.Tuple() if isinstance(node.ctx, gast.Load) and any(map(_is_starred, node.elts)):
-            stars = "".join("*" if _is_starred(e) else "." for e in node.elts)
-            values = [e.value if _is_starred(e) else e for e in node.elts]
+        case gast.List() | gast.Tuple() if isinstance(node.ctx, gast.Load) and gast.Starred in map(type, node.elts):
+            stars = "".join("*" if isinstance(e, gast.Starred) else "." for e in node.elts)
+            values = [e.value if isinstance(e, gast.Starred) else e for e in node.elts]
             made = supported(sequence_builtins.list_display, [constant(stars, node), *values], node)
             return made if isinstance(node, gast.List) else supported(sequence_builtins.tuple_, [made], node)
         case gast.AugAssign():
@@ -368,10 +368,6 @@ def _operator(w: _Written, node: Node) -> Node:
             value = supported(operators.right_operand, [node.value, *old], node.value)
             return gast.copy_location(gast.AugAssign(target=node.target, op=node.op, value=value), node)
     return node
-
-
-def _is_starred(node: Node) -> bool:
-    return isinstance(node, gast.Starred)
 
 
 OF_PARTS: tuple[tuple[Callable[[_Written], bool], Rewrite], ...] = (

@@ -51,7 +51,7 @@ from pcbatch.lowering.typing.abstract_values import (
 from pcbatch.lowering.typing.convert_types import Cell, made_of, objects_of, of_objects
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
-from pcbatch.lowering.typing.list_types import differ_in_tuples, element_of, lane_list_of, with_elements
+from pcbatch.lowering.typing.list_types import differ_in_tuples, element_of, is_like_record, lane_list_of, with_elements
 from pcbatch.lowering.typing.pytree import children_of, mapped
 
 
@@ -153,7 +153,7 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
         case (tuple(), LaneTuple()) | (LaneTuple(), tuple()) if not lead:
             return _lists(_as_lane_tuple(x, error), _as_lane_tuple(y, error), lead, error, grown=0)
         case (tuple(), tuple()) if type(x) is type(y) is tuple and len(x) != len(y) and not lead:
-            if any(_is_like_record([_kinds(_listed(part, error)) for part in one]) for one in (x, y)):
+            if any(is_like_record([_listed(part, error) for part in one]) for one in (x, y)):
                 raise error
             return _lists(_as_lane_tuple(x, error), _as_lane_tuple(y, error), lead, error, grown=_grown(x, y))
         case (Cell(), list() | Rows()) if not lead and _is_vector(x):
@@ -342,16 +342,6 @@ def _as_lane_tuple(x: Any, error: JoinError) -> Rows:
     whole = _as_lane_list(list(x), error)
     made: Rows = LaneTuple.tree_unflatten(whole.origins, (whole.columns, whole.state))
     return made
-
-
-def _kinds(part: Any) -> tuple[type | None, ...]:
-    """Which of Python's numbers the leaves of a part of a tuple are."""
-    return tuple(kind(cell.leaf) for cell in jax.tree.leaves(part))
-
-
-def _is_like_record(kinds: list[tuple[type | None, ...]]) -> bool:
-    """Whether the parts of a tuple are of several kinds, which as elements of one tuple of the lane would be of one."""
-    return len(set(kinds)) > 1 and len({one for part in kinds for one in part}) > 1
 
 
 def _is_vector(cell: Cell) -> bool:

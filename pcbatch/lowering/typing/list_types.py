@@ -18,7 +18,7 @@ from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.stored import is_part, parts
-from pcbatch.lowering.typing.abstract_values import Known
+from pcbatch.lowering.typing.abstract_values import Known, kind
 from pcbatch.lowering.typing.convert_types import Cell
 
 
@@ -67,3 +67,10 @@ def differ_in_tuples(x: Any, y: Any) -> bool:
             return differ_in_tuples(*(part.value if isinstance(part, Optional) else part for part in (x, y)))
     (xs, tree), (ys, other) = one_level(x), one_level(y)
     return bool(xs and ys) and tree == other and any(map(differ_in_tuples, xs, ys))
+
+
+def is_like_record(parts: list[Any]) -> bool:
+    """Return whether the parts of a tuple are of several kinds of numbers, which in one tuple of the lane would be of
+    one kind."""
+    kinds = [tuple(kind(cell.leaf) for cell in jax.tree.leaves(part)) for part in parts]
+    return len(set(kinds)) > 1 and len({one for part in kinds for one in part}) > 1
