@@ -30,7 +30,7 @@ def type_change_in_loop(n):
 def structure_change_in_loop(n):
     state = (n, n)
     while n > 0:
-        state = (n, n, n)  # here
+        state = (n, n > 0, n)  # here
         n -= 1
     return state
 

@@ -489,9 +489,6 @@ def refused(f: Callable[..., Any], objects: Sequence[Any], says: str) -> None:
 
 
 def test_what_has_no_meaning_in_a_lane_is_refused() -> None:
-    def equal(n):
-        return n.left == n.right
-
     def less(n):
         return n.left < n.right
 
@@ -518,7 +515,6 @@ def test_what_has_no_meaning_in_a_lane_is_refused() -> None:
 
     refused(shown, trees(), "text of a packed object")
     refused(told, trees(), "text of a packed object")
-    refused(equal, trees(), "`==` of records")
     refused(less, trees(), "cannot be ordered")
     refused(identity, trees(), "`id`")
     refused(missing, trees(), "wrod")
