@@ -20,6 +20,11 @@ CodeKey = tuple[str, int, str]
 """The place of a function: file, first line and name; copies of its code have the same."""
 
 
+def key_of_library(name: str) -> CodeKey:
+    """Return what stands for the place of a function of `itertools`, which is no code of the user's."""
+    return ("itertools", 0, name)
+
+
 class Cure(Flag):
     """Other ways to build an operation that is refused: in one of them it may have a meaning in a lane."""
 
@@ -78,6 +83,8 @@ class Decisions:
         forgetful: cached functions whose results lanes do not keep, as their arguments or results cannot be in a dict.
         functions: the classes of functions that are values of a lane, and their base, if any may be one
             (`frontend/source/rewrites/function_values.py`).
+        kept: generator functions whose generators are kept, in variables or parts of objects.
+        streams: the classes whose objects stand for such generators.
         rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
     """
 
@@ -94,6 +101,8 @@ class Decisions:
     linked: frozenset[Loc] = frozenset()
     in_place: frozenset[Loc] = frozenset()
     forgetful: frozenset[CodeKey] = frozenset()
+    kept: frozenset[CodeKey] = frozenset()
+    streams: frozenset[type] = frozenset()
     rolled: frozenset[Loc] = frozenset()
     functions: frozenset[Any] = frozenset()
 

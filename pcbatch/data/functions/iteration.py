@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import types
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,7 @@ from pcbatch.data.container import Collection, lane_value
 from pcbatch.data.functions.lifted import lane_dict
 from pcbatch.data.functions.sequence_builtins import len_, list_
 from pcbatch.data.functions.truth import ARRAYS
-from pcbatch.data.functions.users_code import ask_for_elements, iterable, iterated, users_code
+from pcbatch.data.functions.users_code import ask_for_elements, iterable, iterated, users_codes
 from pcbatch.data.integer_marks import between, exact_add
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import ROWS, hashable
@@ -38,7 +39,7 @@ from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.stored import lists_in, parts
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Flag, Index, Value
-from pcbatch.decisions import Cure
+from pcbatch.decisions import Cure, Decisions, key_of_library
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
 
@@ -114,6 +115,9 @@ def rows(value: Value) -> Value:
     if isinstance(value, LaneIterator):
         cures = Cure.ALONG | Cure.ITERATOR
         raise Refusal("PCB304", "a loop over an iterator that is kept", helps=HELPS, cures=cures)
+    if isinstance(value, itertools.cycle):  # without an end
+        wants = Decisions(kept=frozenset({key_of_library("cycle")}))
+        raise Refusal("PCB304", "a loop over an iterator (cycle) that is kept", helps=HELPS, wants=wants)
     value = iterable(value)
     ask_for_elements(value)
     if isinstance(value, (*ARRAYS, tuple, list, str, *RECORDS)):
@@ -295,15 +299,33 @@ def kept_iterator(values: Value, *sources: Value) -> Value:
     return LaneIterator(one_of(made, (values, *sources)), jnp.zeros((), np.int32))
 
 
+def counted_sequence(values: Value) -> Value:
+    """A sequence whose elements are taken by an index, between which others may run."""
+    if isinstance(values, (*ARRAYS, list, tuple, str, range, LaneList, LaneTuple, LaneText)):
+        return values
+    if type(values) in (set, frozenset):
+        return list(values)
+    title = f"a generator that is kept goes over a {type_name(values)}"
+    raise Refusal("PCB304", title, helps=("let it go over a list of the elements, `for x in list(...)`",))
+
+
+def settled(value: Value) -> Value:
+    """A number, which nobody changes."""
+    if isinstance(value, int | float | str) or (isinstance(value, (jax.Array, np.generic)) and value.shape == ()):
+        return value
+    title = "a generator that is kept begins with an operation on what may be changed until it is asked"
+    raise Refusal("PCB304", title, helps=("pass it the number, or write the operation behind a `yield`",))
+
+
 def _can_change(part: Value) -> bool:
     return not (part is None or isinstance(part, (jax.Array, Optional, Unset, *ROWS)))
 
 
 def is_left(iterator: Value) -> Value:
     """Whether an iterator has an element left."""
-    if (code := users_code(iterator, "__next__")) is not None:
+    if codes := users_codes(iterator, "__next__"):
         title = "the next element of an iterator of the user's changes it"
-        raise Refusal("PCB305", title, functions=(code,))
+        raise Refusal("PCB305", title, functions=codes, cures=Cure.ALONG)
     if not isinstance(iterator, LaneIterator):
         raise TypeError(f"'{type_name(iterator)}' object is not an iterator")
     return jnp.asarray(iterator.position < iter_length(iterator.sequence))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import collections
 import functools
+import itertools
 import operator
 import queue
 from collections.abc import Callable, Iterable, Mapping
@@ -253,6 +254,8 @@ REPLACED: list[tuple[Value, Callable[..., Value]]] = [
     (queue.Queue, sequence_builtins.queue_),
     (queue.SimpleQueue, sequence_builtins.queue_),
     (queue.LifoQueue, sequence_builtins.stack_),
+    (itertools.cycle, sequence_builtins.cycle_),
+    (itertools.islice, sequence_builtins.islice_),
     (queue.PriorityQueue, sequence_builtins.priority_queue_),
     (abs, abs_),
     (operator.abs, abs_),

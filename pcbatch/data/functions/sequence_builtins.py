@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import queue
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,6 +41,7 @@ from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Index, Value
+from pcbatch.decisions import Cure, Decisions, key_of_library
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -249,6 +251,23 @@ def reversed_(values: Value, /) -> Value:
         help = "make a list of it, `list(reversed(xs))`, or use it in the expression that makes it"
         raise Refusal("PCB304", title, note, helps=(help,))
     return reversed(values)
+
+
+def cycle_(values: Value, /) -> Value:
+    """The class `itertools.cycle`."""
+    if isinstance(values, Collection):
+        title = "an iterator (cycle) cannot be kept in a variable of a lane"
+        wants = Decisions(kept=frozenset({key_of_library("cycle")}))
+        raise Refusal("PCB304", title, helps=("use an index: `xs[k % len(xs)]`",), wants=wants)
+    return itertools.cycle(values)
+
+
+def islice_(values: Value, *bounds: Index) -> Value:
+    """The class `itertools.islice`."""
+    if any(isinstance(bound, jax.Array) for bound in bounds) or users_method(values, "__next__") is not None:
+        title = "`islice` takes as many elements as the lane says"
+        raise Refusal("PCB306", title, helps=("take them by `next` in a loop",), cures=Cure.LOOP | Cure.METHODS)
+    return itertools.islice(values, *bounds)
 
 
 def reversed_once(values: Value, /) -> Value:

@@ -201,10 +201,12 @@ def iterable(value: Value, method: str = "__iter__") -> Value:
     raise Refusal("PCB314", title, f"`{name}` has `__getitem__` and no `__iter__`", helps=helps)
 
 
-def users_code(value: Value, name: str) -> CodeType | None:
-    """Return the code of a method of the user's; None if the class has none."""
-    method = method_of(value, name)
-    return None if method is None or not is_user_code(method.__code__) else method.__code__
+def users_codes(value: Value, name: str) -> tuple[CodeType, ...]:
+    """Return the codes of a method of the user's, one for each class that an object may be of and that has it."""
+    several = isinstance(value, Ref) and len(value.pcbatch_type.types) > 1
+    owners = [getattr(cls, name, None) for cls in value.pcbatch_type.types] if several else [method_of(value, name)]
+    methods = [method for method in owners if isinstance(method, FunctionType)]
+    return tuple(method.__code__ for method in methods if is_user_code(method.__code__))
 
 
 def own_text(value: Value, *names: str) -> Value:

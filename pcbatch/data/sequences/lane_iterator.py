@@ -13,6 +13,8 @@ from pcbatch.errors import Refusal
 
 HELPS = ("take its elements by `next(it)` or in `for x in it`, or make a list of them, `xs = list(it)`",)
 
+GENERATOR = "__generator__"
+"""The attribute by which a class tells that its objects stand for generators."""
 LISTS: type = type(iter([]))
 
 

@@ -6,12 +6,13 @@ s = total(xs, g)       ==>       s, xs = call @total(xs, y)       where `total` 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import check_apart, returned_by
+from pcbatch.frontend.build.iteration.kept_iterators import taken_once
 from pcbatch.frontend.build.mutations import Given, given_places
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.bind_call import Binding, bind
@@ -72,6 +73,9 @@ class CallPlan:
         given_back = b.symbol.gives_back(_symbol(b, node, target, statics)) if may_change else ()
         if target.cached and (changed := [name for name in (*returned, *given_back) if not name.startswith(MEMO)]):
             _refuse_cached(b, node, target.fn.__name__, changed[0])
+        if not given_back and not returned:  # nothing changes meanwhile
+            taken = [(name, taken_once(b.unit, target, name, arg)) for name, arg in binding.given]
+            binding = replace(binding, given=tuple(taken))
         given = given_places(b, dict(binding.given), given_back)
         return cls(node, target, binding, functions, statics, captured, returned, given_back, given)
 

@@ -34,6 +34,7 @@ from pcbatch.frontend.source.tree import (
 )
 from pcbatch.ir.names import unused
 
+STOPPING = frozenset({"next", "StopIteration"})
 YIELDS = (gast.Yield, gast.YieldFrom)
 
 
@@ -58,15 +59,28 @@ def generator(unit: Unit, node: Node) -> Target | None:
 
 def is_generator(node: Node) -> bool:
     """Whether the body of a function has a `yield` of its own."""
-    return not isinstance(node, gast.Lambda) and any(_yields(node.body))
+    return not isinstance(node, gast.Lambda) and any(own_yields(node.body))
 
 
-def _yields(nodes: list[Node]) -> Iterator[Node]:
+def own_yields(nodes: list[Node]) -> Iterator[Node]:
+    """Yield each `yield` among nodes, functions inside left out."""
     for node in nodes:
         if isinstance(node, YIELDS):
             yield node
         elif not isinstance(node, SCOPES):
-            yield from _yields(list(children(node)))
+            yield from own_yields(list(children(node)))
+
+
+def may_stop(unit: Unit, body: list[Node]) -> bool:
+    """Whether a generator, or a function that it calls, may raise StopIteration, as far as their names tell."""
+    nodes, names = list(body), set[str]()
+    for node in nodes:
+        new = {part.id for part in gast.walk(node) if isinstance(part, gast.Name)} - names
+        names |= new
+        nodes += [unit.definitions[name] for name in sorted(new) if name in unit.definitions]
+    called = (callee_of(value)[0] for name in names if (value := resolve(unit, load(name, body[0]))) is not MISSING)
+    codes = [fn.__code__.co_names for fn in called if fn is not None]
+    return any(not STOPPING.isdisjoint(each) for each in (names, *codes))
 
 
 def collect_yields(unit: Unit) -> Node:

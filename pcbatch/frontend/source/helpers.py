@@ -47,14 +47,16 @@ class Helpers:
     """A `BatchedTest` to which functions that are compiled along count as batched, beside those that `batched` knows.
 
     `wanted` and `changing` collect what the front end and type inference want beyond the decisions: functions to be
-    compiled along, and variables around a nested function that it changes in place. `names` tells of which code the
-    functions of the program are; `memos` has the variables in which lanes keep the results of cached functions.
+    compiled along, and variables around a nested function that it changes in place; `streams` has the classes of
+    generators that are kept. `names` tells of which code the functions of the program are; `memos` has the variables in
+    which lanes keep the results of cached functions.
     """
 
     batched: BatchedTest
     decisions: Decisions = NONE
     wanted: dict[CodeKey, Reason] = field(default_factory=dict)
     changing: dict[CodeKey, frozenset[str]] = field(default_factory=dict)
+    streams: set[type] = field(default_factory=set)
     names: dict[str, CodeKey] = field(default_factory=dict)
     memos: dict[CodeKey, str] = field(default_factory=dict)
     functions: dict[tuple[object, ...], type[FunctionValue]] = field(default_factory=dict)
@@ -110,11 +112,12 @@ class Helpers:
 
     @property
     def wants(self) -> Decisions:
-        """The decisions that have been collected: functions to compile along, variables to change."""
+        """The decisions that have been collected: functions to compile along, variables to change, classes."""
         changed = frozenset((key, name) for key, names in self.changing.items() for name in names)
         made = frozenset(made_class(cls) for cls in self.functions.values() if cls.pcbatch_recorded)
         functions = frozenset(self.functions.values())
-        return Decisions(helpers=dict(self.wanted), changed=changed, made=made, functions=functions)
+        streams, wanted = frozenset(self.streams), dict(self.wanted)
+        return Decisions(helpers=wanted, changed=changed, made=made, functions=functions, streams=streams)
 
 
 def _last_line(code: CodeType) -> int:

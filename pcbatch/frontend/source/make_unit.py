@@ -78,7 +78,8 @@ def make_unit(
         lifted |= {ITSELF: outer.lifted[target.nested.name]} if target.nested.name in outer.lifted else {}
         imports = scope.unhidden(outer.imports) | imports
         names |= outer.names
-    classes = own_classes(fn, statics.values(), {*scope.bound, *statics, *lifted, *imports})
+    known = [*statics.values(), *helpers.decisions.streams]
+    classes = own_classes(fn, known, {*scope.bound, *statics, *lifted, *imports})
     classes |= {str(cls.pcbatch_place[0]): cls for cls in helpers.decisions.functions if cls is not FunctionValue}
     imports |= {name: cls for name, cls in classes.items() if " " in name}
     unit = Unit(

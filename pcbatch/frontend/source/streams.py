@@ -206,7 +206,7 @@ def generator_among(unit: Unit, node: Node) -> int | None:
     if node.keywords or _is_odd(node):
         return None
     found = [k for k, arg in enumerate(node.args) if generator_in(unit, arg)]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 or any(is_supported(node.args[k], steps) for k in found) else None
 
 
 def _is_odd(node: Node) -> bool:
@@ -219,8 +219,9 @@ def _has_one_star(node: Node) -> bool:
 
 
 def generator_in(unit: Unit, node: Node) -> bool:
-    """Whether a stream calls a generator function of the user's, which no primitive can keep for a loop."""
-    if generator(unit, node) is not None:
+    """Whether a stream calls a generator function of the user's, which no primitive can keep for a loop, or asks an
+    iterator of the user's."""
+    if generator(unit, node) is not None or is_supported(node, steps):
         return True
     parts = (node.generators[0].iter,) if isinstance(node, COMPREHENSIONS) else getattr(node, "args", ())
     whole = isinstance(node, COMPREHENSIONS) or is_stream(unit, node)
@@ -304,7 +305,7 @@ def needs_loop(unit: Unit, node: Node) -> bool:
     """Whether a node contains what a primitive cannot hold: see `Decisions`, and control flow inside of a stream."""
     if _by_comparison(node) is not None:
         return True
-    if unit.decisions.asked and any(is_supported(part, steps) for part in gast.walk(node)):
+    if any(is_supported(part, steps) for part in gast.walk(node)):
         return True
     if not isinstance(node, COMPREHENSIONS) and not is_stream_inside(unit, node):
         spans = [unit.source.loc(keyword.value) for keyword in node.keywords]

@@ -148,6 +148,7 @@ def _constructor(cls: type) -> Function:
         return _refuse_scalars(cls, *UNKNOWN_CLASS, CLASS_HELP.format(cls.__name__))
 
     def make(*args: Value, **options: Value) -> Value:
+        note_call(init.__code__)
         value: Value = new(cls, *args) if issubclass(cls, BaseException) else object.__new__(cls)
         if copy(value, *args, **options) is not None:
             raise TypeError(f"__init__() of {cls.__name__} should return None")

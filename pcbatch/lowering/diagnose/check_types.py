@@ -13,7 +13,7 @@ from pcbatch.data.mappings.lane_set import DictView
 from pcbatch.data.objects.made import mentions_made
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.origins import Origin
-from pcbatch.data.sequences.lane_iterator import LaneIterator
+from pcbatch.data.sequences.lane_iterator import GENERATOR, LaneIterator
 from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.texts.known_texts import MIXED, MIXED_HELPS
 from pcbatch.decisions import NONE as NO_DECISIONS
@@ -293,6 +293,8 @@ def _not_shown(tree: Any) -> str:
     """Return in words the first part of a result that has no form outside of a program; "" if there is none."""
     words = {LaneIterator: "an iterator", LaneRange: "a range", DictView: "a view of a dict"}
     node = tree.node_data()
+    if node is not None and any(hasattr(cls, GENERATOR) for cls in getattr(node[1], "types", (node[0],))):
+        return "a generator"
     return words.get(node and node[0], "") or next(filter(None, map(_not_shown, tree.children())), "")
 
 

@@ -347,6 +347,7 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
     if dynamic and isinstance(leaf, KeysView | ValuesView | ItemsView):
         title = f"a value of type {type_name(leaf)} cannot be kept in a variable of a lane"
         raise TraceError(title, "keep a list of its elements, `list(d.keys())`, or ask for it where it is used")
+    check_not_iterator(leaf)
     if dynamic:  # it may hold tracers
         raise TraceError(
             f"a value of type {type_name(leaf)} cannot be kept in a variable of a lane",

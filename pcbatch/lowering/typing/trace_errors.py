@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType, TracebackType
+from types import FrameType, GeneratorType, TracebackType
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 
-from pcbatch.data.object_parts import is_users
+from pcbatch.data.object_parts import is_plain_object, is_users, parts_of
 from pcbatch.data.sequences.lane_iterator import LaneIterator
-from pcbatch.decisions import Cure
+from pcbatch.decisions import NONE, Cure, Decisions, key_of_library
 from pcbatch.errors import Refusal
 
 COLLECTIVE = (
@@ -27,8 +28,10 @@ COLLECTIVE = (
 class TraceError(Refusal):
     """Error of a primitive that lanes cannot compute; `cause` is the text, `helps` say what to write instead."""
 
-    def __init__(self, cause: str, *helps: str, cures: Cure | None = None, why: str = "") -> None:
-        super().__init__("PCB304", cause, helps=helps, cures=cures, why=why)
+    def __init__(
+        self, cause: str, *helps: str, cures: Cure | None = None, why: str = "", wants: Decisions = NONE
+    ) -> None:
+        super().__init__("PCB304", cause, helps=helps, cures=cures, why=why, wants=wants)
 
 
 class ChangedArgument(TraceError):
@@ -85,13 +88,31 @@ def _traceback(eqn: Any) -> TracebackType | None:
 
 
 def check_not_iterator(value: Any) -> None:
-    """Refuse an iterator among the results of a primitive."""
-    if isinstance(value, Iterator) and not isinstance(value, LaneIterator) and not is_users(type(value).__module__):
-        raise TraceError(
-            f"an iterator ({type(value).__name__}) cannot be kept in a variable of a lane",
-            "if it ends, keep one over the list of its elements, `iter(list(...))`, "
-            "or use it in the expression that makes it",
-        )
+    """Refuse an iterator among the results of a primitive, also in lists and objects, where JAX makes a leaf of it."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Iterator) and not isinstance(part, LaneIterator) and not is_users(type(part).__module__):
+            raise TraceError(
+                f"an iterator ({type(part).__name__}) cannot be kept in a variable of a lane",
+                "if it ends, keep one over the list of its elements, `iter(list(...))`, "
+                "or use it in the expression that makes it",
+                wants=_kept(part),
+            )
+        held = parts_of(part) if isinstance(part, list | tuple | dict) or is_plain_object(part) else None
+        if held is not None and id(part) not in seen:
+            seen.add(id(part))
+            waiting += held[1]
+
+
+def _kept(value: Any) -> Decisions:
+    """The decision to keep such iterators: those of the user's generator functions, and some of `itertools`."""
+    match value:
+        case GeneratorType(gi_code=code):
+            return Decisions(kept=frozenset({(code.co_filename, code.co_firstlineno, code.co_name)}))
+        case itertools.count() | itertools.cycle():
+            return Decisions(kept=frozenset({key_of_library(type(value).__name__)}))
+    return NONE
 
 
 def check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[list[Any], Any]]) -> None:

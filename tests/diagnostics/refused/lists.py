@@ -93,15 +93,6 @@ ROWS = [
         ),
     ),
     Row(
-        "cycle",
-        "PCB306",
-        "use an index: `xs[k % len(xs)]`",
-        "import itertools\n@pcbatch.batch\ndef f(xs, n):\n    total = 0\n    for k, x in zip(range(n), itertools.cycle(xs)):\n"
-        "        total += x * k\n    return total\n",
-        "[([3, 1, 2], 5), ([4, 4], 3)]",
-        (("for k, x in zip(range(n), itertools.cycle(xs))", "for k in range(n)"), ("x * k", "xs[k % len(xs)] * k")),
-    ),
-    Row(
         "statistics",
         "PCB306",
         "call `statistics.mode` before the batched function, for each example",

@@ -25,7 +25,6 @@ from pcbatch.frontend.build.iteration import loops
 from pcbatch.frontend.build.iteration.generators import (
     each_yielded,
     goes_over_itself,
-    may_stop,
     refuse_changes,
     refuse_itself,
     sees_changes,
@@ -34,9 +33,9 @@ from pcbatch.frontend.build.iteration.inner_names import Names, applied, own_nam
 from pcbatch.frontend.build.iteration.iterables import Iterable, zipped
 from pcbatch.frontend.build.iteration.itertools_loops import ITERTOOLS, Consume, indexed
 from pcbatch.frontend.source.callee import Target
-from pcbatch.frontend.source.generators import generator
+from pcbatch.frontend.source.generators import generator, may_stop
 from pcbatch.frontend.source.scope import bindings, renamed
-from pcbatch.frontend.source.streams import STEPS, generator_among, is_special, lazy
+from pcbatch.frontend.source.streams import STEPS, generator_among, generator_in, is_special, lazy, steps
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
@@ -46,11 +45,15 @@ from pcbatch.frontend.source.tree import (
     constant,
     display,
     is_none,
+    is_supported,
     load,
     subscript,
     supported,
     target_of,
 )
+
+TURNS = "iterators of which `zip` takes elements in turns"
+TURNS_HELP = "make lists of all but one of them, `list(...)`, if they end"
 
 
 def each(b: Builder, node: Node, consume: Consume) -> None:
@@ -209,6 +212,9 @@ def _until_stop(b: Builder, node: Node, end: str) -> Node:
 
 def _zip(b: Builder, node: Node, place: int, consume: Consume) -> None:
     """Build the loop over a generator and sequences beside it: no element is made that Python does not ask for."""
+    if any(generator_in(b.unit, part) for part in node.args[place + 1 :]):
+        _zip_steps(b, node, consume)
+        return
     index, end, sides = load(b.temp(), node), b.label(), list[tuple[Iterable, Node] | None]()
     for part in (node.args[:place], node.args[place + 1 :]):  # asked before the generator, and after it
         b.rolls = True
@@ -245,6 +251,38 @@ def _zip(b: Builder, node: Node, place: int, consume: Consume) -> None:
     leave_at_end(sides[0])
     each(b, node.args[place], step)
     b.begin(end)
+
+
+def _zip_steps(b: Builder, node: Node, consume: Consume) -> None:
+    """Build the loop over iterators of the user's and sequences, each of which is asked in its turn."""
+    index, head, end = load(b.temp(), node), b.label(), b.label()
+    sides = dict[int, tuple[Iterable, Node]]()
+    for k, part in enumerate(node.args):
+        if is_supported(part, steps):
+            continue
+        if generator_in(b.unit, part):
+            b.faults.add("PCB305", TURNS, part, helps=(TURNS_HELP,))
+        b.rolls = True
+        side, count = zipped(b, [part], node), load(b.temp(), node)
+        b.prim((count.id,), side.length.value, shown=side.length.shown)
+        sides[k] = (side, count)
+        b.rolls = False
+    b.prim((index.id,), constant(0, node))
+    b.begin(head)
+    row = list[Node]()
+    for k, part in enumerate(node.args):
+        if k not in sides:
+            row.append(_until_stop(b, part.args[0], end))
+            continue
+        (side, count), going, value = sides[k], b.label(), load(b.temp(), node)
+        condition(b, compare(index, gast.Lt(), count, node), going, end)
+        b.start(going)
+        b.prim((value.id,), subscript(side.element(index).value, constant(0, node), node))
+        row.append(value)
+    b.prim((index.id,), binary(index, gast.Add(), constant(1, node), node))
+    consume(display(row, node), head)
+    b.jump(head)
+    b.start(end)
 
 
 def _steps(b: Builder, node: Node, consume: Consume) -> None:

@@ -22,11 +22,10 @@ from pcbatch.frontend.build.evaluation_order import copied, store
 from pcbatch.frontend.build.expressions import in_order, lower, without_star
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.bind_call import bind
-from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.function_unit import Faults, Unit
+from pcbatch.frontend.source.generators import may_stop
 from pcbatch.frontend.source.helpers import key_of
-from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.generator_bodies import write_out
 from pcbatch.frontend.source.rewrites.nested import static_value
 from pcbatch.frontend.source.rewrites.spread import spread
@@ -34,7 +33,6 @@ from pcbatch.frontend.source.tree import Node, constant, is_constant, load, targ
 from pcbatch.frontend.subset.check import check
 from pcbatch.ir.ops import Prim
 
-STOPPING = frozenset({"next", "StopIteration"})
 OWN_ERROR = """
 try:
     pass
@@ -86,18 +84,6 @@ def each_yielded(b: Builder, node: Node, target: Target, consume: Callable[[Node
     b.jump(end)
     _leave(b)
     b.start(end)
-
-
-def may_stop(unit: Unit, body: list[Node]) -> bool:
-    """Whether a generator, or a function that it calls, may raise StopIteration, as far as their names tell."""
-    nodes, names = list(body), set[str]()
-    for node in nodes:
-        new = {part.id for part in gast.walk(node) if isinstance(part, gast.Name)} - names
-        names |= new
-        nodes += [unit.definitions[name] for name in sorted(new) if name in unit.definitions]
-    called = (callee_of(value)[0] for name in names if (value := resolve(unit, load(name, body[0]))) is not MISSING)
-    codes = [fn.__code__.co_names for fn in called if fn is not None]
-    return any(not STOPPING.isdisjoint(each) for each in (names, *codes))
 
 
 def _with_own_error(body: list[Node], at: Node) -> Node:

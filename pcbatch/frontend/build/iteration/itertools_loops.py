@@ -196,18 +196,24 @@ def _islice(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     position, end = load(b.temp(), node), b.label()
     b.prim((position.id,), constant(0, node))
 
-    def step(value: Node, after: str) -> None:
-        index = load(b.temp(), node)
+    def leave_at_end() -> None:  # before the next element is asked for, which is left to others
         if not is_none(stop):
             where(b, compare(position, gast.Lt(), stop, node), end)
+
+    def step(value: Node, after: str) -> None:
+        index, following = load(b.temp(), node), b.label()
         lower_into(b, index.id, position)
         b.prim((position.id,), binary(position, gast.Add(), constant(1, node), node))
         element = copied(b, lower(b, value))
-        where(b, compare(index, gast.GtE(), start, node), after)
+        where(b, compare(index, gast.GtE(), start, node), following)
         offset = binary(binary(index, gast.Sub(), start, node), gast.Mod(), step_, node)
-        where(b, compare(offset, gast.Eq(), constant(0, node), node), after)
-        consume(element, after)
+        where(b, compare(offset, gast.Eq(), constant(0, node), node), following)
+        consume(element, following)
+        b.begin(following)
+        leave_at_end()
+        b.jump(after)
 
+    leave_at_end()
     each(b, source, step)
     b.begin(end)
 

@@ -17,8 +17,11 @@ from pcbatch.data.catalogue import NEXT
 from pcbatch.data.functions import changes, iteration
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.mutations import call_mutation, path
+from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.locate import locate
 from pcbatch.frontend.source.places import Mutation, Place, place_of
+from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.streams import lazy
 from pcbatch.frontend.source.tree import Node, call, children, load, supported
 from pcbatch.ir.ops import Branch
@@ -38,6 +41,19 @@ def kept_iterator(unit: Unit, node: Node) -> Node:
         return node if lazy(unit, node.args[0]) in KEPT else supported(iteration.kept_iterator, [node.args[0]], node)
     sources = [part for arg in node.args for part in _read(unit, arg)]
     return supported(iteration.kept_iterator, [call(load("list", node), [node], node), *sources], node)
+
+
+def taken_once(unit: Unit, target: Target, parameter: str, node: Node) -> Node:
+    """Return a list in place of an iterator that a function gets and goes over once, in a `for` of its own; other nodes
+    as they are."""
+    if kept_iterator(unit, node) is node or resolve(unit, load("list", node)) is not list:
+        return node
+    tree = locate(target.fn).node if target.nested is None else target.nested.node
+    body = () if isinstance(tree, gast.Lambda) else tree.body
+    loops = [part for part in body if isinstance(part, gast.For)]
+    once = any(isinstance(loop.iter, gast.Name) and loop.iter.id == parameter for loop in loops)
+    named = sum(isinstance(part, gast.Name) and part.id == parameter for part in gast.walk(tree))
+    return call(load("list", node), [node], node) if once and named == 2 else node
 
 
 def _read(unit: Unit, node: Node) -> Iterator[Node]:

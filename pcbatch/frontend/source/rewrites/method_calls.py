@@ -49,7 +49,14 @@ from pcbatch.frontend.source.rewrites.method_lookup import (
     returns_self,
     yielded,
 )
-from pcbatch.frontend.source.rewrites.taken_elements import asked_part, behind, either, is_among, replaced
+from pcbatch.frontend.source.rewrites.taken_elements import (
+    asked_part,
+    behind,
+    either,
+    is_among,
+    replaced,
+    taken_streams,
+)
 from pcbatch.frontend.source.rewrites.written_heaps import written_heap
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
@@ -88,10 +95,16 @@ MADE = "made"
 class _Writer(Dispatch):
     """Writes out the calls in a function."""
 
-    def rewritten(self, node: Node) -> Node:
-        """Rewrite a node, inner parts first."""
-        new = rebuild(node, lambda child: self.called(child) if child is _func(node) else self.rewritten(child))
-        return self.gone_over(new) or self.written(new) or new
+    def rewritten(self, node: Node, taken_here: bool = False) -> Node:
+        """Rewrite a node, inner parts first; `taken_here`: what is around it asks for its elements."""
+        taken = taken_streams(self.unit, node)
+
+        def change(child: Node) -> Node:
+            is_taken = any(child is part for part in taken)
+            return self.called(child) if child is _func(node) else self.rewritten(child, is_taken)
+
+        new = rebuild(node, change)
+        return (None if taken_here else self.gone_over(new)) or self.written(new) or new
 
     def called(self, func: Node) -> Node:
         """The callee of a call, rewritten: the name of a method in it is not that of a property."""
@@ -209,6 +222,7 @@ class _Writer(Dispatch):
         if part is None:
             return None
         is_comprehension, nodes = isinstance(node, COMPREHENSIONS), getattr(node, "generators", [])
+        iterators = methods_named(self.unit, "__next__")  # which show how many elements have been taken
         functions = generator_methods(self.unit, part)
         owner = part.func.value if functions else part
         once = isinstance(owner, gast.Name) or is_simple(self.unit, owner)
@@ -217,8 +231,9 @@ class _Writer(Dispatch):
         done |= {self.unit.source.loc(part)}
         made = functions or methods_named(self.unit, "__iter__")
         # Whoever takes the elements of a generator expression is to see it.
-        lazy_one = isinstance(node, gast.GeneratorExp) and may_be_listed(self.unit, made)
-        inner = is_comprehension and part is not nodes[0].iter
+        lazy_one = isinstance(node, gast.GeneratorExp) and may_be_listed(self.unit, made) and not iterators
+        first_iter = gast.walk(nodes[0].iter) if is_comprehension and iterators else [node.iter for node in nodes[:1]]
+        inner = is_comprehension and not any(one is part for one in first_iter)
         if isinstance(node, gast.List | gast.Tuple | gast.Set) or inner or lazy_one:
 
             def listed(elements: Node) -> Node:

@@ -7,8 +7,8 @@ import gast
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.rewrites.method_lookup import generator_methods
-from pcbatch.frontend.source.streams import consumer, lazy, source, takes_elements
+from pcbatch.frontend.source.rewrites.method_lookup import generator_methods, methods_named
+from pcbatch.frontend.source.streams import consumer, lazy, source, steps, takes_elements
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
@@ -16,6 +16,7 @@ from pcbatch.frontend.source.tree import (
     compare,
     constant,
     display,
+    is_supported,
     load,
     rebuild,
     subscript,
@@ -42,9 +43,12 @@ def asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
     locs, asked = unit.source.loc, unit.decisions.asked
     for taken in sources:
         while lazy(unit, taken) is not None and taken.args and locs(taken) not in done:
-            named = [arg for arg in taken.args if locs(arg) in asked or generator_methods(unit, arg)]
-            taken = named[0] if named else taken.args[-1]
+            left = [arg for arg in taken.args if locs(arg) not in done and not is_supported(arg, steps)]
+            named = [arg for arg in left if locs(arg) in asked or generator_methods(unit, arg)]
+            taken = [*named, *left[-1:], taken.args[-1]][0]
         if isinstance(taken, COMPREHENSIONS):  # no object of the user's
+            if (inside := _asked_inside(unit, taken, done)) is not None:
+                return inside
             continue
         wanted = not {locs(taken), locs(node)}.isdisjoint(asked) or bool(generator_methods(unit, taken))
         if wanted and locs(taken) not in done:
@@ -52,9 +56,30 @@ def asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
     return None
 
 
+def _asked_inside(unit: Unit, node: Node, done: frozenset[Loc] = frozenset()) -> Node | None:
+    """Return the part of which a generator expression takes elements, where an iterator shows how many those are."""
+    if not isinstance(node, gast.GeneratorExp) or not methods_named(unit, "__next__"):
+        return None
+    part = asked_part(unit, node, done)
+    return part if any(one is part for one in gast.walk(node.generators[0].iter)) else None
+
+
+def taken_streams(unit: Unit, node: Node) -> list[Node]:
+    """Return the generator expressions of which a node takes elements of iterators, as many as it needs."""
+    match node:
+        case gast.For(iter=taken):
+            sources = [taken]
+        case gast.Call() if takes_elements(unit, node.func, resolve(unit, node.func)) and _takes_whole(unit, node):
+            sources = [source(unit, node)] if consumer(unit, node) else node.args
+        case _:
+            return []
+    return [taken for taken in sources if _asked_inside(unit, taken) is not None]
+
+
 def _takes_whole(unit: Unit, node: Node) -> bool:
     """Whether a call takes elements by itself: it makes no stream of them, and does not go on with an iterator."""
-    return lazy(unit, node) is None and consumer(unit, node) != "next"
+    is_next = consumer(unit, node) == "next" and not isinstance(source(unit, node), gast.GeneratorExp)
+    return lazy(unit, node) is None and not is_next
 
 
 def is_among(name: str, node: Node, elements: Node) -> Node:
