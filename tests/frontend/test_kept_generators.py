@@ -10,8 +10,8 @@ import pytest
 
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.helpers import Helpers
-from pcbatch.frontend.source.rewrites.counted_elements import CannotResume
-from pcbatch.frontend.source.rewrites.generator_classes import class_of_generator
+from pcbatch.frontend.source.rewrites.kept.counted_elements import CannotResume
+from pcbatch.frontend.source.rewrites.kept.generator_classes import class_of_generator
 
 
 def counted(n):

@@ -30,10 +30,10 @@ from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.locate import WRITTEN, Located
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.rewrites.assigned_variables import read_without_value
-from pcbatch.frontend.source.rewrites.counted_elements import CannotResume, Counted, statements
+from pcbatch.frontend.source.rewrites.kept.assigned_variables import read_without_value
+from pcbatch.frontend.source.rewrites.kept.counted_elements import CannotResume, Counted, statements
+from pcbatch.frontend.source.rewrites.kept.resumed_bodies import OWN, Resumed
 from pcbatch.frontend.source.rewrites.nested import function_of, lift, nonlocals
-from pcbatch.frontend.source.rewrites.resumed_bodies import OWN, Resumed
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import bindings, free_names, parameters, renamed
 from pcbatch.frontend.source.tree import (

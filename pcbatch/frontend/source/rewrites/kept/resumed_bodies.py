@@ -20,7 +20,7 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import YIELDS, generator, own_yields
-from pcbatch.frontend.source.rewrites.counted_elements import CannotResume, Counted, statements
+from pcbatch.frontend.source.rewrites.kept.counted_elements import CannotResume, Counted, statements
 from pcbatch.frontend.source.rewrites.method_lookup import generator_methods
 from pcbatch.frontend.source.tree import (
     SCOPES,

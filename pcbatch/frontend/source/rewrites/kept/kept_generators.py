@@ -19,12 +19,12 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator, is_generator
 from pcbatch.frontend.source.helpers import key_of
 from pcbatch.frontend.source.resolve import is_builtin, resolve
-from pcbatch.frontend.source.rewrites.counted_elements import CannotResume
 from pcbatch.frontend.source.rewrites.dispatch import Dispatch, with_receiver
-from pcbatch.frontend.source.rewrites.generator_classes import class_of_generator
+from pcbatch.frontend.source.rewrites.kept.counted_elements import CannotResume
+from pcbatch.frontend.source.rewrites.kept.generator_classes import class_of_generator
+from pcbatch.frontend.source.rewrites.kept.written_iterators import written_iterator
 from pcbatch.frontend.source.rewrites.method_lookup import generator_methods, is_simple
 from pcbatch.frontend.source.rewrites.nested import function_of, nonlocals
-from pcbatch.frontend.source.rewrites.written_iterators import written_iterator
 from pcbatch.frontend.source.streams import takes_elements
 from pcbatch.frontend.source.tree import Node, constant, display, load, rebuild, subscript
 
