@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import types
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from pcbatch.data.checks import require
 from pcbatch.data.columns import Unset
 from pcbatch.data.container import Collection, lane_value
 from pcbatch.data.functions.lifted import lane_dict
-from pcbatch.data.functions.sequence_builtins import len_, list_
+from pcbatch.data.functions.sequence_builtins import len_, list_, refuse_cycle
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.users_code import ask_for_elements, iterable, iterated, users_codes
 from pcbatch.data.integer_marks import between, exact_add
@@ -39,7 +38,7 @@ from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.stored import lists_in, parts
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Flag, Index, Value
-from pcbatch.decisions import Cure, Decisions, key_of_library
+from pcbatch.decisions import Cure
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import NeedsUnrolling, Refusal
 
@@ -115,9 +114,7 @@ def rows(value: Value) -> Value:
     if isinstance(value, LaneIterator):
         cures = Cure.ALONG | Cure.ITERATOR
         raise Refusal("PCB304", "a loop over an iterator that is kept", helps=HELPS, cures=cures)
-    if isinstance(value, itertools.cycle):  # without an end
-        wants = Decisions(kept=frozenset({key_of_library("cycle")}))
-        raise Refusal("PCB304", "a loop over an iterator (cycle) that is kept", helps=HELPS, wants=wants)
+    refuse_cycle(value)
     value = iterable(value)
     ask_for_elements(value)
     if isinstance(value, (*ARRAYS, tuple, list, str, *RECORDS)):
@@ -299,24 +296,6 @@ def kept_iterator(values: Value, *sources: Value) -> Value:
     return LaneIterator(one_of(made, (values, *sources)), jnp.zeros((), np.int32))
 
 
-def counted_sequence(values: Value) -> Value:
-    """A sequence whose elements are taken by an index, between which others may run."""
-    if isinstance(values, (*ARRAYS, list, tuple, str, range, LaneList, LaneTuple, LaneText)):
-        return values
-    if type(values) in (set, frozenset):
-        return list(values)
-    title = f"a generator that is kept goes over a {type_name(values)}"
-    raise Refusal("PCB304", title, helps=("let it go over a list of the elements, `for x in list(...)`",))
-
-
-def settled(value: Value) -> Value:
-    """A number, which nobody changes."""
-    if isinstance(value, int | float | str) or (isinstance(value, (jax.Array, np.generic)) and value.shape == ()):
-        return value
-    title = "a generator that is kept begins with an operation on what may be changed until it is asked"
-    raise Refusal("PCB304", title, helps=("pass it the number, or write the operation behind a `yield`",))
-
-
 def _can_change(part: Value) -> bool:
     return not (part is None or isinstance(part, (jax.Array, Optional, Unset, *ROWS)))
 
@@ -324,8 +303,7 @@ def _can_change(part: Value) -> bool:
 def is_left(iterator: Value) -> Value:
     """Whether an iterator has an element left."""
     if codes := users_codes(iterator, "__next__"):
-        title = "the next element of an iterator of the user's changes it"
-        raise Refusal("PCB305", title, functions=codes, cures=Cure.ALONG)
+        raise Refusal("PCB305", "the next element of an iterator changes it", functions=codes, cures=Cure.ALONG)
     if not isinstance(iterator, LaneIterator):
         raise TypeError(f"'{type_name(iterator)}' object is not an iterator")
     return jnp.asarray(iterator.position < iter_length(iterator.sequence))

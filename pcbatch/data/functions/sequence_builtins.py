@@ -21,6 +21,7 @@ from pcbatch.data.elements import prepare, stacked
 from pcbatch.data.functions.lifted import lifted
 from pcbatch.data.functions.python_objects import is_without
 from pcbatch.data.functions.texts import chosen
+from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.users_code import iterated, users_method
 from pcbatch.data.integer_marks import between
 from pcbatch.data.mappings.entries import Entries
@@ -255,11 +256,34 @@ def reversed_(values: Value, /) -> Value:
 
 def cycle_(values: Value, /) -> Value:
     """The class `itertools.cycle`."""
-    if isinstance(values, Collection):
-        title = "an iterator (cycle) cannot be kept in a variable of a lane"
-        wants = Decisions(kept=frozenset({key_of_library("cycle")}))
+    made: Value = values if isinstance(values, Collection) else itertools.cycle(values)
+    refuse_cycle(made, Collection)
+    return made
+
+
+def refuse_cycle(value: Value, kind: type = itertools.cycle) -> None:
+    """Refuse an iterator by `itertools.cycle`, which has no end; an object stands for it from now on."""
+    if isinstance(value, kind):
+        title, wants = "an iterator (cycle) is kept", Decisions(kept=frozenset({key_of_library("cycle")}))
         raise Refusal("PCB304", title, helps=("use an index: `xs[k % len(xs)]`",), wants=wants)
-    return itertools.cycle(values)
+
+
+def counted_sequence(values: Value) -> Value:
+    """A sequence whose elements are taken by an index, between which others may run."""
+    if isinstance(values, (*ARRAYS, list, tuple, str, range, LaneList, LaneTuple, LaneText)):
+        return values
+    if type(values) in (set, frozenset):
+        return list(values)
+    title = f"a generator that is kept goes over a {type_name(values)}"
+    raise Refusal("PCB304", title, helps=("let it go over a list of the elements, `for x in list(...)`",))
+
+
+def settled(value: Value) -> Value:
+    """A number, which nobody changes."""
+    if isinstance(value, int | float | str) or (isinstance(value, jax.Array) and value.shape == ()):
+        return value
+    title = "a generator that is kept begins with an operation on what may be changed until it is asked"
+    raise Refusal("PCB304", title, helps=("pass it the number, or write the operation behind a `yield`",))
 
 
 def islice_(values: Value, *bounds: Index) -> Value:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import gast
 
-from pcbatch.data.functions import iteration
+from pcbatch.data.functions import sequence_builtins
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, constant, display, rebuild, supported, with_fields
@@ -116,7 +116,7 @@ class Counted:
     def sequence(self, source: Node, node: Node, first: str, test: str, more: str) -> Elements:
         """How the elements of a sequence are taken: by an index, as its iterator does."""
         index, begin = self.attribute("index", node, self.counts), list[Node]()
-        sequence = supported(iteration.counted_sequence, [source], node)
+        sequence = supported(sequence_builtins.counted_sequence, [source], node)
         if not (isinstance(source, gast.Name) and source.id in self.fixed) and not _is_literal(source):
             held = self.attribute("sequence", node, self.parts)
             begin, sequence = statements("held = sequence", node, held=held, sequence=sequence), held

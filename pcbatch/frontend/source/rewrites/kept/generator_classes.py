@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import gast
 
-from pcbatch.data.functions import iteration
+from pcbatch.data.functions import sequence_builtins
 from pcbatch.data.sequences.lane_iterator import GENERATOR
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.callee import Target
@@ -51,7 +51,7 @@ from pcbatch.ir.names import ITSELF, unused
 _classes: WeakKeyDictionary[FunctionType, dict[str, type]] = WeakKeyDictionary()
 MATH = (gast.Add, gast.Sub, gast.Mult, gast.BitAnd, gast.BitOr, gast.BitXor, gast.Mod, gast.FloorDiv)
 EMPTY = (list, dict, set)
-SUPPORTED = (iteration.counted_sequence, iteration.settled)
+SUPPORTED = (sequence_builtins.counted_sequence, sequence_builtins.settled)
 
 
 def class_of_generator(target: Target, helpers: Helpers) -> type:
@@ -173,7 +173,7 @@ class _Writer:
                 return node
             case gast.BinOp(op=op, left=left, right=gast.Constant(value=int(number))) if number and type(op) in MATH:
                 value = self.settled(left, known)
-                value = supported(iteration.settled, [value], left) if isinstance(value, gast.Name) else value
+                value = supported(sequence_builtins.settled, [value], left) if isinstance(value, gast.Name) else value
                 return None if value is None else with_fields(node, left=value)
             case gast.Tuple(elts=elts) | gast.List(elts=elts):
                 values = [self.settled(one, known) for one in elts]
