@@ -55,7 +55,8 @@ def ask_about_lists(a: Value, b: Value) -> None:
         return
     a, b = lists
     if (pairs := _pairs(a, b)) is not None:
-        ask_identity(pairs[0], pairs[1], (a.length == b.length) & (jnp.arange(room(pairs, 0), dtype=np.int32) < a.length))
+        places = jnp.arange(room(pairs, 0), dtype=np.int32)
+        ask_identity(pairs[0], pairs[1], (a.length == b.length) & (places < a.length))
 
 
 def equal(a: Value, b: Value) -> Value:
