@@ -93,3 +93,13 @@ def test_each_lane_has_its_own_direction() -> None:
     ns = [1, 2, 3, 4, 5]
     found = [part.tolist() for part in pcbatch.batch(directed)(np.array(ns))]
     assert list(zip(*found, strict=True)) == [directed(n) for n in ns]
+
+
+def test_a_list_without_elements_has_no_key_to_ask_for() -> None:
+    """The key of its first element is looked at while compiling, and no lane raises there."""
+
+    def places(xs):
+        return sorted(range(len(xs)), key=lambda i: xs[i])
+
+    xs = [[3, 1, 2], [], [5]]
+    assert pcbatch.batch(places)(pcbatch.ragged(xs)).tolist() == list(map(places, xs))

@@ -98,7 +98,9 @@ def _keys(values: Value, key: Callable[[Value], Value] | None) -> Value:
 
 def _refuse_own_order(values: Value, key: Callable[[Value], Value] | None) -> None:
     first = element_at(values, 0)
-    refuse_own_order(first if key is None else key(first))
+    with collecting():  # there may be no first element
+        keyed = first if key is None else key(first)
+    refuse_own_order(keyed)
 
 
 def _fields(key: Callable[[Value], Value] | None, element: Value) -> Value:
