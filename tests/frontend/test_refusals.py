@@ -210,7 +210,7 @@ CASES = [
     (helpers_bound_twice, "203:2 203:7"),
     (helper_definitions, "209:2 209:5 209:9"),
     (helper_used_early, "201:4 201:5"),
-    (inside_helpers, "107:7 106:9"),
+    (inside_helpers, "304:13"),
     (reserved, "210:2 210:3"),
     (generator, "105:2"),
     (coroutine, "106:1 106:2"),

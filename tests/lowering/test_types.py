@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -107,7 +108,7 @@ class TestRefusals:
 
     def test_a_result_that_is_no_array(self) -> None:
         def fn(n):
-            return print
+            return math
 
         assert code_of(fn, N) == "PCB311"
 
