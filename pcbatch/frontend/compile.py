@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
-from types import FunctionType
+from types import CodeType, FunctionType
 
 from pcbatch.data.functions import drafts
 from pcbatch.data.functions.users_code import use_stand_ins
@@ -46,6 +47,7 @@ HARMLESS = frozenset(
 
 
 MOST_LEVELS = 8  # of functions that capture one another
+MOST_VERSIONS = 128  # of one function, for the functions that its calls hand on
 LEVELS_HELP = "keep the values that the functions read in a list, and go over it"
 
 
@@ -92,7 +94,9 @@ def _compile_once(symbols: Symbols, entry: FunctionType, statics: Statics, names
     pending = [symbols(Target(entry), statics)]
     functions: list[Function] = []
     diagnostics: list[Diagnostic] = []
+    versions: Counter[CodeType] = Counter()
     for name in pending:  # calls in the functions compiled add to it
+        _count_version(symbols.functions[name].fn, versions)
         try:
             function, faults = _compile_one(name, symbols, names)
         except CompileError as error:  # no source, no function
@@ -136,6 +140,14 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         function, found = _build(name, unit, request, symbols, faults, unbound)
     _note_changes(unit, request.target, function)
     return function, found.found
+
+
+def _count_version(fn: FunctionType, versions: Counter[CodeType]) -> None:
+    """Count a version of a function; refuse the one that shows that there is no end of them."""
+    versions[fn.__code__] += 1
+    if versions[fn.__code__] > MOST_VERSIONS:
+        title = f"calls of `{fn.__name__}` hand on functions that are made of one another, without end"
+        raise CompileError(Diagnostic("PCB207", title, helps=(LEVELS_HELP,)))
 
 
 def _levels(statics: Statics) -> int:

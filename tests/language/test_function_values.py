@@ -303,7 +303,14 @@ def nested_told_by_identity(k):
     return f is found[0], f()
 
 
+def partials_of_partials(a, b):
+    f = functools.partial(scale, a)
+    g = functools.partial(f, b)
+    return f(2), g()
+
+
 REFUSED = [
+    (partials_of_partials, "PCB207", "made of one another, without end"),
     (late_in_a_comprehension, "PCB207", "`i` may change after a function that is a value"),
     (of_other_types, "PCB302", "returns values of different types"),
     (nested_told_by_identity, "PCB320", "compares functions that lanes do not tell apart"),
