@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 import jax
+import jax.extend.core
 
 SETTINGS = (
     "jax_enable_x64",
@@ -18,6 +19,7 @@ SETTINGS = (
     "jax_threefry_partitionable",
 )
 _settings: Any = attrgetter(*SETTINGS)
+_state: Any = getattr(jax.extend.core, "get_opaque_trace_state", None)  # not in all releases of JAX
 
 
 def settings() -> tuple[Any, ...]:
@@ -27,3 +29,8 @@ def settings() -> tuple[Any, ...]:
         return found
     except AttributeError:
         return tuple(getattr(jax.config, name, None) for name in SETTINGS)
+
+
+def trace_state() -> Any:
+    """Return a value that is equal where JAX traces the same computation; None in releases that do not tell."""
+    return None if _state is None else _state(convention="nnx")

@@ -293,3 +293,12 @@ def test_a_set_on_one_way_and_a_frozenset_on_another_are_refused() -> None:
         pcbatch.batch(either)(np.int32([2, 3]))
     with pytest.raises(pcbatch.CompileError, match="unhashable type: 'frozenset'|keep a number in place of the inner"):
         pcbatch.batch(key)(np.int32([2, 3]))
+
+
+def test_a_set_is_looked_for_among_the_sets_of_a_list() -> None:
+    def first_again(xs: list[int]) -> bool:
+        sets = [{x} for x in xs]
+        return sets[0] in sets[1:]
+
+    xs = [[3, 1, 3], [1, 2], [5]]
+    assert pcbatch.batch(first_again)(pcbatch.ragged(xs)).tolist() == list(map(first_again, xs))

@@ -19,6 +19,7 @@ from pcbatch.data.stored import Stored, UnlikeError, lists_in
 from pcbatch.data.values import Column, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
+from pcbatch.jax_settings import trace_state
 
 Origins = tuple[Origin, ...]
 MIXED, REMOVED, ADDED = range(3)
@@ -44,7 +45,7 @@ class StoredTable(Stored):
         self._origins: tuple[Origins, Origins] = (), ()
         self._history = ADDED
         self._found: tuple[list[Any], HashTable, KeyPlace] | None = None
-        self._seen: tuple[HashTable, HashTable] | None = None
+        self._seen: tuple[HashTable, HashTable, Any] | None = None
 
     # An element of a container is a view, whose table is a part of the tables that lie in its columns.
 
@@ -71,9 +72,11 @@ class StoredTable(Stored):
         node = self.node
         if node is self or node._table is None:
             return node._table  # type: ignore[no-any-return]
-        if self._seen is None or self._seen[0] is not node._table or lists_in(node._table.values):
-            self._seen = node._table, jax.tree.map(lambda leaf: leaf_at(leaf, self.place), node._table)
-        return self._seen[1]
+        here = trace_state()  # a search of rows traces for itself
+        seen = self._seen
+        if seen is None or seen[0] is not node._table or seen[2] != here or lists_in(node._table.values):
+            seen = self._seen = node._table, jax.tree.map(lambda leaf: leaf_at(leaf, self.place), node._table), here
+        return seen[1]
 
     @table.setter
     def table(self, table: Value) -> None:

@@ -11,11 +11,11 @@ from functools import cache, partial
 from typing import Any
 
 import jax
-import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.contexts import setting
+from pcbatch.jax_settings import trace_state
 
 
 @partial(
@@ -92,20 +92,17 @@ def is_tracing(args: Any) -> bool:
     return is_staged() or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args))
 
 
-_state: Any = getattr(jax.extend.core, "get_opaque_trace_state", None)  # not in all releases of JAX
-
-
 @cache
 def _plain_state() -> Any:
     """Return JAX's state where nothing is traced."""
     with jax.ensure_compile_time_eval():
-        return _state(convention="nnx")
+        return trace_state()
 
 
 def is_staged() -> bool:
     """Whether all that is computed now is traced, as inside `jax.jit`."""
     # JAX's state tells that sooner than a program does that computes.
-    if _state is not None and _state(convention="nnx") == _plain_state():
+    if (state := trace_state()) is not None and state == _plain_state():
         return False
     computed = jnp.zeros(()) if getattr(jax.config, "jax_disable_jit", False) else _nothing()
     return isinstance(computed, jax.core.Tracer)
