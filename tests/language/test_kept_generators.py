@@ -565,3 +565,22 @@ def test_what_is_refused(function: Callable[..., Any], code: str, words: str) ->
         pcbatch.batch(function)(*(argument(list(column)) for column in zip(*EXAMPLES, strict=True)))
     assert info.value.diagnostics[0].code == code
     assert words in str(info.value)
+
+
+def _counting(n):
+    yield from range(n)
+
+
+def test_the_default_of_next_is_for_whichever_generator_is_chosen() -> None:
+    def chosen(a, b):
+        streams = [_counting(a), _counting(b)]
+        g, h = _counting(a), _counting(b)
+        found = [next(g if k % 2 else h, -7) for k in range(4)]
+        try:
+            return found, next(streams[a % 2], -7)
+        except StopIteration:
+            return found, 999
+
+    examples = [(0, 0), (1, 2), (2, 0)]
+    found = pcbatch.batch(chosen)(*(argument(list(column)) for column in zip(*examples, strict=True)))
+    assert [as_plain(lane_of(found, k)) for k in range(3)] == [as_plain(chosen(*one)) for one in examples]

@@ -300,7 +300,7 @@ def with_receiver(node: Node, value: Node) -> Node:
             func = attribute(value, node.func.attr, node.func)
             return gast.copy_location(gast.Call(func=func, args=node.args, keywords=node.keywords), node)
         case gast.Call():
-            return call(node.func, [value], node)
+            return call(node.func, [value, *node.args[1:]], node)
         case gast.Attribute():
             return attribute(value, node.attr, node)
         case gast.UnaryOp():
