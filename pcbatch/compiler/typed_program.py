@@ -151,7 +151,7 @@ def _decided(
 
 
 def _clearer(plain: CompileError | None, error: CompileError) -> CompileError:
-    """Of the error of a program without functions that are values, and its error with them, the one to be shown."""
+    """Return the error to be shown: that of the program without functions that are values, or that with them."""
     codes = [{one.code for one in each.diagnostics} for each in (plain, error) if each is not None]
     return error if plain is None or codes[0] & {"PCB207", "PCB304"} or not codes[1] <= codes[0] else plain
 

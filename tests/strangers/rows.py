@@ -123,6 +123,12 @@ def lane_of(value: Any, lane: int) -> Any:
             return value[lane]
 
 
+def unlike_plain(function: Callable[[int], Any], numbers: Sequence[int]) -> list[int]:
+    """Return the numbers for which a lane gives a result whose text is not that of plain Python's."""
+    found = pcbatch.batch(function)(np.array(numbers))
+    return [n for k, n in enumerate(numbers) if str(as_plain(lane_of(found, k))) != str(as_plain(function(n)))]
+
+
 def as_plain(value: Any) -> Any:
     """Return a result with Python's numbers and lists in it: tuples become lists, sets sorted lists."""
     match value:

@@ -75,7 +75,6 @@ def _order_alone(hashes: Value, count: Index) -> Value:
     for size, limit in stages(capacity):
         some = jnp.where(count >= before, jnp.minimum(count, min(limit, capacity)), 0)
         table = _filled(hashes, order, before, some, size, _place_alone)
-
         order = _compacted(table, order, jnp.where(some > 0, size, 0))
         before = limit
     return order
@@ -129,11 +128,15 @@ def _filled(
     return table
 
 
+def _words(hash_: Value) -> tuple[Value, Value]:
+    """The lower and the upper 32 bits of a hash, which is extended to 64: the upper ones are its sign."""
+    return hash_.astype(jnp.uint32), jnp.where(hash_ < 0, jnp.uint32(0xFFFFFFFF), jnp.uint32(0))
+
+
 def _place_alone(table: Value, hash_: Value, size: int) -> Value:
     """The place of a new element, as `_place` finds it, by one look after the other."""
     mask = jnp.uint32(size - 1)
-    low = hash_.astype(jnp.uint32)
-    high = jnp.where(hash_ < 0, jnp.uint32(0xFFFFFFFF), jnp.uint32(0))
+    low, high = _words(hash_)
 
     def is_taken(state: tuple[Value, ...]) -> Value:
         return table[(state[0] + state[1]).astype(jnp.int32)] >= 0
@@ -155,7 +158,7 @@ def _place_alone(table: Value, hash_: Value, size: int) -> Value:
 
 
 def _place(table: Value, hash_: Value, size: int) -> Value:
-    """The place of a new element; a hash is extended to 64 bits, of which the upper 32 are its sign."""
+    """The place of a new element, by a look at all places behind the first one at a time."""
     mask = jnp.uint32(size - 1)
     offsets = jnp.arange(LINEAR_PROBES + 1, dtype=jnp.uint32)
 
@@ -170,8 +173,7 @@ def _place(table: Value, hash_: Value, size: int) -> Value:
         start = (start * 5 + 1 + low) & mask
         return (*look(start)[:1], start, look(start)[1], low, high)
 
-    low = hash_.astype(jnp.uint32)
-    high = jnp.where(hash_ < 0, jnp.uint32(0xFFFFFFFF), jnp.uint32(0))
+    low, high = _words(hash_)
     found, place = look(low & mask)
     state = jax.lax.while_loop(lambda state: ~state[0], jump, (found, low & mask, place, low, high))
     return state[2].astype(jnp.int32)

@@ -170,7 +170,7 @@ def _parts(x: Value, y: Value, where: Flag) -> tuple[Value, list[_Pair]]:
 
 
 def _rows(x: Value, y: Value, where: Flag) -> tuple[Value, list[_Pair]]:
-    """The same of two lists."""
+    """Return whether two lists are equal but for the records in them, and the pairs of these."""
     x, y = x._plain(), y._plain()
     alike = jnp.asarray(x.length == y.length)
     size = min(room(x.columns, 0) or 0, room(y.columns, 0) or 0)

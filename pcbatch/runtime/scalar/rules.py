@@ -163,16 +163,9 @@ def _call(eqn: Any) -> Any | None:
         ]
         return cast if eqn.primitive.multiple_results else cast[0]
 
-    name = LOAD if eqn.primitive.name in LOADS else function.__name__
-
-    def call(*args: Any, **params: Any) -> Any:
-        def of_args(*args: Any) -> Any:
-            return function(*args, **params)
-
-        of_args.__name__ = name
-        return jax.jit(of_args)(*args)
-
-    return as_call(call, eqn)
+    if eqn.primitive.name in LOADS:
+        function.__name__ = LOAD
+    return as_call(lambda *args, **params: jax.jit(partial(function, **params))(*args), eqn)
 
 
 # Loads and stores

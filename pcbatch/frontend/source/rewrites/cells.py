@@ -57,7 +57,7 @@ class _Variable:
         self.shared = inner[0] if inner else unit.node if changing else None
 
     def changes(self, captured: list[tuple[str, Node]]) -> Node | None:
-        """Where the variable may change after a function has captured it; None if it does not."""
+        """Return the place where a variable may change after a function has captured it; None if it does not."""
         if cell_of(self.name) in self.unit.bound or self.name.startswith(CELL):
             return None
         if self.name not in parameters(self.unit.node.args) and self.name in self.unit.params:
@@ -72,7 +72,7 @@ class _Variable:
         return self.shared
 
     def _around(self) -> Node | None:
-        """Where a variable of the function around this one changes."""
+        """Return the place where a variable of the function around this one changes."""
         here = self.unit.source.loc(self.unit.node)
         for unit in self.unit.helpers.units:
             for node in map(function_of, unit.definitions.values()):
@@ -112,7 +112,7 @@ class _Variable:
         return with_fields(node, body=[*node.body[:first], made, *node.body[first:]])
 
     def _first_value(self, statement: Node) -> Node | None:
-        """What the cell holds before the variable has a value; None if it gets one by the statement itself."""
+        """Return the content of a cell whose variable has no value yet; None if the statement itself gives it one."""
         match statement:
             case gast.Assign(targets=[gast.Name(id=name)]) | gast.AnnAssign(target=gast.Name(id=name)):
                 if name == self.name and statement.value is not None:

@@ -68,7 +68,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What a function that is a value captures: the values by their names in it, and objects that are known.
+    """The captures of a function that is a value: values by their names in it, and objects that are known.
 
     `told` are the operators that compare such functions by their records.
     """

@@ -88,7 +88,7 @@ class _Reads:
         return None if isinstance(node, ENDS) else state
 
     def begun(self, node: Node, state: frozenset[str]) -> frozenset[str]:
-        """What is assigned at the beginning of a round or a handler: nothing behind a `yield` that may come before."""
+        """Return the variables assigned where a round or a handler begins, before any `yield`."""
         resumed = self.resumes and is_generator(gast.Module(body=[node], type_ignores=[]))
         return frozenset() if resumed else state
 

@@ -1,4 +1,4 @@
-"""How a loop with a `yield` in it takes the elements of an iterable: it counts those that it has passed.
+"""Elements of an iterable for a loop with a `yield` in it, which counts those that it has passed.
 
     for x in xs: ...          ==>     k = 0
                                       while k < len(xs): x = xs[k]; k += 1; ...
@@ -53,7 +53,7 @@ def expression(text: str, at: Node, **parts: Node) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """How the elements of an iterable are taken one by one."""
+    """The elements of an iterable that are taken one by one."""
 
     begin: list[Node]
     tests: list[Node]
@@ -79,7 +79,7 @@ class Counted:
     parts: list[str] = field(default_factory=list)
 
     def elements(self, node: Node) -> Elements:
-        """How the elements of an iterable are taken."""
+        """Return the elements of an iterable, as they are taken."""
         match node:
             case gast.Call(func=func, args=[_, *_] as args, keywords=[]) if is_builtin(self.unit, func, "range"):
                 return self.range(node, args)
@@ -98,7 +98,7 @@ class Counted:
         return self.sequence(node, node, "0", "index < len(sequence)", "index += 1")
 
     def range(self, node: Node, args: list[Node]) -> Elements:
-        """How the numbers of a range are taken: by what is left of them."""
+        """Return the numbers of a range, which are taken by what is left of them."""
         begin = list[Node]()
         for k, arg in enumerate(args):
             if not isinstance(arg, gast.Constant | gast.Starred):
@@ -114,7 +114,7 @@ class Counted:
         return Elements(begin, [expression("left > 0", node, left=left)], value, after)
 
     def sequence(self, source: Node, node: Node, first: str, test: str, more: str) -> Elements:
-        """How the elements of a sequence are taken: by an index, as its iterator does."""
+        """Return the elements of a sequence, which are taken by an index, as its iterator does."""
         index, begin = self.attribute("index", node, self.counts), list[Node]()
         sequence = supported(sequence_builtins.counted_sequence, [source], node)
         if not (isinstance(source, gast.Name) and source.id in self.fixed) and not _is_literal(source):

@@ -129,7 +129,7 @@ class Resumed:
         return out
 
     def statement(self, node: Node) -> list[Node]:
-        """What a statement becomes that runs from its beginning."""
+        """Return the form of a statement that runs from its beginning."""
         if isinstance(node, gast.Return):
             return self.ended(node)
         if isinstance(node, SCOPES) or not any(isinstance(part, (*YIELDS, gast.Return)) for part in gast.walk(node)):
