@@ -82,9 +82,10 @@ class Decisions:
         in_place: `x += ...` there changes the object of `x`.
         forgetful: cached functions whose results lanes do not keep, as their arguments or results cannot be in a dict.
         functions: the classes of functions that are values of a lane, and their base, if any may be one
-            (`frontend/source/rewrites/function_values.py`).
+            (`frontend/source/rewrites/function_values.py`). They stand in the order in which they were found, which a
+            set of classes would take from addresses: what is compiled follows that order.
         kept: generator functions whose generators are kept, in variables or parts of objects.
-        streams: the classes whose objects stand for such generators.
+        streams: the classes whose objects stand for such generators, in order for the same reason.
         rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
     """
 
@@ -102,9 +103,9 @@ class Decisions:
     in_place: frozenset[Loc] = frozenset()
     forgetful: frozenset[CodeKey] = frozenset()
     kept: frozenset[CodeKey] = frozenset()
-    streams: frozenset[type] = frozenset()
+    streams: Mapping[type, None] = field(default_factory=dict)
     rolled: frozenset[Loc] = frozenset()
-    functions: frozenset[Any] = frozenset()
+    functions: Mapping[Any, None] = field(default_factory=dict)
 
     def __or__(self, more: Decisions) -> Decisions:
         return Decisions(*(getattr(self, part.name) | getattr(more, part.name) for part in fields(self)))

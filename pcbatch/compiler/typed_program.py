@@ -160,7 +160,7 @@ def _otherwise(helpers: Helpers, error: CompileError) -> Decisions:
     """Decide that functions may be values of a lane, or that lanes keep no results of cached functions, as a program in
     which that is not so is refused; raise `error` where neither may help."""
     if needs_function_values(helpers):
-        return Decisions(functions=frozenset({FunctionValue}))
+        return Decisions(functions={FunctionValue: None})
     # Who changes what is kept finds it changed in Python, and not in a lane that makes each call anew.
     changed = any(diagnostic.code == check_ownership.CODE for diagnostic in error.diagnostics)
     if not helpers.memos or changed:

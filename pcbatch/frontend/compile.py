@@ -121,7 +121,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     """
     request = symbols.functions[name]
     if (levels := _levels(request.statics)) > MOST_LEVELS:  # each call hands on a function that captures the last one
-        symbols.helpers.demand(Decisions(functions=frozenset({FunctionValue})))
+        symbols.helpers.demand(Decisions(functions={FunctionValue: None}))
         if levels > 4 * MOST_LEVELS:
             title = f"calls of `{request.fn.__name__}` hand on functions that capture one another, without end"
             raise CompileError(Diagnostic("PCB207", title, helps=(LEVELS_HELP,)))

@@ -56,7 +56,7 @@ class Helpers:
     decisions: Decisions = NONE
     wanted: dict[CodeKey, Reason] = field(default_factory=dict)
     changing: dict[CodeKey, frozenset[str]] = field(default_factory=dict)
-    streams: set[type] = field(default_factory=set)
+    streams: dict[type, None] = field(default_factory=dict)
     names: dict[str, CodeKey] = field(default_factory=dict)
     memos: dict[CodeKey, str] = field(default_factory=dict)
     functions: dict[tuple[object, ...], type[FunctionValue]] = field(default_factory=dict)
@@ -115,8 +115,8 @@ class Helpers:
         """The decisions that have been collected: functions to compile along, variables to change, classes."""
         changed = frozenset((key, name) for key, names in self.changing.items() for name in names)
         made = frozenset(made_class(cls) for cls in self.functions.values() if cls.pcbatch_recorded)
-        functions = frozenset(self.functions.values())
-        streams, wanted = frozenset(self.streams), dict(self.wanted)
+        functions, streams = dict.fromkeys(self.functions.values()), dict(self.streams)
+        wanted = dict(self.wanted)
         return Decisions(helpers=wanted, changed=changed, made=made, functions=functions, streams=streams)
 
 

@@ -113,7 +113,7 @@ def _class_of(unit: Unit, node: Node, target: Target) -> Node | None:
         raise _refused(unit, node, target.fn, error) from None
     name = next((name for name, cls in unit.classes.items() if cls is made), None)
     if name is None:
-        unit.helpers.streams.add(made)
+        unit.helpers.streams[made] = None
         return None
     return load(name, node)
 
