@@ -10,15 +10,34 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.values import Column, Index, Value
+from pcbatch.data.mappings.stamps import FREE
+from pcbatch.data.values import Column, Columns, Index, Value
 
 WIDTH = 8  # places of a bucket
 COLUMNS = np.arange(WIDTH, dtype=np.int32)
-FREE = -1  # the stamp of a place that was never in use: behind it in its bucket no other one was
+
+
+def buckets_of(hash_: Value, buckets: int) -> tuple[Value, Value]:
+    """Return the two buckets, of so many, in which a key with a hash may lie.
+
+    Each is the upper bits of a product (Knuth, The Art of Computer Programming, volume 3, 6.4): keys in steps, as
+    people have them, then lie further apart than by chance. The second product takes all bits of the first.
+    """
+    if buckets == 1:
+        return jnp.int32(0), jnp.int32(0)
+    shift = 32 - (buckets.bit_length() - 1)
+    first = (hash_ ^ (hash_ >> 15)) * jnp.uint32(0x9E3779B1)
+    second = (first ^ (first >> 13)) * jnp.uint32(0x85EBCA6B)
+    return (first >> shift).astype(jnp.int32), (second >> shift).astype(jnp.int32)
 
 
 def places_together(
-    stamps: Column, columns: list[Column], leaves: list[Value], kept: list[Value], buckets: Value
+    stamps: Column,
+    columns: list[Column],
+    leaves: list[Value],
+    kept: list[Value],
+    buckets: Value,
+    around: tuple[Index, ...],
 ) -> Value:
     """The column of a key in each bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full.
 
@@ -27,28 +46,31 @@ def places_together(
         leaves: the parts of the key.
         kept: bool[] each, whether some table could have such a key.
         buckets: the numbers of the buckets.
+        around: the indices of the table among others, where `stamps` and `columns` are those of all of them.
     """
 
     def place_in(bucket: Index) -> Value:
-        of_bucket = _row(stamps, bucket)
-        taken = jnp.where(_same(_row(columns, bucket), leaves, kept), COLUMNS, 2 * WIDTH)
+        of_bucket = _at(stamps, (*around, bucket))
+        taken = jnp.where(_same(_at(columns, (*around, bucket)), leaves, kept), COLUMNS, 2 * WIDTH)
         return jnp.min(jnp.where(of_bucket < 0, WIDTH + COLUMNS, taken))
 
     return tuple(map(place_in, buckets))
 
 
 def places_alone(
-    stamps: Column, columns: list[Column], leaves: list[Value], kept: list[Value], buckets: Value
+    stamps: Column,
+    columns: list[Column],
+    leaves: list[Value],
+    kept: list[Value],
+    buckets: Value,
+    around: tuple[Index, ...],
 ) -> Value:
     """Return what `places_together` does, for a lane alone, which goes on to the next place of either bucket until it
     has found the key, or places behind which none was ever in use."""
-    asked = buckets[: min(stamps.shape[0], 2)]
+    asked = buckets[: min(stamps.shape[-2], 2)]
 
     def at(bucket: Index, column: Index) -> tuple[Value, Value]:
-        def read(leaf: Column) -> Value:
-            return leaf.at[bucket, column].get(mode="promise_in_bounds", wrap_negative_indices=False)
-
-        stamp, *key = jax.tree.map(read, [stamps, *columns])
+        stamp, *key = _at([stamps, *columns], (*around, bucket, column))
         pairs = list(zip(key, leaves, strict=True))
         equal = reduce(jnp.logical_and, [*starmap(lane_keys.may_equal, pairs), *kept, stamp >= 0])
         for part, leaf in pairs:
@@ -76,5 +98,5 @@ def _same(row: Value, leaves: list[Value], kept: list[Value]) -> Value:
     return reduce(jnp.logical_and, [*hits, *kept] or [True])
 
 
-def _row(column: Column, bucket: Index) -> Value:
-    return jax.tree.map(lambda leaf: leaf.at[bucket].get(mode="promise_in_bounds", wrap_negative_indices=False), column)
+def _at(columns: Columns, place: tuple[Index, ...]) -> Value:
+    return jax.tree.map(lambda leaf: leaf.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False), columns)

@@ -34,17 +34,17 @@ import numpy as np
 from pcbatch.data.by_width import by_width
 from pcbatch.data.capacity import check_nested, rounded
 from pcbatch.data.checks import collecting, going_on, making, require_room
-from pcbatch.data.columns import Shape, put, row, with_row
+from pcbatch.data.columns import Shape, leaf_at, put, row, same_leaves, with_row
+from pcbatch.data.conditional_stores import put_where
 from pcbatch.data.elements import blank, prepare, unify
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.mappings.bucket_search import FREE, WIDTH, places_alone, places_together
+from pcbatch.data.mappings.bucket_search import WIDTH, buckets_of, places_alone, places_together
+from pcbatch.data.mappings.stamps import FREE, HOLE, by_stamp, last_stamp_again, ranks, stamps_without_gap
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.row_search import first_row
 from pcbatch.data.values import Column, Flag, Index, Value
 
 SPARE = 2  # places for each element that there is room for
-LAST = 2**31 - 1
-HOLE = -(2**31)  # the stamp of a place that is free again, where no order depends on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,22 @@ class KeyPlace:
     stamp: Index
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A place among tables that lie in the columns of another container, at which one key is looked for and stored in
+    all of them, so that the table there need not be moved.
+
+    Attributes:
+        before: the tables as they were when the one at the place was read.
+        tables: the tables, whose leaves have the axes of the containers around them in front.
+        place: the indices along these axes.
+    """
+
+    before: HashTable
+    tables: HashTable
+    place: tuple[Index, ...]
+
+
 @pytree_node("keys", "values", "stamps", "count", "clock", static="capacity")
 @dataclass(frozen=True, slots=True)
 class HashTable:
@@ -78,6 +94,7 @@ class HashTable:
         count: int32[], the number of entries.
         clock: int32[], the next stamp.
         capacity: the number of entries that there is room for.
+        window: where the table lies among others, as long as it is what is there; no part of the pytree.
     """
 
     keys: Value
@@ -86,6 +103,7 @@ class HashTable:
     count: Index
     clock: Value
     capacity: int
+    window: Window | None = None
 
     @classmethod
     def empty(cls, key: Value, value: Value, capacity: int) -> HashTable:
@@ -95,6 +113,29 @@ class HashTable:
         zero = jnp.int32(0)
         stamps = jnp.full(shape, FREE, jnp.int32)
         return cls(blank(key, (), shape), blank(prepare(value), (), shape), stamps, zero, zero, capacity)
+
+    def at(self, place: tuple[Index, ...], before: HashTable | None = None) -> HashTable:
+        """Return one of these tables, whose leaves have axes in front; `before` are those that it was read from."""
+        one: HashTable = jax.tree.map(lambda leaf: leaf_at(leaf, place), self)
+        return replace(one, window=Window(before or self, self, place)) if self.stamps.size else one
+
+    @property
+    def _around(self) -> tuple[HashTable, tuple[Index, ...]]:
+        """The tables among which this one lies, and its indices there; else the table itself."""
+        return (self, ()) if self.window is None else (self.window.tables, self.window.place)
+
+    def _changed(self, count: Value, clock: Value, **parts: Value) -> HashTable:
+        """The table after a change of it: `parts` are those of all tables among which it lies."""
+        tables, place = self._around
+        if self.window is None:
+            return replace(self, count=count, clock=clock, **parts)
+        state = {"count": put(tables.count, place, count), "clock": put(tables.clock, place, clock)}
+        return replace(tables, **state, **parts).at(place, self.window.before)
+
+    def _restamped(self, stamps: Column, count: Value, clock: Value) -> HashTable:
+        """The table with other stamps of its own."""
+        tables, place = self._around
+        return self._changed(count, clock, stamps=put(tables.stamps, place, stamps) if place else stamps)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -112,15 +153,16 @@ class HashTable:
         if found is None:
             zero = jnp.int32(0)
             return KeyPlace(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(FREE))
-        columns, leaves = lane_keys.parts(self.keys)[0], lane_keys.parts(found[0])[0]
+        tables, around = self._around
+        columns, leaves = lane_keys.parts(tables.keys)[0], lane_keys.parts(found[0])[0]
         kept = [] if found[1] is True else [found[1]]
-        buckets = _buckets_of(lane_keys.hashed(leaves), self.shape[0])
-        places = by_width(places_together, places_alone)(self.stamps, columns, leaves, kept, buckets)
+        buckets = buckets_of(lane_keys.hashed(leaves), self.shape[0])
+        places = by_width(places_together, places_alone)(tables.stamps, columns, leaves, kept, buckets, around)
         # The key is in one bucket at most, and its place is less than that of any free one.
         other = places[1] < places[0]
         place = jnp.minimum(places[0], places[1])
-        bucket, column = jnp.where(other, buckets[1], buckets[0]), place % WIDTH
-        return KeyPlace(bucket, column, place < WIDTH, place >= 2 * WIDTH, self.stamps[bucket, column])
+        bucket, column = jnp.where(other, buckets[1], buckets[0]), place & (WIDTH - 1)
+        return KeyPlace(bucket, column, place < WIDTH, place >= 2 * WIDTH, tables.stamps[*around, bucket, column])
 
     def store(self, place: KeyPlace, key: Value, value: Value, where: Flag = True) -> tuple[HashTable, Value]:
         """Return a table in which a key has a value, and whether there was no room for it; an old key stays.
@@ -135,44 +177,45 @@ class HashTable:
         new = jnp.logical_not(place.present) & where
         full = new & (place.full | (self.count >= self.capacity))
         new = new & ~full
-        at = (jnp.where(new, place.bucket, self.shape[0]), place.column)
+        tables, around = self._around
+        at = (*around, place.bucket, place.column)
         found = lane_keys.fitted(lane_keys.plain(key), self.keys)
         assert found is not None
-        keys = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.keys, found[0])
-        stamps = put(self.stamps, at, self.clock)
-        at = (jnp.where(new | (place.present & where), place.bucket, self.shape[0]), place.column)
-        values = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.values, value)
+        keys = put_where(tables.keys, at, found[0], new)
+        stamps = put_where(tables.stamps, at, self.clock, new)
+        values = put_where(tables.values, at, value, new | (place.present & where))
         one = new.astype(jnp.int32)
-        return replace(
-            self, keys=keys, values=values, stamps=stamps, count=self.count + one, clock=self.clock + one
-        ), full
+        parts = {"keys": keys, "values": values, "stamps": stamps}
+        return self._changed(self.count + one, self.clock + one, **parts), full
 
     def remove(self, place: KeyPlace, where: Flag = True) -> HashTable:
         """Return a table without the entry at a place; nothing changes where its key is not present."""
         gone = place.present & going_on(where)
+        tables, around = self._around
         free = jnp.int32(HOLE) if self.values is not None else -2 - place.stamp
-        stamps = put(self.stamps, (jnp.where(gone, place.bucket, self.shape[0]), place.column), free)
+        at = (*around, place.bucket, place.column)
         count = self.count - gone.astype(jnp.int32)
-        clock = self.clock
         if self.values is None:
-            clock = _last_stamp_again(stamps, clock, place.stamp, gone)[1]
+            stamps, clock = last_stamp_again(put_where(tables.stamps, at, free, gone), self.clock, place.stamp, gone)
         else:
-            stamps, clock = by_width(_last_stamp_again, _stamps_without_gap)(stamps, clock, place.stamp, gone)
-        return replace(self, stamps=stamps, count=count, clock=jnp.where(count == 0, 0, clock))
+            mine = put_where(self.stamps, at[len(around) :], free, gone)
+            mine, clock = by_width(last_stamp_again, stamps_without_gap)(mine, self.clock, place.stamp, gone)
+            return self._restamped(mine, count, jnp.where(count == 0, 0, clock))
+        return self._changed(count, jnp.where(count == 0, 0, clock), stamps=stamps)
 
     def emptied(self) -> HashTable:
         """Return a table of the same types without entries."""
         if going_on() is not True:
             return self.kept(jnp.zeros(self.shape, bool))
         zero = jnp.int32(0)
-        return replace(self, stamps=jnp.full(self.shape, FREE, jnp.int32), count=zero, clock=zero)
+        return self._restamped(jnp.full(self.shape, FREE, jnp.int32), zero, zero)
 
     def kept(self, keep: Flag) -> HashTable:
         """Return a table with the entries at some places, bool[buckets, WIDTH]."""
         keep = keep if (here := going_on()) is True else keep | ~here
         stamps = jnp.where(keep | (self.stamps == FREE), self.stamps, HOLE)
         count = jnp.sum(stamps >= 0, dtype=jnp.int32)
-        return replace(self, stamps=stamps, count=count, clock=jnp.where(count == 0, 0, self.clock))
+        return self._restamped(stamps, count, jnp.where(count == 0, 0, self.clock))
 
     def entries_that(self, hold: Callable[[Value, Value], Value]) -> Value:
         """Return the places whose key and value a condition holds for, bool[buckets, WIDTH]."""
@@ -187,35 +230,22 @@ class HashTable:
 
         return by_width(together, alone)((self.keys, self.values), self.live)
 
-    def _ranks(self) -> Value:
-        """The stamps, int32[places], of which those of entries are 0, 1, 2, ..."""
-        stamps = self.stamps.reshape(-1)
-
-        def sort(state: tuple[Value, Value]) -> tuple[Value, Value]:
-            places = jnp.argsort(jnp.where(state[0] < 0, LAST, state[0]))
-            ranks = jnp.zeros_like(places).at[places].set(jnp.arange(places.size, dtype=places.dtype))
-            return jnp.where(state[0] < 0, -1, ranks.astype(jnp.int32)), jnp.bool_(False)
-
-        # Without gaps the stamps are the order. A loop that is made once or not at all, because a conditional would
-        # sort for all lanes, whether one of them needs it or not.
-        return jax.lax.while_loop(lambda state: state[1], sort, (stamps, self.clock != self.count))[0]
-
     def place_of(self, index: Index) -> Value:
         """Return the number of the place of the entry at an index in the order of insertion."""
-        stamps = self._ranks()
+        stamps = ranks(self.stamps, self.clock != self.count)
         return jnp.min(jnp.where(stamps == index, jnp.arange(stamps.size, dtype=jnp.int32), stamps.size - 1))
 
     def entries(self, part: Value) -> Value:
         """Return keys or values in the order of insertion, with columns [capacity, ...] as leaves; what lies behind the
         last one may be anything."""
 
-        return self._in_order(in_places(part), self._ranks())
+        return self._in_order(in_places(part), ranks(self.stamps, self.clock != self.count))
 
     def _in_order(self, places: Value, stamps: Column) -> Value:
         """Return the rows of places with the stamps 0, 1, 2, ..., in this order."""
 
         def together(places: Value, stamps: Column) -> Value:
-            order = _order(stamps)[: self.capacity]
+            order = by_stamp(stamps)[: self.capacity]
             return jax.tree.map(lambda leaf: leaf[order], places)
 
         def alone(places: Value, stamps: Column) -> Value:
@@ -298,7 +328,8 @@ class HashTable:
     def retyped(self, keys: Value, values: Value, capacity: int, lead: Shape) -> HashTable:
         """Return the table with these keys and values at its places, of wider types, and another capacity."""
         if lane_keys.kinds(self.keys) == lane_keys.kinds(keys) and capacity == self.capacity:
-            return replace(self, keys=keys, values=values)
+            same = same_leaves((self.keys, self.values), (keys, values))
+            return self if same else replace(self, keys=keys, values=values, window=None)
         return self.rebuilt(keys, values, capacity, lead)
 
     def unified(self, lead: Shape, other: HashTable, other_lead: Shape) -> tuple[HashTable, HashTable]:
@@ -318,21 +349,6 @@ class HashTable:
         return HashTable(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)
 
 
-def _buckets_of(hash_: Value, buckets: int) -> tuple[Value, Value]:
-    """The two buckets, of so many, in which a key with a hash may lie."""
-    if buckets == 1:
-        return jnp.int32(0), jnp.int32(0)
-    other = lane_keys.scrambled(hash_ ^ jnp.uint32(0x9E3779B9))
-    first, second = (word & jnp.uint32(buckets - 1) for word in (hash_, other))
-    return first.astype(jnp.int32), second.astype(jnp.int32)
-
-
-def _order(stamps: Column) -> Value:
-    """The places in the order of their stamps 0, 1, 2, ..., int32[places], and then the first one."""
-    places = jnp.arange(stamps.size, dtype=jnp.int32)
-    return jnp.zeros_like(places).at[jnp.where(stamps < 0, LAST, stamps)].set(places, mode="drop")
-
-
 def _for_live(live: Flag, step: Callable[[Value, Value], Value], begin: Value) -> Value:
     """Return a pytree of arrays after a step for each place that is live, bool[places], one after the other."""
 
@@ -348,23 +364,3 @@ def _for_live(live: Flag, step: Callable[[Value, Value], Value], begin: Value) -
 def in_places(part: Value) -> Value:
     """Return keys or values of a table with one axis for all places."""
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), part)
-
-
-def slots(table: HashTable) -> Value:
-    """Return the numbers of all places of a table, int32[buckets, WIDTH]."""
-    return jnp.arange(np.prod(table.shape), dtype=jnp.int32).reshape(table.shape)
-
-
-def _last_stamp_again(stamps: Column, clock: Value, stamp: Index, gone: Value) -> tuple[Value, Value]:
-    """Return stamps and clock after an entry is gone.
-
-    The order of the others stays if the last stamp is given again: so programs that take back what they stored last
-    never leave a gap, and their entries need no sorting.
-    """
-    return stamps, jnp.where(gone & (stamp == clock - 1), stamp, clock)
-
-
-def _stamps_without_gap(stamps: Column, clock: Value, stamp: Index, gone: Value) -> tuple[Value, Value]:
-    """Return stamps and clock after an entry is gone, where those behind it move up: no entry ever needs sorting."""
-    later = gone & (stamps > stamp)
-    return stamps - later.astype(jnp.int32), clock - gone.astype(jnp.int32)

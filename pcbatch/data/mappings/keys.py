@@ -298,28 +298,21 @@ def _known_like(number: Index, dtype: Any) -> tuple[Value, bool]:
 
 
 def hashed(leaves: list[Value]) -> Value:
-    """Return a hash of a key, uint32[], from its parts; equal keys of equal dtypes have equal ones."""
-    return scrambled(_word([word for leaf in leaves for word in _words(leaf)]))
+    """Return a hash of a key, uint32[], from its parts; equal keys of equal dtypes have equal ones.
+
+    It is made in as few steps as a table can do with, since each look-up waits for it: parts are multiplied and turned,
+    and a table mixes what comes out (`hash_table`).
+    """
+    return _word([word for leaf in leaves for word in _words(leaf)])
 
 
 def _word(words: list[Value]) -> Value:
     """One word of several."""
-    if len(words) == 1:
-        return words[0]
-    total = jnp.uint32(len(words))
-    for word in words:
-        word = word * jnp.uint32(0xCC9E2D51)
-        word = ((word << 15) | (word >> 17)) * jnp.uint32(0x1B873593)
-        total = total ^ word
-        total = ((total << 13) | (total >> 19)) * jnp.uint32(5) + jnp.uint32(0xE6546B64)
+    total = words[0]
+    for word in words[1:]:
+        total = total * jnp.uint32(0x9E3779B1)
+        total = ((total << 5) | (total >> 27)) ^ word
     return total
-
-
-def scrambled(word: Value) -> Value:
-    """Return a permutation of the 32-bit words in which every bit depends on all: the end of MurmurHash3."""
-    word = (word ^ (word >> 16)) * jnp.uint32(0x85EBCA6B)
-    word = (word ^ (word >> 13)) * jnp.uint32(0xC2B2AE35)
-    return word ^ (word >> 16)
 
 
 def _counted(columns: Columns, powers: Value, behind: Value) -> Value:
@@ -366,7 +359,12 @@ def _words(leaf: Column) -> list[Value]:
         leaf = jnp.where(leaf == 0, jnp.zeros((), leaf.dtype), leaf)
         wide = leaf.astype(jnp.float32) if leaf.dtype.itemsize < 4 else leaf
         bits = jax.lax.bitcast_convert_type(wide, jnp.uint32)
-        return [bits] if bits.ndim == leaf.ndim else [bits[..., 0], bits[..., 1]]
+        return [bits] if bits.ndim == leaf.ndim else [_folded(bits[..., 0], bits[..., 1])]
     if leaf.dtype.itemsize == 8:
-        return [leaf.astype(jnp.uint32), (leaf >> 32).astype(jnp.uint32)]
+        return [_folded(leaf.astype(jnp.uint32), (leaf >> 32).astype(jnp.uint32))]
     return [leaf.astype(jnp.uint32)]
+
+
+def _folded(low: Value, high: Value) -> Value:
+    """One word of the two halves of a number: the lower one, if the upper one is zero."""
+    return low ^ (high * jnp.uint32(0xC2B2AE35))

@@ -18,9 +18,10 @@ from pcbatch.data.container import Container, for_kind
 from pcbatch.data.elements import or_else
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.counts import Counts, part_of
-from pcbatch.data.mappings.hash_table import LAST, KeyPlace
+from pcbatch.data.mappings.hash_table import KeyPlace
 from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.mappings.ordered_keys import keeping_order
+from pcbatch.data.mappings.stamps import LAST
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Tracer, number
 from pcbatch.data.rows import element_at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import jax
@@ -75,16 +76,22 @@ class StoredTable(Stored):
         here = trace_state()  # a search of rows traces for itself
         seen = self._seen
         if seen is None or seen[0] is not node._table or seen[2] != here or lists_in(node._table.values):
-            seen = self._seen = node._table, jax.tree.map(lambda leaf: leaf_at(leaf, self.place), node._table), here
+            seen = self._seen = node._table, node._table.at(self.place), here
         return seen[1]
 
     @table.setter
     def table(self, table: Value) -> None:
-        if self.node is self:
+        node = self.node
+        if node is self:
             self._table = table
             return
-        whole, mine = self.node.unified(self.lead, self.with_table(table), ())
-        self.node._table = jax.tree.map(lambda leaf, new: put(leaf, self.place, new), whole._table, mine._table)
+        window = None if table is None else table.window
+        if window is not None and window.before is node._table and window.place is self.place:
+            node._table = window.tables
+            self._seen = node._table, replace(table, window=replace(window, before=node._table)), trace_state()
+            return
+        whole, mine = node.unified(self.lead, self.with_table(table), ())
+        node._table = jax.tree.map(lambda leaf, new: put(leaf, self.place, new), whole._table, mine._table)
 
     @property
     def none(self) -> Value:
@@ -172,7 +179,9 @@ class StoredTable(Stored):
         """Return the entries of a table, which may be any object."""
         new = object.__new__(cls)
         StoredTable.__init__(new, aux[2])
-        new._table, new._none, new._origins, new._history = *children, (aux[0], aux[1]), aux[3]
+        table, none = children
+        new._table = replace(table, window=None) if isinstance(table, HashTable) else table
+        new._none, new._origins, new._history = none, (aux[0], aux[1]), aux[3]
         return new
 
     def with_table(self, table: Value) -> Self:

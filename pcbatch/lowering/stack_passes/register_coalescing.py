@@ -49,12 +49,14 @@ def _run(program: StackProgram, candidates: Iterable[tuple[str, str]]) -> StackP
     order = {v: k for k, v in enumerate(program.vars)}
     params = set(program.params)
     framed = {v for v, var in program.vars.items() if var.storage is Storage.REG_STACK}
+    kept = {v for v, var in program.vars.items() if _have_registers(var)}
     for dst, src in candidates:
         a, b = sorted((merged.find(dst), merged.find(src)), key=lambda v: order[v])
-        if a == b or b in conflicts[a] or {a, b} <= framed or {a, b} <= params:
+        if merged.find(src) not in kept or a == b or b in conflicts[a] or {a, b} <= framed or {a, b} <= params:
             continue
         merged.union((a, b))
         framed |= {a} if b in framed else set()
+        kept |= {a}
         params |= {a} if b in params else set()
         # The merged register interferes with all that either of the two interfered with.
         for c in conflicts.pop(b, set()):
@@ -73,7 +75,7 @@ def _moves(program: StackProgram) -> Iterator[tuple[str, str]]:
 def _stores(program: StackProgram) -> Iterator[tuple[str, str]]:
     for dst, src in (pair for op in program.ops for pair in stored_into(op)):
         old, new = program.vars.get(src), program.vars.get(dst)
-        if old is not None and new is not None and _have_registers(old) and _same_type(old, new):
+        if old is not None and new is not None and _same_type(old, new):
             yield dst, src
 
 

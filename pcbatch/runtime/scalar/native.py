@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 
 LOAD = "lane_load"  # the name of a computation that loads a part of an array, its first operand, by an own call
+FORM = "lane_form"  # the name of a computation in its form for a lane alone
 
 
 def in_one_function(compute: Callable[..., Any]) -> Callable[..., Any]:

@@ -27,7 +27,7 @@ from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order
 from pcbatch.jax_settings import settings
 from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 from pcbatch.runtime.scalar import reductions
-from pcbatch.runtime.scalar.native import LOAD, own_call
+from pcbatch.runtime.scalar.native import FORM, LOAD, own_call
 from pcbatch.runtime.scalar.reductions import LARGE, is_large, reduced
 from pcbatch.runtime.scalar.stores import COMBINE, scatter, sliced
 from pcbatch.runtime.vm.block_body import BlockCode
@@ -125,7 +125,12 @@ class ForOneLane(Rewrite):
 def _alone(*args: Any, together: jex.ClosedJaxpr, alone: jex.ClosedJaxpr) -> Any:
     """Compute the form for a lane alone."""
     form = jex.jaxpr_as_fun(alone)
-    return jax.jit(form if alone is not together else lambda *args: isolated(lambda: form(*args)))(*args)
+
+    def function(*args: Any) -> Any:
+        return form(*args) if alone is not together else isolated(lambda: form(*args))
+
+    function.__name__ = FORM
+    return jax.jit(function)(*args)
 
 
 class _Alike:

@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 
-from pcbatch.runtime.scalar.native import LOAD, own_call
+from pcbatch.runtime.scalar.native import FORM, LOAD, own_call
 from pcbatch.runtime.vm.block_body import Values
 
 
@@ -64,26 +64,28 @@ def _in_order(jaxpr: Any) -> Any:
     eqns = []
     for k, eqn in enumerate(jaxpr.eqns):
         new = eqn.replace(invars=list(map(atom, eqn.invars)))
-        if _is_load(eqn) and _stored_regardless(eqn, jaxpr.eqns[k + 1 :]):
-            array = new.invars[0]
-            new = _giving_array(new)
-            later[eqn.invars[0]] = new.outvars[1]
-            later |= {var: new.outvars[1] for var in later if later[var] is array}
+        behind = jaxpr.eqns[k + 1 :]
+        if stored := [j for j in _arrays_read(eqn) if _stored_regardless(eqn, eqn.invars[j], behind)]:
+            arrays, new = [new.invars[j] for j in stored], _giving_arrays(new, stored)
+            for j, array, out in zip(stored, arrays, new.outvars[len(eqn.outvars) :], strict=True):
+                later[eqn.invars[j]] = out
+                later |= {var: out for var in later if later[var] is array}
         eqns.append(new)
     return jaxpr if not later else jaxpr.replace(eqns=eqns, outvars=list(map(atom, jaxpr.outvars)))
 
 
-def _is_load(eqn: Any) -> bool:
-    """Whether an equation is a load in a function of its own, as `rules.ForOneLane` makes it."""
-    if eqn.params.get("name") != LOAD:
-        return False
-    inside = eqn.params["jaxpr"].jaxpr
-    return inside.eqns[0].primitive is eqn.primitive and inside.eqns[0].invars[0] is inside.invars[0]
+def _arrays_read(eqn: Any) -> list[int]:
+    """The positions of the arrays that an equation reads and gives no other version of, in a function that
+    `rules.ForOneLane` has made: a load, or the form of a computation for a lane alone."""
+    if eqn.params.get("name") not in (LOAD, FORM):
+        return []
+    arrays = [j for j, var in enumerate(eqn.invars) if not isinstance(var, jex.Literal) and var.aval.shape]
+    return [j for j in arrays if not any(_alike(out.aval, eqn.invars[j].aval) for out in eqn.outvars)]
 
 
-def _stored_regardless(load: Any, behind: Sequence[Any]) -> bool:
-    """Whether one of the equations behind a load stores into its array, and does not need what it loads."""
-    array, needs = load.invars[0], {*load.outvars}
+def _stored_regardless(reads: Any, array: Any, behind: Sequence[Any]) -> bool:
+    """Whether an equation behind one that reads an array stores into it, and needs nothing of what that one gives."""
+    needs = {*reads.outvars}
     for eqn in behind:
         operands = [var for var in eqn.invars if not isinstance(var, jex.Literal)]
         if not needs.isdisjoint(operands):
@@ -97,16 +99,33 @@ def _alike(a: Any, b: Any) -> bool:
     return bool(a.shape == b.shape and a.dtype == b.dtype)
 
 
-def _giving_array(load: Any) -> Any:
-    """Return the equation of a load with the array as a second result."""
-    inside = load.params["jaxpr"].jaxpr
-    call = inside.eqns[0]
-    compute = jex.jaxpr_as_fun(call.params["jaxpr"])
+def _giving_arrays(reads: Any, positions: Sequence[int]) -> Any:
+    """Return an equation as a call of a function of its own, with some of its operands as further results."""
+    jaxpr = reads.params["jaxpr"].jaxpr
+    used = {var for eqn in jaxpr.eqns for var in eqn.invars if not isinstance(var, jex.Literal)}
+    needed = [j for j, var in enumerate(jaxpr.invars) if var in used or j in positions]
+    compute = _function_of(reads.params["jaxpr"])
 
     def both(*operands: Any) -> Any:
-        given = dict(zip(inside.invars, operands, strict=True))
-        used = [var.val if isinstance(var, jex.Literal) else given[var] for var in call.invars]
-        return own_call(lambda *args: (*compute(*args), args[0]), *used)
+        def call(*given: Any) -> Any:
+            every = [*operands]
+            for j, value in zip(needed, given, strict=True):
+                every[j] = value
+            return (*compute(*every), *(every[j] for j in positions))
 
-    (new,) = jax.make_jaxpr(jax.jit(both))(*(var.aval for var in load.invars)).eqns
-    return load.replace(params=new.params, outvars=[*load.outvars, jex.Var(load.invars[0].aval)])
+        return own_call(call, *(operands[j] for j in needed))
+
+    (new,) = jax.make_jaxpr(jax.jit(both))(*(var.aval for var in reads.invars)).eqns
+    arrays = [jex.Var(reads.invars[j].aval) for j in positions]
+    return reads.replace(params=new.params, outvars=[*reads.outvars, *arrays])
+
+
+def _function_of(closed: jex.ClosedJaxpr) -> Callable[..., Any]:
+    """Return the function of a jaxpr; where it is a call of its own, as a load is, that of the call."""
+    inside = closed.jaxpr
+    call = inside.eqns[0]
+    of_call = [*call.invars] == [*inside.invars] and [*call.outvars] == [*inside.outvars]
+    if len(inside.eqns) > 1 or "jaxpr" not in call.params or not of_call:
+        made: Callable[..., Any] = jex.jaxpr_as_fun(closed)
+        return made
+    return _function_of(call.params["jaxpr"])
