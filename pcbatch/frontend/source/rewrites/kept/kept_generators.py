@@ -39,7 +39,7 @@ def write_kept(unit: Unit) -> Node:
 
 def _rewritten(unit: Unit, node: Node) -> Node:
     new = rebuild(node, lambda child: _rewritten(unit, child))
-    taken = {id(part) for part in _taken(unit, new)}
+    taken = {id(part) for part in taken_parts(unit, new)}
     return rebuild(
         new, lambda child: child if id(child) in taken and not _is_cycle(unit, child) else _kept(unit, child) or child
     )
@@ -50,7 +50,7 @@ def _is_cycle(unit: Unit, node: Node) -> bool:
     return isinstance(node, gast.Call) and resolve(unit, node.func) is itertools.cycle
 
 
-def _taken(unit: Unit, node: Node) -> list[Node]:
+def taken_parts(unit: Unit, node: Node) -> list[Node]:
     """The children of a node whose elements are taken here."""
     match node:
         case gast.For() | gast.comprehension():
