@@ -9,7 +9,7 @@ That a loop goes over such an iterator only types tell (`Decisions.taken`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import gast
 
@@ -22,9 +22,9 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.places import Mutation, Place, place_of
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.rewrites.kept.kept_generators import taken_parts
+from pcbatch.frontend.source.rewrites.kept.kept_generators import evaluated_once, taken_parts
 from pcbatch.frontend.source.streams import lazy
-from pcbatch.frontend.source.tree import COMPREHENSIONS, SCOPES, Node, call, children, load, supported
+from pcbatch.frontend.source.tree import Node, call, children, load, supported
 from pcbatch.ir.ops import Branch
 
 KEPT = ("iter", "enumerate", "zip", "reversed")
@@ -52,26 +52,9 @@ def taken_once(unit: Unit, target: Target, parameter: str, node: Node) -> Node:
     own = make_unit(target.fn, unit.helpers, {}, target)
     named = sum(isinstance(part, gast.Name) and part.id == parameter for part in gast.walk(own.node))
     body = [own.node.body] if isinstance(own.node, gast.Lambda) else own.node.body
-    taken = (part for once in _evaluated_once(body) for part in taken_parts(own, once))
+    taken = (part for once in evaluated_once(body) for part in taken_parts(own, once))
     once = named == 2 and any(isinstance(part, gast.Name) and part.id == parameter for part in taken)
     return call(load("list", node), [node], node) if once else node
-
-
-def _evaluated_once(nodes: Iterable[Node]) -> Iterator[Node]:
-    """The nodes that a function evaluates at most once: none in the body of a loop or in a function inside."""
-    for node in nodes:
-        match node:
-            case gast.While():
-                continue
-            case gast.For():
-                yield node
-                yield from _evaluated_once([node.iter, *node.orelse])
-            case _ if isinstance(node, COMPREHENSIONS):
-                yield node.generators[0]
-                yield from _evaluated_once([node.generators[0].iter])
-            case _ if not isinstance(node, SCOPES):
-                yield node
-                yield from _evaluated_once(children(node))
 
 
 def _read(unit: Unit, node: Node) -> Iterator[Node]:
