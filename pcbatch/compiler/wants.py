@@ -71,6 +71,8 @@ def _cures(error: Exception) -> tuple[Cure, str]:
             return error.cures, error.why
         case jax.errors.TracerBoolConversionError():
             return Cure.ALONG | Cure.LOOP, "it branches on a value of the lane"
+        case jax.errors.UnexpectedTracerError():
+            return Cure.ALONG | Cure.LOOP, "it changes an object of the lane for each element"
         case RecursionError():
             return Cure.ALONG, "it calls itself"
         case TypeError() if IMMUTABLE in str(error):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from typing import Any
 
 import jax
@@ -52,7 +53,25 @@ def _either(text: str) -> Any:
     return total, words
 
 
-@pytest.mark.parametrize("function", [_words, _changed, _questions, _joined, _rows, _either])
+def _unpacked(text: str) -> Any:
+    padded = text + "abc"
+    head, *tail = padded
+    x, y = padded[:2]
+    (last,) = tuple(c for c in padded)[-1:]
+    *most, _, _ = deque(padded)
+    lengths = {word: len(word) for word in padded.split()}
+    (word, length), *_ = lengths.items()
+    return head.upper() + "".join(tail), y + x + last, most, word * 2, length
+
+
+def _fullest(text: str) -> Any:
+    groups = defaultdict(list)
+    for word in text.split():
+        groups[len(word)].append(word)
+    return max(groups, key=lambda size: (len(groups[size]), size), default=-1)
+
+
+@pytest.mark.parametrize("function", [_words, _changed, _questions, _joined, _rows, _either, _unpacked, _fullest])
 @pytest.mark.parametrize("options", [{"emitter": "scalar"}, {"schedule": "sweep"}], ids=["alone", "together"])
 def test_lists_of_parts_are_as_in_python(function: Any, options: Any) -> None:
     out = pcbatch.batch(function, **planned(**options))(pcbatch.ragged(TEXTS))

@@ -229,9 +229,16 @@ def extended_by_what_it_was(n):
     return xs
 
 
+def keys_of_streams(n):
+    seen = dict.fromkeys(k * k % 5 for k in range(n))
+    counts = dict.fromkeys(map(abs, range(-2, n)), 1)
+    return [*seen, *counts, sum(counts.values())]
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        keys_of_streams,
         extended_by_its_end,
         added_to_itself,
         extended_by_a_method,

@@ -80,6 +80,47 @@ def test_generators_that_go_over_themselves() -> None:
     assert found.tolist() == [list(sums(xs, 0)) for xs in lists]
 
 
+def merged(lo, n):
+    def merge(lo, n, step):
+        if step * 2 < n:
+            yield from merge(lo, n, step * 2)
+            for k in range(lo + step, lo + n - step, step * 2):
+                yield k, k + step
+        else:
+            yield lo, lo + step
+
+    if n > 1:
+        yield from merged(lo, n // 2)
+        yield from merge(lo, n, 1)
+
+
+def inside(n):
+    def moves(k, a, b):
+        if k:
+            yield from moves(k - 1, a, 3 - a - b)
+            yield a, b
+            yield from moves(k - 1, 3 - a - b, b)
+
+    def below(k):
+        while k:
+            yield k
+            k -= 1
+
+    def twice(values):
+        return sum(values) + sum(values)
+
+    taken = [*moves(n, 0, 2), (n, n)], (0, 1) in moves(n, 0, 2), n in below(n), n + 1 not in below(n)
+    return taken, twice(below(n)), list(merged(0, 1 << n))
+
+
+def test_generators_inside_functions_go_over_themselves() -> None:
+    got = pcbatch.batch(inside)(jnp.array([1, 3]))
+    for lane, n in enumerate([1, 3]):
+        (moves, *found), twice, layers = inside(n)
+        assert got[0][0].tolist()[lane] == moves and [bool(one[lane]) for one in got[0][1:]] == found
+        assert int(got[1][lane]) == twice == n * (n + 1) // 2 and got[2].tolist()[lane] == layers
+
+
 def test_a_lane_may_fail() -> None:
     assert pcbatch.batch(collatz).run(jnp.array([2, 0])).value.tolist() == [[2, 1], None]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import reduce
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,27 @@ def chosen(xs):
     return list(reversed(xs) if forth else xs), sum(k * x for k, x in enumerate(reversed(xs) if forth else xs))
 
 
+def _pushed(values):
+    def push(stack, x):
+        while stack and stack[-1] > x:
+            stack.pop()
+        stack.append(x)
+        return stack
+
+    return reduce(push, values, [])
+
+
+def _twice_in_a_loop(it):
+    total = 0
+    for _ in range(2):
+        total = total * 100 + sum(it)
+    return total
+
+
+def handed_on(xs):
+    return _pushed(xs), _pushed(reversed(xs)), _twice_in_a_loop(reversed(xs)), _twice(reversed(xs))
+
+
 LISTS = [[1, -1, 0, 2, 3], [], [5], [0], [-1, -1, 2, 3, 4], [2, 0, 4, 0, 1]]
 TEXTS = ["12+3", "7", "(3-1)+4-(2-(5-1))"]
 
@@ -308,6 +330,7 @@ KEEPING = [
     in_a_closure,
     of_a_range,
     chosen,
+    handed_on,
     map_ends,
     map_ends_in_a_helper,
     filter_ends,

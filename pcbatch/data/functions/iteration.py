@@ -15,7 +15,7 @@ from pcbatch.data.aliasing import holds_objects, one_of
 from pcbatch.data.capacity import made_of_others
 from pcbatch.data.checks import require
 from pcbatch.data.columns import Unset
-from pcbatch.data.container import Collection, lane_value
+from pcbatch.data.container import Collection, in_order, lane_value
 from pcbatch.data.functions.lifted import lane_dict
 from pcbatch.data.functions.sequence_builtins import len_, list_, refuse_cycle
 from pcbatch.data.functions.truth import ARRAYS
@@ -241,15 +241,13 @@ def _below(item: Value, depth: int) -> tuple[Value, ...]:
 
 def all_items(value: Value) -> list[Value]:
     """The value of `x` after `*x, = value`."""
-    if isinstance(value, LaneList | Entries | DictView):
-        return list_(value)  # type: ignore[no-any-return]
-    return list(value)
+    return list_(value)  # type: ignore[no-any-return]
 
 
 def starred(value: Value, before: int, after: int) -> list[Value]:
     """The values of `a, ..., *rest, ..., z = value`."""
-    if isinstance(value, LaneList):
-        return value.unpacked_star(before, after)
+    if (of_lane := in_order(value)) is not None:
+        return of_lane.unpacked_star(before, after)  # type: ignore[no-any-return]
     items = list(value)
     if len(items) < before + after:
         raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
@@ -259,7 +257,7 @@ def starred(value: Value, before: int, after: int) -> list[Value]:
 
 def single(value: Value) -> Value:
     """The value of `x` after `x, = value`."""
-    (only,) = value.unpacked(1) if isinstance(value, LaneList) else value
+    (only,) = value if (items := in_order(value)) is None else items.unpacked(1)
     return only
 
 

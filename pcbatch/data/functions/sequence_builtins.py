@@ -146,7 +146,7 @@ def len_(value: Value, /) -> Value:
 def unpacked(value: Value, count: int) -> Value:
     """Return what is unpacked to `count` variables, as Python unpacks it."""
     elements = iterated(value)
-    return elements.unpacked(count) if isinstance(elements, LaneList) else elements
+    return elements if (listed := in_order(elements)) is None else listed.unpacked(count)
 
 
 def list_(*args: Value) -> Value:

@@ -198,7 +198,8 @@ def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
     if star is not None:
         _unpack_star(b, dsts, star, value, target)
     elif len(dsts) == 1:
-        # One destination would receive the whole sequence.
+        # One destination would receive the whole sequence, which is evaluated at its own place.
+        value = value if isinstance(value, gast.Name) else copied(b, value)
         b.prim(dsts, supported(iteration.single, [value], target), shown=_single(value, target), at=target)
     else:
         b.prim(dsts, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -113,8 +114,8 @@ def _may_inline(unit: Unit, name: str) -> bool:
 
 def _with_itself(fn: FunctionType, batched: BatchedTest) -> BatchedTest:
     def target(obj: object) -> Target | None:
-        if isinstance(obj, Target):  # a nested function, which is no object
-            return obj
+        if isinstance(obj, Target):  # a nested function, which is no object; a generator is written out
+            return None if inspect.isgeneratorfunction(obj.fn) else obj
         # `fn` may call itself by a name that is not its batched object.
         return Target(fn) if obj is fn and batched(obj) is None else batched(obj)
 

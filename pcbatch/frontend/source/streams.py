@@ -72,6 +72,7 @@ NESTED = frozenset({"product", "combinations", "combinations_with_replacement", 
 """Streams that become as many loops, one inside another, as an argument says."""
 
 COLLECTED = (collections.Counter, collections.deque)
+FROM_KEYS = vars(dict)["fromkeys"]
 ELEMENT = "element"  # the variable of a comprehension that the compiler makes
 BY_METHOD = "elements are put in an order by a function or a method of the user's"
 IN_PLACE = {gast.Add: "__iadd__ __add__", gast.BitOr: "__ior__ __or__"}
@@ -83,7 +84,12 @@ def steps(value: Any) -> Any:
     raise AssertionError("a loop takes the elements")
 
 
-STEPS = steps.__name__
+def groups(values: Any, key: Any) -> Any:
+    """The stream of keys, with the lists of neighbours that have them; in trees alone, in place of `groupby`."""
+    raise AssertionError("a loop takes the elements")
+
+
+STEPS, GROUPS = steps.__name__, groups.__name__
 
 
 def in_order(values: Any, before: Any, key: Any) -> Any:
@@ -125,12 +131,18 @@ def source(unit: Unit, node: Node) -> Node:
 
 def lazy(unit: Unit, node: Node) -> str | None:
     """The name of the function whose call makes a stream, such as "map"; None for other nodes."""
-    if is_supported(node, steps):
-        return STEPS
+    for made in (steps, groups):
+        if is_supported(node, made):
+            return made.__name__
     name = _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
     if name == "iter" and (len(node.args) != 1 or _is_odd(node)):
         return None
     return None if name in NESTED and nested_loops(unit, node, name) is None else name
+
+
+def groups_of(unit: Unit, node: Node) -> bool:
+    """Whether a node is a call of `itertools.groupby`, whose groups come from one iterator."""
+    return isinstance(node, gast.Call) and resolve(unit, node.func) is itertools.groupby
 
 
 def nested_loops(unit: Unit, node: Node, name: str) -> int | None:
@@ -235,7 +247,7 @@ def takes_list(unit: Unit, node: Node) -> bool:
     if isinstance(node.func, gast.Attribute) and facts(node.func.attr).iterates:
         return True
     function = resolve(unit, node.func)
-    return any(function is one for one in COLLECTED)
+    return any(function is one for one in (*COLLECTED, FROM_KEYS))
 
 
 def has_own(unit: Unit, *names: str) -> bool:
@@ -290,7 +302,7 @@ def becomes_list(unit: Unit, node: Node) -> bool:
 def has_stream(unit: Unit, node: Node) -> bool:
     """Whether an expression contains what may become a loop: a stream, or a consumer of one."""
     parts = gast.walk(node)
-    return any(isinstance(part, COMPREHENSIONS) or bool(lazy(unit, part) or consumer(unit, part)) for part in parts)
+    return any(isinstance(p, COMPREHENSIONS) or lazy(unit, p) or consumer(unit, p) or groups_of(unit, p) for p in parts)
 
 
 def as_list(node: Node) -> Node:
@@ -305,7 +317,7 @@ def needs_loop(unit: Unit, node: Node) -> bool:
     """Whether a node contains what a primitive cannot hold: see `Decisions`, and control flow inside of a stream."""
     if _by_comparison(node) is not None:
         return True
-    if any(is_supported(part, steps) for part in gast.walk(node)):
+    if any(is_supported(part, steps) or is_supported(part, groups) for part in gast.walk(node)):
         return True
     if not isinstance(node, COMPREHENSIONS) and not is_stream_inside(unit, node):
         spans = [unit.source.loc(keyword.value) for keyword in node.keywords]

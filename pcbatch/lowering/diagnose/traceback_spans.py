@@ -86,7 +86,8 @@ def below(frames: Sequence[TracebackFrame], whole: Loc) -> tuple[TracebackFrame 
 def called(frames: Sequence[TracebackFrame], whole: Loc) -> list[TracebackFrame]:
     """Return the frames of what the primitive at `whole` calls, outermost first; lambdas in it are among them."""
     first = next((k for k, frame in enumerate(frames) if _inside(frame, whole)), len(frames))
-    return list({frame.loc: frame for frame in frames[first + 1 :]}.values())
+    # A comprehension that is all that its function evaluates has a frame at the same place.
+    return list({(frame.loc, frame.name): frame for frame in frames[first + 1 :]}.values())
 
 
 def in_library(frame: TracebackFrame) -> bool:

@@ -82,11 +82,11 @@ ROWS = [
         "groups",
         "PCB306",
         "compare each element with the one before it, in a loop: `if k == 0 or xs[k] != xs[k - 1]`",
-        "import itertools\n@pcbatch.batch\ndef f(xs):\n    return len([key for key, _ in itertools.groupby(xs)])\n",
+        "import itertools\n@pcbatch.batch\ndef f(xs):\n    return len(list(itertools.groupby(xs)))\n",
         LISTS,
         (
             (
-                "    return len([key for key, _ in itertools.groupby(xs)])\n",
+                "    return len(list(itertools.groupby(xs)))\n",
                 "    groups = 0\n    for k in range(len(xs)):\n        if k == 0 or xs[k] != xs[k - 1]:\n"
                 "            groups += 1\n    return groups\n",
             ),

@@ -53,16 +53,6 @@ ROWS = [
         (("        node = node.next", "        if node is None: raise AttributeError()\n        node = node.next"),),
     ),
     Row(
-        "table of a method",
-        "PCB306",
-        "decorate the function that makes the dict or the set with `@pcbatch.inline`",
-        "class Table:\n    def __init__(self, xs):\n        self.xs = xs\n    def count(self):\n"
-        "        d = {self.xs[i]: i for i in range(2)}\n        return d[3]\n"
-        "@pcbatch.batch\ndef f(xs):\n    return Table(xs).count()\n",
-        "[([3, 1],), ([4, 3],)]",
-        (("    def count", "    @pcbatch.inline\n    def count"), ("Table(xs).count()", "Table.count(Table(xs))")),
-    ),
-    Row(
         "text of a float",
         "PCB304",
         OUTSIDE,

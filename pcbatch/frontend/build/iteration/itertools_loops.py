@@ -13,7 +13,7 @@ from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, where
 from pcbatch.frontend.build.iteration.inner_names import applied
 from pcbatch.frontend.build.iteration.iterables import Element, Iterable, iterable, kept
-from pcbatch.frontend.source.streams import nested_loops
+from pcbatch.frontend.source.streams import GROUPS, nested_loops
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, is_none, load, supported
 
 Consume = Callable[[Node, str], None]
@@ -244,6 +244,40 @@ def _repeat(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     indexed(b, times, constant(0, node), node, lambda _index, _element, after: consume(value, after))
 
 
+def _groups(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    """Build the loop over neighbours with equal keys: the key of the next element is known when a group ends."""
+    values, function = node.args
+    source = iterable(b, values)
+    index, element, key, following, group = (load(b.temp(), node) for _ in range(5))
+    head, inside, more, done, following_group, end = (b.label() for _ in range(6))
+    count = load(b.temp(), node)
+    b.prim((count.id,), source.length.value, shown=source.length.shown)
+
+    def take() -> None:
+        found = source.element(index)
+        b.prim((element.id,), found.value, shown=found.shown)
+        lower_into(b, following.id, element if is_none(function) else applied(b, function, [element], node))
+
+    b.prim((index.id,), constant(0, node))
+    where(b, compare(index, gast.Lt(), count, node), end)
+    take()
+    b.begin(head)
+    lower_into(b, key.id, following)
+    b.prim((group.id,), gast.copy_location(gast.List(elts=[], ctx=gast.Load()), node))
+    b.begin(inside)
+    b.prim((group.id,), supported(iteration.appended, [group, element], node), shown=element, at=node)
+    b.prim((index.id,), binary(index, gast.Add(), constant(1, node), node))
+    condition(b, compare(index, gast.Lt(), count, node), more, done)
+    b.start(more)
+    take()
+    condition(b, compare(following, gast.Eq(), key, node), inside, done)
+    b.start(done)
+    consume(display([key, group], node), following_group)
+    b.begin(following_group)
+    condition(b, compare(index, gast.Lt(), count, node), head, end)
+    b.start(end)
+
+
 ITERTOOLS: Mapping[str, Callable[[Each, Builder, Node, Consume], None]] = {
     "chain": _chain,
     "from_iterable": _from_iterable,
@@ -258,4 +292,5 @@ ITERTOOLS: Mapping[str, Callable[[Each, Builder, Node, Consume], None]] = {
     "islice": _islice,
     "count": _count,
     "repeat": _repeat,
+    GROUPS: _groups,
 }

@@ -19,9 +19,10 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.mutations import call_mutation, path
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.locate import locate
+from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.places import Mutation, Place, place_of
 from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.rewrites.kept.kept_generators import evaluated_once, taken_parts
 from pcbatch.frontend.source.streams import lazy
 from pcbatch.frontend.source.tree import Node, call, children, load, supported
 from pcbatch.ir.ops import Branch
@@ -44,16 +45,16 @@ def kept_iterator(unit: Unit, node: Node) -> Node:
 
 
 def taken_once(unit: Unit, target: Target, parameter: str, node: Node) -> Node:
-    """Return a list in place of an iterator that a function gets and goes over once, in a `for` of its own; other nodes
-    as they are."""
+    """Return a list in place of an iterator that a function gets and whose elements it takes in one place, which is
+    evaluated once; other nodes as they are."""
     if kept_iterator(unit, node) is node or resolve(unit, load("list", node)) is not list:
         return node
-    tree = locate(target.fn).node if target.nested is None else target.nested.node
-    body = () if isinstance(tree, gast.Lambda) else tree.body
-    loops = [part for part in body if isinstance(part, gast.For)]
-    once = any(isinstance(loop.iter, gast.Name) and loop.iter.id == parameter for loop in loops)
-    named = sum(isinstance(part, gast.Name) and part.id == parameter for part in gast.walk(tree))
-    return call(load("list", node), [node], node) if once and named == 2 else node
+    own = make_unit(target.fn, unit.helpers, {}, target)
+    named = sum(isinstance(part, gast.Name) and part.id == parameter for part in gast.walk(own.node))
+    body = [own.node.body] if isinstance(own.node, gast.Lambda) else own.node.body
+    taken = (part for once in evaluated_once(body) for part in taken_parts(own, once))
+    once = named == 2 and any(isinstance(part, gast.Name) and part.id == parameter for part in taken)
+    return call(load("list", node), [node], node) if once else node
 
 
 def _read(unit: Unit, node: Node) -> Iterator[Node]:

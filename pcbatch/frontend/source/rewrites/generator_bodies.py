@@ -40,6 +40,7 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
     made = dict(defined(node.body))  # the renamed nodes of the functions inside
     definitions = {renamed_to(name): made[renamed_to(name)] for name in own.definitions}
     nested = {new: made.get(new) or renamed(d, names) for name, d in own.nested.items() for new in (renamed_to(name),)}
+    lifted = {name: value for name, value in own.lifted.items() if name not in own.definitions}
     whole = replace(
         own,
         node=node,
@@ -54,12 +55,12 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
         definitions=definitions,
         names=own.names | frozenset(names.values()) | unit.names,
         statics={renamed_to(name): value for name, value in own.statics.items()},
-        lifted={name: value for name, value in own.lifted.items() if name not in own.definitions},
+        lifted=lifted,
         passed={},
         generates=True,
     )
-    inner = lift(whole, to_lift(whole, definitions), definitions)
-    return WrittenOut(replace(whole, lifted={**whole.lifted, **inner}), names)
+    lifted.update(lift(whole, to_lift(whole, definitions), definitions))  # these refer to this unit
+    return WrittenOut(whole, names)
 
 
 def rebuilt_parameters(unit: Unit, names: dict[str, str]) -> tuple[str, ...]:

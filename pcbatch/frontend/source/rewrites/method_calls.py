@@ -20,6 +20,7 @@ import gast
 from pcbatch.data.functions import builtins, drafts
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
 from pcbatch.frontend.source.rewrites.comparisons import COMPARED, compared
@@ -166,6 +167,10 @@ class _Writer(Dispatch):
                 return self.stored(node, owner, "__setitem__", [index_value(index), value])
             case gast.Delete(targets=[gast.Subscript(value=owner, slice=index)]):
                 return self.stored(node, owner, "__delitem__", [index_value(index)])
+            case gast.Compare(ops=[gast.In() | gast.NotIn()], comparators=[right]) if generator(self.unit, right):
+                before, left = ([], node.left) if self.is_fixed(node.left) else self.kept("member", node.left)
+                whole = gast.copy_location(gast.Compare(left=left, ops=node.ops, comparators=[right]), node)
+                return behind(is_among(self.temp("element", node), whole, right), before)
             case gast.Starred(value=value, ctx=gast.Load()) if (elements := yielded(self.unit, value)) is not None:
                 listed = call(load("list", node), [elements], node)
                 return gast.copy_location(gast.Starred(value=listed, ctx=gast.Load()), node)

@@ -14,6 +14,7 @@ import gast
 from pcbatch.data.functions import drafts
 from pcbatch.data.object_parts import is_users
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.locate import locate
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import is_mutating_method, place_of
@@ -225,7 +226,10 @@ def _constructed(unit: Unit, value: Node) -> tuple[type, Node] | None:
 
 
 def yielded(unit: Unit, node: Node) -> Node | None:
-    """Return the call of the generator `__iter__` of the object that an expression gives, if its class is known."""
+    """Return the call of the generator `__iter__` of the object that an expression gives, if its class is known; a call
+    of a generator as it is."""
+    if generator(unit, node) is not None:
+        return node
     owner = class_of(unit, node.id, node) if isinstance(node, gast.Name) else _constructed(unit, node)
     function = None if owner is None else inspect.getattr_static(owner[0], "__iter__", None)
     if owner is None or not isinstance(function, FunctionType) or not inspect.isgeneratorfunction(function):

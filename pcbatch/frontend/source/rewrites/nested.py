@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
@@ -82,8 +83,9 @@ def ask_called(unit: Unit, func: Node, node: Node, why: str) -> bool:
 
 
 def to_lift(unit: Unit, nested: Mapping[str, Node]) -> frozenset[str]:
-    """The names of nested functions that become functions of the program: those asked for, and those that use them."""
-    asked = [name for name, node in nested.items() if is_wanted(unit, node)]
+    """The names of nested functions that become functions of the program: those asked for, generators that go over
+    themselves, and those that use them."""
+    asked = [name for name, node in nested.items() if is_wanted(unit, node) or _goes_over_itself(unit, name, nested)]
     if not asked:
         return frozenset()
     users: dict[str, list[str]] = {name: [] for name in nested}
@@ -92,6 +94,12 @@ def to_lift(unit: Unit, nested: Mapping[str, Node]) -> frozenset[str]:
             if used in users:
                 users[used].append(name)
     return reachable(asked, users)
+
+
+def _goes_over_itself(unit: Unit, name: str, nested: Mapping[str, Node]) -> bool:
+    """Whether a nested function is a generator that uses itself."""
+    made = any(code.co_flags & inspect.CO_GENERATOR for code in codes_of(unit, nested[name]))
+    return made and calls_itself(name, nested)
 
 
 def lift(unit: Unit, names: frozenset[str], definitions: Mapping[str, Node]) -> dict[str, Target]:

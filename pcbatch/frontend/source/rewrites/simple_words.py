@@ -15,6 +15,7 @@ from pcbatch.frontend.source.rewrites.cells import write_cells
 from pcbatch.frontend.source.rewrites.clear_changes import name_receivers, write_changes
 from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.function_values import write_function_values
+from pcbatch.frontend.source.rewrites.kept.grouped_elements import write_groups
 from pcbatch.frontend.source.rewrites.kept.kept_generators import write_kept
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.memos import write_memos
@@ -27,6 +28,7 @@ REWRITINGS = (
     write_memos,
     write_stored_defaults,
     write_caught,
+    write_groups,
     name_receivers,
     write_out,
     write_out_choices,

@@ -8,7 +8,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.rewrites.method_lookup import generator_methods, methods_named
-from pcbatch.frontend.source.streams import consumer, lazy, source, steps, takes_elements
+from pcbatch.frontend.source.streams import STEPS, consumer, lazy, source, steps, takes_elements
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
@@ -42,10 +42,12 @@ def asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
             return None
     locs, asked = unit.source.loc, unit.decisions.asked
     for taken in sources:
-        while lazy(unit, taken) is not None and taken.args and locs(taken) not in done:
+        while lazy(unit, taken) not in (None, STEPS) and taken.args and locs(taken) not in done:
             left = [arg for arg in taken.args if locs(arg) not in done and not is_supported(arg, steps)]
             named = [arg for arg in left if locs(arg) in asked or generator_methods(unit, arg)]
             taken = [*named, *left[-1:], taken.args[-1]][0]
+        if is_supported(taken, steps):  # written out, with the function around this one
+            continue
         if isinstance(taken, COMPREHENSIONS):  # no object of the user's
             if (inside := _asked_inside(unit, taken, done)) is not None:
                 return inside

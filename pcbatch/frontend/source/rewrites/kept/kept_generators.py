@@ -7,6 +7,7 @@ for x in lcg(seed): ...                is written out, as before
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator
 from types import FunctionType
 
 import gast
@@ -26,7 +27,17 @@ from pcbatch.frontend.source.rewrites.kept.written_iterators import written_iter
 from pcbatch.frontend.source.rewrites.method_lookup import generator_methods, is_simple
 from pcbatch.frontend.source.rewrites.nested import function_of, nonlocals
 from pcbatch.frontend.source.streams import takes_elements
-from pcbatch.frontend.source.tree import Node, constant, display, load, rebuild, subscript
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    SCOPES,
+    Node,
+    children,
+    constant,
+    display,
+    load,
+    rebuild,
+    subscript,
+)
 
 HELPS = ("if it ends, keep an iterator over the list of its elements, `iter(list(...))`",)
 
@@ -39,7 +50,7 @@ def write_kept(unit: Unit) -> Node:
 
 def _rewritten(unit: Unit, node: Node) -> Node:
     new = rebuild(node, lambda child: _rewritten(unit, child))
-    taken = {id(part) for part in _taken(unit, new)}
+    taken = {id(part) for part in taken_parts(unit, new)}
     return rebuild(
         new, lambda child: child if id(child) in taken and not _is_cycle(unit, child) else _kept(unit, child) or child
     )
@@ -50,7 +61,7 @@ def _is_cycle(unit: Unit, node: Node) -> bool:
     return isinstance(node, gast.Call) and resolve(unit, node.func) is itertools.cycle
 
 
-def _taken(unit: Unit, node: Node) -> list[Node]:
+def taken_parts(unit: Unit, node: Node) -> list[Node]:
     """The children of a node whose elements are taken here."""
     match node:
         case gast.For() | gast.comprehension():
@@ -62,6 +73,23 @@ def _taken(unit: Unit, node: Node) -> list[Node]:
         case gast.Call(func=func, args=args) if not any(is_builtin(unit, func, name) for name in ("next", "iter")):
             return list(args) if takes_elements(unit, func, resolve(unit, func)) else []
     return []
+
+
+def evaluated_once(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Yield the nodes that code evaluates at most once: none in the body of a loop or in a function inside."""
+    for node in nodes:
+        match node:
+            case gast.While():
+                continue
+            case gast.For() | gast.comprehension():
+                yield node
+                yield from evaluated_once([node.iter, *getattr(node, "orelse", [])])
+            case _ if isinstance(node, COMPREHENSIONS):
+                yield node
+                yield from evaluated_once(node.generators[:1])
+            case _ if not isinstance(node, SCOPES):
+                yield node
+                yield from evaluated_once(children(node))
 
 
 def _kept(unit: Unit, node: Node) -> Node | None:
