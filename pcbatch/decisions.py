@@ -86,6 +86,7 @@ class Decisions:
             set of classes would take from addresses: what is compiled follows that order.
         kept: generator functions whose generators are kept, in variables or parts of objects.
         streams: the classes whose objects stand for such generators, in order for the same reason.
+        unpacked: `*values` gives so many arguments there, of a call of a function with optional parameters.
         rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
     """
 
@@ -104,6 +105,7 @@ class Decisions:
     forgetful: frozenset[CodeKey] = frozenset()
     kept: frozenset[CodeKey] = frozenset()
     streams: Mapping[type, None] = field(default_factory=dict)
+    unpacked: frozenset[tuple[Loc, int]] = frozenset()
     rolled: frozenset[Loc] = frozenset()
     functions: Mapping[Any, None] = field(default_factory=dict)
 

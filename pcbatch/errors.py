@@ -123,6 +123,15 @@ class TruthOfArray(Refusal):
         super().__init__("PCB308", title, *notes, helps=(help,))
 
 
+class OtherCount(Refusal):
+    """A call that unpacks `count` arguments by `*values` is built for another number of them."""
+
+    def __init__(self, count: int) -> None:
+        help = "write the arguments out, or pass the tuple as one argument"
+        super().__init__("PCB205", "a call unpacks tuples of different lengths", helps=(help,))
+        self.count = count
+
+
 class KeyRefusal(Refusal):
     """A value that cannot be a key of a dict or set of the lane; shown at the key."""
 

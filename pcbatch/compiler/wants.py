@@ -18,7 +18,7 @@ from pcbatch.data.origins import KINDS
 from pcbatch.decisions import NONE, Cure, Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.diagnostics.lane_words import readable
-from pcbatch.errors import CompileError, Refusal, UsageError
+from pcbatch.errors import CompileError, OtherCount, Refusal, UsageError
 from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.helpers import Helpers, is_kept
 from pcbatch.frontend.source.tree import is_attempted
@@ -90,11 +90,14 @@ def _places(program: CfgProgram, inferred: Inferred) -> Decisions:
     """The places where a comprehension, or a consumer of an iterable, may become a loop, or elements are taken in
     another way."""
     expanded, taken, asked, compared, stored = (set[Loc]() for _ in range(5))
+    unpacked: set[tuple[Loc, int]] = set()
     for op, loc, error in _failed(program, inferred):
         cures, _ = _cures(error)
         frame, helpers = below(user_frames(error), loc)
         here = loc if frame is None or not frame.exact else frame.loc
-        if Cure.STORE in cures:
+        if isinstance(error, OtherCount):
+            unpacked.add((loc, error.count))
+        elif Cure.STORE in cures:
             stored.add(loc)
         elif Cure.ITERATOR in cures:
             taken.add(loc)
@@ -110,6 +113,7 @@ def _places(program: CfgProgram, inferred: Inferred) -> Decisions:
         asked=frozenset(asked),
         compared=frozenset(compared),
         stored=frozenset(stored),
+        unpacked=frozenset(unpacked),
     )
 
 

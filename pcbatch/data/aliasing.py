@@ -324,6 +324,11 @@ def note_value(container: Value, element: Value) -> Value:
     return element
 
 
+def note_stored(value: Value) -> None:
+    """Remember an object that has become a part of a container or a record: a change of it would be seen there."""
+    note_value(object(), value)  # the container has it by now: nothing else is tied by this
+
+
 def _inside(value: Value) -> tuple[bool, list[Value]] | None:
     """Whether an object can be changed, and what it holds; None for an object without parts."""
     return (True, jax.tree.leaves(value)) if isinstance(value, Container) else parts_of(value)

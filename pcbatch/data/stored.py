@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from pcbatch.data.aliasing import holds_objects
+from pcbatch.data.aliasing import holds_objects, note_stored
 from pcbatch.data.columns import Shape, one_level
 from pcbatch.data.container import Container
 from pcbatch.data.optional import Optional
@@ -110,6 +110,7 @@ class Stored(Container):
             raise UnlikeError(self._outermost(), values)  # an object in one of its class, to any depth
         if lists_in(values) or holds_objects((values,)):
             self.held = (*self.held, values)
+            note_stored(values)
             if inside:
                 self.parent.hold(values)
 

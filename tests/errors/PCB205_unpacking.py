@@ -10,14 +10,9 @@ def g(a, b):
 
 
 @pcbatch.batch
-def h(a, b=1):
-    return a + b
-
-
-@pcbatch.batch
 def f(n):
     one = (n,)
-    return g(*one, *one) + g(**{"a": n, "b": n}) + h(*one)
+    return g(*one, *one) + g(**{"a": n, "b": n})
 
 
 f(N)

@@ -47,6 +47,7 @@ from pcbatch.errors import Refusal
 jax.extend.source_info_util.register_exclusion(__file__)
 
 Path = tuple[Value, ...]
+BOTH = (True, False)  # the levels of a change: it is one of an object, and of those inside it
 IMMUTABLE = (bool, int, float, complex, str, bytes, tuple, LaneText, LaneTuple, LaneFrozenSet)
 
 
@@ -86,7 +87,7 @@ def swap_items(value: Value, first: Path, second: Path) -> Value:
 
 def set_item(value: Value, path: Path, new: Value) -> Value:
     """Return the value after `value[path] = new`."""
-    return _changed_item(copy_of(value), path, lambda part, key: _store(part, key, new))
+    return _changed_item(copy_of(value), path, lambda part, key: _store(part, key, new), (True,))
 
 
 def put_part(value: Value, path: Path, new: Value) -> Value:
@@ -113,7 +114,10 @@ def augment_item(value: Value, path: Path, name: str, operand: Value, *before: V
         if isinstance(part, ARRAYS):
             return array_items.augment(part, key, new)
         part = _indexable(part, key)
-        return _store(part, key, new(_read(part, key)))
+        part = _store(part, key, new(_read(part, key)))
+        if isinstance(part, Ref) and isinstance(key, Field):
+            attributes.note_changed(part, key.name)
+        return part
 
     return _changed_item(copy_of(value), path, change)
 
@@ -168,7 +172,7 @@ def delete_item(value: Value, path: Path) -> Value:
         changed_by_class(part, "__delitem__", partial(operator.delitem, part, key))
         return part
 
-    return _changed_item(copy_of(value), path, change)
+    return _changed_item(copy_of(value), path, change, (True,))
 
 
 def call_method(
@@ -187,8 +191,10 @@ def call_method(
         results.append(result)
         return part
 
+    # What a method gets may change elements: a function for `key`, or an iterator.
+    levels = BOTH if any(callable(arg) or hasattr(arg, "__next__") for arg in args) else (True,)
     # A method that changes nothing may return the object, or one inside: that is the one of before then.
-    changed = _changed(one_of(copy_of(value), [value]), path, change)
+    changed = _changed(one_of(copy_of(value), [value]), path, change, levels)
     return results[0], changed
 
 
@@ -247,7 +253,9 @@ def _call(part: Value, name: str, args: Sequence[Value], options: dict[str, Valu
     return part, changing(called, method.__code__) if own else called()
 
 
-def _changed_item(value: Value, path: Path, change: Callable[[Value, Value], Value]) -> Value:
+def _changed_item(
+    value: Value, path: Path, change: Callable[[Value, Value], Value], levels: Sequence[bool] = BOTH
+) -> Value:
     """Return a value after `change(part, key)` for the last key of a path, which returns the part after it."""
     *before, key = path
     for k in range(len(before)):
@@ -256,10 +264,10 @@ def _changed_item(value: Value, path: Path, change: Callable[[Value, Value], Val
         if merged is not None:
             before, key = before[:k], merged
             break
-    return _changed(value, tuple(before), lambda part: change(part, key))
+    return _changed(value, tuple(before), lambda part: change(part, key), levels)
 
 
-def _changed(value: Value, path: Path, change: Callable[[Value], Value]) -> Value:
+def _changed(value: Value, path: Path, change: Callable[[Value], Value], levels: Sequence[bool] = BOTH) -> Value:
     """Return a value after `change` of its part at a path, which returns the part after it: that one, or another."""
     if not path:
         return change(value)
@@ -268,15 +276,33 @@ def _changed(value: Value, path: Path, change: Callable[[Value], Value]) -> Valu
     if isinstance(value, ARRAYS):
         return array_items.changed(value, key, lambda part: _changed(part, tuple(rest), change))
     value = _indexable(value, key)
+    if isinstance(value, Ref) and isinstance(key, Field):
+        return _changed_field(value, key.name, tuple(rest), change, levels)
     part = _read(value, key)
-    new = _changed(part, tuple(rest), change)
+    new = _changed(part, tuple(rest), change, levels)
     if isinstance(key, slice):  # a slice of a list is a new list, of the same objects
         return _with_slice(value, key, new) if rest else value
-    copied = source_of_copy(part) is not None
-    if new is (part.value if isinstance(part, Optional) else part) and not copied:
-        return value
+    return value if _is_same(part, new) else _replaced(value, key, new)
+
+
+def _changed_field(ref: Ref, name: str, path: Path, change: Callable[[Value], Value], levels: Sequence[bool]) -> Value:
+    """Return a record after `change` of the part at a path in a field of it."""
+    part = load_attribute(ref, name)
+    own = isinstance(part.value if isinstance(part, Optional) else part, Container)
+    levels = BOTH if not own else (False,) if path else levels
+    with attributes.changing(ref, name, levels):
+        new = _changed(part, path, change, levels)
+        if not _is_same(part, new):
+            attributes.put_back(ref, name, new)
+    return ref
+
+
+def _is_same(part: Value, new: Value) -> bool:
+    """Whether a part is still the object that it was before a change, and no copy of it."""
+    if new is (part.value if isinstance(part, Optional) else part) and source_of_copy(part) is None:
+        return True
     forget_copy(part)
-    return _replaced(value, key, new)
+    return False
 
 
 def _with_slice(value: Value, key: slice, new: Value) -> Value:
@@ -296,7 +322,7 @@ def _replaced(value: Value, key: Value, new: Value) -> Value:
         items[key] = new
         return type(value)._make(items) if hasattr(value, "_make") else tuple(items)
     if isinstance(key, Field):
-        (attributes.put_back if isinstance(value, Ref) else object.__setattr__)(value, key.name, new)
+        object.__setattr__(value, key.name, new)
         return value
     value[key] = new
     return value

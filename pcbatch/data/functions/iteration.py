@@ -180,14 +180,6 @@ def rolled_rows(value: Value) -> Value:
     return one_of(LaneList.from_list(value), [value]) if type(value) in (list, tuple) else value
 
 
-def star_item(values: Value, k: int, count: int) -> Value:
-    """The element `k` of `*values` in a call that needs `count` more arguments."""
-    items = tuple(values)
-    if len(items) != count:
-        raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
-    return items[k]
-
-
 def appended(items: Value, item: Value) -> Value:
     """The list of a comprehension or of a consumer of an iterable with one more item."""
     if isinstance(items, list):

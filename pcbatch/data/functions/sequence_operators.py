@@ -36,6 +36,7 @@ from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Index, Value
+from pcbatch.errors import OtherCount
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -215,3 +216,19 @@ def _texts(value: Value) -> list[Value]:
     if isinstance(value, LaneList):
         return [value.columns]
     return jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Rows))
+
+
+def star_item(values: Value, k: int, count: int) -> Value:
+    """The element `k` of `*values` in a call that needs `count` more arguments."""
+    items = tuple(values)
+    if len(items) != count:
+        raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
+    return items[k]
+
+
+def star_count(values: Value, count: int) -> int:
+    """The number of elements of `*values` in a call, which is built for `count` of them."""
+    found = len(tuple(values))
+    if found != count:
+        raise OtherCount(found)
+    return found

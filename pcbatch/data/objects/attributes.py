@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -93,6 +95,25 @@ def _values(ref: Ref, places: list[tuple[int, Column]]) -> list[Value]:
 def _row(ref: Ref, cls: int) -> Value:
     first = ref.pcbatch_type.schema.first[cls]
     return ref.pcbatch_id - first if first else ref.pcbatch_id
+
+
+def changing(ref: Ref, name: str, levels: Iterable[bool]) -> AbstractContextManager[None]:
+    """Note what changes in a field of a record meanwhile: the object in it, `True`, or those inside that, `False`."""
+    places = _made_places(ref, name)
+    return ref.pcbatch_type.schema.changing(places, levels) if places else nullcontext()
+
+
+def note_changed(ref: Ref, name: str) -> None:
+    """Note that the object in a field of a record has changed in place, and got what it is by now."""
+    for place in _made_places(ref, name):
+        ref.pcbatch_type.schema.changed(place)
+
+
+def _made_places(ref: Ref, name: str) -> list[tuple[int, int]]:
+    """The places of a field in the classes of a record that is made in a lane."""
+    type_ = ref.pcbatch_type
+    found = [type_.schema.place(c, name) for c in type_.classes] if type_.table == MADE_TABLE else []
+    return [place for place in found if place is not None]
 
 
 def put_back(ref: Ref, name: str, value: Value) -> None:

@@ -98,13 +98,22 @@ class MadeSchema:
         here = id_ % len(self.classes) == cls if len(self.classes) > 1 else True
         row = jnp.where((id_ >= 0) & here, self.row(jnp.maximum(id_, 0)), rows.capacity)
         if back:
-            heap.changes.changed.add(place)
+            heap.changes.back(place)
         else:
             heap.changes.stored(place, value)
         try:
             put_field(rows, row, field, value)
         except Refusal as unlike:
             raise _unlike_fields(name, unlike, value) from None
+
+    def changing(self, places: list[tuple[int, int]], levels: Iterable[bool]) -> AbstractContextManager[None]:
+        """Note what changes in fields at some places meanwhile: the objects there, `True`, or those inside, `False`."""
+        changes: HeapChanges = _heap_in_use().changes
+        return changes.changing(places, tuple(levels))
+
+    def changed(self, place: tuple[int, int]) -> None:
+        """Note that the object in a field at a place has changed, and those inside it."""
+        _heap_in_use().changes.back(place)
 
     def is_in(self, id_: Value, classes: Iterable[int]) -> Value:
         """Return whether a record, or None, is of one of some classes: bool[]."""
@@ -301,7 +310,7 @@ def _record(value: Value) -> Ref:
         for k, name in enumerate(names)
     )
     for k, part in enumerate(fields):
-        heap.changes.stored((cls, k), part, new=True)
+        heap.changes.stored((cls, k), part)
     rows = heap.lists[cls]
     row = rows.length
     try:

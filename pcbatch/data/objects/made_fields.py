@@ -7,14 +7,15 @@ which fields it changes; the check of ownership refuses what would show the diff
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.aliasing import Parts
+from pcbatch.data.aliasing import Key, Parts, note_stored, with_origins
 from pcbatch.data.columns import put
 from pcbatch.data.elements import join_origins, origins_of, prepare, unify
 from pcbatch.data.stored import Stored, inner_parts, is_container, parts
@@ -23,6 +24,7 @@ from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 FieldKey = tuple[int, int]  # the number of a class, and that of a field of it
+FieldLevel = tuple[FieldKey, bool]  # a field, and whether it is the object in it itself, or those inside that
 
 ONE_LIST = "two records get one and the same list, and a change through one would be seen in the other"
 ONE_LIST_HELP = "give each a list of its own: `Node(list(xs))`"
@@ -33,27 +35,43 @@ class HeapUse:
     """The reads, stores and changes of lists and arrays in fields of records that a primitive makes.
 
     Attributes:
-        held: the results that are parts of fields, with the field; `own` if the result itself is one.
-        stored: the operands that have become parts of fields, with the field.
-        changed: the fields that are changed in place or assigned.
+        held: the results, by number and level, that are objects of a field, or parts of one, at a level of that.
+        stored: likewise the operands that have become objects of a field; those of which a field has got a part as an
+            element stand with the inner level.
+        shared: the levels of fields whose objects have become elements of an object of a field as well.
+        changed: the levels of fields at which an object was changed in place.
     """
 
-    held: frozenset[tuple[int, bool, FieldKey]] = frozenset()
-    stored: frozenset[tuple[int, FieldKey]] = frozenset()
-    changed: frozenset[FieldKey] = frozenset()
+    held: frozenset[tuple[int, bool, FieldLevel]] = frozenset()
+    stored: frozenset[tuple[int, bool, FieldLevel]] = frozenset()
+    shared: frozenset[tuple[FieldKey, FieldLevel]] = frozenset()
+    changed: frozenset[FieldLevel] = frozenset()
 
 
 NO_USE = HeapUse()
+BOTH = (True, False)
+Levels = tuple[tuple[bool, set[Key]], ...]
+
+
+@dataclass(slots=True)
+class _View:
+    """A list that was read from a field, and its state then, or after the changes that have been noted."""
+
+    place: FieldKey
+    part: Value
+    state: tuple[int, ...]
+    objects: Levels
 
 
 @dataclass(slots=True)
 class HeapChanges:
     """The reads, stores and changes that were noted so far while a primitive is traced."""
 
-    views: list[tuple[FieldKey, Value, Value]] = field(default_factory=list)  # a list that was read, and its state then
+    views: list[_View] = field(default_factory=list)  # lists that were read
     arrays: set[FieldKey] = field(default_factory=set)  # fields of which an array was read
     values: list[tuple[FieldKey, Value]] = field(default_factory=list)  # lists and arrays that were stored
-    changed: set[FieldKey] = field(default_factory=set)
+    changed: set[FieldLevel] = field(default_factory=set)
+    levels: Collection[bool] = BOTH  # at which a field changes that is changed now
 
     def read(self, place: FieldKey, value: Value) -> None:
         """Note a field that has been read."""
@@ -64,52 +82,101 @@ class HeapChanges:
                 if any(other == place for other, _ in self.values):
                     title = "a list of a record is read in the expression that has made it"
                     raise Refusal("PCB304", title, helps=("write two statements",))
-                self.views.append((place, part, _state(part)))
+                self.views.append(_View(place, part, _state(part), _of_view(part)))
             elif _has_axes(part):
                 self.arrays.add(place)
 
-    def stored(self, place: FieldKey, value: Value, *, new: bool = False) -> None:
-        """Note a value that is stored in a field; `new` in a record that is made by this."""
-        if not is_changeable(value):
-            return
-        self.values.append((place, value))
-        if not new:
-            self.changed.add(place)
+    def stored(self, place: FieldKey, value: Value) -> None:
+        """Note a value that is stored in a field."""
+        if is_changeable(value):
+            self.values.append((place, value))
+            note_stored(value)
+
+    @contextlib.contextmanager
+    def changing(self, places: Collection[FieldKey], levels: Collection[bool]) -> Iterator[None]:
+        """Note what changes in some fields meanwhile as changes at these levels."""
+        self._settle()
+        around, self.levels = self.levels, levels
+        try:
+            yield
+            self._settle(places)
+        finally:
+            self.levels = around
+
+    def back(self, place: FieldKey) -> None:
+        """Note a field that has changed in place, and got what it is by now."""
+        self.changed |= {(place, level) for level in self.levels}
+
+    def _settle(self, places: Collection[FieldKey] | None = None) -> None:
+        """Note what has changed since this was called last, in some fields or all of them."""
+        for view in self.views:
+            now = _state(view.part)
+            if now != view.state and (places is None or view.place in places):
+                view.state = now
+                self.back(view.place)
 
     def use(self, results: Sequence[Value], operands: Sequence[Value]) -> HeapUse:
         """Return what has happened, at the end of the primitive."""
-        changed = {place for place, view, state in self.views if _state(view) != state}
-        stored: set[tuple[int, FieldKey]] = set()
-        held: set[tuple[int, bool, FieldKey]] = set()
-        seen: set[Any] = set()
-        read = [Parts(view) for _, view, _ in self.views]
-        of_fields = {key for found in read for key in (found.own | found.inner)}
-        stored_parts = [Parts((value,)) for _, value in self.values]  # all alive, so that no identity comes again
-        for (place, value), mine in zip(self.values, stored_parts, strict=True):
+        self._settle()
+        values = [(place, Parts((value,)), value) for place, value in self.values]  # alive: no identity comes again
+        seen = set[Key]().union(*(part.own | part.inner for part in (Parts(view.part) for view in self.views)))
+        given, made = list(map(Parts, operands)), list(map(Parts, results))
+        stored: set[tuple[int, bool, FieldLevel]] = set()
+        held: set[tuple[int, bool, FieldLevel]] = set()
+        for place, mine, value in values:
             keys = mine.own | mine.inner
-            arrays = _arrays(value)
-            if mine.repeated or keys & (seen | of_fields):
+            if mine.repeated or keys & seen:
                 raise Refusal("PCB304", ONE_LIST, helps=(ONE_LIST_HELP,))
             seen |= keys
-            for k, operand in enumerate(operands):
-                other = Parts(operand)
-                if keys & (other.own | other.inner) or arrays & _arrays(operand):
-                    stored.add((k, place))
-            for k, result in enumerate(results):
-                other = Parts(result)
-                if keys & (other.own | other.inner) or arrays & _arrays(result):
-                    held.add((k, bool(keys & other.own) or not is_container(result), place))
+            own = Parts(value)
+            levels, arrays = ((True, own.own), (False, own.inner)), _arrays(value)
+            for others, places, out in ((given, operands, stored), (made, results, held)):
+                out |= _tied(others, place, levels)
+                same = [k for k, other in enumerate(places) if arrays & _arrays(other)]
+                out |= {(k, level, (place, inside)) for k in same for level in BOTH for inside in BOTH}
+        for view in self.views:
+            held |= _tied(made, view.place, view.objects)
         for k, result in enumerate(results):
-            other = Parts(result)
-            for (place, _, _), mine in zip(self.views, read, strict=True):
-                keys = mine.own | mine.inner
-                if keys & other.own:
-                    held.add((k, True, place))
-                if keys & other.inner:
-                    held.add((k, False, place))
             if self.arrays and _arrays(result):
-                held |= {(k, own, place) for place in self.arrays for own in (True, False)}
-        return HeapUse(frozenset(held), frozenset(stored), frozenset(self.changed | changed))
+                held |= {(k, own, (place, level)) for place in self.arrays for own in BOTH for level in BOTH}
+        shared: set[tuple[FieldKey, FieldLevel]] = set()
+        for view in self.views:
+            for keys in map(_of_element, view.part.held):
+                stored |= _tied(given, view.place, ((False, keys),))
+                shared |= {
+                    (view.place, (other.place, level))
+                    for other in self.views
+                    for level, theirs in other.objects
+                    if keys & theirs
+                }
+        return HeapUse(frozenset(held), frozenset(stored), frozenset(shared), frozenset(self.changed))
+
+
+def _of_view(view: Value) -> Levels:
+    """The objects of a list that is read from a field, by level, without those that all fields of the class lie in."""
+    around = () if view.parent is None else tuple(with_origins(view.parent))
+    found = Parts(view, frozenset(map(id, around)))
+    apart = {("inside", id(one)) for one in around}
+    return (True, found.own - apart), (False, found.inner - apart)
+
+
+def _of_element(value: Value) -> set[Key]:
+    """The objects of a value that has become an element of a list of a field: the value itself, and those inside."""
+    found = Parts(value)
+    inside = jax.tree.leaves(value, is_leaf=lambda part: part is not value and is_container(part))
+    deep = not is_container(value) or any(is_container(part) or jnp.ndim(part) > 1 for part in inside)
+    return found.own | found.inner if deep else found.own
+
+
+def _tied(others: Sequence[Parts], place: FieldKey, levels: Levels) -> set[tuple[int, bool, FieldLevel]]:
+    """The values that have objects of a field, by number and level, with the level of the field."""
+    return {
+        (k, own, (place, level))
+        for k, other in enumerate(others)
+        for own, mine in ((True, other.own), (False, other.inner))
+        for level, keys in levels
+        if keys & mine
+    }
 
 
 def _arrays(value: Value) -> set[int]:

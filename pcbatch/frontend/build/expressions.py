@@ -16,7 +16,7 @@ import gast
 
 from pcbatch.data import optional
 from pcbatch.data.catalogue import NEXT
-from pcbatch.data.functions import iteration, operators, python_numbers, truth
+from pcbatch.data.functions import operators, python_numbers, sequence_operators, truth
 from pcbatch.data.functions.python_numbers import NEGATIVE_POWER
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.calls import CallPlan
@@ -331,7 +331,14 @@ def without_star(b: Builder, node: Node, target: Target) -> Node:
     """Return the call with `*values` written out as the arguments that the function still needs."""
 
     def item(value: Node, k: int, count: int) -> Node:
-        return supported(iteration.star_item, [value, constant(k, value), constant(count, value)], value)
+        return supported(sequence_operators.star_item, [value, constant(k, value), constant(count, value)], value)
+
+    def counted(value: Node, least: int) -> int:
+        count = b.unit.unpacked(value, least)
+        b.prim(
+            (b.temp(),), supported(sequence_operators.star_count, [value, constant(count, value)], value), shown=value
+        )
+        return count
 
     args = list(node.args)
     for k, arg in enumerate(args):
@@ -339,7 +346,7 @@ def without_star(b: Builder, node: Node, target: Target) -> Node:
             *before, values = in_order(b, [*args[:k], arg.value])
             args[: k + 1] = [*before, gast.copy_location(gast.Starred(value=copied(b, values), ctx=arg.ctx), arg)]
     whole = gast.Call(func=node.func, args=args, keywords=node.keywords)
-    return starred(gast.copy_location(whole, node), target, item)
+    return starred(gast.copy_location(whole, node), target, item, counted)
 
 
 def _ternary_into(b: Builder, dst: str, node: Node) -> None:

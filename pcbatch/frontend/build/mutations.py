@@ -50,9 +50,7 @@ def require_kept(b: Builder, place: Place, parts: Iterable[Node], at: Node) -> N
 
 def put_back(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node) -> None:
     """Build the change of a variable of which a part, a place, has been changed in place by another name."""
-    sliced = any(isinstance(key, gast.Subscript) and isinstance(key.slice, gast.Slice) for key in place.keys)
-    change = changes.put_part if sliced else changes.set_item
-    _change(b, change, place, [load(place.name, at), path(place, operands, at), value], at)
+    _change(b, changes.put_part, place, [load(place.name, at), path(place, operands, at), value], at)
 
 
 def augment_place(

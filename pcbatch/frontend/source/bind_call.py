@@ -82,24 +82,28 @@ def bind(faults: Faults, node: Node, target: Target) -> Binding:
     return Binding(tuple(given.items()), defaults, shape.order, counted | named)
 
 
-def starred(node: Node, target: Target, item: Callable[[Node, int, int], Node]) -> Node:
+def starred(
+    node: Node, target: Target, item: Callable[[Node, int, int], Node], counted: Callable[[Node, int], int]
+) -> Node:
     """The call with one `*values` replaced by `item(values, k, count)` for each of the `count` missing arguments.
 
-    Other calls are returned unchanged: they have no star, or their count is not known (optional parameters, two stars).
+    Where parameters are optional, `counted(values, least)` says how many there are. Other calls are returned unchanged:
+    they have no star, or several.
     """
     positions = [k for k, a in enumerate(node.args) if isinstance(a, gast.Starred)]
+    if len(positions) != 1:
+        return node
     shape = _Shape.of(target.fn)
-    if len(positions) != 1 or shape.rest is not None:
-        return node
     named = {k.arg for k in node.keywords}
-    optional = len(target.fn.__defaults__ or ())
-    needed = shape.positional[: len(shape.positional) - optional] if optional else shape.positional
-    needed = tuple(p for p in needed[len(target.args) :] if p not in named)
-    count = len(needed) - (len(node.args) - 1)
-    if count < 0 or (optional and not named.issuperset(shape.positional[-optional:])):
-        return node
+    optional = shape.positional[len(shape.positional) - len(target.fn.__defaults__ or ()) :]
+    needed = (p for p in shape.positional[len(target.args) :] if p not in named and p not in optional)
+    count = len(list(needed)) - (len(node.args) - 1)
     k = positions[0]
     values = node.args[k].value
+    if shape.rest is not None or not named.issuperset(optional):
+        count = counted(values, max(count, 0))
+    if count < 0:
+        return node
     args = [*node.args[:k], *(item(values, n, count) for n in range(count)), *node.args[k + 1 :]]
     return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
 

@@ -7,8 +7,11 @@ from collections.abc import Container, Iterator
 import gast
 
 from pcbatch.data.catalogue import facts
+from pcbatch.data.object_parts import is_users
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.own_classes import own_methods, stores
 from pcbatch.frontend.source.places import mutation, place_of
+from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node, one_line
 
 KINDS = {"removes": "only_stores", "stores": "only_drops"}  # each with what methods say that do the other alone
@@ -159,3 +162,38 @@ def is_same_object(part: Node, loop: Node, changed: Container[str]) -> bool:
     inner = [one_line(each) for each in _places_in(part) if each is not part]
     targets = {one_line(each) for each in gast.walk(loop.target) if isinstance(each, gast.Name)}
     return targets.isdisjoint(inner) and not any(each in changed for each in inner)
+
+
+def is_kept_attribute(unit: Unit, part: Node, loop: Node, changed: Container[str]) -> bool:
+    """Whether a part is an attribute, `self.counts`, that only `__init__` assigns, of a variable that the body of a
+    loop gives to a method or function which may change its objects."""
+    if not isinstance(part, gast.Attribute) or not isinstance(part.value, gast.Name) or part.value.id not in changed:
+        return False
+    assigned = {*assigned_in(loop), *(each.id for each in gast.walk(loop.target) if isinstance(each, gast.Name))}
+    return part.value.id not in assigned and not stores(unit.fn, unit.classes.values(), part.attr, "__init__")
+
+
+def lists_read_anew(unit: Unit, loop: Node, changed: Container[str]) -> frozenset[str]:
+    """Return the text of the attributes, `self.rows`, that a loop goes over and changes, and whose object stays.
+
+    An iterator of Python reads each element of a list when it comes to it; of what the body calls, none is code of the
+    user's, which might assign the attribute.
+    """
+    found = [each for each in sources(loop.iter) if isinstance(each, gast.Attribute) and one_line(each) in changed]
+    calls = [part for part in _parts(loop) if isinstance(part, gast.Call)] if found else []
+    if any(_may_be_users(unit, call.func) for call in calls):
+        return frozenset()
+    assigned = set(map(one_line, _assigned(_parts(loop))))
+    return frozenset(
+        one_line(each)
+        for each in found
+        if is_same_object(each, loop, changed) and assigned.isdisjoint(map(one_line, _places_in(each)))
+    )
+
+
+def _may_be_users(unit: Unit, func: Node) -> bool:
+    """Whether what is called may be a function of the user's, or a method of a class of the user's."""
+    function = resolve(unit, func)
+    if function is not MISSING:
+        return is_users(getattr(function, "__module__", None) or "")
+    return not isinstance(func, gast.Attribute) or any(own_methods(unit.classes.values(), func.attr))

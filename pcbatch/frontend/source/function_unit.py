@@ -111,6 +111,10 @@ class Unit:
         """Ask for a function to be compiled along, for a node; False if it cannot be, or is already."""
         return code is not None and self.helpers.want(code, self.source.loc(at), why)
 
+    def unpacked(self, values: Node, least: int) -> int:
+        """The number of arguments that `*values` gives, as far as it has been found: at least so many."""
+        return max((count for loc, count in self.decisions.unpacked if loc == self.source.loc(values)), default=least)
+
     @property
     def header(self) -> Loc:
         """The span of `def name`, or of a whole lambda."""

@@ -51,15 +51,17 @@ def own_methods(classes: Iterable[type], name: str) -> Iterator[FunctionType]:
     return (method for method in found if isinstance(method, FunctionType) and is_users(method.__module__ or ""))
 
 
-def stores(fn: FunctionType, classes: Iterable[type], attribute: str) -> bool:
-    """Whether a function beside this one, or a method of a class, assigns an attribute of this name."""
+def stores(fn: FunctionType, classes: Iterable[type], attribute: str, apart: str = "") -> bool:
+    """Whether a function beside this one, or a method of a class, assigns an attribute of this name; methods of
+    the name `apart` are not looked at."""
     spaces = [fn.__globals__, *(vars(cls) for cls in classes)]
-    codes = [value.__code__ for space in spaces for value in space.values() if isinstance(value, FunctionType)]
+    found = (value for space in spaces for name, value in space.items() if name != apart)
+    codes = [value.__code__ for value in found if isinstance(value, FunctionType)]
     codes.append(fn.__code__)
     for code in codes:
         codes += [part for part in code.co_consts if isinstance(part, CodeType)]
-    found = (one for code in codes for one in dis.get_instructions(code))
-    return any(one.opname == "STORE_ATTR" and one.argval == attribute for one in found)
+    ops = (one for code in codes for one in dis.get_instructions(code))
+    return any(one.opname == "STORE_ATTR" and one.argval == attribute for one in ops)
 
 
 def contents(cells: tuple[CellType, ...]) -> Iterator[object]:

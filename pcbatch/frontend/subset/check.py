@@ -216,7 +216,8 @@ class Checker:
                 helps=("call it in a statement of the batched function, in a `for` loop if need be",),
             )
         elif not where.scope:
-            bind(self.faults, starred(spread(self.unit, node), target, lambda value, _k, _count: value), target)
+            whole = starred(spread(self.unit, node), target, lambda value, _k, _count: value, self.unit.unpacked)
+            bind(self.faults, whole, target)
         for child in (*node.args, *(k.value for k in node.keywords)):
             if id(child) in self.written_out and not isinstance(child, (*COMPREHENSIONS, gast.Lambda, gast.Call)):
                 continue  # a function that the loop calls

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pcbatch.data.objects.made import HEAP
-from pcbatch.data.objects.made_fields import FieldKey
+from pcbatch.data.objects.made_fields import FieldLevel
 
 OWN, INNER = "own", "inner"
 Part = tuple[str, str]  # a variable and a level
@@ -23,6 +23,7 @@ State = Mapping[Part, Parts]  # symmetric
 EMPTY: State = MappingProxyType({})
 CALLERS = "^"  # before the name of a parameter: the object that the caller has given
 FIELD = f"{CALLERS}{HEAP}"  # before the number of a class and of a field of it
+STORED = f"{FIELD}="  # likewise: what has been stored in the field, by a name of its own
 OUTSIDE: Part = (CALLERS, OWN)
 """An object that existed before, such as a global list."""
 
@@ -30,24 +31,29 @@ REPEATED: Part = ("", INNER)
 """A source that a result has twice: one object stands at several places of it."""
 
 
-def field_part(place: FieldKey, level: str) -> Part:
-    """Return the part of a state that stands for a field of all records made in lanes.
+def field_part(level: FieldLevel, stored: bool = False) -> Part:
+    """Return the part of a state that stands for the objects of a field of all records made in lanes, at a level.
 
-    Variables that were read from the field are in a pair with its inner level, those that were stored in it with its
-    own level.
+    Variables that were read from the field are in a pair with it, those that were stored in it with the `stored` one.
     """
-    return (f"{FIELD}.{place[0]}.{place[1]}", level)
+    (cls, field), own = level
+    return (f"{STORED if stored else FIELD}.{cls}.{field}", OWN if own else INNER)
 
 
-def place_of(part: Part) -> FieldKey:
-    """Return the field for which a part stands."""
+def level_of(part: Part) -> FieldLevel:
+    """Return the field for which a part stands, with the level."""
     _, cls, field = part[0].rsplit(".", 2)
-    return int(cls), int(field)
+    return (int(cls), int(field)), part[1] == OWN
 
 
 def is_field(part: Part) -> bool:
     """Return whether a part stands for a field of records made in lanes."""
     return part[0].startswith(FIELD)
+
+
+def is_stored(part: Part) -> bool:
+    """Return whether a part stands for what has been stored in a field of records made in lanes."""
+    return part[0].startswith(STORED)
 
 
 class ObjectSource(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from pcbatch.data.aliasing import CAPTURED
+from pcbatch.data.objects.made_fields import FieldLevel
 from pcbatch.ir.analysis.dataflow import solve
 from pcbatch.ir.analysis.def_use import may_return, predecessors
 from pcbatch.ir.analysis.liveness import live_in
@@ -32,6 +33,7 @@ from pcbatch.lowering.analysis.common_objects import (
     assigned,
     field_part,
     is_field,
+    is_stored,
     joined,
     related,
 )
@@ -64,10 +66,10 @@ class Ownership:
             if (self.summaries, self.stored) == before:
                 return
 
-    def _changed_fields(self) -> Mapping[str, frozenset[tuple[int, int]]]:
-        """The fields of records that each function, or one that it calls, changes."""
+    def _changed_fields(self) -> Mapping[str, frozenset[FieldLevel]]:
+        """The fields of records, by level, that each function, or one that it calls, changes."""
         found = {
-            name: frozenset[tuple[int, int]]().union(
+            name: frozenset[FieldLevel]().union(
                 *(traced.fields.changed for key, traced in self.inferred.traced.items() if key[0] == name)
             )
             for name in self.functions
@@ -123,7 +125,7 @@ class Ownership:
                 if traced is None:
                     return assigned(state, op.dsts, {})
                 new = assigned(state, op.dsts, self._prim(function, label, k, op, traced))
-                return related(new, self._stores(function, op, traced, state)) if traced.fields.stored else new
+                return related(new, self._stores(function, op, traced, state))
             case Call():
                 return self._call(function, op, state)
             case _:
@@ -144,18 +146,20 @@ class Ownership:
                     sources[part] = self._ties(function, op, traced, j, part[1])
                     if stored and is_builtin(self.objects.type(function, op.expr.ins[stored[0].position])):
                         sources[part] += self._value(function, op, stored[0], traced)
-        for j, own, place in traced.fields.held:
-            if not (real and j == len(op.dsts) - 1):  # a list in which an element is stored is none of the field
-                for part in parts_at(op.dsts[j], levels(traced.outs[j])):
-                    if own or part[1] == INNER:
-                        sources[part].append(ObjectSource(field_part(place, INNER)))
+        for j, own, level in traced.fields.held:
+            part = (op.dsts[j], OWN if own else INNER)
+            if part in sources and not (real and j == len(op.dsts) - 1):  # a list that changes is none of the field
+                sources[part].append(ObjectSource(field_part(level)))
         return sources
 
     def _stores(self, function: str, op: Prim, traced: Traced, state: State) -> Iterator[tuple[Part, Part]]:
         """Yield the pairs of fields of records with what a primitive stores in them."""
-        for j, place in traced.fields.stored:
-            for part in self.objects.parts(function, op.expr.ins[j]):
-                yield from _stored_pairs(state, field_part(place, OWN), part, op.dsts)
+        for j, own, level in traced.fields.stored:
+            part = (op.expr.ins[j], OWN if own else INNER)
+            if part in self.objects.parts(function, part[0]):
+                yield from _stored_pairs(state, field_part(level, True), part, op.dsts)
+        for place, level in traced.fields.shared:
+            yield field_part((place, False), True), field_part(level)
 
     def _ties(self, function: str, op: Prim, traced: Traced, j: int, level: str) -> list[ObjectSource]:
         """The sources of result j of a primitive, by what was found while it was traced."""
@@ -247,18 +251,18 @@ class Ownership:
 def _stored_pairs(state: State, field: Part, part: Part, gone: Collection[str]) -> Iterator[tuple[Part, Part]]:
     """The pairs of a field of records with a part that is stored in it, and with what has objects of that part."""
     for each in (part, *state.get(part, NONE)):
-        if each[0] not in gone and each != field:
+        if each[0] not in gone:
             yield field, each
 
 
 def _stored_fields(state: State) -> frozenset[tuple[Part, Part]]:
-    """The parts of the callers that a function stores in fields of records, each with the field."""
+    """The parts of the callers, and of fields, that a function stores in fields of records, each with the field."""
     return frozenset(
         (other, part)
         for part, others in state.items()
-        if is_field(part) and part[1] == OWN
+        if is_stored(part)
         for other in others
-        if other[0].startswith(CALLERS) and not is_field(other) and other != OUTSIDE
+        if other[0].startswith(CALLERS) and other != OUTSIDE
     )
 
 

@@ -14,7 +14,7 @@ import jax
 
 from pcbatch.data.objects.made import made_schema
 from pcbatch.data.objects.made_classes import MadeClass, is_mutable
-from pcbatch.data.objects.made_fields import FieldKey
+from pcbatch.data.objects.made_fields import FieldKey, FieldLevel
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, Restart
@@ -34,7 +34,8 @@ from pcbatch.lowering.analysis.common_objects import (
     State,
     field_part,
     is_field,
-    place_of,
+    is_stored,
+    level_of,
 )
 from pcbatch.lowering.analysis.ownership import Ownership
 from pcbatch.lowering.analysis.same_objects import callers_objects, changed_for_callers
@@ -152,33 +153,39 @@ class _Checker:
             yield from self._shown(block, k, op, root, parts, state)
         traced = self.ownership.inferred.traced.get((self.function.name, block.label, k))
         if traced is not None:
-            for j, place in traced.fields.stored:
-                name = op.expr.ins[j]
-                yield from self._stored(block, k, op, place, self.objects.parts(self.function.name, name), state)
+            for j, own, level in traced.fields.stored:
+                part = (op.expr.ins[j], OWN if own else INNER)
+                if part in self.objects.parts(self.function.name, part[0]):
+                    yield from self._stored(block, k, op, level, part, state)
             yield from self._fields(block, k, op, traced.fields.changed, state)
 
     def _stored(
-        self, block: Block, k: int, op: Prim | Call, place: FieldKey, parts: list[Part], state: State
+        self, block: Block, k: int, op: Prim | Call, level: FieldLevel, part: Part, state: State
     ) -> Iterator[Diagnostic]:
-        """Yield the diagnostic for objects of `parts` that become parts of a field of records."""
+        """Yield the diagnostic for an object that becomes the one of a field of records; elements of that may be those
+        of others as well, until they change."""
         back = {dst for call in block.ops[:k] if isinstance(call, Call) for dst in call.dsts[1:]}
-        shown = NONE.union(*(state.get(part, NONE) for part in parts))
-        if any(map(is_field, shown)) and not any(part[0] in back for part in parts):
-            title = f"`{_field_name(place)}` gets a list or an array that a record has already"
+        if level[1] and any(map(is_field, state.get(part, NONE))) and part[0] not in back:
+            title = f"`{_field_name(level[0])}` gets a list or an array that a record has already"
             helps = ("give it one of its own: `Node(list(xs))`, of lists in lists `Node([list(row) for row in xs])`",)
             yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
 
     def _fields(
-        self, block: Block, k: int, op: Prim | Call, changed: frozenset[FieldKey], state: State
+        self, block: Block, k: int, op: Prim | Call, changed: frozenset[FieldLevel], state: State
     ) -> Iterator[Diagnostic]:
-        """Yield the diagnostic for changes of fields of which other variables hold a part."""
-        for place in sorted(changed):
-            showing = {name for level in (OWN, INNER) for name, _ in state.get(field_part(place, level), NONE)}
+        """Yield the diagnostic for changes of fields of which other variables, or fields, hold the objects."""
+        for level in sorted(changed):
+            shown = NONE.union(*(state.get(field_part(level, stored), NONE) for stored in (False, True)))
             names = {*self.live[block.label][k], *(op.args if isinstance(op, Call) else ())}
-            for name in sorted(showing & names.difference(writes(op))):
-                title = f"this may change `{_field_name(place)}`, and `{original_name(name)}` may be the same object"
+            showing = {name for name, _ in shown} & names.difference(writes(op))
+            if any(map(is_field, shown)):
+                title = f"this may change an object that stands at several places of `{_field_name(level[0])}`"
+                yield Diagnostic(CODE, title, _label(op.loc, "changed here"), (), (NOTE,), APART)
+                return
+            for name in sorted(showing):
+                title = f"this may change `{_field_name(level[0])}`, and `{original_name(name)}` may be the same object"
                 if TEMPORARY.fullmatch(original_name(name)):
-                    title = f"this may change `{_field_name(place)}` while a value taken from it is still used"
+                    title = f"this may change `{_field_name(level[0])}` while a value taken from it is still used"
                 helps = (COPY_THERE,)
                 yield Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(name, op), (NOTE,), helps)
                 return
@@ -189,8 +196,8 @@ class _Checker:
             return
         given = dict(zip(callee.params, op.args, strict=True))
         for part, field in sorted(self.ownership.stored[op.func]):
-            stored = [self.ownership.in_caller(given, part)]
-            yield from self._stored(block, k, op, place_of(field), stored, state)
+            stored = self.ownership.in_caller(given, part)
+            yield from self._stored(block, k, op, level_of(field), stored, state)
         yield from self._fields(block, k, op, self.ownership.changed_fields[op.func], state)
         for j, result in enumerate(callee.results):
             if j == 0 or result not in callee.params:
@@ -231,7 +238,7 @@ class _Checker:
         if OUTSIDE in shown:
             yield self._outside(op, root)
         # What was read from a field and is stored back next is right; what was stored in a field has two names.
-        if any(is_field(part) and (part[1] == OWN or not kept) for part in shown):
+        if any(is_field(part) and (is_stored(part) or not kept) for part in shown):
             yield self._of_field(op, root)
             return
         unchanged = {root, *writes(op), kept} if root in writes(op) else {*writes(op), kept}

@@ -207,8 +207,8 @@ def _rows(b: Builder, node: Node) -> Iterable:
     place = linked_place(b, node)
     if place is not None:
         return _linked_rows(b, node, place)
-    stored = isinstance(node, gast.Name) and node.id in b.stored  # Python's iterator sees what the body stores
     value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
+    stored = one_line(node) in b.stored and isinstance(value, type(node))  # Python's iterator sees what the body stores
     temp = b.temp()
     rolled = b.rolls or b.loc(node) in b.unit.decisions.rolled
     take = iteration.stored_rows if stored else iteration.rolled_rows if rolled else iteration.rows
@@ -216,13 +216,17 @@ def _rows(b: Builder, node: Node) -> Iterable:
     b.iterated.add(temp)
     rows = load(temp, node)
     if stored:
-        count = b.temp()
-        shown = call(load("len", node), [node], node)
-        b.prim((count,), supported(iteration.stored_length, [rows, node], node), shown=shown)
-        size = Element(load(count, node), shown)
-        return Iterable(
-            size, lambda i: Element(supported(iteration.stored_row, [rows, node, i], node), subscript(node, i, node))
-        )
+        size = Element(supported(iteration.stored_length, [rows, value], node), call(load("len", node), [node], node))
+        live = isinstance(node, gast.Attribute)
+        if not live:  # the body assigns items alone
+            count = b.temp()
+            b.prim((count,), size.value, shown=size.shown)
+            size = Element(load(count, node), size.shown)
+
+        def element(i: Node) -> Element:
+            return Element(supported(iteration.stored_row, [rows, value, i], node), subscript(node, i, node))
+
+        return Iterable(size, element, live)
     return _of_rows(rows, node)
 
 

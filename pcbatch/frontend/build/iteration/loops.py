@@ -35,7 +35,9 @@ from pcbatch.frontend.build.iteration.kept_iterators import next_element, taken_
 from pcbatch.frontend.source.changed_in_loops import (
     assigned_in,
     changed_in,
+    is_kept_attribute,
     is_same_object,
+    lists_read_anew,
     moved_in,
     refilled_in,
     sources,
@@ -63,7 +65,8 @@ class Iteration:
 
 def begin(b: Builder, node: Node, fixed: bool = False) -> Iteration:
     """Evaluate the iterable of a loop, once, and return the parts of the loop."""
-    b.stored, b.changed = stored_into(node), dict.fromkeys(changed_in(b.unit, node))
+    b.changed = dict.fromkeys(changed_in(b.unit, node))
+    b.stored = stored_into(node) | lists_read_anew(b.unit, node, b.changed)
     try:
         return _begin(b, node, fixed)
     finally:
@@ -137,6 +140,8 @@ def _over_elements(b: Builder, node: Node) -> Iteration:
         if isinstance(each, gast.Name) and each.id in b.changed:
             changed.append(_gone_over(b, each, node))
         elif one_line(each) in b.changed and is_same_object(each, node, b.changed):
+            changed.append(lower(b, each))
+        elif is_kept_attribute(b.unit, each, node, b.changed):
             changed.append(lower(b, each))
     loop = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
     sizes, moved = [b.temp() for _ in changed], [_flag(b, each, node) for each in changed]

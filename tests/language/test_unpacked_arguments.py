@@ -1,0 +1,67 @@
+"""Calls with `*values` of functions with optional parameters: types tell how many there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pcbatch
+
+pytestmark = pytest.mark.promotion("standard")
+
+
+def bracket(f, low, high, pieces):
+    xs = [low + (high - low) * i / pieces for i in range(pieces + 1)]
+    for a, b in zip(xs, xs[1:], strict=False):
+        if f(a) * f(b) <= 0:
+            return a, b
+    raise ValueError("no root")
+
+
+def bisect(f, a, b, tolerance=1e-3, limit=40):
+    for k in range(limit):
+        middle = (a + b) / 2
+        a, b = (a, middle) if f(a) * f(middle) <= 0 else (middle, b)
+        if b - a < tolerance:
+            return middle + k
+    return middle
+
+
+class Box:
+    def __init__(self, n):
+        self.n = n
+
+    def span(self):
+        return self.n, self.n + 3
+
+    def filled(self, first, last=5, step=1):
+        total = 0
+        for i in range(first, last, step):
+            total += i * self.n
+        return total
+
+
+def total(*xs, scale=1):
+    done = 0
+    while done < 50:
+        done += sum(xs) + 1
+    return done * scale
+
+
+def counted(a=1, b=2):
+    done = 0
+    while done < a:
+        done += b
+    return done
+
+
+def test_optional_parameters_get_what_there_is() -> None:
+    def run(n):
+        box, one, pair = Box(n), (n,), (n, n + 1)
+        boxes = box.filled(*box.span()), box.filled(*one), box.filled(*pair, step=2), box.filled(n, *one)
+        totals = total(*pair), total(*pair, scale=2), total(1, *pair)
+        counts = counted(*()), counted(*(n, 2)), counted(*[n])
+        return *boxes, *totals, *counts, bisect(lambda x: x * x - n, *bracket(lambda x: x * x - n, 0.0, 10.0, 7))
+
+    ns = np.array([2, 9, 50], np.int32)
+    np.testing.assert_allclose(np.transpose(pcbatch.batch(run)(ns)), [run(int(n)) for n in ns], rtol=1e-4)
