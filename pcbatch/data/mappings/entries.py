@@ -15,7 +15,7 @@ from pcbatch.data.checks import limit, require_room
 from pcbatch.data.columns import same_leaves
 from pcbatch.data.elements import join_origins, origins_of, prepare, unify
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.mappings.hash_table import HashTable, KeyPlace, in_places
+from pcbatch.data.mappings.hash_table import HashTable, KeyPlace, in_places, storing_all
 from pcbatch.data.mappings.stored_table import MIXED, REMOVED, Origins, StoredTable
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import note, number
@@ -192,7 +192,7 @@ class Entries(StoredTable):
         stored = self.table.keys
         kept = jax.vmap(lambda key: jnp.asarray((lane_keys.fitted(key, stored) or (0, False))[1]))(columns)
         limit(jnp.all(kept | ~where), TOO_LARGE)
-        self.table = self.table.storing_all(columns, None if values is None else _typed(self.table, values), where)
+        self.table = storing_all(self.table, columns, None if values is None else _typed(self.table, values), where)
 
     def _found_in(self, other: Value) -> Value:
         """The mask of the places of this table that have a key that is in another dict or set, bool[buckets, WIDTH]."""

@@ -265,31 +265,6 @@ class HashTable:
         keys, live = self._in_order((in_places(self.keys), stamps >= 0), first)
         return keys, jnp.sum(known, dtype=jnp.int32), live
 
-    def storing_all(self, keys: Value, values: Value, where: Flag, ticks: Value = None) -> HashTable:
-        """Return a table with more entries.
-
-        Args:
-            keys: their keys, of the type of the table, with leaves [n].
-            values: their values, with leaves [n, ...].
-            where: bool[n], those that are to be stored.
-            ticks: int32[n], their stamps in an empty table, where they are not 0, 1, 2, ...
-        """
-
-        def step(k: Index, state: tuple[HashTable, Value]) -> tuple[HashTable, Value]:
-            table, full = state
-            key, value = jax.tree.map(lambda leaf: leaf[k], (keys, values))
-            if ticks is not None:
-                table = replace(table, clock=ticks[k])
-            table, more = table.store(table.find(key), key, value, where[k])
-            return table, full | more
-
-        size = where.shape[0]
-        last = jnp.max(jnp.where(where, jnp.arange(size) + 1, 0), initial=0).astype(jnp.int32)
-        table: HashTable
-        table, full = jax.lax.fori_loop(0, last, step, (self, jnp.bool_(False)))
-        require_room(jnp.where(full, self.capacity + 1, 0), self.capacity)
-        return table
-
     @making()
     def rebuilt(self, keys: Value, values: Value, capacity: int, lead: Shape = ()) -> HashTable:
         """Return a table of another capacity, or with keys of another dtype, with these entries.
@@ -316,7 +291,7 @@ class HashTable:
         example: Value = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
         stamps = self.stamps.reshape(-1)
         table = HashTable.empty(example[0], example[1], capacity)
-        table = table.storing_all(flat_keys, flat_values, stamps >= 0, stamps)
+        table = storing_all(table, flat_keys, flat_values, stamps >= 0, stamps)
         return replace(table, clock=self.clock)
 
     def with_types(self, key: Value, value: Value) -> tuple[HashTable, Value]:
@@ -359,6 +334,32 @@ def _for_live(live: Flag, step: Callable[[Value, Value], Value], begin: Value) -
         return next_from(c[0] + 1), step(*c)
 
     return jax.lax.while_loop(lambda c: c[0] < live.size, body, (next_from(0), begin))[1]
+
+
+def storing_all(table: HashTable, keys: Value, values: Value, where: Flag, ticks: Value = None) -> HashTable:
+    """Return a table with more entries.
+
+    Args:
+        table: the table.
+        keys: their keys, of the type of the table, with leaves [n].
+        values: their values, with leaves [n, ...].
+        where: bool[n], those that are to be stored.
+        ticks: int32[n], their stamps in an empty table, where they are not 0, 1, 2, ...
+    """
+
+    def step(k: Index, state: tuple[HashTable, Value]) -> tuple[HashTable, Value]:
+        table, full = state
+        key, value = jax.tree.map(lambda leaf: leaf[k], (keys, values))
+        if ticks is not None:
+            table = replace(table, clock=ticks[k])
+        table, more = table.store(table.find(key), key, value, where[k])
+        return table, full | more
+
+    size = where.shape[0]
+    last = jnp.max(jnp.where(where, jnp.arange(size) + 1, 0), initial=0).astype(jnp.int32)
+    table, full = jax.lax.fori_loop(0, last, step, (table, jnp.bool_(False)))
+    require_room(jnp.where(full, table.capacity + 1, 0), table.capacity)
+    return table
 
 
 def in_places(part: Value) -> Value:

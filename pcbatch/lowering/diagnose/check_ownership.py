@@ -216,18 +216,9 @@ class _Checker:
             others = (arg for other, arg in enumerate(op.args) if other != position)
             again = [arg for arg in others if not held.isdisjoint(self.objects.parts(self.function.name, arg))]
             if again:
-                yield self._given_twice(op, root, again[0])
+                yield _given_twice(op, root, again[0])
             else:
                 yield from self._shown(block, k, op, root, parts, state, self._stored_in(block, k, op.dsts[j]))
-
-    def _given_twice(self, op: Call, root: str, other: str) -> Diagnostic:
-        name, second = original_name(root), original_name(other)
-        both = f"`{name}` is given to `{op.func}` twice"
-        if second != name or TEMPORARY.fullmatch(name):
-            both = f"two arguments of `{op.func}` may be one object, or one a part of the other"
-        title = f"{both}, and `{op.func}` changes it"
-        helps = ("give the object once, and use one parameter for it in the function",)
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), (), (NOTE,), helps)
 
     def _shown(
         self, block: Block, k: int, op: Prim | Call, root: str, parts: list[Part], state: State, kept: str = ""
@@ -379,6 +370,16 @@ def _field_name(place: FieldKey) -> str:
 def _is_value(value: Abstract | None) -> bool:
     """Whether a type is that of a number or a text, which nothing changes in place."""
     return value is not None and (value.tree == jax.tree.structure(0) or is_text(value))
+
+
+def _given_twice(op: Call, root: str, other: str) -> Diagnostic:
+    name, second = original_name(root), original_name(other)
+    both = f"`{name}` is given to `{op.func}` twice"
+    if second != name or TEMPORARY.fullmatch(name):
+        both = f"two arguments of `{op.func}` may be one object, or one a part of the other"
+    title = f"{both}, and `{op.func}` changes it"
+    helps = ("give the object once, and use one parameter for it in the function",)
+    return Diagnostic(CODE, title, _label(op.loc, "changed here"), (), (NOTE,), helps)
 
 
 def _of_some_types(op: Prim) -> Diagnostic:
