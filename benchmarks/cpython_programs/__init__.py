@@ -10,6 +10,7 @@ from benchmarks.cpython_programs import (
     classics,
     games,
     geometry,
+    nested,
     numeric,
     searches,
     simulations,
@@ -21,6 +22,6 @@ from benchmarks.cpython_programs.program import Program
 
 PROGRAMS: list[Program] = [
     program
-    for group in (classics, games, simulations, searches, numeric, geometry, tables, texts, sorting)
+    for group in (classics, games, simulations, searches, numeric, geometry, tables, texts, sorting, nested)
     for program in group.PROGRAMS
 ]

@@ -239,20 +239,22 @@ class HashTable:
         """Return keys or values in the order of insertion, with columns [capacity, ...] as leaves; what lies behind the
         last one may be anything."""
 
-        return self._in_order(in_places(part), ranks(self.stamps, self.clock != self.count))
+        return _in_order(in_places(part), ranks(self.stamps, self.clock != self.count), self.capacity)
 
-    def _in_order(self, places: Value, stamps: Column) -> Value:
-        """Return the rows of places with the stamps 0, 1, 2, ..., in this order."""
+    def in_any_order(self, part: Value) -> Value:
+        """Return keys or values in the order of their places, which no function that is to see it may ask for; gaps in
+        the order of insertion would be sorted out."""
 
-        def together(places: Value, stamps: Column) -> Value:
-            order = by_stamp(stamps)[: self.capacity]
-            return jax.tree.map(lambda leaf: leaf[order], places)
+        def together(places: Value, live: Flag) -> Value:
+            return _in_order(places, jnp.where(live, jnp.cumsum(live, dtype=jnp.int32) - 1, -1), self.capacity)
 
-        def alone(places: Value, stamps: Column) -> Value:
-            empty = jax.tree.map(lambda leaf: jnp.zeros((self.capacity, *leaf.shape[1:]), leaf.dtype), places)
-            return _for_live(stamps >= 0, lambda k, found: with_row(found, row(stamps, k), row(places, k)), empty)
+        def alone(places: Value, live: Flag) -> Value:
+            def step(k: Value, found: tuple[Value, Value]) -> tuple[Value, Value]:
+                return with_row(found[0], found[1], row(places, k)), found[1] + 1
 
-        return by_width(together, alone)(places, stamps)
+            return _for_live(live, step, (_noughts(places, self.capacity), jnp.int32(0)))[0]
+
+        return by_width(together, alone)(in_places(part), self.live.reshape(-1))
 
     def added(self) -> tuple[Value, Value, Value]:
         """Return the keys of a set in the order of insertion, also the removed ones, their number, and who is there.
@@ -262,7 +264,7 @@ class HashTable:
         stamps = self.stamps.reshape(-1)
         known = (stamps != FREE) & (stamps != HOLE)
         first = jnp.where(known, jnp.where(stamps < 0, -2 - stamps, stamps), -1)  # each number of an insertion once
-        keys, live = self._in_order((in_places(self.keys), stamps >= 0), first)
+        keys, live = _in_order((in_places(self.keys), stamps >= 0), first, self.capacity)
         return keys, jnp.sum(known, dtype=jnp.int32), live
 
     @making()
@@ -322,6 +324,27 @@ class HashTable:
         keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
         zeros = jnp.zeros(new, np.int32)
         return HashTable(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)
+
+
+def _in_order(places: Value, stamps: Column, size: int) -> Value:
+    """The rows of places with the stamps 0, 1, 2, ..., so many, in this order."""
+
+    def together(places: Value, stamps: Column) -> Value:
+        order = by_stamp(stamps)[:size]
+        return jax.tree.map(lambda leaf: leaf[order], places)
+
+    def alone(places: Value, stamps: Column) -> Value:
+        def step(k: Value, found: Value) -> Value:
+            return with_row(found, row(stamps, k), row(places, k))
+
+        return _for_live(stamps >= 0, step, _noughts(places, size))
+
+    return by_width(together, alone)(places, stamps)
+
+
+def _noughts(places: Value, size: int) -> Value:
+    """So many rows of zeros, of the types of places."""
+    return jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape[1:]), leaf.dtype), places)
 
 
 def _for_live(live: Flag, step: Callable[[Value, Value], Value], begin: Value) -> Value:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.aliasing import holds_same
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import limit, making, require
 from pcbatch.data.container import Container, for_kind
@@ -179,7 +180,11 @@ class LaneSet(Entries):
 
     def unordered(self) -> LaneList:
         """Return the elements in no order that Python would know."""
-        return self.keys_list()
+        if self.table is None:
+            return self.keys_list()
+        columns = self.table.in_any_order(self.table.keys)
+        made: LaneList = LaneList.tree_unflatten(self.key_origins, (columns, self.table.count))
+        return holds_same(made, self)
 
     @property
     def order_is_known(self) -> bool:
