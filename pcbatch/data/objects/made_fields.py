@@ -21,6 +21,7 @@ from pcbatch.data.elements import join_origins, origins_of, prepare, unify
 from pcbatch.data.stored import Stored, inner_parts, is_container, parts
 from pcbatch.data.texts.text import Text
 from pcbatch.data.values import Value
+from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 
 FieldKey = tuple[int, int]  # the number of a class, and that of a field of it
@@ -28,6 +29,8 @@ FieldLevel = tuple[FieldKey, bool]  # a field, and whether it is the object in i
 
 ONE_LIST = "two records get one and the same list, and a change through one would be seen in the other"
 ONE_LIST_HELP = "give each a list of its own: `Node(list(xs))`"
+ELEMENT = "a list becomes an element of a list or a dict of a record where it is traced"
+ELEMENT_HELP = "store it in a statement of its own, or in a function that is called there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class _View:
     part: Value
     state: tuple[int, ...]
     objects: Levels
+    stored: int = 0  # the number of values that an operation of its own has made elements of it
 
 
 @dataclass(slots=True)
@@ -100,6 +104,8 @@ class HeapChanges:
         try:
             yield
             self._settle(places)
+            for view in self.views:
+                view.stored = len(view.part.held) if view.place in places else view.stored
         finally:
             self.levels = around
 
@@ -118,6 +124,8 @@ class HeapChanges:
     def use(self, results: Sequence[Value], operands: Sequence[Value]) -> HeapUse:
         """Return what has happened, at the end of the primitive."""
         self._settle()
+        if any(len(view.part.held) > view.stored for view in self.views):  # either may have changed since
+            raise Refusal("PCB304", ELEMENT, helps=(ELEMENT_HELP,), cures=Cure.ALONG | Cure.LOOP)
         values = [(place, Parts((value,)), value) for place, value in self.values]  # alive: no identity comes again
         seen = set[Key]().union(*(part.own | part.inner for part in (Parts(view.part) for view in self.views)))
         given, made = list(map(Parts, operands)), list(map(Parts, results))
