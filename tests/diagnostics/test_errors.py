@@ -251,8 +251,8 @@ def missing_argument(n):
 
 
 def star_arguments(n):
-    pair = (n, n)
-    return callee(*pair)  # here
+    three = (n, n, n)
+    return callee(*three)  # here
 
 
 def argument_of_two_types(n, x):

@@ -307,8 +307,8 @@ def hashed(leaves: list[Value]) -> Value:
 
 
 def _word(words: list[Value]) -> Value:
-    """One word of several."""
-    total = words[0]
+    """One word of several; 0 of none, as of the key `()`."""
+    total = words[0] if words else jnp.uint32(0)
     for word in words[1:]:
         total = total * jnp.uint32(0x9E3779B1)
         total = ((total << 5) | (total >> 27)) ^ word
