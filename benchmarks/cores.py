@@ -71,13 +71,13 @@ def _answer(lanes: int, repeats: int) -> None:
 
     import pcbatch
     from benchmarks.common import median_seconds
-    from benchmarks.cpython import column
     from benchmarks.cpython_programs import PROGRAMS
+    from tests.strangers.rows import argument
 
     programs = {program.name: program for program in PROGRAMS}
     for line in sys.stdin:
         program = programs[line.strip()]
-        columns = [column(list(values)) for values in zip(*program.examples(random.Random(0), lanes), strict=True)]
+        columns = [argument(values) for values in zip(*program.examples(random.Random(0), lanes), strict=True)]
         f = pcbatch.batch(program.function)
         f(*columns)
         time.sleep(0.05)

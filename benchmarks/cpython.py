@@ -21,7 +21,6 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 os.environ.setdefault("NPROC", "1")
 
@@ -62,7 +61,7 @@ def measure(
 ) -> Measured:
     """Run one program on both sides, compare the results, and time it."""
     examples = program.examples(random.Random(0), lanes)
-    columns = [column(list(values)) for values in zip(*examples, strict=True)]
+    columns = [argument(values) for values in zip(*examples, strict=True)]
     batched = pcbatch.batch(program.function, plan=pcbatch.Plan(emitter=emitter))
     first, found = timed(lambda: batched(*columns))
     check(program, examples, found)
@@ -72,11 +71,6 @@ def measure(
         clock,
     )
     return Measured(program.name, lanes, medians["plain"], medians["lanes"], first)
-
-
-def column(values: list[Any]) -> Any:
-    """Return one argument of all lanes."""
-    return pcbatch.ragged(values) if isinstance(values[0], str) else argument(values)
 
 
 def must_agree(name: str) -> float:

@@ -29,9 +29,10 @@ import numpy as np
 
 import pcbatch
 from benchmarks.common import interleaved_cpu_medians
-from benchmarks.cpython import column, must_agree
+from benchmarks.cpython import must_agree
 from benchmarks.cpython_programs import classics
 from benchmarks.cpython_programs.program import Program, entering
+from tests.strangers.rows import argument
 
 try:
     import numba
@@ -125,7 +126,7 @@ def first_call(call: Callable[[], Any]) -> tuple[float, Any]:
 def measure(program: Program, lanes: int, repeats: int) -> Measured:
     """Run one program on both sides, compare the results, and time it."""
     columns = [list(values) for values in zip(*program.examples(random.Random(0), lanes), strict=True)]
-    ours, inputs = pcbatch.batch(program.function), [column(values) for values in columns]
+    ours, inputs = pcbatch.batch(program.function), [argument(values) for values in columns]
     first, found = first_call(lambda: ours(*inputs))
     calls = {"ours": lambda: ours(*inputs)}
     if numba is None:

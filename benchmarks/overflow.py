@@ -23,9 +23,9 @@ import numpy as np
 
 import pcbatch
 from benchmarks.common import paired_cpu
-from benchmarks.cpython import column
 from benchmarks.cpython_programs.classics import PROGRAMS as SHORT
 from benchmarks.fifty_lines import PROGRAMS as LONG
+from tests.strangers.rows import argument
 
 HEAD = "| program | wrap ms | fail ms | ratio | lanes that end |"
 
@@ -35,7 +35,7 @@ def programs(lanes: int) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]
     found = {}
     for program in SHORT:
         examples = program.examples(random.Random(0), lanes)
-        found[program.name] = program.function, tuple(column(list(values)) for values in zip(*examples, strict=True))
+        found[program.name] = program.function, tuple(argument(values) for values in zip(*examples, strict=True))
     return found | {name: (program.function, program.arguments(lanes)) for name, program in LONG.items()}
 
 

@@ -15,30 +15,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("NPROC", "1")
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("__"))
 HEAD = "| program | CPython ms | pcbatch ms | times as fast | first call s |\n|---|---:|---:|---:|---:|"
-
-
-def column(values: Sequence[Any]) -> Any:
-    """Return one argument of all lanes; tuples of one length are taken apart, those of several are lists."""
-    import pcbatch
-    from tests.strangers.rows import argument
-
-    match values[0]:
-        case tuple() if len(set(map(len, values))) == 1:
-            return tuple(column(part) for part in zip(*values, strict=True))
-        case tuple() | list():
-            return pcbatch.ragged(list(map(list, values)))
-        case str() | dict() | set():
-            return pcbatch.ragged(list(values))
-        case _:
-            return argument(values)
 
 
 def row(name: str, lanes: int, repeats: int = 5) -> str:
@@ -48,7 +30,7 @@ def row(name: str, lanes: int, repeats: int = 5) -> str:
     jax.config.update("jax_enable_x64", True)
     import pcbatch
     from benchmarks.common import interleaved_cpu_medians
-    from tests.strangers.rows import alike, as_plain, lane_of
+    from tests.strangers.rows import alike, argument, as_plain, lane_of
 
     module = importlib.import_module(f"benchmarks.long_programs.{name}")
     examples = module.examples(lanes)
@@ -56,7 +38,7 @@ def row(name: str, lanes: int, repeats: int = 5) -> str:
     batched = pcbatch.batch(module.solve)
     start = time.process_time()
     try:
-        columns = [column(values) for values in zip(*examples, strict=True)]
+        columns = [argument(values) for values in zip(*examples, strict=True)]
         found = jax.block_until_ready(batched(*columns))
     except pcbatch.PcbatchError as error:
         spent = time.process_time() - start

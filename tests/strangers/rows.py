@@ -96,14 +96,15 @@ def table(group: str, rows: list[Row]) -> Callable[..., Callable[[Callable[..., 
 
 
 def argument(column: Sequence[Any]) -> Any:
-    """Return one argument of all lanes: lists and strings by `pcbatch.ragged`, numbers as an array."""
+    """Return one argument of all lanes: containers and strings by `pcbatch.ragged`, numbers as an array; tuples of one
+    length are taken apart, and those of several are lists."""
     match column[0]:
-        case list():
+        case list() | str() | dict() | set():
             return pcbatch.ragged(list(column))
-        case str():
-            return pcbatch.ragged(list(column))
-        case tuple() as first:
-            return tuple(argument([value[k] for value in column]) for k in range(len(first)))
+        case tuple() if len(set(map(len, column))) > 1:
+            return pcbatch.ragged(list(map(list, column)))
+        case tuple():
+            return tuple(map(argument, zip(*column, strict=True)))
         case _:
             return jnp.array(column)
 

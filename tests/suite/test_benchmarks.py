@@ -372,7 +372,7 @@ def insertion_sort() -> Program:
 def test_lanes_that_differ_from_cpython_are_not_measured() -> None:
     program = insertion_sort()
     examples = program.examples(random.Random(0), 3)
-    found = pcbatch.batch(program.function)(cpython.column([xs for (xs,) in examples]))
+    found = pcbatch.batch(program.function)(argument([xs for (xs,) in examples]))
     cpython.check(program, examples, found)
     with pytest.raises(SystemExit, match="insertion sort: lane 0 of .* instead of"):
         cpython.check(program, examples[::-1], found)

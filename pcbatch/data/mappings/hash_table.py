@@ -197,11 +197,10 @@ class HashTable:
         count = self.count - gone.astype(jnp.int32)
         if self.values is None:
             stamps, clock = last_stamp_again(put_where(tables.stamps, at, free, gone), self.clock, place.stamp, gone)
-        else:
-            mine = put_where(self.stamps, at[len(around) :], free, gone)
-            mine, clock = by_width(last_stamp_again, stamps_without_gap)(mine, self.clock, place.stamp, gone)
-            return self._restamped(mine, count, jnp.where(count == 0, 0, clock))
-        return self._changed(count, jnp.where(count == 0, 0, clock), stamps=stamps)
+            return self._changed(count, jnp.where(count == 0, 0, clock), stamps=stamps)
+        mine = put_where(self.stamps, at[len(around) :], free, gone)
+        mine, clock = by_width(last_stamp_again, stamps_without_gap)(mine, self.clock, place.stamp, gone)
+        return self._restamped(mine, count, jnp.where(count == 0, 0, clock))
 
     def emptied(self) -> HashTable:
         """Return a table of the same types without entries."""

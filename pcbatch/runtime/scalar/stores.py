@@ -20,10 +20,10 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.conditional_stores import FEW
 from pcbatch.runtime.scalar.native import own_call
 from pcbatch.runtime.vm.run_once import run_once
 
-FEW = 4  # elements of a window that is read and stored again where it does not fit
 MUCH = 16  # elements of an array for each window that is stored in it, up to which it may be copied
 
 DROP = jax.lax.GatherScatterMode.FILL_OR_DROP
