@@ -15,6 +15,7 @@ from pcbatch.call.results import Result
 from pcbatch.call.signature import signature
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
+from pcbatch.compiler.typed_program import keeping_work
 from pcbatch.report.lane_failures import raise_failures, report_when_run
 from pcbatch.runs import monitored
 from pcbatch.runs.run_handle import Run
@@ -223,12 +224,13 @@ class Calls(Generic[P, R]):
         devices = self._programs.pop_devices(kwargs)
         if kwargs and run_options is None:
             run_options = RunOptions.pop_from(kwargs, signature(self.fn).parameters)
-        program, call = self._programs.of_call(args, kwargs, alone=devices is None)
+        with keeping_work():  # a run whose containers grow is of several programs
+            program, call = self._programs.of_call(args, kwargs, alone=devices is None)
 
-        def run(program: Program) -> tuple[Program, RawResult]:
-            if run_options is None:
-                return run_growing(program, lambda program: program.execute(call, devices))
-            return monitored.run_monitored(self.__name__, program, call, devices, run_options)
+            def run(program: Program) -> tuple[Program, RawResult]:
+                if run_options is None:
+                    return run_growing(program, lambda program: program.execute(call, devices))
+                return monitored.run_monitored(self.__name__, program, call, devices, run_options)
 
-        program, raw = self._programs.run(program, call, run)
+            program, raw = self._programs.run(program, call, run)
         return program, call, raw

@@ -101,7 +101,7 @@ def _typed_for_one_lane(
 ) -> tuple[Typed, bool]:
     """Return the typed program for lanes one after the other, and whether its containers have more room than those of
     lanes together: not if they are nested, or if lanes have already needed as much."""
-    if capacity() >= min(ALONE_CAPACITY, limit_of(options)):
+    if decided.nested or capacity() >= min(ALONE_CAPACITY, limit_of(options)):
         return typing(decided), False  # texts, of which one may be in each place of a large table, stay short
     try:
         with of_lanes_alone(limit_of(options)):
@@ -111,7 +111,7 @@ def _typed_for_one_lane(
             decided = typed.decisions
     except NestedError as nested:
         decided = nested.decided
-    return typing(decided), False
+    return typing(decided | Decisions(nested=True)), False
 
 
 def _has_much_room(typed: Typed) -> bool:

@@ -6,8 +6,8 @@ types can make.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import RLock
 from types import FunctionType
@@ -22,7 +22,7 @@ from pcbatch.data.objects.tables import TABLES
 from pcbatch.decisions import NONE, Decisions, Reason
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.errors import CompileError, InternalError, Restart
-from pcbatch.frontend.build.primitives import keeping_primitives
+from pcbatch.frontend.build.kept_primitives import keeping_primitives
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
 from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.rewrites.function_values import needs_function_values
@@ -92,6 +92,14 @@ class Typed:
 _AT_ONCE = RLock()
 
 
+@contextmanager
+def keeping_work() -> Iterator[None]:
+    """Keep primitives and their traces within the context: the compilations there are of one function, for containers
+    of several rooms."""
+    with keeping_primitives(), keeping_traces():
+        yield
+
+
 def typed_program(
     fn: FunctionType,
     is_batched: BatchedTest,
@@ -124,7 +132,7 @@ def _decided(
     """Compile with these decisions, and those that turn out to be wanted."""
     first: CompileError | None = None  # of the program as it was written
     plain: CompileError | None = None  # of it without functions that are values
-    with _AT_ONCE, keeping_primitives(), keeping_traces():
+    with _AT_ONCE, keeping_work():
         while True:
             helpers = Helpers(is_batched, decisions)
             try:

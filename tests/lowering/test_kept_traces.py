@@ -14,7 +14,7 @@ import pytest
 import pcbatch
 from pcbatch.data.objects.tables import with_tables
 from pcbatch.errors import CompileError
-from pcbatch.frontend.build.primitives import keeping_primitives, kept
+from pcbatch.frontend.build.kept_primitives import keeping_primitives, kept
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract, known
 from pcbatch.lowering.typing.kept_traces import KeptTraces, keeping_traces

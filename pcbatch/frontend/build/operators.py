@@ -61,6 +61,7 @@ from pcbatch.frontend.source.rewrites.nested import has_cache, is_cache
 from pcbatch.frontend.source.scope import catches, hidden_inside, parameters
 from pcbatch.frontend.source.streams import has_own
 from pcbatch.frontend.source.tree import (
+    LEAVES,
     Function,
     Node,
     constant,
@@ -93,6 +94,7 @@ NUMBER_CLASSES = frozenset({"bool", "int", "float", "complex", "Number", "Comple
 PYTHONS = (gast.Not, gast.In, gast.NotIn)
 
 PARTS = ("real", "imag")
+UNCHANGED = (gast.ClassDef, gast.Constant, *LEAVES)  # to which no rule applies
 
 
 Names = frozenset[str]
@@ -119,7 +121,7 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
 
     `decides`: Python takes the value as a condition, so a call of `decided` gives errors of it this location.
     """
-    if isinstance(node, gast.ClassDef):
+    if isinstance(node, UNCHANGED) or (isinstance(node, gast.Name) and node.annotation is None):
         return node
     new = _by_rules(unit, node, hidden, all_, decides)
     if isinstance(node, gast.FunctionDef) and catches(node.body, partial(_is_of_lanes, unit)):

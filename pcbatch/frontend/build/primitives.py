@@ -19,18 +19,16 @@ def visit(x, seen=[]): ...     ==>      @support.own_defaults
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Hashable, Mapping
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import CodeType, FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar
 
 import gast
 
-from pcbatch.contexts import setting
 from pcbatch.data.functions.sequence_builtins import unpacked
 from pcbatch.data.functions.users_code import own_defaults
+from pcbatch.frontend.build.kept_primitives import kept, made_once
 from pcbatch.frontend.build.operators import rewritten
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
@@ -68,7 +66,10 @@ def make_expr(
     text = one_line(shown)
     written = _written(text, shown, ins, parts)
     found = () if changes is None else (replace(changes[1], position=ins.index(changes[0])),)
-    fn = _compile(unit, node, ins, arity)
+    if unit.nested and used_nested(unit, node) or _passed(unit, node):
+        fn = _compile(unit, node, ins, arity)
+    else:
+        fn = made_once(unit, node, ins, arity, lambda noted: _compile(noted, node, ins, arity))
     return Expr(text, ins, fn, written, Effects(found, streams=has_stream(unit, shown)))
 
 
@@ -186,12 +187,19 @@ def _compile(unit: Unit, node: Node, ins: tuple[str, ...], arity: int) -> Functi
     body += [gast.gast_to_ast(rewritten(unit, unit.nested[name])) for name in used_nested(unit, node)]
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
     body = [guarded_defaults(part) for part in body]
-    read = {part.id for statement in body for part in ast.walk(statement) if isinstance(part, ast.Name)}
-    constants = {**{name: value for name, value in unit.imports.items() if name in read}, SUPPORT: SUPPORT_MODULE}
+    constants = {**_imports(unit, body), SUPPORT: SUPPORT_MODULE}
     constants |= {f"{SUPPORT}{name}": each.made() for name, each in passed.items()}
     primitive = compile_inner(unit.fn, _definition(tuple(params.values()), body, node), PRIMITIVE, constants)
     assert primitive is not None  # all that it reads is a parameter, a global or a cell
     return kept(primitive, constants)
+
+
+def _imports(unit: Unit, body: list[ast.stmt]) -> dict[str, object]:
+    """The objects of the names that statements read and an `import` in the body of the user's function binds."""
+    if not unit.imports:
+        return {}
+    read = {part.id for statement in body for part in ast.walk(statement) if isinstance(part, ast.Name)}
+    return {name: value for name, value in unit.imports.items() if name in read}
 
 
 def _definition(ins: tuple[str, ...], body: list[ast.stmt], at: Node) -> ast.stmt:
@@ -259,31 +267,3 @@ def _makes_objects(args: ast.arguments) -> bool:
 def _support_function(function: Callable[..., Any], at: ast.AST) -> ast.expr:
     support = ast.copy_location(ast.Name(SUPPORT, ast.Load()), at)
     return ast.copy_location(ast.Attribute(support, support_name(function), ast.Load()), at)
-
-
-_kept: ContextVar[dict[Hashable, FunctionType] | None] = ContextVar("pcbatch_kept_primitives", default=None)
-
-
-def keeping_primitives() -> AbstractContextManager[None]:
-    """Keep the functions of the primitives that are made within the context."""
-    return setting(_kept, {})
-
-
-def kept(fn: FunctionType, constants: Collection[str]) -> FunctionType:
-    """Return the kept function that is the same as `fn` in all respects, or keep this one and return it.
-
-    `constants` are the names of its cells that nothing assigns; two of these are the same if they hold one object.
-    """
-    functions = _kept.get()
-    if functions is None:
-        return fn
-    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
-    closure = tuple(id(cell.cell_contents if name in constants else cell) for name, cell in cells)
-    # The function that is kept has the globals and cells, so their identities are not reused.
-    return functions.setdefault((_identity(fn.__code__), id(fn.__globals__), fn.__name__, closure), fn)
-
-
-def _identity(code: CodeType) -> Hashable:
-    """A value that is equal for equal code at the same places: in Python 3.11 `==` alone leaves out positions."""
-    inner = tuple(_identity(part) for part in code.co_consts if isinstance(part, CodeType))
-    return code, code.co_filename, code.co_qualname, code.co_linetable, code.co_exceptiontable, inner

@@ -7,7 +7,7 @@ rewriting makes new nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import CodeType, SimpleNamespace
+from types import CodeType, ModuleType
 from typing import Any
 
 import gast
@@ -19,8 +19,10 @@ Function = Callable[..., Any]
 
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 ATTEMPTED = "__pcbatch_attempted__"  # the parameter of a function that is an expression in the body of a `try`
-SUPPORT_MODULE = SimpleNamespace()
-"""The support functions that trees call, by name: a cell of primitives, so that no name of the user's can hide it."""
+SUPPORT_MODULE = ModuleType(SUPPORT)
+"""The support functions that trees call, by name: a cell of primitives, so that no name of the user's can hide it.
+
+It grows while primitives are traced, and being a module it counts as no state of the user's."""
 
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef)
@@ -130,22 +132,27 @@ def index_value(index: Node) -> Node:
     return index
 
 
+LEAVES = (gast.expr_context, gast.operator, gast.unaryop, gast.boolop, gast.cmpop)
+"""Nodes without parts of their own, which say only what the node around them is."""
+
+
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Apply `change` to every child of a node, in field order; return the same object if no child changes."""
-    fields: dict[str, Any] = {}
-    differs = False
-    for name, old in gast.iter_fields(node):
-        new = _rebuild_field(old, change)
-        differs |= new is not old
-        fields[name] = new
-    return gast.copy_location(type(node)(**fields), node) if differs else node
-
-
-def _rebuild_field(old: Any, change: Callable[[Node], Node]) -> Any:
-    if isinstance(old, list):
-        new = [change(item) if isinstance(item, gast.AST) else item for item in old]
-        return new if any(a is not b for a, b in zip(new, old, strict=True)) else old
-    return change(old) if isinstance(old, gast.AST) else old
+    """Apply `change` to every child of a node but `LEAVES`, in field order; return the same object if no child
+    changes."""
+    changed: dict[str, Any] | None = None
+    for name in node._fields:
+        old = getattr(node, name, None)
+        if isinstance(old, list):
+            new = [change(item) if isinstance(item, gast.AST) else item for item in old]
+            differs = any(a is not b for a, b in zip(new, old, strict=True))
+        elif isinstance(old, gast.AST) and not isinstance(old, LEAVES):
+            new = change(old)
+            differs = new is not old
+        else:
+            continue
+        if differs:
+            changed = {name: new} if changed is None else {**changed, name: new}
+    return node if changed is None else with_fields(node, **changed)
 
 
 def rebuild_bodies(node: Node, statements: Callable[[list[Node]], list[Node]], *, inner: bool = True) -> Node:
@@ -192,8 +199,13 @@ def children(node: Node) -> Iterator[Node]:
     if isinstance(node, gast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             yield from (item for item in (key, value) if item is not None)
-    else:
-        yield from gast.iter_child_nodes(node)
+        return
+    for name in node._fields:  # as `gast.iter_child_nodes` does, which is slower
+        part = getattr(node, name, None)
+        if isinstance(part, gast.AST):
+            yield part
+        elif isinstance(part, list):
+            yield from (item for item in part if isinstance(item, gast.AST))
 
 
 def one_line(node: Node) -> str:

@@ -22,7 +22,7 @@ from pcbatch.data.objects.made import made_schema
 from pcbatch.jax_settings import settings
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf
 from pcbatch.lowering.typing.objects import registered_classes
-from pcbatch.lowering.typing.trace import Traced
+from pcbatch.lowering.typing.trace import Traced, inside_primitive
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 """Types whose values are told apart by `==` and their type alone."""
@@ -39,7 +39,13 @@ _store: ContextVar[Store | None] = ContextVar("pcbatch_kept_traces", default=Non
 
 @contextlib.contextmanager
 def keeping_traces() -> Iterator[None]:
-    """Keep the traces and joins that type inference makes within the context, for its later runs there."""
+    """Keep the traces and joins that type inference makes within the context, for its later runs there.
+
+    One context inside of another changes nothing, but where a primitive is traced: traces there may hold its values.
+    """
+    if _store.get() is not None and not inside_primitive():
+        yield
+        return
     with setting(_store, {}), setting(_joins, {}):
         yield
 
