@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import builtins
 import inspect
+from collections.abc import Mapping
+from dataclasses import replace
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import gast
 
@@ -19,6 +21,7 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.tree import Node
 
 MISSING: Final = object()
+T = TypeVar("T")
 
 
 def resolve(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Any:
@@ -39,6 +42,17 @@ def resolve(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Any
     if isinstance(node, gast.Subscript):
         return _item(resolve(unit, node.value, hidden), _index(unit, node.slice, hidden))
     return MISSING
+
+
+def hiding(unit: Unit, names: frozenset[str]) -> Unit:
+    """Return a unit as it looks from an inner scope with these names: they mean nothing that is known."""
+
+    def others(known: Mapping[str, T]) -> dict[str, T]:
+        return {name: value for name, value in known.items() if name not in names}
+
+    bound = {**dict.fromkeys(names, (unit.node,)), **unit.bound}
+    statics, lifted, imports = others(unit.statics), others(unit.lifted), others(unit.imports)
+    return replace(unit, bound=bound, statics=statics, lifted=lifted, imports=imports)
 
 
 def callee(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Target | None:

@@ -111,6 +111,11 @@ def is_attempted(code: CodeType) -> bool:
     return code.co_varnames[:1] == (ATTEMPTED,)
 
 
+def read_of(target: Node) -> Node:
+    """Make the expression that reads what a target assigns."""
+    return with_fields(target, ctx=gast.Load())
+
+
 def subscript(value: Node, index: Node, at: Node) -> Node:
     """Make the subscription `value[index]`, with the location of `at`."""
     return gast.copy_location(gast.Subscript(value=value, slice=index, ctx=gast.Load()), at)

@@ -108,7 +108,7 @@ def _leave_out_what_follows(inferred: Inferred, functions: Mapping[str, Function
             del inferred.errors[key]
 
 
-"""The type of the value of an attempt that is known to raise: any other type covers it. What reads it reads 0."""
+"""The value of what has none: an attempt that is known to raise, an element of a list that is always empty."""
 NOUGHT = known(0)
 
 
@@ -132,6 +132,8 @@ class _Inference:
         self.current = (0, -1)  # the round and position of the block that is looked at
         self.growth: Conflict | None = None  # the last one of a type, as the conflict that it is if it has no end
         self.deepened: dict[VariableKey, int] = {}  # by how many levels
+        # Primitives that read a value of which nothing is known yet: they wait until nothing else tells (`NOUGHT`).
+        self.left: dict[OpKey, None] | None = {}
         self.both_arms = False  # follow both arms of a branch whose condition could not be typed
         self.traces: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
         self._kept = KeptTraces()
@@ -145,6 +147,14 @@ class _Inference:
             for label in labels:
                 self.look((name, label), 0)
         last = self.current[0] + ROUNDS + 4 * sum(len(block.ops) for _, block in self.order)
+        self._work(last)
+        left, self.left = self.left, None
+        for function, label, k in left or ():
+            self.look((function, label), k)
+        self._work(last)
+
+    def _work(self, last: int) -> None:
+        """Look at what is due, in rounds up to the last."""
         while self.due:
             self.current = heapq.heappop(self.due)
             if self.current[0] > last and self.growth is not None:
@@ -232,6 +242,9 @@ class _Inference:
         ins = tuple(self.inferred.types.get((function, v)) for v in op.expr.ins)
         self.inferred.errors.pop(key, None)
         if any(value is None for value in ins):
+            return
+        if NOTHING in ins and self.left is not None:
+            self.left[key] = None
             return
         ins = tuple(NOUGHT if value == NOTHING else value for value in ins)
         try:

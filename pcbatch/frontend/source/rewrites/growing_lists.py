@@ -14,7 +14,7 @@ from pcbatch.data.catalogue import facts
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import place_of
 from pcbatch.frontend.source.streams import has_own, is_stream, read_for_each
-from pcbatch.frontend.source.tree import Node, attribute, call, load, rebuild, target_of
+from pcbatch.frontend.source.tree import Node, attribute, call, load, read_of, rebuild, target_of
 
 
 def as_loop(unit: Unit, node: Node, new_name: Callable[[], str]) -> list[Node]:
@@ -24,7 +24,7 @@ def as_loop(unit: Unit, node: Node, new_name: Callable[[], str]) -> list[Node]:
         case gast.Expr(value=gast.Call(func=gast.Attribute(value=value, attr=method), args=[stream], keywords=[])):
             own = (method,)
         case gast.AugAssign(target=target, op=gast.Add(), value=stream):
-            value, method, own = _read(target), "extend", ("__iadd__", "__add__")
+            value, method, own = read_of(target), "extend", ("__iadd__", "__add__")
         case _:
             return []
     place = place_of(unit, value) if facts(method).one and not has_own(unit, *own) else None
@@ -62,8 +62,3 @@ def reads_what_it_changes(unit: Unit, node: Node) -> Node | None:
         if not isinstance(arg, gast.ListComp) and is_stream(unit, arg) and value.id in read_for_each(unit, arg):
             return arg
     return None
-
-
-def _read(target: Node) -> Node:
-    """The expression that reads what a target assigns."""
-    return rebuild(target, lambda child: gast.Load() if isinstance(child, gast.Store) else child)

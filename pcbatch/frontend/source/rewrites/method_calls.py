@@ -22,7 +22,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
-from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
+from pcbatch.frontend.source.resolve import MISSING, hiding, is_builtin, resolve
 from pcbatch.frontend.source.rewrites.comparisons import COMPARED, compared
 from pcbatch.frontend.source.rewrites.dispatch import (
     ASKED,
@@ -59,6 +59,7 @@ from pcbatch.frontend.source.rewrites.taken_elements import (
     taken_streams,
 )
 from pcbatch.frontend.source.rewrites.written_heaps import written_heap
+from pcbatch.frontend.source.scope import hidden_inside
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
@@ -69,6 +70,7 @@ from pcbatch.frontend.source.tree import (
     display,
     index_value,
     load,
+    read_of,
     rebuild,
     subscript,
     supported,
@@ -98,6 +100,15 @@ class _Writer(Dispatch):
 
     def rewritten(self, node: Node, taken_here: bool = False) -> Node:
         """Rewrite a node, inner parts first; `taken_here`: what is around it asks for its elements."""
+        if not isinstance(node, (*COMPREHENSIONS, gast.Lambda)):
+            return self.in_scope(node, taken_here)
+        around, self.unit = self.unit, hiding(self.unit, hidden_inside(node))
+        new = self.in_scope(node, taken_here)
+        self.unit = around
+        return new
+
+    def in_scope(self, node: Node, taken_here: bool) -> Node:
+        """Rewrite a node whose scope is that of the unit."""
         taken = taken_streams(self.unit, node)
 
         def change(child: Node) -> Node:
@@ -304,7 +315,7 @@ class _Writer(Dispatch):
     def augmented(self, node: Node, target: Node, operator: str, value: Node) -> Node | None:
         """The statements of `x += value`, by the method that adds in place if a class has one."""
         if isinstance(target, gast.Attribute) and any(properties(self.unit, target.attr, True)):
-            read = rebuild(target, lambda child: gast.Load() if isinstance(child, gast.Store) else child)
+            read = read_of(target)
             added = gast.copy_location(gast.BinOp(left=read, op=node.op, right=value), node)
             whole = gast.Assign(targets=[target], value=self.rewritten(added), type_comment=None)
             return self.written(gast.copy_location(whole, node)) if is_simple(self.unit, target) else None
@@ -316,7 +327,7 @@ class _Writer(Dispatch):
             added = gast.AugAssign(target=target_of(temp, node), op=node.op, value=value)
             before = [gast.copy_location(part, node) for part in (first, added)]
             return self.stored(node, owner, "__setitem__", [index_value(target.slice), load(temp, node)], before=before)
-        read = rebuild(target, lambda child: gast.Load() if isinstance(child, gast.Store) else child)
+        read = read_of(target)
         return self.stored(node, read, f"__i{operator}__ __{operator}__", [value], target)
 
     def made(self, node: Node) -> Node | None:
