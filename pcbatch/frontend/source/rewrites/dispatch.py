@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
@@ -11,7 +12,7 @@ import gast
 
 from pcbatch.data.functions import builtins, drafts, texts
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.resolve import MISSING, hiding, resolve
 from pcbatch.frontend.source.rewrites.comparisons import (
     COMPARED,
     OPERATORS,
@@ -21,8 +22,10 @@ from pcbatch.frontend.source.rewrites.comparisons import (
     root_of_order,
 )
 from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple, methods_named, properties
+from pcbatch.frontend.source.scope import hidden_inside
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
     Node,
     attribute,
     call,
@@ -73,6 +76,15 @@ class Dispatch:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.temps = 0
+
+    @contextmanager
+    def scope_of(self, node: Node) -> Iterator[None]:
+        """Let names mean within the context what they mean inside of a comprehension or a lambda."""
+        around = self.unit
+        if isinstance(node, (*COMPREHENSIONS, gast.Lambda)):
+            self.unit = hiding(around, hidden_inside(node))
+        yield
+        self.unit = around
 
     def special(self, func: Node) -> str:
         """The special method of its only argument that a builtin calls; empty for other functions."""

@@ -22,7 +22,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
-from pcbatch.frontend.source.resolve import MISSING, hiding, is_builtin, resolve
+from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
 from pcbatch.frontend.source.rewrites.comparisons import COMPARED, compared
 from pcbatch.frontend.source.rewrites.dispatch import (
     ASKED,
@@ -59,7 +59,6 @@ from pcbatch.frontend.source.rewrites.taken_elements import (
     taken_streams,
 )
 from pcbatch.frontend.source.rewrites.written_heaps import written_heap
-from pcbatch.frontend.source.scope import hidden_inside
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
@@ -100,15 +99,10 @@ class _Writer(Dispatch):
 
     def rewritten(self, node: Node, taken_here: bool = False) -> Node:
         """Rewrite a node, inner parts first; `taken_here`: what is around it asks for its elements."""
-        if not isinstance(node, (*COMPREHENSIONS, gast.Lambda)):
+        with self.scope_of(node):
             return self.in_scope(node, taken_here)
-        around, self.unit = self.unit, hiding(self.unit, hidden_inside(node))
-        new = self.in_scope(node, taken_here)
-        self.unit = around
-        return new
 
     def in_scope(self, node: Node, taken_here: bool) -> Node:
-        """Rewrite a node whose scope is that of the unit."""
         taken = taken_streams(self.unit, node)
 
         def change(child: Node) -> Node:
