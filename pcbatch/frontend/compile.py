@@ -16,6 +16,7 @@ from pcbatch.frontend.build.builder import Builder, keep_parameters
 from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.iteration import consumers
+from pcbatch.frontend.build.iteration.reversed_iterators import write_elements
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.unbound import keep_flags, with_flags
@@ -125,7 +126,9 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         if levels > 4 * MOST_LEVELS:
             title = f"calls of `{request.fn.__name__}` hand on functions that capture one another, without end"
             raise CompileError(Diagnostic("PCB207", title, helps=(LEVELS_HELP,)))
-    unit = in_simple_words(request.fn, symbols.helpers, request.statics, request.target, collect_yields)
+    unit = in_simple_words(
+        request.fn, symbols.helpers, request.statics, request.target, [collect_yields], [write_elements]
+    )
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)

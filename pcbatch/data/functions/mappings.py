@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import jax
 import jax.extend.source_info_util
 
 from pcbatch.data.container import Container
 from pcbatch.data.functions.lifted import has_member, lifted, with_members
-from pcbatch.data.functions.users_code import substitute
+from pcbatch.data.functions.users_code import load_method, substitute
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import COUNTER, ORDERED, LaneDict, missing_of
 from pcbatch.data.mappings.lane_set import DictView, LaneFrozenSet, LaneSet
 from pcbatch.data.members import of_member
 from pcbatch.data.sequences.lane_list import LaneList, as_list
+from pcbatch.data.stored import UnlikeError
 from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
@@ -171,3 +173,17 @@ def any_order(value: Value) -> Value:
     if isinstance(value, LaneSet):
         return value.unordered()
     return list(value) if isinstance(value, set | frozenset) else value
+
+
+def elements_at(mapping: Value, key: Value) -> Value:
+    """Return the value of a key of a dict, of which only the elements are taken, or an empty one of its kind."""
+    if not isinstance(mapping, LaneDict):  # one that is known, or an object of the user's
+        return substitute(load_method(mapping, "get"))(key, ())
+    try:
+        return mapping.get(key, ())
+    except UnlikeError as unlike:
+        others: tuple[Value, ...] = ([], set(), {})
+        for empty in others:
+            with suppress(UnlikeError):
+                return mapping.get(key, empty)
+        raise unlike from None

@@ -1,14 +1,15 @@
 """Iterators by `reversed` in the places that take all of their elements, where they may be lists of the lane.
 
 Python's iterator gives each element once. A list gives them to everyone who asks: one that is kept would be wrong.
-Objects of the user's that give elements by index alone become lists in the same places.
+Objects of the user's that give elements by index alone become lists in the same places, and where a dict may lack
+what is gone over (`d.get(key, ())`), an empty tuple is as good as an empty list or set.
 """
 
 from __future__ import annotations
 
 import gast
 
-from pcbatch.data.functions import sequence_builtins
+from pcbatch.data.functions import mappings, sequence_builtins
 from pcbatch.data.functions.users_code import iterable
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
@@ -40,6 +41,26 @@ def _gives_by_index(unit: Unit, target: object) -> bool:
     """Whether what a node takes elements of may be an object of the user's that has `__getitem__` and no `__iter__`."""
     classes = [cls for cls in unit.classes.values() if not hasattr(cls, "__iter__")]
     return target is not reversed and any(own_methods(classes, "__getitem__"))
+
+
+def write_elements(unit: Unit) -> Node:
+    """Return the tree of a function with `d.get(key, ())` as calls of their own where only elements are taken."""
+
+    def rewritten(node: Node) -> Node:
+        target = resolve(unit, node.func) if isinstance(node, gast.Call) else None
+        taken = _taken_whole(unit, node, target)
+        return rebuild(node, lambda child: rewritten(_at_key(child) if any(child is one for one in taken) else child))
+
+    return rewritten(unit.node)
+
+
+def _at_key(node: Node) -> Node:
+    match node:
+        case gast.Call(func=gast.Attribute(value=value, attr="get"), args=[key, gast.Tuple(elts=[])], keywords=[]):
+            return supported(mappings.elements_at, [value, key], node)
+        case gast.IfExp():  # a choice among methods of the user's, and the plain call
+            return rebuild(node, lambda child: child if child is node.test else _at_key(child))
+    return node
 
 
 def with_lists(unit: Unit, node: Node) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
 
@@ -41,11 +41,21 @@ REWRITINGS = (
 
 
 def in_simple_words(
-    fn: FunctionType, helpers: Helpers, statics: Statics, target: Target, *first: Callable[[Unit], Node]
+    fn: FunctionType,
+    helpers: Helpers,
+    statics: Statics,
+    target: Target,
+    first: Sequence[Callable[[Unit], Node]] = (),
+    last: Sequence[Callable[[Unit], Node]] = (),
 ) -> Unit:
-    """Return the unit of a function, as `make_unit` does, after some rewritings of its tree and all of these."""
+    """Return the unit of a function, as `make_unit` does, after these rewritings of its tree between others."""
     unit = make_unit(fn, helpers, statics, target)
-    rewritings: list[Callable[[Unit], Node]] = [*first, partial(write_none_defaults, statics=statics), *REWRITINGS]
+    rewritings: list[Callable[[Unit], Node]] = [
+        *first,
+        partial(write_none_defaults, statics=statics),
+        *REWRITINGS,
+        *last,
+    ]
     for rewriting in rewritings:
         if (node := rewriting(unit)) is not unit.node:
             unit = make_unit(fn, helpers, statics, target, node)
