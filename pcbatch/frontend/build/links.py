@@ -22,6 +22,7 @@ from pcbatch.data.functions.links import linked_item, put_back
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import has_control, operands
+from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.places import Place, place_of
 from pcbatch.frontend.source.tree import Node, load, supported
 from pcbatch.ir.analysis.dataflow import forward
@@ -47,16 +48,48 @@ def link_into(b: Builder, dst: str, node: Node) -> bool:
     place = linked_place(b, node)
     if place is None or place.name == dst or not place.keys:
         return False
+    _link_to(b, dst, place, node)
+    return True
+
+
+def link_each(b: Builder, dsts: Sequence[str], value: Node) -> bool:
+    """Build `above, row = table[i - 1], table[i]` as links if that was decided; else build nothing.
+
+    Elements are parts of variables, variables, or have no objects in common with others. One that a later element
+    still reads gets its variable after them.
+    """
+    if b.loc(value) not in b.unit.decisions.linked or b.handlers or not isinstance(value, gast.Tuple | gast.List):
+        return False
+    if len(value.elts) != len(dsts) or any(isinstance(element, gast.Starred) for element in value.elts):
+        return False
+    late: list[tuple[str, str]] = []
+    for k, (dst, element) in enumerate(zip(dsts, value.elts, strict=True)):
+        if any(dst in lane_reads(b.unit, other, b.variables) for other in value.elts[k:]):
+            late.append((dst, b.temp()))
+            dst = late[-1][1]
+        place = linked_place(b, element, value)
+        if place is None:
+            b.prim((dst,), element)
+        elif place.keys:
+            _link_to(b, dst, place, element)
+        else:
+            b.require_bound(element)
+            b.emit(Move(dst, place.name, b.loc(value)))
+    for dst, temp in late:
+        b.emit(Move(dst, temp, b.loc(value)))
+    return True
+
+
+def _link_to(b: Builder, dst: str, place: Place, node: Node) -> None:
     keys = fixed_keys(b, place, node)
     reads = [load(place.name, node), *(load(key, node) for key in keys)]
     b.prim((dst,), supported(links.linked_item, reads, node), shown=node, at=node)
     b.note(is_part=True)
-    return True
 
 
-def linked_place(b: Builder, node: Node) -> Place | None:
-    """The variable, or part of one, that a node names, if it is to be linked."""
-    if b.loc(node) not in b.unit.decisions.linked or b.handlers:
+def linked_place(b: Builder, node: Node, whole: Node = None) -> Place | None:
+    """The variable, or part of one, that a node names, if it, or the `whole` that it stands in, is to be linked."""
+    if b.loc(node if whole is None else whole) not in b.unit.decisions.linked or b.handlers:
         return None
     place = place_of(b.unit, node)
     if place is None or place.name not in b.variables or has_control(b, node):
