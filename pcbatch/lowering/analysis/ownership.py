@@ -173,7 +173,8 @@ class Ownership:
             source = op.expr.ins[alias.source]
             part = (source, OWN if alias.own_source else INNER)
             if part in self.objects.parts(function, source):
-                found.append(ObjectSource(part, alias.source in op.expr.effects.takes and not alias.own_source))
+                taken = alias.source in op.expr.effects.takes and not alias.own_source
+                found.append(ObjectSource(part, taken, apart=op.expr.effects.apart))
         if level == INNER and j in traced.repeated:
             found += [ObjectSource(REPEATED), ObjectSource(REPEATED)]
         return found

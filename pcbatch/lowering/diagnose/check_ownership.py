@@ -216,6 +216,8 @@ class _Checker:
             others = (arg for other, arg in enumerate(op.args) if other != position)
             again = [arg for arg in others if not held.isdisjoint(self.objects.parts(self.function.name, arg))]
             if again:
+                self.linked |= {loc for each in (root, again[0]) for loc, _ in _definitions(self.function, each)}
+                self.linked |= {op.loc} if op.loc is not None else set()
                 yield _given_twice(op, root, again[0])
             else:
                 yield from self._shown(block, k, op, root, parts, state, self._stored_in(block, k, op.dsts[j]))
