@@ -146,7 +146,8 @@ class _Checker:
             root = op.expr.ins[change.position]
             parts = self.objects.changed_parts(self.function.name, block.label, k, op, change)
             self.classes = user_classes(self.objects.type(self.function.name, root))
-            if any(part in state.get(part, NONE) for part in parts):
+            inside = [(root, INNER)] if op.expr.effects.back else []
+            if any(part in state.get(part, NONE) for part in (*parts, *inside)):
                 yield self._repeated(op, root)
             if op.expr.effects.syncs:  # what else may show the change was looked at where it was made
                 continue
@@ -263,8 +264,10 @@ class _Checker:
         """The variables that have the values of operation k still after those that bring others up to date."""
         written: set[str] = set()
         for op in block.ops[k + 1 :]:
-            if not (isinstance(op, Prim) and op.expr.effects.syncs):
+            if not isinstance(op, Prim) or not (op.expr.effects.syncs or op.expr.effects.back):
                 break
+            if not op.expr.effects.syncs and not self.objects.changes(self.function.name, block.label, k + 1, op):
+                break  # a slice of a list is a new list, which is not stored
             written |= set(writes(op))
             k += 1
         return self.live[block.label][k] - written
