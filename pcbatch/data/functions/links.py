@@ -20,6 +20,7 @@ from pcbatch.errors import Refusal
 jax.extend.source_info_util.register_exclusion(__file__)
 
 ONE_PART = "two arguments of this call are one object, which it changes"
+GIVEN_ONCE = "give the object once, and use one parameter for it in the function"
 
 
 def fixed_key(value: Value, key: Value, *path: Value) -> Value:
@@ -57,12 +58,12 @@ def parts_apart(value: Value, *paths: Value) -> tuple[Value, Value]:
     for path in (first, second):
         for count in range(len(path)):
             if not isinstance(linked_item(value, *path[:count]), (list, LaneList, *ARRAYS)):
-                raise Refusal("PCB330", ONE_PART, helps=("give the object once",))
+                raise Refusal("PCB330", ONE_PART, helps=(GIVEN_ONCE,))
     equal = [one == other for one, other in zip(first, second, strict=True)]
     known = [each for each in equal if isinstance(each, bool)]
     if all(known):
         if len(known) == len(equal):
-            raise Refusal("PCB330", ONE_PART, helps=("give the object once",))
+            raise Refusal("PCB330", ONE_PART, helps=(GIVEN_ONCE,))
         limit(jnp.logical_not(jnp.all(jnp.stack([jnp.asarray(each) for each in equal]))), ONE_PART)
     return linked_item(value, *first), linked_item(value, *second)
 
