@@ -413,10 +413,14 @@ def slice_own(n):
     return g
 
 
+def _sevens(r):
+    r[0] = 7
+
+
 def arr_slice(n):
     m = np.full((3, 3), 1.0)
-    _fill(m[1:])
-    _fill(m[0])
+    _sevens(m[1:])
+    _sevens(m[0])
     _inside(m[1:])
     return m
 
