@@ -50,6 +50,9 @@ class Effects:
         is_part: whether the value is the object at the keys `ins[1:]`, variables that nothing else assigns, in that of
             the variable `ins[0]`. Only the front end asks for that (`frontend/build/links.py`).
         syncs: whether the operation gives a variable the value that it has in Python after a change of a part.
+        back: whether a part of a variable, which a call has changed by another name, is stored where it was.
+        alone: likewise, and nothing else of the variable took part in that, so no object inside has moved.
+        apart: whether the values are parts of the variable `ins[0]`, none of them at the place of another.
         same: whether the value is the object of the variable `ins[0]` itself, in another form.
         streams: whether there is a comprehension, or a builtin that consumes an iterable, which may be a loop instead
             (`Decisions.expanded`).
@@ -59,6 +62,9 @@ class Effects:
     takes: tuple[int, ...] = ()
     is_part: bool = False
     syncs: bool = False
+    back: bool = False
+    alone: bool = False
+    apart: bool = False
     same: bool = False
     streams: bool = False
 

@@ -16,6 +16,7 @@ from pcbatch.call.describe_lane import describe_lane
 from pcbatch.compiler.program import Program
 from pcbatch.data.capacity import LARGEST, NO_ROOM, Room, rounded
 from pcbatch.data.checks import CHARACTERS
+from pcbatch.data.functions.links import GIVEN_ONCE, ONE_PART
 from pcbatch.data.mappings.entries import TOO_LARGE
 from pcbatch.data.sequences.list_reductions import SET_ORDER
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
@@ -33,7 +34,11 @@ from pcbatch.transforms.failure_callback import Notice, failure_mode, notify_if
 SHOWN = 5  # lanes listed in a message
 SHOWN_LOCATIONS = 3  # spans where lanes of one kind stopped
 WIDER = 'for numbers of 64 bits, `jax.config.update("jax_enable_x64", True)` before the first array'
-LIMIT_HELPS = {"`**`": REST, SET_ORDER: "give equal keys an order: `key=lambda x: (f(x), x)` in place of `key=f`"}
+LIMIT_HELPS = {
+    "`**`": REST,
+    SET_ORDER: "give equal keys an order: `key=lambda x: (f(x), x)` in place of `key=f`",
+    ONE_PART: GIVEN_ONCE,
+}
 
 Locate = Callable[[int], Site]  # from a lane to the block where it stopped
 

@@ -6,7 +6,7 @@ import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
 
-from pcbatch.data.checks import require
+from pcbatch.data.checks import limit, require
 from pcbatch.data.functions.changes import set_item
 from pcbatch.data.functions.iteration import rows
 from pcbatch.data.functions.sequence_builtins import get_item
@@ -18,6 +18,9 @@ from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
+
+ONE_PART = "two arguments of this call are one object, which it changes"
+GIVEN_ONCE = "give the object once, and use one parameter for it in the function"
 
 
 def fixed_key(value: Value, key: Value, *path: Value) -> Value:
@@ -47,6 +50,22 @@ def linked_item(value: Value, *path: Value) -> Value:
             )
         value = get_item(value, key)
     return value
+
+
+def parts_apart(value: Value, *paths: Value) -> tuple[Value, Value]:
+    """The parts of a list or an array at two paths of one length, one path behind the other, if they are different."""
+    first, second = paths[: len(paths) // 2], paths[len(paths) // 2 :]
+    for path in (first, second):
+        for count in range(len(path)):
+            if not isinstance(linked_item(value, *path[:count]), (list, LaneList, *ARRAYS)):
+                raise Refusal("PCB330", ONE_PART, helps=(GIVEN_ONCE,))
+    equal = [one == other for one, other in zip(first, second, strict=True)]
+    known = [each for each in equal if isinstance(each, bool)]
+    if all(known):
+        if len(known) == len(equal):
+            raise Refusal("PCB330", ONE_PART, helps=(GIVEN_ONCE,))
+        limit(jnp.logical_not(jnp.all(jnp.stack([jnp.asarray(each) for each in equal]))), ONE_PART)
+    return linked_item(value, *first), linked_item(value, *second)
 
 
 def linked_rows(value: Value, *path: Value) -> Value:

@@ -11,7 +11,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changes_in_try import by_stream
 from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, may_raise, store, updated
 from pcbatch.frontend.build.expressions import atom, has_control, lower, lower_into, operands
-from pcbatch.frontend.build.links import link_into
+from pcbatch.frontend.build.links import link_each, link_into
 from pcbatch.frontend.build.mutations import (
     augment_place,
     delete_place,
@@ -35,7 +35,7 @@ PARTS = (gast.Subscript, gast.Attribute)
 def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
     """`a = b = value`, targets from left to right, the value evaluated once."""
     if len(targets) == 1 and isinstance(targets[0], gast.Name):
-        if not link_into(b, targets[0].id, value):
+        if not link_into(b, targets[0].id, value, has_control):
             lower_into(b, targets[0].id, value)
         return
     if len(targets) == 1 and (swapped := _swapped(b, targets[0], value)) is not None:
@@ -201,7 +201,7 @@ def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
         # One destination would receive the whole sequence, which is evaluated at its own place.
         value = value if isinstance(value, gast.Name) else copied(b, value)
         b.prim(dsts, supported(iteration.single, [value], target), shown=_single(value, target), at=target)
-    else:
+    elif not link_each(b, dsts, value, has_control):
         b.prim(dsts, value)
     for element, dst in zip(elements, dsts, strict=True):
         if isinstance(element, gast.Tuple | gast.List):

@@ -242,12 +242,12 @@ class Builder:
             expr = replace(expr, effects=replace(expr.effects, takes=takes))
         self.emit(Prim(dsts, expr, self.loc(source)))
 
-    def note(self, *, is_part: bool = False, same: bool = False) -> None:
-        """Note an effect of the last operation: that its value is a part of a variable, or the variable's object."""
-        ops = self.drafts[self.current].ops
-        last = ops[-1]
+    def note(self, *, is_part: bool = False, same: bool = False, back: bool = False, alone: bool = False) -> None:
+        """Note effects of the last operation (`Effects`)."""
+        last = self.drafts[self.current].ops[-1]
         assert isinstance(last, Prim)
-        ops[-1] = replace(last, expr=replace(last.expr, effects=replace(last.expr.effects, is_part=is_part, same=same)))
+        effects = replace(last.expr.effects, is_part=is_part, same=same, back=back, alone=alone)
+        self.drafts[self.current].ops[-1] = replace(last, expr=replace(last.expr, effects=effects))
 
     def uses(self, name: str, at: Node) -> None:
         """Record a call of a nested function that is a function of the program."""

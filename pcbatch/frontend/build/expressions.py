@@ -34,6 +34,7 @@ from pcbatch.frontend.build.evaluation_order import (
 )
 from pcbatch.frontend.build.iteration.kept_iterators import kept_iterator, take_next
 from pcbatch.frontend.build.iteration.reversed_iterators import with_lists
+from pcbatch.frontend.build.links import link_into
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.build.receivers import call_of_looked_up, evaluated
 from pcbatch.frontend.source.bind_call import starred
@@ -324,7 +325,16 @@ def call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     plan = CallPlan.of(b, node, without_star(b, node, target), target)
     values = in_order(b, plan.nodes, partial(plan.given.fixed, b, lower))
     names = (name for name, _ in plan.binding.given)
-    return plan.emit(b, dst, {name: variable(b, value) for name, value in zip(names, values, strict=True)})
+    given = {name: _argument(b, value, node) for name, value in zip(names, values, strict=True)}
+    return plan.emit(b, dst, given)
+
+
+def _argument(b: Builder, value: Node, call: Node) -> str:
+    """Return the name of a variable that holds an argument of a call, linked with what that is a part of if asked."""
+    if not isinstance(value, gast.Subscript) or b.loc(call) not in b.unit.decisions.linked:
+        return variable(b, value)
+    dst = b.temp()
+    return dst if link_into(b, dst, value, has_control, call) else variable(b, value)
 
 
 def without_star(b: Builder, node: Node, target: Target) -> Node:

@@ -21,7 +21,8 @@ from pcbatch.data.functions import links
 from pcbatch.data.functions.links import linked_item, put_back
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import has_control, operands
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.primitives import lane_reads, passed_function
 from pcbatch.frontend.source.places import Place, place_of
 from pcbatch.frontend.source.tree import Node, load, supported
 from pcbatch.ir.analysis.dataflow import forward
@@ -42,21 +43,56 @@ class Fact(NamedTuple):
 Facts = frozenset[Fact]
 
 
-def link_into(b: Builder, dst: str, node: Node) -> bool:
-    """Build `dst = node` as a link if that was decided and `node` is a part of a variable; else build nothing."""
-    place = linked_place(b, node)
+HasControl = Callable[[Builder, Node], bool]
+
+
+def link_into(b: Builder, dst: str, node: Node, has_control: HasControl, whole: Node = None) -> bool:
+    """Build `dst = node` as a link if that was decided and `node` is a part of a variable; else build nothing.
+
+    The decision is that of the expression, or of the `whole` that it is a part of.
+    """
+    place = linked_place(b, node, has_control, whole)
     if place is None or place.name == dst or not place.keys:
         return False
+    _link_to(b, dst, place, node)
+    return True
+
+
+def link_each(b: Builder, dsts: Sequence[str], value: Node, has_control: HasControl) -> bool:
+    """Build `above, row = table[i - 1], table[i]` as links if that was decided; else build nothing.
+
+    A variable that a later element still reads is assigned after them.
+    """
+    if b.loc(value) not in b.unit.decisions.linked or b.handlers or not isinstance(value, gast.Tuple | gast.List):
+        return False
+    if len(value.elts) != len(dsts) or any(isinstance(element, gast.Starred) for element in value.elts):
+        return False
+    late: list[tuple[str, str]] = []
+    for k, (dst, element) in enumerate(zip(dsts, value.elts, strict=True)):
+        if any(dst in lane_reads(b.unit, later, b.variables) for later in value.elts[k:]):
+            late.append((dst, b.temp()))
+            dst = late[-1][1]
+        if link_into(b, dst, element, has_control, value):
+            continue
+        if isinstance(element, gast.Name) and element.id in b.variables and not passed_function(b.unit, element.id):
+            b.emit(Move(dst, element.id, b.loc(value)))
+        else:
+            b.prim((dst,), element)
+    for dst, temp in late:
+        b.emit(Move(dst, temp, b.loc(value)))
+    return True
+
+
+def _link_to(b: Builder, dst: str, place: Place, node: Node) -> None:
     keys = fixed_keys(b, place, node)
     reads = [load(place.name, node), *(load(key, node) for key in keys)]
     b.prim((dst,), supported(links.linked_item, reads, node), shown=node, at=node)
     b.note(is_part=True)
-    return True
 
 
-def linked_place(b: Builder, node: Node) -> Place | None:
-    """The variable, or part of one, that a node names, if it is to be linked."""
-    if b.loc(node) not in b.unit.decisions.linked or b.handlers:
+def linked_place(b: Builder, node: Node, has_control: HasControl, whole: Node = None) -> Place | None:
+    """The variable, or part of one, that a node names, if it, or the `whole` that it is a part of, is to be linked."""
+    if b.loc(node if whole is None else whole) not in b.unit.decisions.linked or b.handlers:
         return None
     place = place_of(b.unit, node)
     if place is None or place.name not in b.variables or has_control(b, node):
@@ -72,7 +108,10 @@ def _is_index(key: Node) -> bool:
 def fixed_keys(b: Builder, place: Place, at: Node) -> tuple[str, ...]:
     """Build variables for the keys of a place, in which an index counts from the start of its list."""
     keys: list[str] = []
-    for operand in operands(b, place.operands):
+    for index in place.operands:
+        operand = index
+        if not isinstance(index, gast.Name) and lane_reads(b.unit, index, b.variables):
+            operand = copied(b, index)
         reads = [load(place.name, at), operand, *(load(key, at) for key in keys)]
         keys.append(b.temp())
         b.prim((keys[-1],), supported(links.fixed_key, reads, at), shown=operand, at=at)
@@ -108,10 +147,11 @@ def _met(values: Sequence[Facts | None]) -> Facts | None:
 def _synced_block(block: Block, facts: Facts, linked: frozenset[Loc]) -> Block:
     ops: list[Op] = []
     for op in block.ops:
+        if isinstance(op, Call) and op.loc in linked:
+            ops += _apart(op, facts)
         facts = _after(op, facts, linked)
         ops.append(op)
-        for name in _changed_in_place(op):
-            ops += _updates(name, facts, op.loc)
+        ops += _updates(_changed_in_place(op), facts, op.loc)
     return replace(block, ops=tuple(ops))
 
 
@@ -168,13 +208,30 @@ def _depths(name: str, facts: Collection[Fact]) -> dict[str, int]:
     return depths
 
 
-def _updates(changed: str, facts: Facts, loc: Loc | None) -> Iterator[Op]:
-    """Yield the operations that bring all variables up to date that are linked with a changed one."""
-    done, waiting = {changed}, [changed]
+def _apart(call: Call, facts: Facts) -> Iterator[Op]:
+    """Yield operations that read two arguments of a call anew, which are parts of one variable: lanes in which both are
+    the same part stop there, since the callee would have to show what it changes by both names."""
+    places: dict[tuple[str, int], dict[str, tuple[str, ...]]] = {}
+    for fact in sorted(facts):
+        if fact.keys and fact.child in call.args:
+            places.setdefault((fact.root, len(fact.keys)), {})[fact.child] = fact.keys
+    for (root, _), parts in places.items():
+        if len(parts) == 2:
+            ins = (root, *(key for keys in parts.values() for key in keys))
+            text = f"{links.parts_apart.__name__}({', '.join(ins)})"
+            yield Prim(tuple(parts), Expr(text, ins, links.parts_apart, effects=Effects(apart=True)), call.loc)
+
+
+def _updates(changed: Sequence[str], facts: Facts, loc: Loc | None) -> Iterator[Op]:
+    """Yield the operations that bring all variables up to date that are linked with changed ones.
+
+    Several that a call has changed are apart, so each is stored before others are read again.
+    """
+    done, waiting = set(changed), list(changed)
     while waiting:
         name = waiting.pop(0)
         for fact in sorted(facts):
-            if fact.child == name and fact.root not in done:
+            if fact.child == name and (fact.root not in done or (name in changed and fact.root not in changed)):
                 done.add(fact.root)
                 waiting.append(fact.root)
                 yield _sync(fact.root, (fact.root, *fact.keys, name), put_back, loc, Change(0, bool(fact.keys)))

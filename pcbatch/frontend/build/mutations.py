@@ -49,8 +49,11 @@ def require_kept(b: Builder, place: Place, parts: Iterable[Node], at: Node) -> N
 
 
 def put_back(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node) -> None:
-    """Build the change of a variable of which a part, a place, has been changed in place by another name."""
-    _change(b, changes.put_part, place, [load(place.name, at), path(place, operands, at), value], at)
+    """Build the change of a variable of which a part, a place, has been changed in place by a call, which is `at`."""
+    count = len(place.keys)
+    args = [load(place.name, at), path(place, operands, at), value]
+    _change(b, changes.put_part, place, args, at, Change(0, count > 1, depth=count + 1))
+    b.note(back=True, alone=b.loc(at) not in b.unit.decisions.linked)
 
 
 def augment_place(
@@ -152,7 +155,8 @@ def _change(
     last = place.keys[-1]
     sliced = function is changes.set_item and isinstance(last, gast.Subscript) and isinstance(last.slice, gast.Slice)
     change = change or Change(0, len(place.keys) > 1, depth=len(place.keys), spreads=sliced)
-    b.prim((place.name,), supported(function, args, at), shown=shown, at=at, changes=(place.name, change))
+    build = b.plain_prim if function is changes.put_part else b.prim  # which raises nothing
+    build((place.name,), supported(function, args, at), shown=shown, at=at, changes=(place.name, change))
 
 
 @dataclass(frozen=True, slots=True)

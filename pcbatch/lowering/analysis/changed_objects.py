@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import jax
 
-from pcbatch.ir.cfg import Function
+from pcbatch.ir.cfg import Function, Op
 from pcbatch.ir.effects import Change
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
@@ -64,6 +64,15 @@ class Objects:
         if traced is None:
             return ()
         return tuple(change for change in op.expr.effects.changes if self._is_real(function, op, change, traced))
+
+    def brings_up_to_date(self, function: str, label: str, k: int, op: Op) -> bool:
+        """Return whether an operation gives a variable what a change by another name has made of a part of it.
+
+        A slice of a list is a new list: it is not stored back.
+        """
+        if not isinstance(op, Prim):
+            return False
+        return op.expr.effects.syncs or (op.expr.effects.back and bool(self.changes(function, label, k, op)))
 
     def changed_parts(self, function: str, label: str, k: int, op: Prim, change: Change) -> list[Part]:
         """Return the parts of a variable that a change may change: its own object, or one inside, or both."""

@@ -63,11 +63,13 @@ class ObjectSource(NamedTuple):
         part: a variable, at a level.
         taken: whether it has them no longer, or they are not read from it again.
         stays: whether the result has them at the place where it had them before.
+        apart: whether other results have none of those that are at this place of the part.
     """
 
     part: Part
     taken: bool = False
     stays: bool = False
+    apart: bool = False
 
 
 Sources = Mapping[Part, Sequence[ObjectSource]]  # of the parts of what an operation assigns
@@ -103,7 +105,8 @@ def _common(state: State, one: ObjectSource, other: ObjectSource) -> bool:
     if one.stays or other.stays:
         return False
     if one.part == other.part:
-        return not (one.taken or other.taken) or one.part in state.get(one.part, NONE)
+        apart = one.taken or other.taken or (one.apart and other.apart)
+        return not apart or one.part in state.get(one.part, NONE)
     return other.part in state.get(one.part, NONE)
 
 

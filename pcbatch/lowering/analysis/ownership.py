@@ -173,7 +173,8 @@ class Ownership:
             source = op.expr.ins[alias.source]
             part = (source, OWN if alias.own_source else INNER)
             if part in self.objects.parts(function, source):
-                found.append(ObjectSource(part, alias.source in op.expr.effects.takes and not alias.own_source))
+                taken = alias.source in op.expr.effects.takes and not alias.own_source
+                found.append(ObjectSource(part, taken, apart=op.expr.effects.apart))
         if level == INNER and j in traced.repeated:
             found += [ObjectSource(REPEATED), ObjectSource(REPEATED)]
         return found
@@ -184,6 +185,8 @@ class Ownership:
         mine = [ObjectSource(part) for part in self.objects.parts(function, root) if part[1] == level]
         if op.expr.effects.syncs:
             return [*mine, *self._put_back(function, op, level)]
+        if op.expr.effects.back:
+            return mine if level == OWN else [*mine, *self._given_back(function, op, change)]
         return mine if level == OWN else [*mine, *self._stored(function, op, change, traced)]
 
     def _put_back(self, function: str, op: Prim, level: str) -> list[ObjectSource]:
@@ -192,6 +195,12 @@ class Ownership:
         if len(op.expr.ins) == 2:
             return [ObjectSource(part, stays=True) for part in parts if part[1] == level]
         return [] if level == OWN else [ObjectSource(part, stays=part[1] == OWN) for part in parts]
+
+    def _given_back(self, function: str, op: Prim, change: Change) -> list[ObjectSource]:
+        """The sources of the inside of a variable of which a call has changed a part, which stays at its place."""
+        others = [name for k, name in enumerate(op.expr.ins) if k != change.position]
+        parts = [part for name in others for part in self.objects.parts(function, name)]
+        return [ObjectSource(part, stays=op.expr.effects.alone or part[1] == OWN) for part in parts]
 
     def _stored(self, function: str, op: Prim, change: Change, traced: Traced) -> list[ObjectSource]:
         """The sources that a change in place may store in the object; one that `spreads` stores elements of others, and

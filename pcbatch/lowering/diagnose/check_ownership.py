@@ -12,9 +12,8 @@ from collections.abc import Iterator
 
 import jax
 
-from pcbatch.data.objects.made import made_schema
 from pcbatch.data.objects.made_classes import MadeClass, is_mutable
-from pcbatch.data.objects.made_fields import FieldKey, FieldLevel
+from pcbatch.data.objects.made_fields import FieldLevel
 from pcbatch.decisions import Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, Restart
@@ -49,6 +48,7 @@ from pcbatch.lowering.diagnose.ownership_helps import (
     TEMPORARY,
     VIEW,
     copy_help,
+    field_name,
     of_view,
 )
 from pcbatch.lowering.typing.abstract_values import Abstract
@@ -146,7 +146,8 @@ class _Checker:
             root = op.expr.ins[change.position]
             parts = self.objects.changed_parts(self.function.name, block.label, k, op, change)
             self.classes = user_classes(self.objects.type(self.function.name, root))
-            if any(part in state.get(part, NONE) for part in parts):
+            whole = [*parts, (root, INNER)] if op.expr.effects.back else parts
+            if any(part in state.get(part, NONE) for part in whole):
                 yield self._repeated(op, root)
             if op.expr.effects.syncs:  # what else may show the change was looked at where it was made
                 continue
@@ -166,7 +167,7 @@ class _Checker:
         of others as well, until they change."""
         back = {dst for call in block.ops[:k] if isinstance(call, Call) for dst in call.dsts[1:]}
         if level[1] and any(map(is_field, state.get(part, NONE))) and part[0] not in back:
-            title = f"`{_field_name(level[0])}` gets a list or an array that a record has already"
+            title = f"`{field_name(level[0])}` gets a list or an array that a record has already"
             helps = ("give it one of its own: `Node(list(xs))`, of lists in lists `Node([list(row) for row in xs])`",)
             yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
 
@@ -179,13 +180,13 @@ class _Checker:
             names = {*self.live[block.label][k], *(op.args if isinstance(op, Call) else ())}
             showing = {name for name, _ in shown} & names.difference(writes(op))
             if any(map(is_field, shown)):
-                title = f"this may change an object that stands at several places of `{_field_name(level[0])}`"
+                title = f"this may change an object that stands at several places of `{field_name(level[0])}`"
                 yield Diagnostic(CODE, title, _label(op.loc, "changed here"), (), (NOTE,), APART)
                 return
             for name in sorted(showing):
-                title = f"this may change `{_field_name(level[0])}`, and `{original_name(name)}` may be the same object"
+                title = f"this may change `{field_name(level[0])}`, and `{original_name(name)}` may be the same object"
                 if TEMPORARY.fullmatch(original_name(name)):
-                    title = f"this may change `{_field_name(level[0])}` while a value taken from it is still used"
+                    title = f"this may change `{field_name(level[0])}` while a value taken from it is still used"
                 helps = (COPY_THERE,)
                 yield Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(name, op), (NOTE,), helps)
                 return
@@ -216,6 +217,7 @@ class _Checker:
             others = (arg for other, arg in enumerate(op.args) if other != position)
             again = [arg for arg in others if not held.isdisjoint(self.objects.parts(self.function.name, arg))]
             if again:
+                self.linked |= _places(self.function, root, again[0]) | ({op.loc} if op.loc is not None else set())
                 yield _given_twice(op, root, again[0])
             else:
                 yield from self._shown(block, k, op, root, parts, state, self._stored_in(block, k, op.dsts[j]))
@@ -235,14 +237,14 @@ class _Checker:
         unchanged = {root, *writes(op), kept} if root in writes(op) else {*writes(op), kept}
         showing = {name for name, _ in (*shown, *parts)} - unchanged
         for name in sorted(showing & self._left(block, k)):
-            self.linked |= {loc for each in (root, name) for loc, _ in _definitions(self.function, each)}
+            self.linked |= _places(self.function, root, name)
             yield self._conflict(op, root, name)
             return
         callers = (part[0].removeprefix(CALLERS) for part in shown if part[0].startswith(CALLERS))
         params = {name for name in callers if name}
         for param in sorted(params.difference(self.function.results[1:])):
             if not self.entry:
-                self.linked |= {loc for loc, _ in _definitions(self.function, root)}
+                self.linked |= _places(self.function, root)
                 if op.loc is not None and _augments(op):
                     self.in_place.add(op.loc)
                 yield self._callers(op, root, param)
@@ -261,7 +263,7 @@ class _Checker:
         """The variables that have the values of operation k still after those that bring others up to date."""
         written: set[str] = set()
         for op in block.ops[k + 1 :]:
-            if not (isinstance(op, Prim) and op.expr.effects.syncs):
+            if not self.objects.brings_up_to_date(self.function.name, block.label, k + 1, op):
                 break
             written |= set(writes(op))
             k += 1
@@ -362,9 +364,9 @@ def _definitions(function: Function, name: str) -> list[tuple[Loc, Op]]:
     return [(op.loc, op) for op in function.ops if name in writes(op) and op.loc is not None]
 
 
-def _field_name(place: FieldKey) -> str:
-    cls = made_schema().classes[place[0]]
-    return f"{cls.cls.__name__}.{cls.fields[place[1]]}"
+def _places(function: Function, *names: str) -> set[Loc]:
+    """The places where variables are assigned."""
+    return {loc for name in names for loc, _ in _definitions(function, name)}
 
 
 def _is_value(value: Abstract | None) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pcbatch.data.objects.made import made_schema
+from pcbatch.data.objects.made_fields import FieldKey
 from pcbatch.ir.cfg import Op
 from pcbatch.ir.ops import Move, Prim
 
@@ -21,6 +23,12 @@ APART = (
     "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`",
     "where elements of one list become elements of another, store copies: `out.append(list(row))`",
 )
+
+
+def field_name(place: FieldKey) -> str:
+    """Return the name of a field of records, with its class."""
+    cls = made_schema().classes[place[0]]
+    return f"{cls.cls.__name__}.{cls.fields[place[1]]}"
 
 
 def of_view(name: str, view: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from pcbatch.data.sequences import lane_tuple
 from pcbatch.data.sequences.lane_iterator import HELPS
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
-from pcbatch.frontend.build.expressions import atom, condition, in_order, lower
+from pcbatch.frontend.build.expressions import atom, condition, has_control, in_order, lower
 from pcbatch.frontend.build.links import fixed_keys, linked_place
 from pcbatch.frontend.source.changed_in_loops import viewed
 from pcbatch.frontend.source.places import Place
@@ -204,7 +204,7 @@ def _rows(b: Builder, node: Node) -> Iterable:
     view = viewed(node)
     if view is not None and view[1] != "keys" and one_line(view[0]) in b.changed:
         return _live_rows(b, node, b.changed[one_line(view[0])] or view[0], view[1] == "items")
-    place = linked_place(b, node)
+    place = linked_place(b, node, has_control)
     if place is not None:
         return _linked_rows(b, node, place)
     value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
