@@ -96,7 +96,6 @@ PYTHONS = (gast.Not, gast.In, gast.NotIn)
 PARTS = ("real", "imag")
 UNCHANGED = (gast.ClassDef, gast.Constant, *LEAVES)  # to which no rule applies
 
-
 Names = frozenset[str]
 Rewrite = Callable[["_Written", Node], Node]
 
