@@ -41,15 +41,15 @@ jax.extend.source_info_util.register_exclusion(__file__)
 BASES = {"b": 2, "o": 8, "x": 16, "X": 16, "d": 10, "": 10}
 SPEC = re.compile(
     r"(?:(?P<fill>.)?(?P<align>[<>^]))?(?P<sign>[+ -]?)(?P<hash>#?)(?P<zero>0)?(?P<width>\d*)(?P<group>[,_]?)"
-    r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxXf%]?)"
+    r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxXfFeEgG%]?)"
 )
 PERCENT = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<most>(?:\.\d+)?)(?P<kind>[sradiufFeEgGxXo%])")
-DECIMAL = ("f", "%")  # the kinds of formats that show decimal places
+DECIMAL = frozenset("fFeEgG%")  # the kinds of formats that floats have, and integers as floats
 FORMATTER = string.Formatter()
 CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, 115: str, 114: repr, 97: ascii}
 FORMAT_HELP = (
     "of an integer of the lane there are widths, signs, `,` and `_`, and the kinds d, b, o, x and X, "
-    "of a float widths, signs, `,` and the kinds f and %"
+    "of a float widths, signs, `,` and the kinds f, e, g and %, with no more digits than tell floats apart"
 )
 WIDTH_HELP = "write `text.rjust(n)`, `ljust`, `center` or `zfill` for a width of the lane"
 
@@ -162,23 +162,35 @@ def formatted(value: Value, spec: str) -> Value:
 
 
 def _fits_float(parts: re.Match[str], value: Value) -> bool:
-    """Whether a float has the format: by its shortest digits, or with a number of decimal places."""
-    kind, most = parts["kind"], parts["most"]
+    """Whether a float has the format: by its shortest digits, with a number of digits, or of decimal places."""
+    kind, most, size = parts["kind"].lower(), parts["most"], value.dtype.itemsize
     if kind not in ("", *DECIMAL) or parts["hash"] or (parts["zero"] and parts["group"]):
         return False
-    return int(most or 0) <= float_texts.FIXED[value.dtype.itemsize] if kind else most is None and not parts["group"]
+    if not kind and most is None:
+        return not parts["group"]
+    return int(most or 0) <= float_texts.LARGEST[kind][size]
 
 
 def _decimals(value: Value, parts: re.Match[str]) -> LaneText:
     """The text of a float in a format, with its sign and marks of thousands."""
-    kind = parts["kind"]
+    kind, group = parts["kind"].lower(), parts["group"]
+    most = 6 if parts["most"] is None else int(parts["most"])
+    if kind == "" and origin_of(value) in (Origin.UNKNOWN, Origin.MIXED):
+        raise Refusal("PCB304", EITHER, helps=EITHER_HELPS)
     if kind == "":
-        shown = text(value)
+        shown = text(value) if parts["most"] is None else float_texts.general(value, most, group, is_float=True)
+    elif kind == "g":
+        shown = float_texts.general(value, most, group)
+    elif kind == "e":
+        shown = float_texts.scientific(value, most)
     else:
         scaled = once(operator.mul, "*", value, 100.0) if kind == "%" else value
-        shown = float_texts.fixed(scaled, 6 if parts["most"] is None else int(parts["most"]), parts["group"])
+        shown = float_texts.fixed(scaled, most, group)
     if kind == "%":
         shown = joined(shown, LaneText.known("%"), room=shown.codes.shape[0] + 1)
+    if parts["kind"].isupper():
+        small = (shown.codes >= ord("a")) & (shown.codes <= ord("z"))
+        shown = LaneText.made(jnp.where(small, shown.codes - 32, shown.codes), shown.length)
     return _with_plus(shown, jnp.signbit(value) & ~jnp.isnan(value), parts)
 
 
