@@ -2,12 +2,12 @@
 
     float           its size is `top * 2**(power - bits + 1)`, where the integer `top` has its highest bit set
     power of ten    10**k is at most `limbs * 2**(width - room)`, an integer of `room` bits, rounded up
-    product         of both: whole digits in the highest word, then a bit that says whether there is a half, then the rest
+    product         of both: the whole number in its highest word, and what is behind the point
 
-The product is at most 2**bits units of its lowest bit too great, and the lowest `bits` of it are left out. So a product
-that is a whole number or a half is found to be one, if no other product of a float is as near to a whole number or a
-half as what is left out. None is: `tests/language/test_digits_of_floats.py` finds the nearest one for each power of two and ten
-by continued fractions (as Adams, "Ryu revisited: printf floating point conversion", 2019, does).
+The product is less than 2**bits units of its lowest bit too great, and its lowest `bits` are left out. So what is a
+whole number or a half is found to be one, if no other product of a float is as near to a whole number or a half as what
+is left out. None is: `tests/language/test_digits_of_floats.py` finds the nearest one for each power of two and of
+ten by continued fractions. (Adams, "Ryu revisited: printf floating point conversion", 2019, has tables for this, too.)
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def digits_of(x: Num, count: int) -> tuple[Value, Value]:
 
 
 def _parts(size: Num, kind: Kind) -> tuple[Value, Index]:
-    """Return the integer with the highest bit set whose bits begin as those of a float, and the exponent of that bit."""
+    """Return the integer with the highest bit set that has the digits of a float, and the exponent of that bit."""
     word, fraction = kind.word, kind.word.type(kind.fraction)
     exponent = (size >> fraction).astype(np.int32)
     is_normal = exponent > np.int32(0)
