@@ -29,7 +29,15 @@ from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print,
 from pcbatch.ir.roles import reads
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, join_leaves, known, materialise, of_example
-from pcbatch.lowering.typing.inferred import NOTHING, Conflict, Inferred, OpKey, VariableKey, branch_targets
+from pcbatch.lowering.typing.inferred import (
+    NOTHING,
+    Conflict,
+    Inferred,
+    OpKey,
+    VariableKey,
+    branch_targets,
+    leave_out_unreached,
+)
 from pcbatch.lowering.typing.instances import Instances, TooManyError, any_instance, base_of
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
@@ -89,6 +97,8 @@ def _infer(
     inference.reach(program.entry, program.function(program.entry).blocks[0].label)
     inference.settle()
     if inference.inferred.errors:
+        leave_out_unreached(inference.inferred, inference.functions)
+    if inference.inferred.errors:
         # Types that depend on an error stay unknown, but code after it is still checked, for errors of its own.
         inference.both_arms = True
         inference.settle()
@@ -110,6 +120,7 @@ def _leave_out_what_follows(inferred: Inferred, functions: Mapping[str, Function
 
 """The type of the value of an attempt that is known to raise: any other type covers it. What reads it reads 0."""
 NOUGHT = known(0)
+NO = known(False)
 
 
 class _Inference:
@@ -233,6 +244,7 @@ class _Inference:
         self.inferred.errors.pop(key, None)
         if any(value is None for value in ins):
             return
+        unsure = NOTHING in ins
         ins = tuple(NOUGHT if value == NOTHING else value for value in ins)
         try:
             traced = self._trace(key, op, self._with_tables(tuple(value for value in ins if value is not None)))
@@ -244,9 +256,16 @@ class _Inference:
                 self.inferred.wants |= error.wants
             self.inferred.errors[key] = error
             return
+        if unsure and traced.outs == (NO,) and self._is_only_asked((function, op.dsts[0])):
+            traced = replace(traced, outs=(NOTHING,))  # what is stored later tells
         self.inferred.traced[key] = traced
         for dst, value in zip(op.dsts, traced.outs, strict=True):
             self.assign((function, dst), value, op.loc)
+
+    def _is_only_asked(self, place: VariableKey) -> bool:
+        """Whether a variable is read by branches alone, which take what is not known yet for false."""
+        users = self.users.get(place, {})
+        return bool(users) and all(k == len(self.functions[f].block(label).ops) for (f, label), k in users.items())
 
     def _with_tables(self, ins: tuple[Abstract, ...]) -> tuple[Abstract, ...]:
         """The operands of a primitive, and the tables of records if one of them refers to a record."""

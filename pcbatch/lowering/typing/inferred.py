@@ -10,8 +10,8 @@ import jax
 from pcbatch.data.columns import Unset
 from pcbatch.decisions import NONE, Decisions
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.ir.cfg import Call, CfgProgram
-from pcbatch.ir.ops import Branch
+from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.ops import Branch, Jump
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.trace import Traced
 
@@ -76,3 +76,25 @@ def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:
     if len(cond.leaves) == 1 and isinstance(cond.leaves[0], Known):
         return (branch.on_true if cond.leaves[0].value else branch.on_false,)
     return (branch.on_true, branch.on_false)
+
+
+def leave_out_unreached(inferred: Inferred, functions: Mapping[str, Function]) -> None:
+    """Leave out blocks that were reached before a condition was known, as an element of a container into which nothing
+    had been stored yet, and are reached by no other way."""
+    for name, labels in inferred.reachable.items():
+        if not any(key[0] == name for key in inferred.errors):
+            continue
+        found, due = set[str](), [functions[name].blocks[0].label]
+        while due:
+            label = due.pop()
+            if label not in labels or label in found:
+                continue
+            found.add(label)
+            match functions[name].block(label).terminator:
+                case Jump(target=target):
+                    due.append(target)
+                case Branch() as branch:
+                    due += branch_targets(branch, inferred.types.get((name, branch.cond)))
+        for key in [key for key in inferred.errors if key[0] == name and key[1] not in found]:
+            del inferred.errors[key]
+        inferred.reachable[name] = found
