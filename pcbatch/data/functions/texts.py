@@ -7,6 +7,7 @@ import operator
 import re
 import string
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import jax
@@ -14,13 +15,17 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.contexts import setting
 from pcbatch.data.aliasing import holds_same, note_copy
-from pcbatch.data.checks import require
+from pcbatch.data.checks import only_where, require
 from pcbatch.data.functions import object_texts
 from pcbatch.data.functions.math_functions.reals import to_integer
 from pcbatch.data.functions.object_texts import parts_of_text
 from pcbatch.data.functions.users_code import own_text
 from pcbatch.data.members import MemberValue
+from pcbatch.data.objects.ref_type import as_class, is_array
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin, Tracer, number, of_lane, origin_of
 from pcbatch.data.rounding import once, to_float
 from pcbatch.data.rows import Rows
@@ -41,15 +46,15 @@ jax.extend.source_info_util.register_exclusion(__file__)
 BASES = {"b": 2, "o": 8, "x": 16, "X": 16, "d": 10, "": 10}
 SPEC = re.compile(
     r"(?:(?P<fill>.)?(?P<align>[<>^]))?(?P<sign>[+ -]?)(?P<hash>#?)(?P<zero>0)?(?P<width>\d*)(?P<group>[,_]?)"
-    r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxXf%]?)"
+    r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxXfFeEgG%]?)"
 )
 PERCENT = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<most>(?:\.\d+)?)(?P<kind>[sradiufFeEgGxXo%])")
-DECIMAL = ("f", "%")  # the kinds of formats that show decimal places
+DECIMAL = frozenset("fFeEgG%")  # the kinds of formats that floats have, and integers as floats
 FORMATTER = string.Formatter()
 CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, 115: str, 114: repr, 97: ascii}
 FORMAT_HELP = (
     "of an integer of the lane there are widths, signs, `,` and `_`, and the kinds d, b, o, x and X, "
-    "of a float widths, signs, `,` and the kinds f and %"
+    "of a float widths, signs, `,` and the kinds f, e, g and %, with no more digits than tell floats apart"
 )
 WIDTH_HELP = "write `text.rjust(n)`, `ljust`, `center` or `zfill` for a width of the lane"
 
@@ -68,6 +73,8 @@ def is_float(value: Value) -> bool:
     return isinstance(value, Tracer) and value.shape == () and float_texts.has_text(value.dtype)
 
 
+_within: ContextVar[tuple[Any, ...]] = ContextVar("pcbatch_texts_within", default=())
+"""The types of records that may be None and whose text is made."""
 STR, REPR = ("__str__", "__repr__"), ("__repr__",)
 """The methods that make the text of an object, the first that it has."""
 
@@ -87,10 +94,36 @@ def text(value: Value, methods: tuple[str, ...] = STR) -> Value:
         if origin_of(value) in (Origin.UNKNOWN, Origin.MIXED):  # `2` and `2.0` are equal, their texts are not
             raise Refusal("PCB304", EITHER, helps=EITHER_HELPS)
         return float_texts.shortest(value)
+    if (sure := _if_present(value)) is not None:
+        return _or_none(*sure, methods)
     shown = is_shown_of_lane(value)
     parts = parts_of_text(value, object_texts.STR if methods == STR else object_texts.REPR) if shown else None
     made = own_text(value, *methods) if parts is None else template(*parts)
     return (None if shown else str(value)) if made is None else made
+
+
+def _if_present(value: Value) -> tuple[Flag, Value] | None:
+    """Return whether there is a value that may be None in a lane, and the value itself; None for other values."""
+    if isinstance(value, Optional):
+        return value.present, value.value
+    if not isinstance(value, Ref) or is_array(value):
+        return None
+    type_ = value.pcbatch_type
+    return (value.pcbatch_id >= 0, as_class(value, object)) if type_.optional and type_.classes else None
+
+
+def _or_none(present: Flag, value: Value, methods: tuple[str, ...]) -> Text | None:
+    """Return the text of a value, "None" in lanes where there is none."""
+    if type(value) is Ref and value.pcbatch_type in _within.get():
+        raise no_text()  # an object that shows others like it: as many as there are in a lane
+    within = (*_within.get(), value.pcbatch_type) if type(value) is Ref else _within.get()
+    with setting(_within, within), only_where(lambda: present):
+        shown = as_text(text(value, methods))
+    if shown is None:
+        return None
+    absent = LaneText.known("None".ljust(shown.codes.shape[0]))
+    codes = jnp.pad(shown.codes, (0, absent.codes.shape[0] - shown.codes.shape[0]))
+    return LaneText.made(jnp.where(present, codes, absent.codes), jnp.where(present, shown.length, 4).astype(np.int32))
 
 
 def in_base(builtin: Callable[[Value], str], base: int) -> Callable[[Value], Value]:
@@ -162,23 +195,35 @@ def formatted(value: Value, spec: str) -> Value:
 
 
 def _fits_float(parts: re.Match[str], value: Value) -> bool:
-    """Whether a float has the format: by its shortest digits, or with a number of decimal places."""
-    kind, most = parts["kind"], parts["most"]
+    """Whether a float has the format: by its shortest digits, with a number of digits, or of decimal places."""
+    kind, most, size = parts["kind"].lower(), parts["most"], value.dtype.itemsize
     if kind not in ("", *DECIMAL) or parts["hash"] or (parts["zero"] and parts["group"]):
         return False
-    return int(most or 0) <= float_texts.FIXED[value.dtype.itemsize] if kind else most is None and not parts["group"]
+    if not kind and most is None:
+        return not parts["group"]
+    return int(most or 0) <= float_texts.LARGEST[kind][size]
 
 
 def _decimals(value: Value, parts: re.Match[str]) -> LaneText:
     """The text of a float in a format, with its sign and marks of thousands."""
-    kind = parts["kind"]
+    kind, group = parts["kind"].lower(), parts["group"]
+    most = 6 if parts["most"] is None else int(parts["most"])
+    if kind == "" and origin_of(value) in (Origin.UNKNOWN, Origin.MIXED):
+        raise Refusal("PCB304", EITHER, helps=EITHER_HELPS)
     if kind == "":
-        shown = text(value)
+        shown = text(value) if parts["most"] is None else float_texts.general(value, most, group, is_float=True)
+    elif kind == "g":
+        shown = float_texts.general(value, most, group)
+    elif kind == "e":
+        shown = float_texts.scientific(value, most)
     else:
         scaled = once(operator.mul, "*", value, 100.0) if kind == "%" else value
-        shown = float_texts.fixed(scaled, 6 if parts["most"] is None else int(parts["most"]), parts["group"])
+        shown = float_texts.fixed(scaled, most, group)
     if kind == "%":
         shown = joined(shown, LaneText.known("%"), room=shown.codes.shape[0] + 1)
+    if parts["kind"].isupper():
+        small = (shown.codes >= ord("a")) & (shown.codes <= ord("z"))
+        shown = LaneText.made(jnp.where(small, shown.codes - 32, shown.codes), shown.length)
     return _with_plus(shown, jnp.signbit(value) & ~jnp.isnan(value), parts)
 
 
@@ -302,6 +347,14 @@ def template(*parts: Value) -> Value:
 
 
 def _shown(value: Value, conversion: int, spec: str) -> Value:
+    if (sure := _if_present(value)) is not None and (conversion != -1 or not spec):
+        made = _or_none(*sure, REPR if conversion in (114, 97) else STR)
+        if made is None:
+            raise no_text()
+        return formatted(made, spec)
+    if sure is not None:
+        require(sure[0], "TypeError", "unsupported format string passed to NoneType.__format__")
+        value = sure[1]
     parts = parts_of_text(value, conversion) if is_shown_of_lane(value) else None
     made = own_text(value, *(REPR if conversion in (114, 97) else STR)) if parts is None else template(*parts)
     if made is not None:

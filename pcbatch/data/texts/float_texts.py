@@ -1,4 +1,4 @@
-"""Floats as texts of the lane, `str(x)` and `f"{x:.2f}"`, and texts as floats, with the digits that Python gives.
+"""Floats as texts of the lane, `str(x)`, `f"{x:.2f}"` and `f"{x:.6g}"`, and texts as floats, with Python's digits.
 
 A float times a power of ten is computed exactly, as a float and the error of rounding it. So the nearest whole number
 is certain, and how far it is from the product: of the numbers of decimal places that `str` tries, the first is taken
@@ -21,17 +21,24 @@ from pcbatch.data.columns import row, taken
 from pcbatch.data.origins import Origin, note
 from pcbatch.data.rounding import exact_product, rounded
 from pcbatch.data.row_search import first_row
+from pcbatch.data.texts.float_digits import MOST, digits_of
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.quoted import as_quoted
 from pcbatch.data.texts.text import joined
 from pcbatch.data.texts.text_numbers import grouped, text_of_integer
 from pcbatch.data.values import Column, Flag, Index, Num, Value
 
-LEAST, MOST = 1e-4, 1e16  # `str` shows other floats with an exponent
+LEAST, LARGE = 1e-4, 1e16  # `str` shows other floats with an exponent
 PLACES = {4: 13, 8: 20}  # decimal places of the longest text of such a float, by the bytes of a float
 EXACT = {4: 10, 8: 22}  # the largest power of ten that a float has exactly, by its bytes
 EXPONENT = "the text of this float has an exponent, or too many digits"
 FIXED = {4: 7, 8: 15}  # decimal places of `f"{x:.15f}"` at most: the power of ten has fewer bits than the float
+LARGEST: dict[str, dict[int, int]] = {
+    **dict.fromkeys("f%", FIXED),
+    "e": {size: most - 1 for size, most in MOST.items()},
+    **dict.fromkeys(("g", ""), MOST),
+}
+"""The largest number that a kind of format may have, `.15` of `f"{x:.15f}"`, by the bytes of a float."""
 
 
 def has_text(dtype: Any) -> bool:
@@ -57,7 +64,7 @@ def shortest_of(numbers: Column, n: Index) -> LaneText:
 def _shortest(x: Num) -> tuple[LaneText, Flag]:
     """Return the shortest text of a float, and whether it is one without an exponent."""
     size = abs(x)
-    shown = (size >= LEAST) & (size < min(MOST, float(_largest(x))))
+    shown = (size >= LEAST) & (size < min(LARGE, float(_largest(x))))
     fits = (size == 0) | shown | ~jnp.isfinite(x)
     size = jnp.where(shown, size, 0)
     count = PLACES[x.dtype.itemsize] + 1
@@ -101,6 +108,46 @@ def fixed(x: Num, places: int, group: str = "") -> LaneText:
     return _special(x, _assembled(jnp.signbit(x), whole, part, places, places, group))
 
 
+def scientific(x: Num, places: int) -> LaneText:
+    """Return `f"{x:.6e}"` with so many decimal places, one less than the `MOST` digits at most."""
+    number, exponent = digits_of(x, places + 1)
+    ten = number.dtype.type(10**places)
+    text = _assembled(jnp.signbit(x), number // ten, number % ten, places, places)
+    return _special(x, _with_exponent(text, exponent, True))
+
+
+def general(x: Num, count: int, group: str = "", is_float: bool = False) -> LaneText:
+    """Return `f"{x:.6g}"` with so many digits, `MOST` at most, or `f"{x:.6}"`, which shows that `x` is a float."""
+    count = max(count, 1)
+    number, exponent = digits_of(x, count)
+    tens = _tens(number.dtype)
+    zeros = jnp.sum(number % tens[1:count] == number.dtype.type(0), dtype=np.int32)
+    far = (exponent < np.int32(-4)) | (exponent >= np.int32(count - is_float))
+    places = jnp.where(far, np.int32(count - 1), np.int32(count - 1) - exponent)
+    zeros = jnp.minimum(zeros, places)
+    places, number = places - zeros, number // taken(tens, zeros)
+    ten = taken(tens, places)
+    whole, part = number // ten, number % ten
+    if is_float:
+        places = jnp.where(far, places, jnp.maximum(places, np.int32(1)))
+    text = _assembled(jnp.signbit(x), whole, part, places, count + 3, group)
+    return _special(x, _with_exponent(text, exponent, far))
+
+
+def _with_exponent(text: LaneText, exponent: Index, shown: Flag) -> LaneText:
+    """Return digits with an exponent of two digits, or three, behind them, if it is to be shown."""
+    size = abs(exponent)
+    long = size >= np.int32(100)
+    sign = jnp.where(exponent < np.int32(0), np.int32(ord("-")), np.int32(ord("+")))
+    first, second, third = (np.int32(ord("0")) + size // np.int32(ten) % np.int32(10) for ten in (100, 10, 1))
+    digits = [jnp.where(long, first, second), jnp.where(long, second, third), third]
+    ending = LaneText.made(
+        jnp.stack([jnp.asarray(ord("e"), np.int32), sign, *digits]),
+        jnp.where(shown, jnp.where(long, np.int32(5), np.int32(4)), np.int32(0)),
+    )
+    return joined(text, ending, room=text.codes.shape[0] + 5)
+
+
 def _to_even(product: Num, error: Num, before: Num | None) -> Value:
     """Return a product rounded to a whole number, halves to the even one; `before` is what its parity counts from."""
     whole = jnp.floor(product)
@@ -126,7 +173,8 @@ def _tens(digits: Any) -> Value:
 
 
 def _assembled(negative: Flag, whole: Num, part: Num, places: Index, room: int, group: str = "") -> LaneText:
-    """Return a text of a sign, whole digits, a point, and the digits of a part that has so many decimal places."""
+    """Return a text of a sign, whole digits, a point, and the digits of a part that has so many decimal places; without
+    any there is no point."""
     minus = LaneText.made(jnp.asarray([ord("-")], np.int32), negative.astype(np.int32))
     head = text_of_integer(whole)
     head = grouped(head, ord(group), 3) if group else head
@@ -136,7 +184,8 @@ def _assembled(negative: Flag, whole: Num, part: Num, places: Index, room: int, 
     index = jnp.clip(places - 1 - jnp.arange(room, dtype=np.int32), 0, PLACES[part.dtype.itemsize])
     digits = (part // taken(_tens(part.dtype), index)) % part.dtype.type(10)
     codes = jnp.concatenate([jnp.asarray([ord(".")], np.int32), digits.astype(np.int32) + ord("0")])
-    return joined(text, LaneText.made(codes, places + 1), room=text.codes.shape[0] + room + 1)
+    length = places + 1 if isinstance(places, int) else jnp.where(places > 0, places + 1, 0)
+    return joined(text, LaneText.made(codes, length), room=text.codes.shape[0] + room + 1)
 
 
 def _special(x: Num, text: LaneText) -> LaneText:

@@ -41,6 +41,7 @@ from pcbatch.frontend.source.tree import (
 
 TRUTH = "__bool__ __len__"
 BUILTINS = {len: "__len__", abs: "__abs__", next: "__next__", str: "__str__ __repr__", repr: "__repr__"}
+TEXTS = (BUILTINS[str], BUILTINS[repr])
 SHOWN = {-1: "str", 115: "str", 114: "repr"}
 """The builtins that make the texts of the parts of f-strings, by the code of their conversion."""
 ASKED = (gast.Name, gast.Attribute, gast.Subscript, gast.Call)
@@ -97,13 +98,7 @@ class Dispatch:
             return None
         made = call(load(builtin, value), [value], value)
         plain = builtin == "str" and is_simple(self.unit, value)  # what is no object is shown as it is
-        shown = self.dispatched(value if plain else made, value, self.special(made.func), [])
-        if shown is None or not is_simple(self.unit, value):
-            return shown
-        absent = compare(value, gast.Is(), constant(None, value), value)
-        whole = gast.copy_location(gast.IfExp(test=absent, body=constant("None", value), orelse=shown), value)
-        whole.plain = True
-        return whole
+        return self.dispatched(value if plain else made, value, self.special(made.func), [])
 
     def filled(self, node: Node, operands: list[Node], slots: Sequence[bool]) -> Node | None:
         """A template whose operands are the texts of objects where a slot shows one by `str`."""
@@ -161,6 +156,9 @@ class Dispatch:
             if name == "__next__" and len(node.args) == 2:
                 body = call(node.func, [supported(steps, [body], node), node.args[1]], node)
             out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
+        if name in TEXTS:
+            absent = compare(value, gast.Is(), constant(None, node), node)
+            out = gast.copy_location(gast.IfExp(test=absent, body=constant("None", node), orelse=out), node)
         if first:
             out = subscript(display([*first, out], node), constant(1, node), node)
         out.written_out, out.plain = True, not PLAIN_METHODS.isdisjoint(name.split())
