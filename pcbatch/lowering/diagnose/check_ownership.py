@@ -9,6 +9,7 @@ A change is also refused where it would be seen by the caller or in an object th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 import jax
 
@@ -261,13 +262,9 @@ class _Checker:
 
     def _left(self, block: Block, k: int) -> frozenset[str]:
         """The variables that have the values of operation k still after those that bring others up to date."""
-        written: set[str] = set()
-        for op in block.ops[k + 1 :]:
-            if not self.objects.brings_up_to_date(self.function.name, block.label, k + 1, op):
-                break
-            written |= set(writes(op))
-            k += 1
-        return self.live[block.label][k] - written
+        name, label, later = self.function.name, block.label, enumerate(block.ops[k + 1 :], k + 1)
+        brought = [op for _, op in takewhile(lambda at: self.objects.brings_up_to_date(name, label, *at), later)]
+        return self.live[label][k + len(brought)].difference(*map(writes, brought))
 
     def _of_field(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
