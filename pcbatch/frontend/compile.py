@@ -16,7 +16,7 @@ from pcbatch.frontend.build.builder import Builder, keep_parameters
 from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.iteration import consumers
-from pcbatch.frontend.build.iteration.reversed_iterators import write_elements
+from pcbatch.frontend.build.iteration.taken_iterables import write_elements
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.unbound import keep_flags, with_flags

@@ -18,6 +18,7 @@ import numpy as np
 from pcbatch.contexts import setting
 from pcbatch.data.aliasing import holds_same, note_copy
 from pcbatch.data.checks import only_where, require
+from pcbatch.data.elements import or_else
 from pcbatch.data.functions import object_texts
 from pcbatch.data.functions.math_functions.reals import to_integer
 from pcbatch.data.functions.object_texts import parts_of_text
@@ -121,9 +122,7 @@ def _or_none(present: Flag, value: Value, methods: tuple[str, ...]) -> Text | No
         shown = as_text(text(value, methods))
     if shown is None:
         return None
-    absent = LaneText.known("None".ljust(shown.codes.shape[0]))
-    codes = jnp.pad(shown.codes, (0, absent.codes.shape[0] - shown.codes.shape[0]))
-    return LaneText.made(jnp.where(present, codes, absent.codes), jnp.where(present, shown.length, 4).astype(np.int32))
+    return as_text(or_else(present, shown, "None"))
 
 
 def in_base(builtin: Callable[[Value], str], base: int) -> Callable[[Value], Value]:

@@ -30,7 +30,7 @@ MOST = {4: 9, 8: 17}  # digits at most, by the bytes of a float: those that tell
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is known of the floats of a size.
+    """The layout and the range of the floats of one size.
 
     Attributes:
         bits: bits of a float.

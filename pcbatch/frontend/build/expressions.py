@@ -33,7 +33,7 @@ from pcbatch.frontend.build.evaluation_order import (
     updated,
 )
 from pcbatch.frontend.build.iteration.kept_iterators import kept_iterator, take_next
-from pcbatch.frontend.build.iteration.reversed_iterators import with_lists
+from pcbatch.frontend.build.iteration.taken_iterables import with_lists
 from pcbatch.frontend.build.links import link_into
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.build.receivers import call_of_looked_up, evaluated

@@ -97,7 +97,7 @@ def made_once(
 
 
 def _facts(unit: Unit) -> Hashable:
-    """What `FACTS` say of a unit, but for targets of batched functions and for trees."""
+    """A value that is equal for units with equal `FACTS`, but for targets of batched functions and for trees."""
     first = unit.params[:1]
     return (
         *(_Same(unit.fn), first, bool(first and unit.bound.get(first[0], True)), frozenset(unit.bound)),

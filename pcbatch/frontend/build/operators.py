@@ -40,7 +40,7 @@ from pcbatch.data.functions.users_code import (
     see_through,
     substitute,
 )
-from pcbatch.frontend.build.iteration.reversed_iterators import taken_at_once
+from pcbatch.frontend.build.iteration.taken_iterables import taken_at_once
 from pcbatch.frontend.build.library_calls import (
     calls_argument,
     function_arguments,

@@ -22,7 +22,8 @@ ATTEMPTED = "__pcbatch_attempted__"  # the parameter of a function that is an ex
 SUPPORT_MODULE = ModuleType(SUPPORT)
 """The support functions that trees call, by name: a cell of primitives, so that no name of the user's can hide it.
 
-It grows while primitives are traced, and being a module it counts as no state of the user's."""
+It grows while primitives are traced, and being a module it counts as no state of the user's.
+"""
 
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef)
@@ -144,7 +145,7 @@ LEAVES = (gast.expr_context, gast.operator, gast.unaryop, gast.boolop, gast.cmpo
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
     """Apply `change` to every child of a node but `LEAVES`, in field order; return the same object if no child
     changes."""
-    changed: dict[str, Any] | None = None
+    changed: dict[str, Any] = {}
     for name in node._fields:
         old = getattr(node, name, None)
         if isinstance(old, list):
@@ -156,8 +157,8 @@ def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
         else:
             continue
         if differs:
-            changed = {name: new} if changed is None else {**changed, name: new}
-    return node if changed is None else with_fields(node, **changed)
+            changed[name] = new
+    return with_fields(node, **changed) if changed else node
 
 
 def rebuild_bodies(node: Node, statements: Callable[[list[Node]], list[Node]], *, inner: bool = True) -> Node:

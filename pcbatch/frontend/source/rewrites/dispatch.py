@@ -25,7 +25,6 @@ from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple
 from pcbatch.frontend.source.scope import hidden_inside
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
-    COMPREHENSIONS,
     Node,
     attribute,
     call,
@@ -79,11 +78,9 @@ class Dispatch:
         self.temps = 0
 
     @contextmanager
-    def scope_of(self, node: Node) -> Iterator[None]:
+    def inside(self, scope: Node) -> Iterator[None]:
         """Let names mean within the context what they mean inside of a comprehension or a lambda."""
-        around = self.unit
-        if isinstance(node, (*COMPREHENSIONS, gast.Lambda)):
-            self.unit = hiding(around, hidden_inside(node))
+        around, self.unit = self.unit, hiding(self.unit, hidden_inside(scope))
         yield
         self.unit = around
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import FunctionType
 
 import gast
@@ -99,18 +100,15 @@ class _Writer(Dispatch):
 
     def rewritten(self, node: Node, taken_here: bool = False) -> Node:
         """Rewrite a node, inner parts first; `taken_here`: what is around it asks for its elements."""
-        with self.scope_of(node):
-            return self.in_scope(node, taken_here)
+        with self.inside(node) if isinstance(node, (*COMPREHENSIONS, gast.Lambda)) else nullcontext():
+            taken = taken_streams(self.unit, node)
 
-    def in_scope(self, node: Node, taken_here: bool) -> Node:
-        taken = taken_streams(self.unit, node)
+            def change(child: Node) -> Node:
+                is_taken = any(child is part for part in taken)
+                return self.called(child) if child is _func(node) else self.rewritten(child, is_taken)
 
-        def change(child: Node) -> Node:
-            is_taken = any(child is part for part in taken)
-            return self.called(child) if child is _func(node) else self.rewritten(child, is_taken)
-
-        new = rebuild(node, change)
-        return (None if taken_here else self.gone_over(new)) or self.written(new) or new
+            new = rebuild(node, change)
+            return (None if taken_here else self.gone_over(new)) or self.written(new) or new
 
     def called(self, func: Node) -> Node:
         """The callee of a call, rewritten: the name of a method in it is not that of a property."""

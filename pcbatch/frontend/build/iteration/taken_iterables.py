@@ -1,4 +1,4 @@
-"""Iterators by `reversed` in the places that take all of their elements, where they may be lists of the lane.
+"""Iterables whose elements are all taken where they stand: iterators by `reversed` may be lists of the lane there.
 
 Python's iterator gives each element once. A list gives them to everyone who asks: one that is kept would be wrong.
 Objects of the user's that give elements by index alone become lists in the same places, and where a dict may lack
@@ -45,6 +45,8 @@ def _gives_by_index(unit: Unit, target: object) -> bool:
 
 def write_elements(unit: Unit) -> Node:
     """Return the tree of a function with `d.get(key, ())` as calls of their own where only elements are taken."""
+    if all(_at_key(node) is node for node in gast.walk(unit.node)):
+        return unit.node
 
     def rewritten(node: Node) -> Node:
         target = resolve(unit, node.func) if isinstance(node, gast.Call) else None
