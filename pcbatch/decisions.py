@@ -88,6 +88,7 @@ class Decisions:
         streams: the classes whose objects stand for such generators, in order for the same reason.
         unpacked: `*values` gives so many arguments there, of a call of a function with optional parameters.
         rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
+        ordered: the order of a set is asked for, so that sets which are made of sets are made in the order of these.
         nested: containers are in others, so that those of lanes one after the other begin with no more room.
     """
 
@@ -109,6 +110,7 @@ class Decisions:
     unpacked: frozenset[tuple[Loc, int]] = frozenset()
     rolled: frozenset[Loc] = frozenset()
     functions: Mapping[Any, None] = field(default_factory=dict)
+    ordered: bool = False
     nested: bool = False
 
     def __or__(self, more: Decisions) -> Decisions:

@@ -13,6 +13,7 @@ from contextlib import suppress
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.data.checks import collecting
 from pcbatch.data.container import Container
 from pcbatch.data.functions.lifted import has_member, lifted, with_members
 from pcbatch.data.functions.users_code import load_method, substitute
@@ -20,6 +21,7 @@ from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import COUNTER, ORDERED, LaneDict, missing_of
 from pcbatch.data.mappings.lane_set import DictView, LaneFrozenSet, LaneSet
+from pcbatch.data.mappings.stored_table import MIXED
 from pcbatch.data.members import of_member
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.stored import UnlikeError
@@ -80,10 +82,15 @@ class Spread:
     """The key of a dict that is spread in a display."""
 
 
-def added(items: Value, item: Value) -> Value:
-    """Return a set with one more element."""
+def added(items: Value, item: Value, sources: Callable[[], tuple[Value, ...]] | None = None) -> Value:
+    """Return a set with one more element; its order is not known where one of the sources is a set of the lane, whose
+    elements come in any order."""
     new = Entries.copy(items)
     new.add(item)
+    if sources is not None:
+        with collecting():  # only their classes are asked for
+            if any(isinstance(source, LaneSet) for source in sources()):
+                return of_any_order(new)
     return new
 
 
@@ -173,6 +180,25 @@ def any_order(value: Value) -> Value:
     if isinstance(value, LaneSet):
         return value.unordered()
     return list(value) if isinstance(value, set | frozenset) else value
+
+
+def own_order(value: Value) -> Value:
+    """Return a set as a list of its elements, in Python's order where that is known; other values as they are."""
+    return value.as_list() if isinstance(value, LaneSet) and value.order_is_known else any_order(value)
+
+
+def without_order(value: Value) -> Value:
+    """Return a set whose order is not known; None for any other value."""
+    return value if isinstance(value, LaneSet) and not value.order_is_known else None
+
+
+def of_any_order(made: Value) -> Value:
+    """Return a set that is made of elements in any order, so that its own is not known."""
+    if not isinstance(made, LaneSet):
+        return made
+    new = Entries.copy(made)
+    new.history = MIXED
+    return new
 
 
 def elements_at(mapping: Value, key: Value) -> Value:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from pcbatch.data.aliasing import holds_same
 from pcbatch.data.catalogue import Facts
@@ -15,7 +14,8 @@ from pcbatch.data.checks import limit, making, require
 from pcbatch.data.container import Container, for_kind
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.entries import Entries
-from pcbatch.data.mappings.set_order import python_order
+from pcbatch.data.mappings.python_hashes import has_hash
+from pcbatch.data.mappings.set_order import ALONE, FIRST, python_order
 from pcbatch.data.mappings.stored_table import ADDED, MIXED, REMOVED
 from pcbatch.data.origins import number
 from pcbatch.data.pytree_node import pytree_node
@@ -23,6 +23,7 @@ from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.values import Index, Value
+from pcbatch.decisions import Cure, Decisions
 from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
@@ -133,8 +134,11 @@ class LaneSet(Entries):
 
     @classmethod
     def known(cls, items: Set[Any]) -> Self:
-        """Return the set of the elements of a Python set, added one by one in their order."""
-        return cls.from_items(list(items))
+        """Return the set of the elements of a Python set, whose own order is known while each has its place."""
+        new = cls.from_items(list(items))
+        if len(items) > ALONE or len({hash(item) % FIRST for item in items}) < len(items):
+            new.history = MIXED
+        return new
 
     @classmethod
     def of_table(cls, other: LaneSet) -> Self:
@@ -191,9 +195,7 @@ class LaneSet(Entries):
         """Whether the order in which Python goes over the elements is known."""
         if self.table is None:
             return True
-        dtype = getattr(self.table.keys, "dtype", np.dtype(float))
-        whole = dtype == jnp.bool_ or jnp.issubdtype(dtype, jnp.integer)
-        return bool(whole and dtype.itemsize <= 4 and dtype != jnp.uint32 and self.history != MIXED)
+        return self.history != MIXED and has_hash(self.table.keys)
 
     def as_list(self) -> LaneList:
         """Return the elements in the order in which Python goes over them; refuses sets whose order is not known."""
@@ -203,14 +205,17 @@ class LaneSet(Entries):
             raise Refusal(
                 "PCB314",
                 "the order of this set is not known",
-                "it follows from Python's own table, which is made again for integers that were added one by one, and"
-                " to which none was added after a removal",
+                "it follows from Python's own table, which is made again for integers, and tuples of them, that were"
+                " added one by one, and to which none was added after a removal",
                 helps=("go over `sorted(s)`, whose order is known", "keep a dict with these keys: it has their order"),
+                cures=Cure.ALONG | Cure.LOOP,
+                wants=Decisions(ordered=True),
             )
         keys = self.keys_list()  # where none was removed: of its rows nothing is needed else
         columns, added, live = self.table.added() if self.history == REMOVED else (keys.columns, keys.length, True)
         order = python_order(columns, added, live)
-        made: LaneList = LaneList.tree_unflatten(keys.origins, (columns[order], keys.length))
+        columns = jax.tree.map(lambda leaf: leaf[order], columns)
+        made: LaneList = LaneList.tree_unflatten(keys.origins, (columns, keys.length))
         return made
 
     @Facts(changes=True, ambiguous=True, only_stores=True, iterates=True, stepwise=True)

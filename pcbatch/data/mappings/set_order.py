@@ -1,6 +1,6 @@
-"""The order in which Python goes over a set of integers.
+"""The order in which Python goes over a set of integers, or of tuples of them.
 
-It is no accident: the hash of an integer is the integer, and the order is that of the places in CPython's table, which
+It is no accident: their hashes are the same in every run, and the order is that of the places in CPython's table, which
 has grown by the same rule at the same numbers of elements in every version since 3.7. So the table is made again, of
 the elements in the order in which they were added: insertions that meet a place in use look at the nine behind it, then
 jump. That holds while nothing is added after a removal, and for sets that were not made of others.
@@ -14,11 +14,13 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.data.by_width import by_width
+from pcbatch.data.mappings.python_hashes import python_hashes
 from pcbatch.data.row_search import first_row
-from pcbatch.data.values import Flag, Index, Value
+from pcbatch.data.values import Columns, Flag, Index, Value
 
 LINEAR_PROBES = 9
 FIRST = 8  # places of a new table
+ALONE = 4  # elements that fit into it, however a set got them
 LARGE = 50000  # elements from which on a table only doubles
 
 
@@ -36,27 +38,35 @@ def stages(capacity: int) -> Iterator[tuple[int, int]]:
             size *= 2
 
 
-def python_order(keys: Value, count: Index, live: Flag = True) -> Value:
+def python_order(keys: Columns, count: Index, live: Flag = True) -> Value:
     """Return the order in which Python goes over a set.
 
     Args:
-        keys: int32[capacity], the elements in the order in which they were added; those behind `count` are arbitrary.
+        keys: columns [capacity] of elements in the order in which they were added; those behind `count` are arbitrary.
         count: int32[], their number.
         live: bool[capacity], those that have not been removed since.
 
     Returns:
         int32[capacity]: numbers of elements, those of the set first.
     """
-    keys = keys.astype(jnp.int32)
-    hashes = jnp.where(keys == -1, -2, keys)
+    hashes = _hashes(keys)
     count = jnp.asarray(count, jnp.int32)
     if live is True:
         return by_width(_order_together, _order_alone)(hashes, count)
     return by_width(_left_together, _left_alone)(hashes, count, live)
 
 
+def _hashes(keys: Columns) -> Value:
+    """Return the hashes of keys, those of short integers as they are."""
+    dtype = getattr(keys, "dtype", None)
+    if dtype is None or dtype.itemsize > 4 or dtype == jnp.uint32:
+        return python_hashes(keys)
+    keys = keys.astype(jnp.int32)
+    return jnp.where(keys == -1, -2, keys)
+
+
 def _order_together(hashes: Value, count: Index) -> Value:
-    capacity = hashes.shape[0]
+    capacity = _capacity(hashes)
     places = jnp.arange(capacity, dtype=jnp.int32)
     order, before = places, 0
     for size, limit in stages(capacity):
@@ -69,8 +79,12 @@ def _order_together(hashes: Value, count: Index) -> Value:
     return order
 
 
+def _capacity(hashes: Value) -> int:
+    return int(jax.tree.leaves(hashes)[0].shape[0])
+
+
 def _order_alone(hashes: Value, count: Index) -> Value:
-    capacity = hashes.shape[0]
+    capacity = _capacity(hashes)
     order, before = jnp.arange(capacity, dtype=jnp.int32), 0
     for size, limit in stages(capacity):
         some = jnp.where(count >= before, jnp.minimum(count, min(limit, capacity)), 0)
@@ -122,14 +136,17 @@ def _filled(
 
     def insert(k: Index, table: Value) -> Value:
         element = jnp.where(k < before, order[k], k)
-        return table.at[place_in(table, hashes[element], size)].set(element)
+        hash_ = jax.tree.map(lambda column: column[element], hashes)
+        return table.at[place_in(table, hash_, size)].set(element)
 
     table: Value = jax.lax.fori_loop(0, count, insert, jnp.full((size,), -1, jnp.int32))
     return table
 
 
 def _words(hash_: Value) -> tuple[Value, Value]:
-    """The lower and the upper 32 bits of a hash, which is extended to 64: the upper ones are its sign."""
+    """The lower and the upper 32 bits of a hash; a short one is extended to 64, the upper ones are its sign."""
+    if isinstance(hash_, tuple):
+        return hash_
     return hash_.astype(jnp.uint32), jnp.where(hash_ < 0, jnp.uint32(0xFFFFFFFF), jnp.uint32(0))
 
 

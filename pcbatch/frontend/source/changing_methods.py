@@ -39,6 +39,11 @@ def changes_object(unit: Unit, name: str) -> bool:
     return unit.changing[name]
 
 
+def changes_arguments(unit: Unit, function: FunctionType) -> bool:
+    """Return whether a function of the user's may change one of its arguments."""
+    return _may_change(unit, [function])
+
+
 def _may_change(unit: Unit, functions: Iterable[FunctionType]) -> bool:
     """Whether one of some functions may change its arguments, by itself or by a function that it names."""
     waiting, seen = [function for function in functions if _takes_arguments(function.__code__)], set[CodeType]()

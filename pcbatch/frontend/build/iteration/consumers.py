@@ -7,10 +7,6 @@
                                                      break
 
 `sum`, `any`, `max` and their like keep one value; lists, sets and dicts grow by an element in each trip.
-
-Comprehensions over sets where the order of the elements does not matter, such as those that make sets.
-
-{x + 1 for x in s}       ==>      {x + 1 for x in any_order(s)}
 """
 
 from __future__ import annotations
@@ -25,12 +21,10 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.iteration.alike_elements import alike
+from pcbatch.frontend.build.iteration.any_order import forgets_order, of_any_order, with_sets
 from pcbatch.frontend.build.iteration.element_loops import each
 from pcbatch.frontend.build.iteration.inner_names import applied
 from pcbatch.frontend.build.statements import statements
-from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.places import mutation
-from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.streams import consumer
 from pcbatch.frontend.source.tree import (
     Function,
@@ -38,9 +32,9 @@ from pcbatch.frontend.source.tree import (
     binary,
     compare,
     constant,
+    display,
     is_none,
     load,
-    rebuild,
     subscript,
     supported,
 )
@@ -60,21 +54,18 @@ def expand(b: Builder, dst: str, node: Node) -> None:
         case gast.GeneratorExp():
             _collected(b, dst, node, node, iteration.appended, _empty_list(node))
         case gast.SetComp():
-            _collected(b, dst, of_any_order(b.unit, node), node, mappings.added, supported(mappings.set_, [], node))
+            _set_of(b, dst, _elements(node, node.elt), node, mappings.set_)
         case gast.DictComp():
-            _dict(b, dst, node, node)
+            _dict(b, dst, _elements(node, display([node.key, node.value], node)), node)
         case _:
             name = consumer(b.unit, node)
             assert name is not None
             keywords = {k.arg: k.value for k in node.keywords}
-            CONSUMERS[name](b, dst, _of_any_order(b, node) if _forgets_order(name, node, keywords) else node, keywords)
+            CONSUMERS[name](b, dst, _of_any_order(b, node) if forgets_order(name, node, keywords) else node, keywords)
 
 
-def _forgets_order(name: str, node: Node, keywords: Keywords) -> bool:
-    """Whether what a consumer gives does not depend on the order of the elements."""
-    if name in ("set", "frozenset", "any", "all"):
-        return True
-    return name in ("sum", "max", "min", "sorted") and len(node.args) == 1 and not {"key", "start"} & set(keywords)
+def _elements(node: Node, element: Node) -> Node:
+    return gast.copy_location(gast.GeneratorExp(elt=element, generators=node.generators), node)
 
 
 def _of_any_order(b: Builder, node: Node) -> Node:
@@ -138,12 +129,27 @@ def _tuple(b: Builder, dst: str, node: Node, _: Keywords) -> None:
     b.prim((dst,), gast.copy_location(gast.Call(func=node.func, args=[load(items, node)], keywords=[]), node))
 
 
+def _set_of(b: Builder, dst: str, source: Node, at: Node, empty: Function) -> None:
+    """Build a set or frozenset, whose own order is not known where the elements of another set come in any order."""
+    grown = b.temp()
+    b.prim((grown,), supported(empty, [], at), shown=at)
+    elements = with_sets(b.unit, source)
+
+    def step(value: Node, _: str) -> None:
+        made, sets = (value.elts[0], [value.elts[1]]) if elements is not source else (value, [])
+        element = lower(b, made)
+        b.prim((grown,), supported(mappings.added, [load(grown, at), element, *sets], made), shown=element, at=made)
+
+    each(b, elements, step)
+    lower_into(b, dst, load(grown, at))
+
+
 def _set(b: Builder, dst: str, node: Node, _: Keywords) -> None:
-    _collected(b, dst, node.args[0], node, mappings.added, supported(mappings.set_, [], node))
+    _set_of(b, dst, node.args[0], node, mappings.set_)
 
 
 def _frozenset(b: Builder, dst: str, node: Node, _: Keywords) -> None:
-    _collected(b, dst, node.args[0], node, mappings.added, supported(mappings.frozenset_, [], node))
+    _set_of(b, dst, node.args[0], node, mappings.frozenset_)
 
 
 def _dict(b: Builder, dst: str, source: Node, at: Node) -> None:
@@ -363,30 +369,3 @@ CONSUMERS: Mapping[str, Callable[[Builder, str, Node, Keywords], None]] = {
     "in_order": _in_order,
     "first_of": lambda b, dst, node, _: _extreme(b, dst, node, {"key": node.args[2]}, node.args[3].value),
 }
-
-
-def of_any_order(unit: Unit, node: Node) -> Node:
-    """Return a comprehension that goes over sets in any order; any other node, or one with effects, as it is."""
-    if not isinstance(node, gast.GeneratorExp | gast.ListComp | gast.SetComp) or _has_effects(unit, node):
-        return node
-    return rebuild(node, lambda part: _unordered(unit, part) if isinstance(part, gast.comprehension) else part)
-
-
-def _unordered(unit: Unit, part: Node) -> Node:
-    kept = unit.source.loc(part.iter) in unit.decisions.taken
-    if kept or not isinstance(part.iter, gast.Name | gast.Attribute | gast.Subscript):
-        return part
-    iterable = supported(mappings.any_order, [part.iter], part.iter)
-    return gast.comprehension(target=part.target, iter=iterable, ifs=part.ifs, is_async=part.is_async)
-
-
-def _has_effects(unit: Unit, node: Node) -> bool:
-    """Whether an element may change a variable: by `:=`, a method, or a function that is defined in this one."""
-    for part in gast.walk(node):
-        if isinstance(part, gast.NamedExpr) or (isinstance(part, gast.Call) and mutation(unit, part) is not None):
-            return True
-        if isinstance(part, gast.Name) and part.id in unit.definitions:
-            return True
-        if isinstance(part, gast.Call) and resolve(unit, part.func) is print:
-            return True
-    return False

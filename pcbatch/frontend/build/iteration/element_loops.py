@@ -35,9 +35,8 @@ from pcbatch.frontend.build.iteration.itertools_loops import ITERTOOLS, Consume,
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.generators import generator, may_stop
 from pcbatch.frontend.source.scope import bindings, renamed
-from pcbatch.frontend.source.streams import STEPS, generator_among, generator_in, is_special, lazy, steps
+from pcbatch.frontend.source.streams import ELEMENTS, STEPS, generator_among, generator_in, is_special, lazy, steps
 from pcbatch.frontend.source.tree import (
-    COMPREHENSIONS,
     Node,
     binary,
     call,
@@ -58,15 +57,9 @@ TURNS_HELP = "make lists of all but one of them, `list(...)`, if they end"
 
 def each(b: Builder, node: Node, consume: Consume) -> None:
     """Build loops that hand each element of an iterable to `consume`, as an expression that is evaluated once."""
-    if isinstance(node, COMPREHENSIONS):
-        elements = display([node.key, node.value], node) if isinstance(node, gast.DictComp) else node.elt
-        _generators(
-            b,
-            node.generators,
-            {},
-            lambda names, after: consume(renamed(elements, names), after),
-            isinstance(node, gast.ListComp),
-        )
+    if isinstance(node, ELEMENTS):
+        fixed = isinstance(node, gast.ListComp)
+        _generators(b, node.generators, {}, lambda names, after: consume(renamed(node.elt, names), after), fixed)
         return
     name, target = lazy(b.unit, node), generator(b.unit, node)
     if target is not None and goes_over_itself(b, target):

@@ -23,6 +23,7 @@ from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
 from pcbatch.frontend.source.rewrites.none_defaults import write_none_defaults
 from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
 from pcbatch.frontend.source.tree import Node
+from pcbatch.frontend.source.unasked_orders import forget_orders
 
 REWRITINGS = (
     write_memos,
@@ -55,6 +56,7 @@ def in_simple_words(
         partial(write_none_defaults, statics=statics),
         *REWRITINGS,
         *last,
+        partial(forget_orders, make_unit=lambda function: make_unit(function, helpers, {})),
     ]
     for rewriting in rewritings:
         if (node := rewriting(unit)) is not unit.node:
