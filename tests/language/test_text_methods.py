@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pcbatch
@@ -104,6 +105,13 @@ def formatted(s):
     return shown, signs, NUMBERS % (n, n, n, n, n, k), TEXTS % (s, s, s, s)
 
 
+def of_a_width(s):
+    n, w, x = s.count("a") - 2, len(s), float(len(s)) * 1.5 - 2.0
+    whole = format(n, f"0{w}b"), f"{n:{w}}|{n:<{w}d}|{n:+0{w}d}|{n: 0{w}}|{n: 06d}|{7:{w}X}|{n > 0:^{w}}"
+    shown = f"{s:>{w + 2}}|{s[:1]:*^{w}}|{'ab':{w}}|{w!r:<{w}}|{'':-<{w}}", f"{x:0{w}.1f}|{x:>{w}.2f}|{-w * 999:{w},d}"
+    return whole, shown, "{:>{}}|{:0{width}x}".format(s, w, w, width=w)
+
+
 def compared(s):
     t = s[1:] + "b"
     return max(s, t), min(s, t, "aa"), sorted([s, t, "ab"]), max(s, t, key=len), s < t, s >= "ab"
@@ -115,6 +123,7 @@ PROGRAMS = (
     translated,
     expanded,
     formatted,
+    of_a_width,
     compared,
     parts,
     letters,
@@ -143,6 +152,15 @@ def test_methods(program):
     found = pcbatch.batch(program)(pcbatch.ragged(texts))
     for lane, text in enumerate(texts):
         assert of_lane(found, lane) == program(text), text
+
+
+def test_widths_below_zero_end_the_lane_and_other_parts_of_formats_are_refused():
+    found = pcbatch.batch(lambda n: f"{n:>{n}}").run(np.int32([3, -3]))
+    assert [int(status) for status in found.status] == [pcbatch.Status.OK, pcbatch.Status.LIMIT]
+    assert found.value.tolist()[0] == "  3"
+    for shown in (lambda n: f"{n / 3:.{n}f}", lambda n: f"{n:0{n},d}", lambda n: f"{n:{n}{n}d}"):
+        with pytest.raises(pcbatch.CompileError, match="differs between lanes"):
+            pcbatch.batch(shown)(np.int32([3, 5]))
 
 
 def bare(s):

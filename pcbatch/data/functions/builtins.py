@@ -330,6 +330,8 @@ def ascii_(value: Value) -> str:
 
 def format_(value: Value, *spec: Value) -> Value:
     """The builtin `format`; of values of a lane, integers and texts can be formatted."""
+    if spec and isinstance(spec[0], LaneText):
+        return texts.template((value, -1, spec[0]))
     if isinstance(value, LaneText) or texts.is_whole(value):
         return texts.formatted(value, *spec or ("",))
     return format(shown(value), *spec)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import operator
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -32,6 +33,7 @@ from pcbatch.data.rounding import once, to_float
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts import float_texts
+from pcbatch.data.texts.format_specs import note_number, parts_of
 from pcbatch.data.texts.known_texts import EITHER, EITHER_HELPS, MIXED, MIXED_HELPS, OUTSIDE
 from pcbatch.data.texts.known_texts import no_text as no_text
 from pcbatch.data.texts.lane_bytes import LaneBytes
@@ -45,10 +47,6 @@ from pcbatch.errors import Refusal
 jax.extend.source_info_util.register_exclusion(__file__)
 
 BASES = {"b": 2, "o": 8, "x": 16, "X": 16, "d": 10, "": 10}
-SPEC = re.compile(
-    r"(?:(?P<fill>.)?(?P<align>[<>^]))?(?P<sign>[+ -]?)(?P<hash>#?)(?P<zero>0)?(?P<width>\d*)(?P<group>[,_]?)"
-    r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxXfFeEgG%]?)"
-)
 PERCENT = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<most>(?:\.\d+)?)(?P<kind>[sradiufFeEgGxXo%])")
 DECIMAL = frozenset("fFeEgG%")  # the kinds of formats that floats have, and integers as floats
 FORMATTER = string.Formatter()
@@ -57,7 +55,6 @@ FORMAT_HELP = (
     "of an integer of the lane there are widths, signs, `,` and `_`, and the kinds d, b, o, x and X, "
     "of a float widths, signs, `,` and the kinds f, e, g and %, with no more digits than tell floats apart"
 )
-WIDTH_HELP = "write `text.rjust(n)`, `ljust`, `center` or `zfill` for a width of the lane"
 
 
 def is_whole(value: Value) -> bool:
@@ -162,35 +159,41 @@ def chr_(code: Index, /) -> Value:
     return LaneText.made(jnp.clip(code, 0, 0x10FFFF).astype(np.int32).reshape(1), 1)
 
 
-def formatted(value: Value, spec: str) -> Value:
-    """Return `format(value, spec)` of a number or a text of a lane."""
-    if isinstance(spec, LaneText):
-        raise Refusal("PCB304", "the width of this format differs between lanes", helps=(WIDTH_HELP,))
-    if not spec:
+def formatted(value: Value, spec: Value) -> Value:
+    """Return `format(value, spec)` of a number or a text of a lane, or of any value with a width of a lane."""
+    if isinstance(spec, str) and not spec:
         return text(value)
-    parts = SPEC.fullmatch(spec)
+    parts, width = parts_of(spec)
     if is_whole(value) and parts is not None and parts["kind"] in DECIMAL:
         value = to_float(value.astype(np.int32) if value.dtype == np.bool_ else value)
-    of_text, of_float = isinstance(value, LaneText), is_float(value)
+    of_text, of_float = isinstance(value, LaneText | str), is_float(value)
     fits = _fits_text if of_text else _fits_float if of_float else _fits_integer
     if parts is None or not fits(parts, value):
         raise Refusal("PCB304", f"the format {spec!r} of a value of the lane", helps=(OUTSIDE, FORMAT_HELP))
     if of_text:
-        value = value[: int(parts["most"])] if parts["most"] else value
+        value = as_text(value[: int(parts["most"])] if parts["most"] else value)
     else:
         value = _decimals(value, parts) if of_float else _digits(value, parts)
     if not parts["width"]:
         return value
-    width, align = int(parts["width"]), parts["align"]
-    if parts["zero"] and not align:
+    align = parts["align"]
+    if parts["zero"] and not align and not of_text:
         if parts["group"]:
             return value
-        return value.zfill(width)
+        return _zeros_behind_space(value, width) if parts["sign"] == " " else value.zfill(width)
     fill = parts["fill"] or ("0" if parts["zero"] else " ")
     if align == "^":
         return value.centred(width, fill)
     left = align == "<" or (of_text and not align)
     return value.ljust(width, fill) if left else value.rjust(width, fill)
+
+
+def _zeros_behind_space(value: LaneText, width: Index) -> LaneText:
+    """Return the text of a number with zeros up to a width behind its sign, which is a space or `-`."""
+    spaced = (value.codes[0] == ord(" ")) & (value.length > 0)
+    first = jnp.where(spaced, ord("+"), value.codes[0])
+    filled = LaneText.made(value.codes.at[0].set(first), value.length).zfill(width)
+    return LaneText.made(filled.codes.at[0].set(jnp.where(spaced, ord(" "), filled.codes[0])), filled.length)
 
 
 def _fits_float(parts: re.Match[str], value: Value) -> bool:
@@ -257,7 +260,7 @@ def _digits(value: Value, parts: re.Match[str]) -> LaneText:
             ]
             shown = shown.zfill(least[0], least[1] + 1)
         shown = grouped(shown, ord(parts["group"]), size)
-    return _with_plus(shown, value < 0, parts)
+    return _with_plus(shown, whole < 0, parts)
 
 
 def _digits_within(width: int, size: int) -> int:
@@ -267,19 +270,22 @@ def _digits_within(width: int, size: int) -> int:
 
 def formatting(value: str, args: Value, options: Value) -> Value:
     """Return `value.format(*args, **options)`, of values of the lane too."""
+    return template(*_fields(value, args, options, itertools.count()))
+
+
+def _fields(value: str, args: Value, options: Value, count: Iterator[int]) -> list[Value]:
+    """The parts of a text to be formatted, as `template` takes them; `count` numbers those without a name."""
     parts: list[Value] = []
-    count = 0
     for literal, name, spec, conversion in FORMATTER.parse(value):
         parts.append(literal)
         if name is None:
             continue
         if not name or name[0] in ".[":
-            name, count = f"{count}{name}", count + 1
-        if spec and "{" in spec:
-            raise Refusal("PCB304", "a format in a format, of values of the lane", helps=(WIDTH_HELP,))
+            name = f"{next(count)}{name}"
+        made = template(*_fields(spec, args, options, count)) if spec and "{" in spec else spec or ""
         shown = FORMATTER.get_field(name, args, options)[0]
-        parts.append((piece(shown), ord(conversion) if conversion else -1, spec or ""))
-    return template(*parts)
+        parts.append((piece(shown), ord(conversion) if conversion else -1, made))
+    return parts
 
 
 def percent(value: str, operand: Value) -> Value:
@@ -342,6 +348,8 @@ def template(*parts: Value) -> Value:
         piece = as_text(part)
         assert piece is not None
         whole = piece if whole is None else joined(whole, piece)
+    if whole is not None:
+        note_number(whole, parts)
     return whole
 
 
@@ -366,7 +374,9 @@ def _shown(value: Value, conversion: int, spec: str) -> Value:
         value, conversion = text(value), -1
     if isinstance(value, LaneText) and conversion in (114, 97):
         value = quoted(value)
-    if not isinstance(value, LaneText) and not is_whole(value) and not is_float(value):
+    if type(value) is int and isinstance(spec, LaneText):
+        value = number(jnp.asarray(value))
+    if not isinstance(value, LaneText | str) and not is_whole(value) and not is_float(value):
         raise no_text()
     return formatted(value, spec)
 

@@ -27,9 +27,15 @@ WHITESPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
 class Text(Compared):
-    """A text of the lane, as far as the lists of texts need it; all of them are `LaneText`."""
+    """A text of the lane, as far as the lists of texts need it; all of them are `LaneText`.
 
-    __slots__ = ()
+    Attributes:
+        written: of an f-string that has just been made, the text before a number of the lane, the number, and the text
+            behind it: a format with that width. It is no part of the value.
+    """
+
+    __slots__ = ("written",)
+    written: tuple[str, Value, str]
     python_name = "str"
 
     @classmethod
