@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import dist
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,33 @@ def test_optional_parameters_get_what_there_is() -> None:
 
     ns = np.array([2, 9, 50], np.int32)
     np.testing.assert_allclose(np.transpose(pcbatch.batch(run)(ns)), [run(int(n)) for n in ns], rtol=1e-4)
+
+
+def between(low, high, *, by=1):
+    if low > high:
+        return (low - high) // by
+    return high
+
+
+class Span:
+    def __init__(self, low, high):
+        self.size = high - low
+
+
+def of_positive(xs):
+    chosen = [x for x in xs if x > 0]
+    try:
+        found = between(*chosen, by=2)
+    except TypeError:
+        return -1, -1.0, -1
+    return found + between(7, *chosen[1:]), dist(*[(x, 2) for x in chosen]), Span(*sorted(chosen)).size
+
+
+def test_a_list_of_the_lane_gives_as_many_arguments_as_a_function_needs() -> None:
+    xs = [[3, -1, 5], [9, 2], [1], [1, 2, 3], [-4]]
+    found = pcbatch.batch(of_positive)(pcbatch.ragged(xs))
+    for lane, expected in enumerate(map(of_positive, xs)):
+        np.testing.assert_allclose([part[lane] for part in found], expected, rtol=1e-6)
+    failed = pcbatch.batch(lambda xs: dist(*xs)).run(pcbatch.ragged([[(1, 2), (4, 6)], [(1, 2)]]))
+    assert [int(status) for status in failed.status] == [pcbatch.Status.OK, pcbatch.Status.ERROR]
+    assert failed.value[0] == 5.0

@@ -19,7 +19,7 @@ import numpy as np
 from pcbatch.data.aliasing import holds_same, one_of
 from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import limit, require
-from pcbatch.data.container import Container
+from pcbatch.data.container import Container, in_order
 from pcbatch.data.functions.lifted import lane_dict
 from pcbatch.data.functions.mappings import from_keys
 from pcbatch.data.functions.texts import formatting, is_shown_of_lane
@@ -218,9 +218,19 @@ def _texts(value: Value) -> list[Value]:
     return jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Rows))
 
 
+def star_items(values: Value, count: int) -> Value:
+    """Return what `*values` gives in a call that needs `count` more arguments, of a list of the lane just so many."""
+    listed = in_order(values)
+    if listed is None:
+        return values
+    message = f"the call needs {count} more arguments, and `*` gives "
+    require(listed.length == count, "TypeError", message, listed.length)
+    return tuple(listed.element(k) for k in range(count))
+
+
 def star_item(values: Value, k: int, count: int) -> Value:
     """The element `k` of `*values` in a call that needs `count` more arguments."""
-    items = tuple(values)
+    items = tuple(star_items(values, count))
     if len(items) != count:
         raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
     return items[k]

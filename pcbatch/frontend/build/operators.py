@@ -58,6 +58,7 @@ from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.method_lookup import traced_super
 from pcbatch.frontend.source.rewrites.nested import has_cache, is_cache
+from pcbatch.frontend.source.rewrites.spread import with_known_stars
 from pcbatch.frontend.source.scope import catches, hidden_inside, parameters
 from pcbatch.frontend.source.streams import has_own
 from pcbatch.frontend.source.tree import (
@@ -183,7 +184,7 @@ def _by_rules(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) 
     for whole in INSTEAD:
         if (made := whole(written)) is not None:
             return made
-    new = taken_at_once(unit, rebuild(node, written.change), target)
+    new = taken_at_once(unit, with_known_stars(rebuild(node, written.change), target), target)
     for applies, rewrite in BESIDE:
         new = rewrite(written, new) if applies(written) else new
     return next(rewrite(written, new) for applies, rewrite in OF_PARTS if applies(written))
@@ -387,10 +388,8 @@ OF_PARTS: tuple[tuple[Callable[[_Written], bool], Rewrite], ...] = (
 
 def _entries(node: Node) -> list[Node]:
     """The keys and values of a dict display in turn; a dict that is spread has `Spread` for a key."""
-    keys = [
-        support_function(mappings.Spread, value) if key is None else key
-        for key, value in zip(node.keys, node.values, strict=True)
-    ]
+    pairs = zip(node.keys, node.values, strict=True)
+    keys = [support_function(mappings.Spread, value) if key is None else key for key, value in pairs]
     return [part for pair in zip(keys, node.values, strict=True) for part in pair]
 
 

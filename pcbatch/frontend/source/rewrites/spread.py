@@ -2,14 +2,23 @@
 
 A function is compiled once for each number of arguments in its `*args` and each set of names in its `**kwargs`, so that
 both can be written out where they are handed on.
+
+Calls that spread a list of the lane into the parameters of a function: `dist(*ends)` takes two elements, and no other
+number.
 """
 
 from __future__ import annotations
 
+import inspect
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
 import gast
 
+from pcbatch.data.functions.sequence_operators import star_items
+from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.tree import Node, constant, subscript
+from pcbatch.frontend.source.tree import Node, constant, rebuild, subscript, supported, with_fields
 
 
 def spread(unit: Unit, node: Node) -> Node:
@@ -44,3 +53,34 @@ def _is_unchanged(unit: Unit, node: Node, parameter: Node) -> bool:
     """Whether a node reads this parameter, which the function never assigns."""
     is_name = parameter is not None and isinstance(node, gast.Name) and node.id == parameter.id
     return is_name and not unit.bound[node.id]
+
+
+def with_known_stars(node: Node, target: Any) -> Node:
+    """Return a call in which `*values` gives as many arguments as `target`, which it calls, needs beside the others."""
+    starred = [arg for arg in node.args if isinstance(arg, gast.Starred)] if isinstance(node, gast.Call) else []
+    if len(starred) != 1 or any(keyword.arg is None for keyword in node.keywords):
+        return node
+    count = _needed(target, len(node.args) - 1, {keyword.arg for keyword in node.keywords})
+    if count is None:
+        return node
+    value = supported(star_items, [starred[0].value, constant(count, node)], starred[0].value)
+    return rebuild(node, lambda part: with_fields(part, value=value) if part is starred[0] else part)
+
+
+def _needed(target: Any, given: int, names: set[str]) -> int | None:
+    """The number of arguments that a function needs beside some; None where it may be another one."""
+    target = target.fn if isinstance(target, Target) else target
+    if isinstance(target, type):
+        target, given = inspect.getattr_static(target, "__init__", None), given + 1
+    if not isinstance(target, FunctionType | BuiltinFunctionType):
+        return None
+    try:
+        parameters = inspect.signature(target).parameters.values()
+    except ValueError:
+        return None
+    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    free = [one for one in places if one.name not in names]
+    takes_more = any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    if takes_more or any(one.default is not one.empty for one in free) or len(free) < given:
+        return None
+    return len(free) - given
